@@ -1,0 +1,1 @@
+"""What is labelled, by whom: data, studies, labels, and the pages that collect them."""

@@ -1,0 +1,1 @@
+"""What it means: agreement, bias, consistency, rankings."""

@@ -1,0 +1,1 @@
+"""Pure Python: no framework, no clock, no hidden randomness."""

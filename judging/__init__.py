@@ -1,0 +1,1 @@
+"""What the judge says: preferences, judgments, user memories, and the engine that runs them."""

@@ -1,0 +1,131 @@
+"""What a judge is asked and what it answers, without a word about who answers.
+
+A judge never sees a model name, an annotator name or a row id. Texts are as stored; a judge that writes
+prompts neutralises them itself. `turn_ids` are opaque strings that a statement may cite.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from annotation.core.choices import Reason, Verdict
+from annotation.core.dialogue import Dialogue
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPair:
+    """A comparison with a winner, as the distiller sees it (seed 001, section 3.2)."""
+
+    dialogue: Dialogue
+    chosen: str
+    rejected: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPair:
+    """A comparison in one presentation order; `first` is what the judge sees as Response A."""
+
+    dialogue: Dialogue
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Where an answer came from: the raw reply and, for an endpoint, the stored call's key."""
+
+    raw: str = ""
+    call_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DistilAnswer:
+    """One preference text, or an error code (exactly one of the two)."""
+
+    text: str | None
+    error_code: str | None = None
+    call: Call = field(default_factory=Call)
+
+
+@dataclass(frozen=True, slots=True)
+class PairAnswer:
+    """A verdict AS SHOWN (A = the first shown), or an error code (exactly one of the two).
+
+    `log_odds` is log P(A)/P(B) as shown where the judge knows it. `unparseable` tells a reply that carried
+    no verdict from a call that failed.
+    """
+
+    verdict: Verdict | None
+    log_odds: float | None = None
+    error_code: str | None = None
+    unparseable: bool = False
+    call: Call = field(default_factory=Call)
+
+
+@dataclass(frozen=True, slots=True)
+class RatedTurn:
+    """One labelled turn of a user's history."""
+
+    turn_id: str
+    scenario: str
+    task_context: str
+    user_message: str
+    response: str
+    score: int
+    reason: Reason | None
+    session_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryQuestion:
+    """The labelled history from which a user memory is built; never the target scenario (seed 003, 3.2)."""
+
+    history: tuple[RatedTurn, ...]
+    target_scenario: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryAnswer:
+    """The judge's texts for a memory (statistics are computed by code, see core.memory), or an error code.
+
+    `texts` has the keys of core.memory.TEXT_FIELDS.
+    """
+
+    texts: dict[str, object] | None
+    error_code: str | None = None
+    unparseable: bool = False
+    call: Call = field(default_factory=Call)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnQuestion:
+    """One turn to score: at most the last 5 messages before the response (seed 003, 3.3).
+
+    `memory` is the rendered user memory (core.memory.render) or "" for the no-memory judge; `memory_content`
+    is the same memory as data (statistics and texts, core.memory), empty where there is none.
+    """
+
+    dialogue: Dialogue
+    response: str
+    task_context: str
+    profile: dict[str, object]
+    memory: str
+    memory_content: dict[str, object]
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnAnswer:
+    """A score of 1-5 with reason (None when satisfied), or an error code; never a default score.
+
+    `expected_score` is sum(k p_k) where the judge knows probabilities.
+    """
+
+    score: int | None
+    reason: Reason | None = None
+    analysis: str = ""
+    expected_score: float | None = None
+    error_code: str | None = None
+    unparseable: bool = False
+    call: Call = field(default_factory=Call)

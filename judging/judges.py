@@ -1,0 +1,44 @@
+"""The four things a judge does; who does them is a row's business (`lexical` or an endpoint)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from judging.core.questions import (
+    DistilAnswer,
+    LabelledPair,
+    MemoryAnswer,
+    MemoryQuestion,
+    PairAnswer,
+    ShownPair,
+    TurnAnswer,
+    TurnQuestion,
+)
+
+
+class Judge(Protocol):
+    """Distils preferences, judges comparisons, builds user memories, scores turns.
+
+    Methods never raise for an anticipated failure: the answer carries its error code.
+    """
+
+    @property
+    def name(self) -> str:
+        """`lexical`, or the endpoint's name; shown wherever a result is shown."""
+        ...
+
+    async def distil(self, pairs: tuple[LabelledPair, ...], *, language: str) -> DistilAnswer:
+        """One preference: from one pair, or the aggregate of several."""
+        ...
+
+    async def judge_pair(self, pair: ShownPair, *, preference: str, language: str) -> PairAnswer:
+        """Which shown response is better under a preference ("" is the base judge)."""
+        ...
+
+    async def build_memory(self, question: MemoryQuestion) -> MemoryAnswer:
+        """The texts of a user memory from a labelled history."""
+        ...
+
+    async def score_turn(self, question: TurnQuestion) -> TurnAnswer:
+        """The satisfaction that this user would state for this response."""
+        ...

@@ -1,7 +1,7 @@
 """What a judge is asked and what it answers, without a word about who answers.
 
-A judge never sees a model name, an annotator name or a row id. Texts are as stored; a judge that writes
-prompts neutralises them itself. `turn_ids` are opaque strings that a statement may cite.
+A judge never sees a model name, an annotator name or a row id. Texts are as stored; a judge
+that writes prompts neutralises them itself. `turn_id`s are opaque strings that a statement cites.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class DistilAnswer:
 class PairAnswer:
     """A verdict AS SHOWN (A = the first shown), or an error code (exactly one of the two).
 
-    `log_odds` is log P(A)/P(B) as shown where the judge knows it. `unparseable` tells a reply that carried
-    no verdict from a call that failed.
+    `log_odds` is log P(A)/P(B) as shown where the judge knows it. `unparseable` tells a
+    reply that carried no verdict from a call that failed.
     """
 
     verdict: Verdict | None
@@ -78,7 +78,7 @@ class RatedTurn:
 
 @dataclass(frozen=True, slots=True)
 class MemoryQuestion:
-    """The labelled history from which a user memory is built; never the target scenario (seed 003, 3.2)."""
+    """The labelled history behind a user memory; never the target scenario (seed 003, 3.2)."""
 
     history: tuple[RatedTurn, ...]
     target_scenario: str
@@ -87,7 +87,7 @@ class MemoryQuestion:
 
 @dataclass(frozen=True, slots=True)
 class MemoryAnswer:
-    """The judge's texts for a memory (statistics are computed by code, see core.memory), or an error code.
+    """The judge's texts for a memory (code computes the statistics, core.memory), or an error code.
 
     `texts` has the keys of core.memory.TEXT_FIELDS.
     """
@@ -102,8 +102,8 @@ class MemoryAnswer:
 class TurnQuestion:
     """One turn to score: at most the last 5 messages before the response (seed 003, 3.3).
 
-    `memory` is the rendered user memory (core.memory.render) or "" for the no-memory judge; `memory_content`
-    is the same memory as data (statistics and texts, core.memory), empty where there is none.
+    `memory` is the rendered user memory (core.memory.render) or "" for the no-memory judge;
+    `memory_content` is the same memory as data (statistics and texts), empty where there is none.
     """
 
     dialogue: Dialogue

@@ -1,0 +1,173 @@
+"""What is labelled: datasets of conversations with candidate responses and comparisons of them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+
+def text_hash(text: str | None) -> str:
+    """SHA-256 of a response's text, hexadecimal; "" for a text that is not available."""
+    if text is None:
+        return ""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Dataset(models.Model):
+    """A set of conversations imported together; `simulated` marks labels that no person gave."""
+
+    slug = models.SlugField(_("short name"), max_length=80, unique=True)
+    name = models.CharField(_("name"), max_length=200)
+    description = models.TextField(_("description"), blank=True, default="")
+    source = models.CharField(_("source"), max_length=300, blank=True, default="")
+    licence = models.CharField(_("licence"), max_length=100, blank=True, default="")
+    simulated = models.BooleanField(_("simulated"), default=False)
+    extra = models.JSONField(default=dict, blank=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("dataset")
+        verbose_name_plural = _("datasets")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Scenario(models.Model):
+    """A topic, category or task family of a dataset."""
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="scenarios")
+    name = models.CharField(_("name"), max_length=120)
+    position = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        verbose_name = _("scenario")
+        verbose_name_plural = _("scenarios")
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "name"], name="scenario_once_in_dataset")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Session(models.Model):
+    """One conversation; keys that the format does not know are kept in `extra`."""
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="sessions")
+    scenario = models.ForeignKey(Scenario, on_delete=models.PROTECT, related_name="sessions")
+    key = models.CharField(_("key"), max_length=200)
+    position = models.PositiveIntegerField(_("place in file"), default=0)
+    system_prompt = models.TextField(_("system prompt"), blank=True, default="")
+    task_context = models.TextField(_("task background"), blank=True, default="")
+    language = models.CharField(_("language"), max_length=16, blank=True, default="")
+    original_user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="own_sessions",
+    )
+    profile_snapshot = models.JSONField(default=dict, blank=True)
+    extra = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        verbose_name = _("session")
+        verbose_name_plural = _("sessions")
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "key"], name="session_key_once_in_dataset")
+        ]
+        indexes = [models.Index(fields=["dataset", "position"], name="session_in_file_order")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Turn(models.Model):
+    """One user message with its responses; without any response it is an unanswered turn.
+
+    `user_message` is NULL where an assistant message follows another one, or opens the session.
+    """
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="turns")
+    position = models.PositiveIntegerField(_("position"))
+    user_message = models.TextField(_("user message"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("turn")
+        verbose_name_plural = _("turns")
+        constraints = [
+            models.UniqueConstraint(fields=["session", "position"], name="turn_position_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.session_id}/{self.position}"
+
+
+class Response(models.Model):
+    """One model's text for a turn. NULL text: not available (vote files); empty text: a response.
+
+    `continues` is the response of the previous turn that this one follows (NULL: the original
+    line); `variant` names the generation context, and tells equal texts of one unnamed model apart.
+    """
+
+    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="responses")
+    model = models.CharField(_("model"), max_length=200, blank=True, default="")
+    text = models.TextField(_("text"), null=True, blank=True)
+    text_hash = models.CharField(max_length=64, blank=True, default="", editable=False)
+    original = models.BooleanField(_("original"), default=False)
+    continues = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="continued_by"
+    )
+    variant = models.CharField(_("variant"), max_length=120, blank=True, default="")
+    position = models.PositiveIntegerField(default=0)
+    extra = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        verbose_name = _("response")
+        verbose_name_plural = _("responses")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["turn", "model", "variant", "text_hash"], name="response_once"
+            ),
+            models.UniqueConstraint(
+                fields=["turn"], condition=Q(original=True), name="one_original_response"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.turn_id}/{self.position}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Keep the hash true to the text (bulk writers set both)."""
+        self.text_hash = text_hash(self.text)
+        super().save(*args, **kwargs)
+
+
+class Comparison(models.Model):
+    """Two responses to one turn; verdicts on it are always in terms of its own A and B."""
+
+    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="comparisons")
+    response_a = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="as_a")
+    response_b = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="as_b")
+    key = models.CharField(_("key"), max_length=200)
+    position = models.PositiveIntegerField(_("place in file"), default=0)
+    extra = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        verbose_name = _("comparison")
+        verbose_name_plural = _("comparisons")
+        constraints = [
+            models.UniqueConstraint(fields=["turn", "key"], name="comparison_key_once_in_turn"),
+            models.CheckConstraint(
+                condition=~Q(response_a=F("response_b")), name="comparison_of_two_responses"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.key

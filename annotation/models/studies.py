@@ -1,0 +1,192 @@
+"""Who labels what, under which rules; a claim is an annotator's lease on an item."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models.data import Comparison, Dataset, Session
+from annotation.models.wording import SHOWN_ORDERS, STUDY_KINDS, word_in
+
+
+class StudyStatus(models.TextChoices):
+    """Whether a study gives out items."""
+
+    DRAFT = "DRAFT", _("Draft")
+    OPEN = "OPEN", _("Open")
+    PAUSED = "PAUSED", _("Paused")
+    CLOSED = "CLOSED", _("Closed")
+
+
+class ItemKind(models.TextChoices):
+    """Why an item is in a study; annotators cannot tell."""
+
+    NORMAL = "NORMAL", _("Normal")
+    GOLD = "GOLD", _("Gold")
+    REPEAT = "REPEAT", _("Repeat")
+
+
+class ClaimState(models.TextChoices):
+    """Where an annotator's lease on an item stands; only ACTIVE and DONE hold a slot."""
+
+    ACTIVE = "ACTIVE", _("Active")
+    DONE = "DONE", _("Done")
+    SKIPPED = "SKIPPED", _("Skipped")
+    RELEASED = "RELEASED", _("Released")
+
+
+class Study(models.Model):
+    """Items of one dataset given to invited annotators, each item to `overlap` of them."""
+
+    slug = models.SlugField(_("short name"), max_length=80, unique=True)
+    name = models.CharField(_("name"), max_length=200)
+    kind = models.CharField(_("kind"), max_length=16, choices=STUDY_KINDS)
+    status = models.CharField(
+        _("status"), max_length=8, choices=StudyStatus.choices, default=StudyStatus.DRAFT
+    )
+    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="studies")
+    annotators = models.ManyToManyField(
+        settings.AUTH_USER_MODEL, blank=True, related_name="studies", verbose_name=_("annotators")
+    )
+    overlap = models.PositiveSmallIntegerField(
+        _("annotators per item"), default=1, validators=[MinValueValidator(1)]
+    )
+    lease_minutes = models.PositiveSmallIntegerField(
+        _("lease in minutes"), default=15, validators=[MinValueValidator(1)]
+    )
+    allow_tie = models.BooleanField(_("allow ties"), default=False)
+    allow_strength = models.BooleanField(_("ask how much better"), default=False)
+    allow_both_bad = models.BooleanField(_("allow “both bad”"), default=False)
+    ask_hallucination = models.BooleanField(_("ask about hallucination"), default=False)
+    ask_questionnaire = models.BooleanField(_("ask the session questionnaire"), default=False)
+    gold_rate = models.FloatField(
+        _("share of gold items"),
+        default=0.0,
+        validators=[MinValueValidator(0.0), MaxValueValidator(0.5)],
+    )
+    repeat_rate = models.FloatField(
+        _("share of hidden repeats"),
+        default=0.0,
+        validators=[MinValueValidator(0.0), MaxValueValidator(0.5)],
+    )
+    guidelines = models.TextField(_("guidelines"), blank=True, default="")
+    guidelines_version = models.PositiveIntegerField(_("version of the guidelines"), default=1)
+    seed = models.PositiveIntegerField(_("seed"), default=42)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="created_studies",
+    )
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("study")
+        verbose_name_plural = _("studies")
+        constraints = [
+            models.CheckConstraint(condition=word_in(STUDY_KINDS, "kind"), name="study_kind_known"),
+            models.CheckConstraint(
+                condition=Q(status__in=StudyStatus.values), name="study_status_known"
+            ),
+            models.CheckConstraint(condition=Q(overlap__gte=1), name="study_overlap_positive"),
+            models.CheckConstraint(condition=Q(lease_minutes__gte=1), name="study_lease_positive"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class StudyItem(models.Model):
+    """One comparison or one session in a study; a repeat names the item that it repeats."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items")
+    comparison = models.ForeignKey(
+        Comparison, on_delete=models.PROTECT, null=True, blank=True, related_name="study_items"
+    )
+    session = models.ForeignKey(
+        Session, on_delete=models.PROTECT, null=True, blank=True, related_name="study_items"
+    )
+    kind = models.CharField(
+        _("kind"), max_length=8, choices=ItemKind.choices, default=ItemKind.NORMAL
+    )
+    repeat_of = models.ForeignKey(
+        "self", on_delete=models.CASCADE, null=True, blank=True, related_name="repeats"
+    )
+    position = models.PositiveIntegerField(_("position"))
+
+    class Meta:
+        verbose_name = _("study item")
+        verbose_name_plural = _("study items")
+        constraints = [
+            models.UniqueConstraint(fields=["study", "position"], name="item_position_once"),
+            models.UniqueConstraint(
+                fields=["study", "comparison"],
+                condition=Q(comparison__isnull=False) & ~Q(kind="REPEAT"),
+                name="comparison_once_in_study",
+            ),
+            models.UniqueConstraint(
+                fields=["study", "session"],
+                condition=Q(session__isnull=False) & ~Q(kind="REPEAT"),
+                name="session_once_in_study",
+            ),
+            models.CheckConstraint(
+                condition=Q(comparison__isnull=False, session__isnull=True)
+                | Q(comparison__isnull=True, session__isnull=False),
+                name="item_is_one_target",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="REPEAT", repeat_of__isnull=False)
+                | (Q(kind__in=["NORMAL", "GOLD"]) & Q(repeat_of__isnull=True)),
+                name="item_repeat_names_its_first",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.study_id}/{self.position}"
+
+
+class Claim(models.Model):
+    """An annotator's lease on an item.
+
+    One row per annotator and item, so that the presentation order survives a release. An active or
+    finished claim holds a slot 0..overlap-1, and (item, slot) is unique: overlap is a constraint.
+    """
+
+    item = models.ForeignKey(StudyItem, on_delete=models.CASCADE, related_name="claims")
+    annotator = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="claims"
+    )
+    slot = models.PositiveSmallIntegerField(null=True, blank=True)
+    state = models.CharField(
+        _("state"), max_length=8, choices=ClaimState.choices, default=ClaimState.ACTIVE
+    )
+    shown_order = models.CharField(
+        _("presentation order"), max_length=8, choices=SHOWN_ORDERS, null=True, blank=True
+    )
+    skip_reason = models.CharField(_("why skipped"), max_length=300, blank=True, default="")
+    claimed_at = models.DateTimeField(_("claimed"))
+    expires_at = models.DateTimeField(_("expires"))
+    finished_at = models.DateTimeField(_("finished"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("claim")
+        verbose_name_plural = _("claims")
+        constraints = [
+            models.UniqueConstraint(fields=["item", "annotator"], name="claim_once"),
+            models.UniqueConstraint(
+                fields=["item", "slot"], condition=Q(slot__isnull=False), name="claim_slot_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["ACTIVE", "DONE"], slot__isnull=False)
+                | Q(state__in=["SKIPPED", "RELEASED"], slot__isnull=True),
+                name="claim_slot_while_held",
+            ),
+        ]
+        indexes = [models.Index(fields=["annotator", "state"], name="claim_by_annotator")]
+
+    def __str__(self) -> str:
+        return f"{self.item_id}/{self.annotator_id}"

@@ -1,0 +1,182 @@
+"""Who is asked (endpoints), what they replied (calls), and what was set out to be done (runs)."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Dataset
+
+
+class ModelEndpoint(models.Model):
+    """An OpenAI-compatible endpoint. Holds the NAME of the variable with the key, never the key."""
+
+    name = models.SlugField(_("name"), max_length=80, unique=True)
+    base_url = models.URLField(_("base URL"), max_length=300)
+    model = models.CharField(_("model"), max_length=200)
+    key_variable = models.CharField(
+        _("environment variable of the key"),
+        max_length=80,
+        blank=True,
+        default="",
+        validators=[RegexValidator(r"^[A-Z][A-Z0-9_]*\Z", _("Use capital letters, digits and _."))],
+    )
+    temperature = models.FloatField(
+        _("temperature"),
+        default=0.0,
+        validators=[MinValueValidator(0.0), MaxValueValidator(2.0)],
+    )
+    max_tokens = models.PositiveIntegerField(_("most tokens a reply"), default=1024)
+    context_tokens = models.PositiveIntegerField(_("context window in tokens"), default=8192)
+    timeout_seconds = models.FloatField(_("time-out in seconds"), default=120.0)
+    concurrency = models.PositiveSmallIntegerField(
+        _("calls at a time"), default=16, validators=[MinValueValidator(1)]
+    )
+    requests_per_minute = models.PositiveIntegerField(_("requests a minute"), null=True, blank=True)
+    tokens_per_minute = models.PositiveIntegerField(_("tokens a minute"), null=True, blank=True)
+    input_price = models.DecimalField(
+        _("price of 1M input tokens"), max_digits=10, decimal_places=4, default=0
+    )
+    cached_input_price = models.DecimalField(
+        _("price of 1M cached input tokens"), max_digits=10, decimal_places=4, default=0
+    )
+    output_price = models.DecimalField(
+        _("price of 1M output tokens"), max_digits=10, decimal_places=4, default=0
+    )
+    has_logprobs = models.BooleanField(_("returns log-probabilities"), default=False)
+    has_json_schema = models.BooleanField(_("takes a JSON schema"), default=False)
+    has_system_role = models.BooleanField(_("takes a system message"), default=True)
+    enabled = models.BooleanField(_("in use"), default=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("model endpoint")
+        verbose_name_plural = _("model endpoints")
+        constraints = [
+            models.CheckConstraint(condition=Q(concurrency__gte=1), name="endpoint_concurrency"),
+            models.CheckConstraint(condition=~Q(name="lexical"), name="endpoint_name_not_lexical"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class LlmCall(models.Model):
+    """One reply, committed as it came; its key says everything that could change it.
+
+    `key` is the SHA-256 of canonical JSON of base URL, model, messages, sampling, schema,
+    log-probability request, sample index and attempt. `reply` has its reasoning stripped; `reasoning` keeps it.
+    """
+
+    key = models.CharField(max_length=64, unique=True)
+    endpoint = models.ForeignKey(
+        ModelEndpoint, on_delete=models.SET_NULL, null=True, blank=True, related_name="calls"
+    )
+    base_url = models.CharField(max_length=300)
+    model = models.CharField(max_length=200)
+    request = models.JSONField()
+    reply = models.TextField(blank=True, default="")
+    reasoning = models.TextField(blank=True, default="")
+    logprobs = models.JSONField(null=True, blank=True)
+    finish_reason = models.CharField(max_length=40, blank=True, default="")
+    sample_index = models.PositiveSmallIntegerField(default=0)
+    attempt = models.PositiveSmallIntegerField(default=0)
+    input_tokens = models.PositiveIntegerField(null=True, blank=True)
+    cached_tokens = models.PositiveIntegerField(null=True, blank=True)
+    output_tokens = models.PositiveIntegerField(null=True, blank=True)
+    cost = models.DecimalField(max_digits=14, decimal_places=8, null=True, blank=True)
+    latency_ms = models.PositiveIntegerField(null=True, blank=True)
+    created_at = models.DateTimeField(_("when"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("LLM call")
+        verbose_name_plural = _("LLM calls")
+
+    def __str__(self) -> str:
+        return self.key[:12]
+
+
+class RunKind(models.TextChoices):
+    """What a run sets out to do."""
+
+    DISTIL = "DISTIL", _("Distil and select preferences")
+    TEST = "TEST", _("Judge the test split")
+    SATISFACTION = "SATISFACTION", _("Satisfaction by turn")
+    RECORDED = "RECORDED", _("Recorded verdicts")
+
+
+class RunStatus(models.TextChoices):
+    """Where a run stands; its rows say how far it is."""
+
+    PENDING = "PENDING", _("Waiting")
+    RUNNING = "RUNNING", _("Running")
+    DONE = "DONE", _("Done")
+    FAILED = "FAILED", _("Failed")
+    CANCELLED = "CANCELLED", _("Cancelled")
+
+
+class JudgeRun(models.Model):
+    """A snapshot of what was asked of which judge. Rows are the truth, so resuming is dispatching.
+
+    `generation` grows at each dispatch: a batch of an older generation drops itself. `heartbeat_at`
+    is the last sign of life of a worker. `stage` names the step of the kind that is under way.
+    """
+
+    kind = models.CharField(_("kind"), max_length=16, choices=RunKind.choices)
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="runs")
+    annotator = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="judge_runs",
+    )
+    judge = models.CharField(_("judge"), max_length=80)
+    endpoint = models.ForeignKey(
+        ModelEndpoint, on_delete=models.PROTECT, null=True, blank=True, related_name="runs"
+    )
+    parent = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="children"
+    )
+    config = models.JSONField(_("configuration"), default=dict)
+    status = models.CharField(
+        _("status"), max_length=10, choices=RunStatus.choices, default=RunStatus.PENDING
+    )
+    stage = models.CharField(_("stage"), max_length=24, blank=True, default="")
+    generation = models.PositiveIntegerField(default=0)
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    error_code = models.CharField(_("error"), max_length=60, blank=True, default="")
+    error_detail = models.TextField(blank=True, default="")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="created_runs",
+    )
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    started_at = models.DateTimeField(_("started"), null=True, blank=True)
+    finished_at = models.DateTimeField(_("finished"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("judge run")
+        verbose_name_plural = _("judge runs")
+        constraints = [
+            models.CheckConstraint(condition=Q(kind__in=RunKind.values), name="run_kind_known"),
+            models.CheckConstraint(
+                condition=Q(status__in=RunStatus.values), name="run_status_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(parent__isnull=True) | ~Q(parent=F("id")), name="run_not_own_parent"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["dataset", "kind", "annotator"], name="run_by_dataset"),
+            models.Index(fields=["status", "heartbeat_at"], name="run_by_status"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"

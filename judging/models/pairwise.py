@@ -1,0 +1,253 @@
+"""Preferences, the sets selected of them, and verdicts on comparisons."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from annotation.core.choices import JudgmentStatus
+from annotation.models import Comparison, Dataset, Response, Scenario
+from annotation.models.wording import JUDGMENT_STATUSES, ORDERS, VERDICTS, word_in
+from judging.models.engine import JudgeRun, LlmCall
+
+
+class PreferenceKind(models.TextChoices):
+    """Where a preference text comes from."""
+
+    EMPTY = "EMPTY", _("none (base judge)")
+    PAIR = "PAIR", _("one comparison")
+    AGGREGATE = "AGGREGATE", _("all dev comparisons")
+    EDITED = "EDITED", _("edited by a person")
+    GENERIC = "GENERIC", _("generic rubric")
+
+
+class Control(models.TextChoices):
+    """Whether labels were real or flipped at random for the control."""
+
+    NONE = "NONE", _("real labels")
+    SHUFFLED = "SHUFFLED", _("shuffled labels")
+
+
+class Preference(models.Model):
+    """One preference text. The empty one, the base judge's, is a row like any other (one in all).
+
+    A row is written PENDING when a run is started and gets its text when it is distilled.
+    `source_verdict` is the verdict it was distilled from (flipped for the shuffled control).
+    """
+
+    run = models.ForeignKey(
+        JudgeRun, on_delete=models.CASCADE, null=True, blank=True, related_name="preferences"
+    )
+    dataset = models.ForeignKey(
+        Dataset, on_delete=models.CASCADE, null=True, blank=True, related_name="preferences"
+    )
+    scenario = models.ForeignKey(
+        Scenario, on_delete=models.CASCADE, null=True, blank=True, related_name="preferences"
+    )
+    annotator = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="preferences",
+    )
+    kind = models.CharField(_("kind"), max_length=10, choices=PreferenceKind.choices)
+    control = models.CharField(
+        _("control"), max_length=8, choices=Control.choices, default=Control.NONE
+    )
+    source_comparison = models.ForeignKey(
+        Comparison, on_delete=models.PROTECT, null=True, blank=True, related_name="preferences"
+    )
+    source_verdict = models.CharField(max_length=3, choices=VERDICTS, null=True, blank=True)
+    position = models.PositiveIntegerField(_("column"), default=0)
+    status = models.CharField(
+        _("status"),
+        max_length=12,
+        choices=JUDGMENT_STATUSES,
+        default=JudgmentStatus.PENDING.value,
+    )
+    text = models.TextField(_("text"), null=True, blank=True)
+    language = models.CharField(_("language"), max_length=16, default="en")
+    judge = models.CharField(_("distilled by"), max_length=80, blank=True, default="")
+    call = models.ForeignKey(
+        LlmCall, on_delete=models.SET_NULL, null=True, blank=True, related_name="preferences"
+    )
+    raw = models.TextField(_("raw reply"), blank=True, default="")
+    error_code = models.CharField(_("error"), max_length=60, blank=True, default="")
+    version = models.PositiveIntegerField(_("version"), default=1)
+    previous = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="next_versions"
+    )
+    edited_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="edited_preferences",
+    )
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("preference")
+        verbose_name_plural = _("preferences")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind"], condition=Q(kind="EMPTY"), name="one_empty_preference"
+            ),
+            models.UniqueConstraint(
+                fields=["run", "source_comparison", "control"],
+                condition=Q(kind="PAIR"),
+                name="preference_once_by_pair",
+            ),
+            models.UniqueConstraint(
+                fields=["run", "scenario", "control"],
+                condition=Q(kind="AGGREGATE", scenario__isnull=False),
+                name="aggregate_once_by_scenario",
+            ),
+            models.CheckConstraint(
+                condition=~Q(kind="EMPTY") | Q(text="", status="DONE"), name="empty_is_empty"
+            ),
+            models.CheckConstraint(
+                condition=~Q(kind="PAIR")
+                | Q(source_comparison__isnull=False, source_verdict__in=["A", "B"]),
+                name="pair_preference_has_source",
+            ),
+            models.CheckConstraint(
+                condition=Q(status="DONE", text__isnull=False)
+                | (~Q(status="DONE") & Q(text__isnull=True)),
+                name="preference_text_when_done",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"
+
+
+class Judgment(models.Model):
+    """A judge's verdict on a comparison under a preference, shown in one order.
+
+    The verdict is in the comparison's own coordinates; `log_odds` is log P(A)/P(B) in them too.
+    Without a verdict there is an error code and the raw text, never a wrong answer in disguise.
+    """
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="judgments")
+    comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="judgments")
+    preference = models.ForeignKey(Preference, on_delete=models.PROTECT, related_name="judgments")
+    order = models.CharField(_("presentation order"), max_length=8, choices=ORDERS)
+    status = models.CharField(
+        _("status"),
+        max_length=12,
+        choices=JUDGMENT_STATUSES,
+        default=JudgmentStatus.PENDING.value,
+    )
+    verdict = models.CharField(_("verdict"), max_length=3, choices=VERDICTS, null=True, blank=True)
+    log_odds = models.FloatField(_("log odds of A"), null=True, blank=True)
+    call = models.ForeignKey(
+        LlmCall, on_delete=models.SET_NULL, null=True, blank=True, related_name="judgments"
+    )
+    raw = models.TextField(_("raw reply"), blank=True, default="")
+    error_code = models.CharField(_("error"), max_length=60, blank=True, default="")
+    updated_at = models.DateTimeField(_("changed"), auto_now=True)
+
+    class Meta:
+        verbose_name = _("judgment")
+        verbose_name_plural = _("judgments")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "comparison", "preference", "order"], name="judgment_once"
+            ),
+            models.CheckConstraint(condition=word_in(ORDERS, "order"), name="judgment_order_known"),
+            models.CheckConstraint(
+                condition=(Q(status="DONE") & word_in(VERDICTS, "verdict"))
+                | (Q(status__in=["PENDING", "UNPARSEABLE", "FAILED"]) & Q(verdict__isnull=True)),
+                name="judgment_verdict_when_done",
+            ),
+            models.CheckConstraint(
+                condition=(Q(status__in=["UNPARSEABLE", "FAILED"]) & ~Q(error_code=""))
+                | (Q(status__in=["PENDING", "DONE"]) & Q(error_code="")),
+                name="judgment_error_when_failed",
+            ),
+        ]
+        indexes = [models.Index(fields=["run", "status"], name="judgment_by_status")]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}:{self.comparison_id}/{self.preference_id}/{self.order}"
+
+
+class ResponseScore(models.Model):
+    """A score of one response: single grading, or a reward model; `scale` says what it means."""
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="response_scores")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="scores")
+    value = models.FloatField(_("value"), null=True, blank=True)
+    scale = models.CharField(_("scale"), max_length=40)
+    status = models.CharField(
+        _("status"),
+        max_length=12,
+        choices=JUDGMENT_STATUSES,
+        default=JudgmentStatus.PENDING.value,
+    )
+    call = models.ForeignKey(
+        LlmCall, on_delete=models.SET_NULL, null=True, blank=True, related_name="response_scores"
+    )
+    raw = models.TextField(blank=True, default="")
+    error_code = models.CharField(_("error"), max_length=60, blank=True, default="")
+
+    class Meta:
+        verbose_name = _("response score")
+        verbose_name_plural = _("response scores")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "response", "scale"], name="response_score_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(status="DONE", value__isnull=False)
+                | (~Q(status="DONE") & Q(value__isnull=True)),
+                name="response_score_when_done",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}:{self.response_id}={self.value}"
+
+
+class PreferenceSet(models.Model):
+    """The subset selected for an annotator and scenario, with the evidence for it.
+
+    `columns` lists the preference ids in matrix order; `matrix` holds the two correctness matrices
+    (rows: dev comparisons by id, see `rows`); `selection` is the stored result with its settings.
+    """
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="preference_sets")
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="preference_sets")
+    scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="preference_sets")
+    annotator = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="preference_sets"
+    )
+    control = models.CharField(
+        _("control"), max_length=8, choices=Control.choices, default=Control.NONE
+    )
+    members = models.ManyToManyField(Preference, related_name="sets")
+    columns = models.JSONField(default=list)
+    rows = models.JSONField(default=list)
+    matrix = models.JSONField(default=dict)
+    selection = models.JSONField(default=dict)
+    dev_accuracy = models.FloatField(_("dev accuracy"), null=True, blank=True)
+    leave_one_out = models.FloatField(_("leave-one-out accuracy"), null=True, blank=True)
+    null_p95 = models.FloatField(_("95th percentile under the null"), null=True, blank=True)
+    p_value = models.FloatField(_("p-value"), null=True, blank=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("preference set")
+        verbose_name_plural = _("preference sets")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "scenario", "annotator", "control"], name="preference_set_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}:{self.scenario_id}/{self.control}"

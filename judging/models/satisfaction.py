@@ -1,0 +1,157 @@
+"""User memories, and satisfaction scores by a judge."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from annotation.core.choices import JudgmentStatus
+from annotation.models import Response, Scenario, Session
+from annotation.models.wording import JUDGMENT_STATUSES, REASONS
+from judging.models.engine import JudgeRun, LlmCall
+
+
+class UserMemory(models.Model):
+    """The frozen profile of how a user judges, from every scenario but the target one.
+
+    `statistics` are computed by code over the whole history; `texts` are the judge's, or a person's
+    in a later version. `evidence` lists the turns shown to the judge, by score.
+    """
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="memories")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="memories"
+    )
+    target_scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="memories")
+    version = models.PositiveIntegerField(_("version"), default=1)
+    previous = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="next_versions"
+    )
+    judge = models.CharField(_("built by"), max_length=80)
+    language = models.CharField(_("language"), max_length=16, default="en")
+    status = models.CharField(
+        _("status"),
+        max_length=12,
+        choices=JUDGMENT_STATUSES,
+        default=JudgmentStatus.PENDING.value,
+    )
+    statistics = models.JSONField(default=dict)
+    texts = models.JSONField(default=dict)
+    evidence = models.JSONField(default=dict)
+    call = models.ForeignKey(
+        LlmCall, on_delete=models.SET_NULL, null=True, blank=True, related_name="memories"
+    )
+    raw = models.TextField(_("raw reply"), blank=True, default="")
+    error_code = models.CharField(_("error"), max_length=60, blank=True, default="")
+    edited_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="edited_memories",
+    )
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("user memory")
+        verbose_name_plural = _("user memories")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "user", "target_scenario", "version"], name="memory_version_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}/{self.target_scenario_id} v{self.version}"
+
+
+class SatisfactionJudgment(models.Model):
+    """A judge's score of a response (or session) for one user; never a default score.
+
+    `score` is raw, `calibrated` on the user's own scale; `fallback_reason` says why the raw score
+    stands in (no history, fewer than 5 history turns, no reference).
+    """
+
+    run = models.ForeignKey(
+        JudgeRun, on_delete=models.CASCADE, related_name="satisfaction_judgments"
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="satisfaction_judgments"
+    )
+    response = models.ForeignKey(
+        Response,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="satisfaction_judgments",
+    )
+    session = models.ForeignKey(
+        Session,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="satisfaction_judgments",
+    )
+    memory = models.ForeignKey(
+        UserMemory, on_delete=models.PROTECT, null=True, blank=True, related_name="judgments"
+    )
+    status = models.CharField(
+        _("status"),
+        max_length=12,
+        choices=JUDGMENT_STATUSES,
+        default=JudgmentStatus.PENDING.value,
+    )
+    score = models.PositiveSmallIntegerField(_("raw score"), null=True, blank=True)
+    expected_score = models.FloatField(_("expected score"), null=True, blank=True)
+    calibrated = models.PositiveSmallIntegerField(_("calibrated score"), null=True, blank=True)
+    calibration = models.CharField(_("calibration"), max_length=24, blank=True, default="")
+    fallback_reason = models.CharField(_("fallback"), max_length=60, blank=True, default="")
+    reason = models.CharField(_("reason"), max_length=24, choices=REASONS, null=True, blank=True)
+    analysis = models.TextField(_("analysis"), blank=True, default="")
+    call = models.ForeignKey(
+        LlmCall,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="satisfaction_judgments",
+    )
+    raw = models.TextField(_("raw reply"), blank=True, default="")
+    error_code = models.CharField(_("error"), max_length=60, blank=True, default="")
+    updated_at = models.DateTimeField(_("changed"), auto_now=True)
+
+    class Meta:
+        verbose_name = _("satisfaction judgment")
+        verbose_name_plural = _("satisfaction judgments")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "user", "response"],
+                condition=Q(response__isnull=False),
+                name="turn_judgment_once",
+            ),
+            models.UniqueConstraint(
+                fields=["run", "user", "session"],
+                condition=Q(session__isnull=False),
+                name="session_judgment_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(response__isnull=False, session__isnull=True)
+                | Q(response__isnull=True, session__isnull=False),
+                name="satisfaction_judgment_of_one_target",
+            ),
+            models.CheckConstraint(
+                condition=Q(status="DONE", score__gte=1, score__lte=5)
+                | (~Q(status="DONE") & Q(score__isnull=True)),
+                name="satisfaction_score_when_done",
+            ),
+            models.CheckConstraint(
+                condition=Q(calibrated__isnull=True)
+                | Q(status="DONE", calibrated__gte=1, calibrated__lte=5),
+                name="calibrated_score_1_to_5",
+            ),
+        ]
+        indexes = [models.Index(fields=["run", "status"], name="turn_judgment_by_status")]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}:{self.response_id or self.session_id}={self.score}"

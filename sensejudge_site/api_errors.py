@@ -1,0 +1,28 @@
+"""One shape for every error of the API: {code, message, fields}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+
+def handle(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Give DRF's answer this project's shape; None lets Django report a bug as a bug."""
+    response = exception_handler(error, context)
+    if response is None:
+        return None
+    if isinstance(error, exceptions.ValidationError):
+        fields = response.data if isinstance(response.data, dict) else {"": response.data}
+        response.data = {
+            "code": "api:invalid",
+            "message": "Some fields are not right; see `fields`.",
+            "fields": fields,
+        }
+        return response
+    detail = response.data.get("detail") if isinstance(response.data, dict) else None
+    code = getattr(detail, "code", None) or "error"
+    response.data = {"code": f"api:{code}", "message": str(detail or ""), "fields": {}}
+    return response

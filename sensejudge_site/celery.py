@@ -1,0 +1,13 @@
+"""The Celery application; its settings are the CELERY_* names of settings.py."""
+
+from __future__ import annotations
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sensejudge_site.settings")
+
+app = Celery("sensejudge_site")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()

@@ -1,0 +1,9 @@
+"""The WSGI entry point for any production server."""
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sensejudge_site.settings")
+
+application = get_wsgi_application()

@@ -1,0 +1,16 @@
+"""The real settings, made quick and quiet; DATABASE_URL and CELERY_BROKER_URL still decide."""
+
+import os
+import tempfile
+
+os.environ.setdefault("SENSEJUDGE_VAR", tempfile.mkdtemp(prefix="sensejudge-tests-"))
+os.environ.setdefault("SECRET_KEY", "only-for-tests")
+
+from sensejudge_site.settings import *  # noqa: F403
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+AXES_ENABLED = False

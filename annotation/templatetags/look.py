@@ -1,0 +1,51 @@
+"""What every page needs from the template language: links, theme, numbers, rendered model text."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django import template
+from django.template import Context
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+register = template.Library()
+
+UNDEFINED: Final = "–"  # shown where a figure does not exist; the reason stands beside it
+_THIN: Final = "\u202f"  # narrow no-break space between a number and its unit
+_MINUS: Final = "\u2212"
+
+
+@register.simple_tag(takes_context=True)
+def nav_link(context: Context, name: str, label: str) -> SafeString:
+    """A link of the main navigation, marked where the page lies at or below its address."""
+    url = reverse(name)
+    request = context.get("request")
+    here = request is not None and request.path.startswith(url)
+    current = mark_safe(' aria-current="page"') if here else ""
+    return format_html('<a href="{}"{}>{}</a>', url, current, label)
+
+
+@register.filter
+def percent(share: float | None, places: int = 0) -> str:
+    """A share of 0-1 as `78 %`; the dash where there is none."""
+    return UNDEFINED if share is None else f"{share * 100:.{places}f}{_THIN}%"
+
+
+@register.filter
+def points(difference: float | None, places: int = 0) -> str:
+    """A difference of shares (-1 to 1) in signed percentage points, as `+12`."""
+    return UNDEFINED if difference is None else _signed(difference * 100, places)
+
+
+@register.filter
+def decimal(value: float | None, places: int = 2) -> str:
+    """A number with a fixed count of decimals and a real minus sign."""
+    return UNDEFINED if value is None else f"{value:.{places}f}".replace("-", _MINUS)
+
+
+def _signed(value: float, places: int) -> str:
+    rounded = round(value, places) + 0.0  # + 0.0 turns -0.0 into 0.0
+    sign = "+" if rounded > 0 else _MINUS if rounded < 0 else ""
+    return f"{sign}{abs(rounded):.{places}f}"

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import path
+from django.contrib.auth import views as auth
+from django.urls import include, path
 from django.views.i18n import set_language
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+from sensejudge_site.views import home, set_theme
 
 urlpatterns = [
+    path("", home, name="home"),
+    path("sign-in/", auth.LoginView.as_view(redirect_authenticated_user=True), name="sign-in"),
+    path("sign-out/", auth.LogoutView.as_view(), name="sign-out"),
     path("language/", set_language, name="set_language"),
+    path("theme/", set_theme, name="set-theme"),
+    path("", include("annotation.urls")),
+    path("", include("judging.urls")),
+    path("", include("benchmark.urls")),
+    path("api/v1/", include("sensejudge_site.api_urls")),
+    path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path("api/", SpectacularSwaggerSplitView.as_view(url_name="api-schema"), name="api-docs"),
     path("admin/", admin.site.urls),
 ]

@@ -1,0 +1,119 @@
+"""The JSON shape of runs, preferences and judgments; never a key, never a prompt's endpoint secret."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from judging.models import JudgeRun, Judgment, Preference, PreferenceSet, SatisfactionJudgment
+
+
+class JudgeRunSerializer(serializers.ModelSerializer[JudgeRun]):
+    """A run with the snapshot of its configuration."""
+
+    dataset = serializers.SlugField(source="dataset.slug")
+    annotator = serializers.CharField(source="annotator.username", allow_null=True, default=None)
+
+    class Meta:
+        model = JudgeRun
+        fields = (
+            "id",
+            "kind",
+            "dataset",
+            "annotator",
+            "judge",
+            "parent",
+            "config",
+            "status",
+            "stage",
+            "error_code",
+            "created_at",
+            "started_at",
+            "finished_at",
+        )
+
+
+class PreferenceSerializer(serializers.ModelSerializer[Preference]):
+    """A preference text with where it comes from."""
+
+    class Meta:
+        model = Preference
+        fields = (
+            "id",
+            "run",
+            "kind",
+            "control",
+            "scenario",
+            "annotator",
+            "source_comparison",
+            "status",
+            "text",
+            "language",
+            "judge",
+            "version",
+            "error_code",
+        )
+
+
+class PreferenceSetSerializer(serializers.ModelSerializer[PreferenceSet]):
+    """A selected set with the evidence for it."""
+
+    class Meta:
+        model = PreferenceSet
+        fields = (
+            "id",
+            "run",
+            "scenario",
+            "annotator",
+            "control",
+            "members",
+            "columns",
+            "rows",
+            "matrix",
+            "selection",
+            "dev_accuracy",
+            "leave_one_out",
+            "null_p95",
+            "p_value",
+        )
+
+
+class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
+    """A verdict in the comparison's own coordinates, or an error code."""
+
+    class Meta:
+        model = Judgment
+        fields = (
+            "id",
+            "run",
+            "comparison",
+            "preference",
+            "order",
+            "status",
+            "verdict",
+            "log_odds",
+            "error_code",
+        )
+
+
+class SatisfactionJudgmentSerializer(serializers.ModelSerializer[SatisfactionJudgment]):
+    """A score, raw and calibrated, or an error code."""
+
+    class Meta:
+        model = SatisfactionJudgment
+        fields = (
+            "id",
+            "run",
+            "user",
+            "response",
+            "session",
+            "memory",
+            "status",
+            "score",
+            "expected_score",
+            "calibrated",
+            "calibration",
+            "fallback_reason",
+            "reason",
+            "analysis",
+            "error_code",
+        )

@@ -1,0 +1,52 @@
+"""The Celery worker as a thread of the web process: the one-process default.
+
+The thread is a daemon: it dies with the process, and rows say what is left to do. At start every
+unfinished run is dispatched anew, since nobody else can be working on it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from celery.worker import WorkController
+
+from judging.submission import resume_stale_runs
+from sensejudge_site.celery import app
+
+log = logging.getLogger(__name__)
+
+
+class EmbeddedWorker(threading.Thread):
+    """One worker with the `solo` pool: batches of several runs take turns."""
+
+    def __init__(self) -> None:
+        super().__init__(name="celery-worker", daemon=True)
+        self.controller = app.WorkController(
+            pool="solo",
+            concurrency=1,
+            without_gossip=True,
+            without_mingle=True,
+            without_heartbeat=True,
+            hostname="embedded@localhost",
+        )
+
+    def run(self) -> None:
+        """Take tasks until the process ends."""
+        controller: WorkController = self.controller
+        controller.start()
+
+    def stop(self) -> None:
+        """Finish the batch under way, then end the thread (used by tests)."""
+        self.controller.stop(in_sighandler=True)
+
+
+def start_embedded_worker() -> EmbeddedWorker:
+    """Start the thread, after dropping old messages and taking up every unfinished run."""
+    app.control.purge()
+    worker = EmbeddedWorker()
+    worker.start()
+    resumed = resume_stale_runs(older_than_seconds=0)
+    if resumed:
+        log.warning("Taking up %d unfinished run(s).", resumed)
+    return worker

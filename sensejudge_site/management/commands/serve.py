@@ -1,0 +1,53 @@
+"""`manage.py serve`: the web server and, unless a broker is configured, the worker in one process."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils.translation import gettext as _
+
+
+class Command(BaseCommand):
+    """Serve on one address until interrupted."""
+
+    help = "Serve the application with waitress, with the embedded worker where no broker is set."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Where to listen, and with how many threads."""
+        parser.add_argument("--host", default="127.0.0.1")
+        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--threads", type=int, default=8)
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Refuse an outdated database; start the worker, then the server."""
+        executor = MigrationExecutor(connection)
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            raise CommandError(_("The database is not up to date: run `manage.py migrate` first."))
+        connection.close()
+
+        from waitress import create_server
+
+        from sensejudge_site.wsgi import application
+
+        host, port = options["host"], options["port"]
+        try:
+            server = create_server(
+                application, host=host, port=port, threads=options["threads"], ident="SenseJudge"
+            )
+        except OSError as error:
+            raise CommandError(
+                _("Cannot listen on %(host)s:%(port)d: %(error)s. Choose another --port.")
+                % {"host": host, "port": port, "error": error.strerror}
+            ) from error
+        if settings.EMBEDDED_WORKER:
+            from sensejudge_site.embedded import start_embedded_worker
+
+            start_embedded_worker()
+        self.stdout.write(f"SenseJudge is at http://{host}:{port}/ (Ctrl-C stops it)")
+        self.stdout.flush()
+        server.run()

@@ -83,6 +83,7 @@ class MemoryQuestion:
     history: tuple[RatedTurn, ...]
     target_scenario: str
     language: str
+    profile: dict[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,147 @@
+"""Intervals beside every figure: Wilson for a share, the percentile bootstrap for the rest.
+
+A bootstrap draw is a row of integer weights, how often each unit was drawn, so a statistic that
+is written for weights is evaluated for many draws at once. Units of one cluster (a user, a
+comparison with its two orders) are drawn together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+Statistic = Callable[[FloatArray], FloatArray]
+"""Weights (draws, units) to one value a draw (draws,); nan where a draw leaves it undefined."""
+
+DEFAULT_DRAWS: Final = 1_000
+DEFAULT_LEVEL: Final = 0.95
+_CHUNK_CELLS: Final = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A two-sided interval and how it was made.
+
+    `draws` is the number of bootstrap draws on which the statistic was defined, 0 for a formula.
+    """
+
+    low: float
+    high: float
+    level: float = DEFAULT_LEVEL
+    draws: int = 0
+
+
+def wilson(successes: float, trials: float, *, level: float = DEFAULT_LEVEL) -> Interval | None:
+    """Wilson's score interval for a share; None without trials.
+
+    Args:
+        successes: 0 to `trials`; a tie may count one half.
+        trials: number of independent trials.
+        level: coverage, between 0 and 1.
+
+    Raises:
+        ValueError: `successes` lies outside 0 to `trials`.
+    """
+    if trials == 0:
+        return None
+    if not 0 <= successes <= trials:
+        raise ValueError(f"{successes} successes in {trials} trials")
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    share = successes / trials
+    scale = 1 + z * z / trials
+    centre = (share + z * z / (2 * trials)) / scale
+    half = z * sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)) / scale
+    low = 0.0 if successes == 0 else max(0.0, centre - half)
+    high = 1.0 if successes == trials else min(1.0, centre + half)
+    return Interval(low, high, level)
+
+
+def bootstrap(
+    statistic: Statistic,
+    *,
+    units: int,
+    seed: int,
+    clusters: Sequence[Hashable] | None = None,
+    draws: int = DEFAULT_DRAWS,
+    level: float = DEFAULT_LEVEL,
+) -> Interval | None:
+    """Percentile bootstrap of a weighted statistic; None where hardly any draw defines it.
+
+    Args:
+        statistic: see `Statistic`; called with chunks of draws.
+        units: number of units, the second axis of the weights.
+        seed: the same seed gives the same interval.
+        clusters: one key a unit; units with equal keys are drawn together. Order and spelling
+            of the keys do not matter, the order in which clusters first appear does.
+        draws: number of resamples.
+        level: coverage, between 0 and 1.
+
+    Returns:
+        The interval over the draws in which the statistic is defined, or None if there are no
+        units or fewer than half of the draws define it.
+
+    Raises:
+        ValueError: `clusters` is not as long as `units`.
+    """
+    if units == 0:
+        return None
+    index, groups = cluster_index(clusters, units=units)
+    rng = np.random.default_rng(seed)
+    chunk = max(1, _CHUNK_CELLS // units)
+    shares = np.full(groups, 1.0 / groups)
+    values: list[FloatArray] = []
+    for start in range(0, draws, chunk):
+        size = min(chunk, draws - start)
+        counts = rng.multinomial(groups, shares, size=size).astype(np.float64)
+        values.append(statistic(counts[:, index]))
+    return percentile_interval(np.concatenate(values), level=level)
+
+
+def bootstrap_mean(
+    values: Sequence[float],
+    *,
+    seed: int,
+    clusters: Sequence[Hashable] | None = None,
+    draws: int = DEFAULT_DRAWS,
+    level: float = DEFAULT_LEVEL,
+) -> Interval | None:
+    """Percentile bootstrap of a mean, optionally clustered; None without values."""
+    data = np.asarray(values, dtype=np.float64)
+
+    def mean(weights: FloatArray) -> FloatArray:
+        return (weights @ data) / weights.sum(axis=1)
+
+    return bootstrap(mean, units=len(data), seed=seed, clusters=clusters, draws=draws, level=level)
+
+
+def percentile_interval(values: FloatArray, *, level: float = DEFAULT_LEVEL) -> Interval | None:
+    """The central part of the defined values; None where fewer than half are defined."""
+    defined = values[~np.isnan(values)]
+    if len(defined) == 0 or 2 * len(defined) < len(values):
+        return None
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high), level, len(defined))
+
+
+def cluster_index(
+    clusters: Sequence[Hashable] | None, *, units: int
+) -> tuple[NDArray[np.intp], int]:
+    """For each unit the number of its cluster, in order of first appearance, and their count.
+
+    Raises:
+        ValueError: `clusters` is not as long as `units`.
+    """
+    if clusters is None:
+        return np.arange(units, dtype=np.intp), units
+    if len(clusters) != units:
+        raise ValueError(f"{len(clusters)} cluster keys for {units} units")
+    numbers: dict[Hashable, int] = {}
+    index = np.array([numbers.setdefault(key, len(numbers)) for key in clusters], dtype=np.intp)
+    return index, len(numbers)

@@ -1,0 +1,291 @@
+"""Agreement of predicted with human satisfaction scores (seed 003, section 4.1 and appendix C).
+
+Every metric is a function of gold scores, predictions and weights: weights of one give the
+figure, a bootstrap draw's weights give the figure of that draw, many draws at once. What has no
+value for some data (a constant column, a class that never occurs) says why, instead of a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.core.choices import SATISFIED_FROM
+from annotation.core.intervals import (
+    DEFAULT_DRAWS,
+    FloatArray,
+    Interval,
+    bootstrap,
+    cluster_index,
+)
+from benchmark.core.weighted import correlation, f1, rank_correlation, ranks, rate, ratio
+
+LEVELS: Final = 5
+MIN_TURNS_PER_USER: Final = 3
+_FISHER_LIMIT: Final = 0.9999
+_FLAT_SPREAD: Final = 1e-9
+
+
+class Undefined(StrEnum):
+    """Why a metric has no value."""
+
+    EMPTY = "EMPTY"
+    CONSTANT_GOLD = "CONSTANT_GOLD"
+    CONSTANT_PREDICTION = "CONSTANT_PREDICTION"
+    ONE_CLASS = "ONE_CLASS"
+    NO_USABLE_USER = "NO_USABLE_USER"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure, or why there is none (exactly one of the two), with its interval where asked."""
+
+    value: float | None
+    undefined: Undefined | None = None
+    interval: Interval | None = None
+
+
+class MetricName(StrEnum):
+    """The metrics of turn-level satisfaction."""
+
+    PEARSON = "pearson"
+    SPEARMAN = "spearman"
+    QWK = "qwk"
+    MAE = "mae"
+    RMSE = "rmse"
+    F1_DSAT = "f1_dsat"
+    F1_SAT = "f1_sat"
+    FALSE_SAT = "false_sat"
+    FALSE_DSAT = "false_dsat"
+    AUC = "auc"
+    WITHIN_USER_PEARSON = "within_user_pearson"
+    WITHIN_USER_SPEARMAN = "within_user_spearman"
+    USER_FISHER_PEARSON = "user_fisher_pearson"
+    USER_FISHER_SPEARMAN = "user_fisher_spearman"
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Gold scores 1-5, predictions (whole or expected) and users of the same turns, as arrays."""
+
+    gold: FloatArray
+    predicted: FloatArray
+    users: NDArray[np.intp]
+    user_count: int
+
+
+Weighted = Callable[[Scored, FloatArray], FloatArray]
+
+
+def scored(gold: Sequence[float], predicted: Sequence[float], users: Sequence[Hashable]) -> Scored:
+    """Turns to compare, in any order.
+
+    Raises:
+        ValueError: the three are not of one length.
+    """
+    if not len(gold) == len(predicted) == len(users):
+        raise ValueError("gold scores, predictions and users differ in number")
+    index, count = cluster_index(list(users), units=len(gold))
+    return Scored(
+        np.asarray(gold, dtype=np.float64), np.asarray(predicted, dtype=np.float64), index, count
+    )
+
+
+def evaluate(
+    data: Scored,
+    name: MetricName,
+    *,
+    seed: int | None = None,
+    draws: int = DEFAULT_DRAWS,
+) -> Metric:
+    """One metric; with a seed also its user-clustered percentile bootstrap interval.
+
+    Args:
+        data: the turns.
+        name: which metric. QWK and the F1 and false rates need whole scores 1-5 for QWK and cut
+            predictions at 4 (a prediction of 3.9 is dissatisfied); AUC ranks predictions.
+        seed: None leaves the interval out.
+        draws: bootstrap resamples of users.
+
+    Raises:
+        ValueError: QWK on predictions that are not whole scores of 1-5.
+    """
+    if name is MetricName.QWK:
+        _require_levels(data)
+    if len(data.gold) == 0:
+        return Metric(None, Undefined.EMPTY)
+    metric = METRICS[name]
+    value = float(metric(data, np.ones((1, len(data.gold))))[0])
+    if np.isnan(value):
+        return Metric(None, _why(data, name))
+    if seed is None:
+        return Metric(value)
+    interval = bootstrap(
+        lambda weights: metric(data, weights),
+        units=len(data.gold),
+        clusters=data.users.tolist(),
+        seed=seed,
+        draws=draws,
+    )
+    return Metric(value, None, interval)
+
+
+def pearson(data: Scored, weights: FloatArray) -> FloatArray:
+    """Return sum (y - mean y)(p - mean p) / sqrt(sum (y - mean y)^2 sum (p - mean p)^2)."""
+    return correlation(data.gold, data.predicted, weights)
+
+
+def spearman(data: Scored, weights: FloatArray) -> FloatArray:
+    """Pearson of average ranks; a turn drawn twice counts as two tied turns."""
+    return rank_correlation(data.gold, data.predicted, weights)
+
+
+def qwk(data: Scored, weights: FloatArray) -> FloatArray:
+    """1 - sum w O / sum w E over the 5 x 5 table, w = (a - b)^2 (seed 003, equation 13)."""
+    gold, predicted = data.gold.astype(int) - 1, data.predicted.astype(int) - 1
+    total = weights.sum(axis=1)
+    observed = weights @ ((gold - predicted) ** 2)
+    rows = weights @ np.eye(LEVELS)[gold]
+    columns = weights @ np.eye(LEVELS)[predicted]
+    levels = np.arange(LEVELS)
+    penalty = ((levels[:, None] - levels[None, :]) ** 2).astype(np.float64)
+    expected = np.einsum("da,ab,db->d", rows, penalty, columns) / total
+    return ratio(expected - observed, expected)
+
+
+def mae(data: Scored, weights: FloatArray) -> FloatArray:
+    """Mean |y - p|."""
+    return (weights @ np.abs(data.gold - data.predicted)) / weights.sum(axis=1)
+
+
+def rmse(data: Scored, weights: FloatArray) -> FloatArray:
+    """Root of the mean (y - p)^2."""
+    mean = (weights @ (data.gold - data.predicted) ** 2) / weights.sum(axis=1)
+    return np.sqrt(mean)
+
+
+def f1_dsat(data: Scored, weights: FloatArray) -> FloatArray:
+    """2 TP / (2 TP + FP + FN) with dissatisfied (below 4) as the positive class."""
+    return f1(data.gold < SATISFIED_FROM, data.predicted < SATISFIED_FROM, weights)
+
+
+def f1_sat(data: Scored, weights: FloatArray) -> FloatArray:
+    """The same with satisfied (4 and above) as the positive class."""
+    return f1(data.gold >= SATISFIED_FROM, data.predicted >= SATISFIED_FROM, weights)
+
+
+def false_sat(data: Scored, weights: FloatArray) -> FloatArray:
+    """Share of dissatisfied turns predicted satisfied (seed 003, equation 14)."""
+    return rate(data.predicted >= SATISFIED_FROM, data.gold < SATISFIED_FROM, weights)
+
+
+def false_dsat(data: Scored, weights: FloatArray) -> FloatArray:
+    """Share of satisfied turns predicted dissatisfied (seed 003, equation 15)."""
+    return rate(data.predicted < SATISFIED_FROM, data.gold >= SATISFIED_FROM, weights)
+
+
+def auc(data: Scored, weights: FloatArray) -> FloatArray:
+    """P(a satisfied turn is predicted above a dissatisfied one), ties one half."""
+    positive = (data.gold >= SATISFIED_FROM).astype(np.float64)
+    satisfied = weights @ positive
+    dissatisfied = weights.sum(axis=1) - satisfied
+    won = (weights * ranks(data.predicted, weights)) @ positive - satisfied * (satisfied + 1) / 2
+    return ratio(won, satisfied * dissatisfied)
+
+
+def within_user_pearson(data: Scored, weights: FloatArray) -> FloatArray:
+    """Pearson after each user's means are removed from both columns (seed 003, equation 16)."""
+    gold, predicted = _centred(data)
+    return correlation(gold, predicted, weights)
+
+
+def within_user_spearman(data: Scored, weights: FloatArray) -> FloatArray:
+    """Spearman after each user's means are removed from both columns."""
+    gold, predicted = _centred(data)
+    return rank_correlation(gold, predicted, weights)
+
+
+def user_fisher_pearson(data: Scored, weights: FloatArray) -> FloatArray:
+    """Return tanh of the mean Fisher z of each user's own Pearson, weighted by turns (B 2.2).
+
+    Users with fewer than three turns or a constant column are left out; |r| is cut at .9999.
+    """
+    return _fisher_mean(data, weights, correlation)
+
+
+def user_fisher_spearman(data: Scored, weights: FloatArray) -> FloatArray:
+    """The same on each user's own Spearman."""
+    return _fisher_mean(data, weights, rank_correlation)
+
+
+METRICS: Final[dict[MetricName, Weighted]] = {
+    MetricName.PEARSON: pearson,
+    MetricName.SPEARMAN: spearman,
+    MetricName.QWK: qwk,
+    MetricName.MAE: mae,
+    MetricName.RMSE: rmse,
+    MetricName.F1_DSAT: f1_dsat,
+    MetricName.F1_SAT: f1_sat,
+    MetricName.FALSE_SAT: false_sat,
+    MetricName.FALSE_DSAT: false_dsat,
+    MetricName.AUC: auc,
+    MetricName.WITHIN_USER_PEARSON: within_user_pearson,
+    MetricName.WITHIN_USER_SPEARMAN: within_user_spearman,
+    MetricName.USER_FISHER_PEARSON: user_fisher_pearson,
+    MetricName.USER_FISHER_SPEARMAN: user_fisher_spearman,
+}
+
+
+def _require_levels(data: Scored) -> None:
+    for column in (data.gold, data.predicted):
+        if not np.isin(column, np.arange(1, LEVELS + 1)).all():
+            raise ValueError(f"QWK needs whole scores 1-{LEVELS}")
+
+
+def _why(data: Scored, name: MetricName) -> Undefined:
+    """Why a metric of at least one turn is undefined."""
+    if name in {MetricName.USER_FISHER_PEARSON, MetricName.USER_FISHER_SPEARMAN}:
+        return Undefined.NO_USABLE_USER
+    if name in {MetricName.PEARSON, MetricName.SPEARMAN, MetricName.QWK}:
+        gold = data.gold
+    elif name in {MetricName.WITHIN_USER_PEARSON, MetricName.WITHIN_USER_SPEARMAN}:
+        gold = _centred(data)[0]
+    else:
+        return Undefined.ONE_CLASS
+    return Undefined.CONSTANT_GOLD if np.ptp(gold) == 0 else Undefined.CONSTANT_PREDICTION
+
+
+def _centred(data: Scored) -> tuple[FloatArray, FloatArray]:
+    """Both columns less their user's mean, rounded so that equal differences stay ties."""
+    sizes = np.bincount(data.users, minlength=data.user_count)
+    columns: list[FloatArray] = []
+    for column in (data.gold, data.predicted):
+        means = np.bincount(data.users, weights=column, minlength=data.user_count) / sizes
+        columns.append(np.round(column - means[data.users], 12) + 0.0)
+    return columns[0], columns[1]
+
+
+def _fisher_mean(
+    data: Scored,
+    weights: FloatArray,
+    measure: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
+) -> FloatArray:
+    """Users are drawn whole, so a user's correlation does not change with the draw."""
+    total = np.zeros(len(weights))
+    share = np.zeros(len(weights))
+    for user in range(data.user_count):
+        own = np.flatnonzero(data.users == user)
+        gold, predicted = data.gold[own], data.predicted[own]
+        if len(own) < MIN_TURNS_PER_USER or min(gold.std(), predicted.std()) < _FLAT_SPREAD:
+            continue
+        value = measure(gold, predicted, np.ones((1, len(own))))[0]
+        z = np.arctanh(np.clip(value, -_FISHER_LIMIT, _FISHER_LIMIT))
+        drawn = weights[:, own[0]] * len(own)
+        total += drawn * z
+        share += drawn
+    return np.tanh(ratio(total, share))

@@ -1,15 +1,14 @@
-"""The REST interface, version 1; a token comes from `POST /api/v1/token/` (basic authentication)."""
+"""The REST interface, version 1; a token comes from `POST token/` with basic authentication."""
 
 from __future__ import annotations
 
 from django.urls import include, path
-from knox.views import LogoutView
 
-from sensejudge_site.api_views import TokenView
+from sensejudge_site.api_views import RevokeView, TokenView
 
 urlpatterns = [
     path("token/", TokenView.as_view(), name="api-token"),
-    path("token/revoke/", LogoutView.as_view(), name="api-token-revoke"),
+    path("token/revoke/", RevokeView.as_view(), name="api-token-revoke"),
     path("", include("annotation.api.urls")),
     path("", include("judging.api.urls")),
 ]

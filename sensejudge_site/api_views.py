@@ -1,12 +1,34 @@
-"""Where an API token comes from."""
+"""Where an API token comes from, and where it ends."""
 
 from __future__ import annotations
 
-from knox.views import LoginView
+from drf_spectacular.utils import extend_schema, inline_serializer
+from knox.views import LoginView, LogoutView
+from rest_framework import serializers
 from rest_framework.authentication import BasicAuthentication
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+TOKEN = inline_serializer(
+    "Token", {"token": serializers.CharField(), "expiry": serializers.DateTimeField()}
+)
 
 
-class TokenView(LoginView):
+class TokenView(LoginView):  # type: ignore[misc]  # knox ships no types
     """POST with basic authentication; answers {token, expiry}. The token is stored hashed."""
 
     authentication_classes = (BasicAuthentication,)
+
+    @extend_schema(request=None, responses=TOKEN)
+    def post(self, request: Request) -> Response:
+        """Make a token; it is shown this once."""
+        return super().post(request)
+
+
+class RevokeView(LogoutView):  # type: ignore[misc]  # knox ships no types
+    """POST with a token in the header; that token ends."""
+
+    @extend_schema(request=None, responses={204: None})
+    def post(self, request: Request) -> Response:
+        """End the token that this request carries."""
+        return super().post(request)

@@ -242,6 +242,14 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "SenseJudge API",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_NAME_OVERRIDES": {
+        "VerdictEnum": "annotation.models.wording.VERDICTS",
+        "ReasonEnum": "annotation.models.wording.REASONS",
+        "JudgmentStatusEnum": "annotation.models.wording.JUDGMENT_STATUSES",
+        "RunStatusEnum": "judging.models.RunStatus",
+        "RunKindEnum": "judging.models.RunKind",
+        "PreferenceKindEnum": "judging.models.PreferenceKind",
+    },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }

@@ -1,4 +1,4 @@
-"""The JSON shape of runs, preferences and judgments; never a key, never a prompt's endpoint secret."""
+"""The JSON shape of runs, preferences and judgments; keys are nowhere in rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py serve`: the web server and, unless a broker is configured, the worker in one process."""
+"""`manage.py serve`: the web server and, where no broker is set, the worker in one process."""
 
 from __future__ import annotations
 

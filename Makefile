@@ -1,0 +1,72 @@
+# Two commands matter: `make demo` and `make test`. Both set up what they need, every time.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+PYTHON ?= python3
+PY := .venv/bin/python
+SERVE ?= 1
+PORT ?= 8000
+SOURCES := annotation benchmark judging sensejudge_site tests manage.py
+
+.PHONY: demo serve test check format messages llm-check clean
+
+demo: .venv/.base
+	$(PY) manage.py migrate --verbosity 0
+	$(PY) manage.py collectstatic --noinput --verbosity 0
+	$(PY) manage.py demo
+	@if [ "$(SERVE)" != 0 ]; then exec $(PY) manage.py serve --port "$(PORT)"; fi
+
+serve: .venv/.base
+	$(PY) manage.py migrate --verbosity 0
+	$(PY) manage.py collectstatic --noinput --verbosity 0
+	exec $(PY) manage.py serve --port "$(PORT)"
+
+test: .venv/.dev
+	@[ -x /usr/bin/chromium ] || echo "No /usr/bin/chromium here: the browser tests will be skipped."
+	$(PY) -m pytest --cov --cov-report=term:skip-covered $(ARGS)
+
+check: .venv/.dev
+	$(PY) -m ruff check $(SOURCES)
+	$(PY) -m ruff format --check $(SOURCES)
+	$(PY) -m mypy $(SOURCES)
+	$(PY) -c "from importlinter.cli import lint_imports_command; lint_imports_command()"
+	$(PY) manage.py makemigrations --check --dry-run
+	$(PY) -W error manage.py check
+	find templates -name '*.html' -print0 | xargs -0 $(PY) -m djade --check --target-version 5.2
+	$(PY) -m djlint --lint --quiet templates
+
+format: .venv/.dev
+	$(PY) -m ruff check --fix $(SOURCES)
+	$(PY) -m ruff format $(SOURCES)
+	-find templates -name '*.html' -print0 | xargs -0 $(PY) -m djade --target-version 5.2
+
+messages: .venv/.dev
+	$(PY) manage.py makemessages --locale zh_Hans --ignore '.venv/*' --ignore 'var/*' --ignore 'tests/*' --no-location --no-obsolete
+	$(PY) manage.py compilemessages --ignore '.venv' --ignore 'var'
+
+# A real llama.cpp server with a very small model: proves the protocol, not quality (README).
+llm-check: .venv/.base
+	PYTHON="$(PYTHON)" scripts/llm-check
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage
+
+# The environment: uv where it can be had, plain pip otherwise; hashes are required either way.
+.venv/bin/python:
+	@echo "Making the environment (.venv) ..."
+	$(PYTHON) -c 'import sys; sys.exit("SenseJudge needs Python 3.11 or newer.") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .venv
+	$(PY) -m pip install --quiet --disable-pip-version-check uv || echo "uv is not to be had: plain pip it is."
+
+.venv/.base: .venv/bin/python requirements/base.txt
+	@[ -e .venv/.dev ] || { echo "Installing what the application needs ..."; $(call install,base); }
+	@touch .venv/.base
+
+.venv/.dev: .venv/bin/python requirements/dev.txt
+	@echo "Installing what the tests need ..."
+	@$(call install,dev)
+	@touch .venv/.dev .venv/.base
+
+install = if $(PY) -c 'import uv' 2>/dev/null; \
+	then $(PY) -m uv pip install --quiet --python $(PY) --require-hashes --no-build -r requirements/$(1).txt; \
+	else $(PY) -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/$(1).txt; fi

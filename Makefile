@@ -56,10 +56,12 @@ clean:
 	@echo "Making the environment (.venv) ..."
 	$(PYTHON) -c 'import sys; sys.exit("SenseJudge needs Python 3.11 or newer.") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
-	$(PY) -m pip install --quiet --disable-pip-version-check uv || echo "uv is not to be had: plain pip it is."
+	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt \
+		|| echo "uv is not to be had: plain pip it is."
 
 .venv/.base: .venv/bin/python requirements/base.txt
-	@[ -e .venv/.dev ] || { echo "Installing what the application needs ..."; $(call install,base); }
+	@echo "Installing what the application needs ..."
+	@$(call install,base)
 	@touch .venv/.base
 
 .venv/.dev: .venv/bin/python requirements/dev.txt

@@ -22,7 +22,8 @@ class TokenView(LoginView):  # type: ignore[misc]  # knox ships no types
     @extend_schema(request=None, responses=TOKEN)
     def post(self, request: Request) -> Response:
         """Make a token; it is shown this once."""
-        return super().post(request)
+        answer: Response = super().post(request)
+        return answer
 
 
 class RevokeView(LogoutView):  # type: ignore[misc]  # knox ships no types
@@ -31,4 +32,5 @@ class RevokeView(LogoutView):  # type: ignore[misc]  # knox ships no types
     @extend_schema(request=None, responses={204: None})
     def post(self, request: Request) -> Response:
         """End the token that this request carries."""
-        return super().post(request)
+        answer: Response = super().post(request)
+        return answer

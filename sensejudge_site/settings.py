@@ -9,10 +9,13 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
+import django_stubs_ext
 import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
+
+django_stubs_ext.monkeypatch()  # ModelAdmin[Row] and the like, where Django has no generics
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()

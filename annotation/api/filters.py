@@ -7,7 +7,7 @@ from django_filters import rest_framework as filters
 from annotation.models import Comparison, PairwiseLabel, SatisfactionLabel
 
 
-class ComparisonFilter(filters.FilterSet):
+class ComparisonFilter(filters.FilterSet):  # type: ignore[misc]  # no types in the package
     """By dataset slug and scenario name."""
 
     dataset = filters.CharFilter("turn__session__dataset__slug")
@@ -18,7 +18,7 @@ class ComparisonFilter(filters.FilterSet):
         fields: tuple[str, ...] = ()
 
 
-class PairwiseLabelFilter(filters.FilterSet):
+class PairwiseLabelFilter(filters.FilterSet):  # type: ignore[misc]
     """By dataset, scenario, annotator's full user name, study, verdict."""
 
     dataset = filters.CharFilter("comparison__turn__session__dataset__slug")
@@ -31,7 +31,7 @@ class PairwiseLabelFilter(filters.FilterSet):
         fields = ("verdict", "comparison")
 
 
-class SatisfactionLabelFilter(filters.FilterSet):
+class SatisfactionLabelFilter(filters.FilterSet):  # type: ignore[misc]
     """By dataset of the rated response, annotator, study, score."""
 
     dataset = filters.CharFilter("response__turn__session__dataset__slug")

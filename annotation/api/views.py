@@ -17,7 +17,7 @@ from annotation.api.serializers import (
 )
 from annotation.models import Comparison, Dataset, PairwiseLabel, SatisfactionLabel, User
 
-Row = TypeVar("Row", PairwiseLabel, SatisfactionLabel)
+Row = TypeVar("Row", bound=PairwiseLabel | SatisfactionLabel)
 
 
 class DatasetViewSet(ReadOnlyModelViewSet[Dataset]):
@@ -45,7 +45,7 @@ class OwnOrAllViewSet(ReadOnlyModelViewSet[Row]):
 
     def get_queryset(self) -> QuerySet[Row]:
         """All labels, or one's own."""
-        rows = super().get_queryset()
+        rows: QuerySet[Row] = super().get_queryset()
         user = self.request.user
         if isinstance(user, User) and user.sees_everyone:
             return rows

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -40,6 +42,6 @@ JUDGMENT_STATUSES = [
 ]
 
 
-def word_in(values: list[tuple[str, object]] | list[tuple[str, str]], field: str) -> models.Q:
+def word_in(values: Sequence[tuple[str, object]], field: str) -> models.Q:
     """The condition that a field holds one of the stored words, for a check constraint."""
     return models.Q(**{f"{field}__in": [value for value, _label in values]})

@@ -1,0 +1,231 @@
+"""The admin console for people, data and studies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin as StockUserAdmin
+from django.contrib.auth.forms import AdminPasswordChangeForm, BaseUserCreationForm
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import (
+    AnnotatorProfile,
+    AuditEvent,
+    Claim,
+    Dataset,
+    GoldLabel,
+    PairwiseLabel,
+    Role,
+    SatisfactionLabel,
+    Scenario,
+    Study,
+    StudyItem,
+    User,
+)
+
+admin.site.site_header = _("SenseJudge administration")
+admin.site.site_title = "SenseJudge"
+admin.site.index_title = _("Administration")
+
+MANAGED_ROLES = (Role.ANNOTATOR, Role.VIEWER)
+"""The roles that a manager may give; others are for admins."""
+
+
+class ReadOnlyAdmin(admin.ModelAdmin[Any]):
+    """Rows that people look at here and change elsewhere, or nowhere."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002
+        """Nobody adds such a row by hand."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002
+        """Nobody changes one."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002
+        """Nobody deletes one."""
+        return False
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002
+        """Those who manage may look."""
+        return isinstance(request.user, User) and request.user.is_manager
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Listed for those who may look."""
+        return self.has_view_permission(request)
+
+
+class NewUserForm(BaseUserCreationForm):  # type: ignore[type-arg]  # generic in the stubs only
+    """A new user with a role."""
+
+    class Meta:
+        model = User
+        fields = ("username", "role")
+
+
+class ProfileInline(admin.StackedInline[AnnotatorProfile, User]):
+    """The structured profile, on its user's page."""
+
+    model = AnnotatorProfile
+    extra = 0
+
+
+@admin.register(User)
+class UserAdmin(StockUserAdmin):  # type: ignore[type-arg]  # our user has no groups
+    """People and imported raters. Managers see and make annotators and viewers only."""
+
+    add_form = NewUserForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = ("username", "display_name", "role", "is_active", "last_login")
+    list_filter = ("role", "is_active")
+    search_fields = ("username", "display_name", "email")
+    ordering = ("username",)
+    filter_horizontal = ()
+    fieldsets = (
+        (None, {"fields": ("username", "password", "display_name", "email")}),
+        (_("May do"), {"fields": ("role", "is_active")}),
+        (_("Dates"), {"fields": ("last_login", "date_joined")}),
+    )
+    add_fieldsets = (
+        (None, {"fields": ("username", "role", "usable_password", "password1", "password2")}),
+    )
+    readonly_fields = ("last_login", "date_joined")
+    inlines = (ProfileInline,)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
+        """A manager's list holds only those whom a manager may change."""
+        rows = super().get_queryset(request)
+        if isinstance(request.user, User) and request.user.is_admin:
+            return rows
+        return rows.filter(role__in=MANAGED_ROLES)
+
+    def formfield_for_choice_field(
+        self, db_field: Any, request: HttpRequest, **kwargs: Any
+    ) -> forms.TypedChoiceField | None:
+        """A manager gives no role above their reach."""
+        is_admin = isinstance(request.user, User) and request.user.is_admin
+        if db_field.name == "role" and not is_admin:
+            kwargs["choices"] = [(role.value, role.label) for role in MANAGED_ROLES]
+        return super().formfield_for_choice_field(db_field, request, **kwargs)
+
+
+class ScenarioInline(admin.TabularInline[Scenario, Dataset]):
+    """A dataset's scenarios."""
+
+    model = Scenario
+    extra = 0
+
+
+@admin.register(Dataset)
+class DatasetAdmin(admin.ModelAdmin[Dataset]):
+    """Datasets; their rows come by import."""
+
+    list_display = ("name", "slug", "simulated", "session_count", "created_at")
+    list_filter = ("simulated",)
+    search_fields = ("name", "slug")
+    inlines = (ScenarioInline,)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Dataset]:
+        """With the number of sessions in one query."""
+        return super().get_queryset(request).annotate(sessions_in_all=Count("sessions"))
+
+    @admin.display(description=_("sessions"))
+    def session_count(self, row: Dataset) -> int:
+        """How many sessions the dataset holds."""
+        return int(row.sessions_in_all)  # type: ignore[attr-defined]  # annotated above
+
+
+@admin.register(Study)
+class StudyAdmin(admin.ModelAdmin[Study]):
+    """Studies and their rules."""
+
+    list_display = ("name", "kind", "status", "dataset", "overlap", "created_at")
+    list_filter = ("status", "kind")
+    list_select_related = ("dataset",)
+    search_fields = ("name", "slug")
+    filter_horizontal = ("annotators",)
+    readonly_fields = ("created_by", "created_at")
+
+    def save_model(self, request: HttpRequest, obj: Study, form: Any, change: bool) -> None:  # noqa: FBT001
+        """Remember who made a study."""
+        if not change and isinstance(request.user, User):
+            obj.created_by = request.user
+        super().save_model(request, obj, form, change)
+
+
+@admin.register(StudyItem)
+class StudyItemAdmin(ReadOnlyAdmin):
+    """The items of studies."""
+
+    list_display = ("id", "study", "kind", "position", "comparison", "session")
+    list_filter = ("study", "kind")
+    list_select_related = ("study", "comparison", "session")
+
+
+@admin.register(Claim)
+class ClaimAdmin(ReadOnlyAdmin):
+    """Who holds which item, and until when."""
+
+    list_display = ("item", "annotator", "state", "slot", "shown_order", "claimed_at", "expires_at")
+    list_filter = ("state", "item__study")
+    list_select_related = ("item", "annotator")
+
+
+@admin.register(PairwiseLabel)
+class PairwiseLabelAdmin(ReadOnlyAdmin):
+    """Verdicts as given."""
+
+    list_display = (
+        "id",
+        "annotator",
+        "comparison",
+        "verdict",
+        "shown_order",
+        "study",
+        "created_at",
+    )
+    list_filter = ("verdict", "study")
+    list_select_related = ("annotator", "comparison", "study")
+    search_fields = ("annotator__username", "comparison__key")
+
+
+@admin.register(SatisfactionLabel)
+class SatisfactionLabelAdmin(ReadOnlyAdmin):
+    """Ratings as given."""
+
+    list_display = (
+        "id",
+        "annotator",
+        "response",
+        "session",
+        "score",
+        "reason",
+        "study",
+        "created_at",
+    )
+    list_filter = ("score", "reason", "study")
+    list_select_related = ("annotator", "response", "session", "study")
+    search_fields = ("annotator__username",)
+
+
+@admin.register(GoldLabel)
+class GoldLabelAdmin(admin.ModelAdmin[GoldLabel]):
+    """Answers held to be right."""
+
+    list_display = ("id", "comparison", "response", "session", "verdict", "score", "source")
+    list_filter = ("source",)
+    raw_id_fields = ("comparison", "response", "session", "created_by")
+
+
+@admin.register(AuditEvent)
+class AuditEventAdmin(ReadOnlyAdmin):
+    """Who did what, when."""
+
+    list_display = ("created_at", "actor", "action", "target", "target_id")
+    list_filter = ("action",)
+    list_select_related = ("actor",)
+    date_hierarchy = "created_at"

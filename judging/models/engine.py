@@ -68,7 +68,8 @@ class LlmCall(models.Model):
     """One reply, committed as it came; its key says everything that could change it.
 
     `key` is the SHA-256 of canonical JSON of base URL, model, messages, sampling, schema,
-    log-probability request, sample index and attempt. `reply` has its reasoning stripped; `reasoning` keeps it.
+    log-probability request, sample index and attempt. `reply` has its reasoning stripped;
+    `reasoning` keeps it.
     """
 
     key = models.CharField(max_length=64, unique=True)

@@ -1,0 +1,56 @@
+"""What is wrong with a row: line, field, reason and value, in words a person can act on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Final
+
+FAULTS_KEPT: Final = 200
+"""So many faults are listed; the count stays exact."""
+
+_VALUE_CHARS: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that could not be understood or that contradicts what is stored.
+
+    `line` counts from 1: the line of a JSONL file, the place of the item in a JSON array, the place
+    of the file in a directory; 0 speaks of the file as a whole. `field` is a path such as
+    `history[3].satisfaction`, "" for the whole row.
+    """
+
+    line: int
+    field: str
+    reason: str
+    value: str | int | float | bool | None = None
+
+    def as_dict(self) -> dict[str, object]:
+        """The fields that scripts read."""
+        return asdict(self)
+
+
+def shown(value: object) -> str | int | float | bool | None:
+    """A value as a fault shows it: scalars as they are, long texts cut, anything else as JSON."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\\u0000")
+    return text if len(text) <= _VALUE_CHARS else text[:_VALUE_CHARS] + "…"
+
+
+class FaultLog:
+    """Counts every fault and keeps the first FAULTS_KEPT, so that memory stays flat."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.kept: list[Fault] = []
+
+    def extend(self, faults: Iterable[Fault]) -> None:
+        """Note more faults."""
+        for fault in faults:
+            self.count += 1
+            if len(self.kept) < FAULTS_KEPT:
+                self.kept.append(fault)

@@ -1,0 +1,216 @@
+"""Typed access to one row of a file: what cannot be understood is noted, never guessed.
+
+A reader asks for fields by name. A fault is noted with its path and a placeholder is returned, so
+that one pass lists every fault of a row; a row with faults yields no record.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, TypeVar
+
+from annotation.core.formats.faults import Fault, shown
+from annotation.core.formats.records import DatasetRecord, Row, SessionRecord
+
+Word = TypeVar("Word", bound=StrEnum)
+
+KEY_CHARS: Final = 200
+SCENARIO_CHARS: Final = 120
+MODEL_CHARS: Final = 200
+VARIANT_CHARS: Final = 120
+NAME_CHARS: Final = 100
+
+_NAME: Final = re.compile(r"[\w.@+:\- ]+")
+_MISSING: Final = "is missing"
+
+
+class Notes:
+    """What was noted while one row was read."""
+
+    def __init__(self, line: int) -> None:
+        self.line = line
+        self.faults: list[Fault] = []
+        self.coerced = 0
+
+    def fault(self, field: str, reason: str, value: object = None) -> None:
+        """Note a fault."""
+        self.faults.append(Fault(self.line, field, reason, shown(value)))
+
+    def text(self, value: object, field: str) -> str:
+        """A text; another scalar is taken as its JSON text and counted."""
+        if isinstance(value, str):
+            return value
+        if isinstance(value, bool | int | float):
+            self.coerced += 1
+            return json.dumps(value)
+        self.fault(field, "a text is expected" if value is not None else _MISSING, value)
+        return ""
+
+
+def number_of(value: object) -> int | None:
+    """A whole number, also one written as text ("4", "4.0"); None where it is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        try:
+            value = float(value.strip())
+        except ValueError:
+            return None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) else None
+
+
+class Fields:
+    """One JSON object of a row, with the path that leads to it."""
+
+    def __init__(self, data: Mapping[str, object], notes: Notes, path: str = "") -> None:
+        self.data = data
+        self.notes = notes
+        self.path = path
+
+    def at(self, name: str) -> str:
+        """The path of a field."""
+        return f"{self.path}.{name}" if self.path else name
+
+    def fault(self, name: str, reason: str, value: object = None) -> None:
+        """Note a fault of a field."""
+        self.notes.fault(self.at(name) if name else self.path, reason, value)
+
+    def has(self, name: str) -> bool:
+        """Whether a field is given and not null."""
+        return self.data.get(name) is not None
+
+    def text(self, name: str) -> str:
+        """A text that must be there; it may be empty."""
+        return self.notes.text(self.data.get(name), self.at(name))
+
+    def text_or(self, name: str, default: str = "", *, longest: int | None = None) -> str:
+        """A text that may be missing or null."""
+        return self._within(name, self.text(name), longest) if self.has(name) else default
+
+    def short(self, name: str, longest: int) -> str:
+        """A text that must be there, with at least one character and at most `longest`."""
+        value = self.text(name)
+        if self.has(name) and not value.strip():
+            self.fault(name, "must not be empty", value)
+        return self._within(name, value, longest)
+
+    def annotator(self, name: str = "annotator") -> str:
+        """A name that can become part of a user name."""
+        value = self.short(name, NAME_CHARS)
+        if value.strip() and not _NAME.fullmatch(value):
+            self.fault(name, "a name has letters, digits, spaces and . @ + : - _ only", value)
+        return value
+
+    def _within(self, name: str, value: str, longest: int | None) -> str:
+        if longest is not None and len(value) > longest:
+            self.fault(name, f"must not be longer than {longest} characters", value)
+        return value
+
+    def whole(self, name: str, low: int, high: int) -> int:
+        """A whole number that must be there, from `low` to `high`; numeric text counts."""
+        value = number_of(self.data.get(name))
+        if value is None:
+            given = self.data.get(name)
+            reason = _MISSING if given is None else f"a whole number {low}-{high} is expected"
+            self.fault(name, reason, given)
+            return low
+        if not low <= value <= high:
+            self.fault(name, f"must be between {low} and {high}", self.data.get(name))
+        return value
+
+    def whole_or_none(self, name: str, low: int, high: int) -> int | None:
+        """A whole number that may be missing or null."""
+        return self.whole(name, low, high) if self.has(name) else None
+
+    def seconds(self, name: str) -> float | None:
+        """A duration in seconds, 0 or more, that may be missing or null."""
+        value = self.data.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            self.fault(name, "a number of seconds is expected", value)
+            return None
+        return float(value)
+
+    def flag(self, name: str) -> bool:
+        """True or false; false where missing or null."""
+        value = self.data.get(name)
+        if value is None or isinstance(value, bool):
+            return bool(value)
+        self.fault(name, "true or false is expected", value)
+        return False
+
+    def word(self, name: str, words: type[Word], default: Word) -> Word:
+        """A word of a closed vocabulary that must be there, in any case."""
+        value = self.data.get(name)
+        if isinstance(value, str) and value.strip().upper() in words.__members__:
+            return words[value.strip().upper()]
+        expected = ", ".join(words.__members__)
+        self.fault(name, _MISSING if value is None else f"one of {expected} is expected", value)
+        return default
+
+    def moment(self, name: str) -> datetime | None:
+        """A point in time as ISO 8601 text with its zone; may be missing or null."""
+        value = self.data.get(name)
+        if value is None:
+            return None
+        try:
+            moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+        except ValueError:
+            moment = None
+        if moment is None or moment.tzinfo is None:
+            self.fault(name, "a time with its zone is expected, as 2026-01-31T12:00:00Z", value)
+            return None
+        return moment
+
+    def mapping(self, name: str) -> dict[str, object]:
+        """A JSON object that may be missing or null."""
+        value = self.data.get(name)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            self.fault(name, "an object is expected", value)
+            return {}
+        return value
+
+    def items(self, name: str) -> list[Fields]:
+        """A list of objects; empty where missing or null."""
+        value = self.data.get(name)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            self.fault(name, "a list is expected", value)
+            return []
+        found = []
+        for place, item in enumerate(value):
+            path = f"{self.at(name)}[{place}]"
+            if isinstance(item, dict):
+                found.append(Fields(item, self.notes, path))
+            else:
+                self.notes.fault(path, "an object is expected", item)
+        return found
+
+    def rest(self, *known: str) -> dict[str, object]:
+        """The fields that are none of the known ones."""
+        return {name: value for name, value in self.data.items() if name not in known}
+
+    def refuse_unknown(self, *known: str) -> None:
+        """A fault for every field that is none of the known ones: a typing error loses nothing."""
+        for name, value in self.rest(*known).items():
+            self.fault(name, "is no field of this format", value)
+
+
+Parse = Callable[[Fields], SessionRecord | DatasetRecord]
+
+
+def parsed(line: int, data: Mapping[str, object], parse: Parse) -> Row:
+    """One row through a format's parser."""
+    notes = Notes(line)
+    record = parse(Fields(data, notes))
+    return Row(line, None if notes.faults else record, tuple(notes.faults), notes.coerced)

@@ -1,0 +1,280 @@
+"""Rows of a JSONL file or a JSON array, plain or gzipped, with or without a BOM, one at a time.
+
+Memory holds one row and a window, whatever the size of the file. A row that cannot be read is a
+fault, and reading goes on after it wherever it can be seen where the next row begins.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NoReturn, TextIO
+
+from annotation.core.formats.faults import Fault, shown
+
+MAX_ROW_CHARS: Final = 64 * 1024 * 1024
+"""A longer row is a fault: no conversation is that long, and memory has an end."""
+
+_WINDOW: Final = 256 * 1024
+_BOMS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_MARKS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[{]|[\]}]|,', re.DOTALL)
+_ESCAPED_TROUBLE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+_BROKEN: Final = (UnicodeError, EOFError, OSError, zlib.error)
+
+
+class UnreadableFileError(Exception):
+    """The file is missing, is not of the kind asked for, or holds nothing."""
+
+    code = "import:unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class RawRow:
+    """One JSON value of the file with its line, or the fault that stands in its place."""
+
+    line: int
+    value: object = None
+    fault: Fault | None = None
+
+
+def _no_constant(name: str) -> NoReturn:
+    """NaN and infinities are no JSON, and no database column for JSON takes them."""
+    raise ValueError(f"{name} is not a JSON value")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_no_constant)
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[TextIO]:
+    """The file as text: gzip is seen by its first bytes, the encoding by its BOM (else UTF-8).
+
+    Bytes that are not UTF-8 become lone surrogates, so that only their own row is at fault.
+
+    Raises:
+        UnreadableFileError: there is no such file, or it may not be read.
+    """
+    try:
+        raw = path.open("rb")
+    except OSError as error:
+        raise UnreadableFileError(f"{path.name}: {error.strerror}") from error
+    with raw:
+        packed = raw.peek(2)[:2] == b"\x1f\x8b"
+        stream = io.BufferedReader(gzip.GzipFile(fileobj=raw)) if packed else raw
+        try:
+            head = stream.peek(4)[:4]
+        except _BROKEN as error:
+            raise UnreadableFileError(f"{path.name}: {error}") from error
+        encoding = next((name for bom, name in _BOMS if head.startswith(bom)), "utf-8")
+        errors = "surrogateescape" if encoding.startswith("utf-8") else "strict"
+        yield io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="\n")
+
+
+def read_rows(path: Path) -> Iterator[RawRow]:
+    """The rows of a file, in order: array items if it opens with "[", else one value a line."""
+    with open_text(path) as stream:
+        line = 0
+        try:
+            window = stream.read(_WINDOW)
+            rows = _array_items(stream, window) if _is_array(window) else _lines(stream, window)
+            for row in rows:
+                line = row.line
+                yield row
+        except _BROKEN as error:
+            reason = "the file breaks off or is damaged here; the rest was not read"
+            yield RawRow(line + 1, fault=Fault(line + 1, "", reason, shown(str(error))))
+
+
+def read_document(path: Path, line: int) -> RawRow:
+    """A file that is one JSON value, however many lines it has."""
+    try:
+        with open_text(path) as stream:
+            text = stream.read(MAX_ROW_CHARS + 1)
+    except (UnreadableFileError, *_BROKEN) as error:
+        return RawRow(line, fault=Fault(line, "", "cannot be read", shown(str(error))))
+    if len(text) > MAX_ROW_CHARS:
+        return RawRow(line, fault=Fault(line, "", "the row is too long to be read"))
+    return _decoded(line, text)
+
+
+def _is_array(window: str) -> bool:
+    """Whether the file is one array, and not JSONL whose rows happen to be arrays."""
+    if not window.lstrip().startswith("["):
+        return False
+    first_line, newline, rest = window.lstrip().partition("\n")
+    if not newline or not rest.lstrip().startswith("["):
+        return True
+    try:
+        return not isinstance(_DECODER.decode(first_line.strip()), list)
+    except ValueError:
+        return True
+
+
+def _lines(stream: TextIO, window: str) -> Iterator[RawRow]:
+    for number, text in enumerate(_split_lines(stream, window), start=1):
+        if len(text) > MAX_ROW_CHARS:
+            yield RawRow(number, fault=Fault(number, "", "the row is too long to be read"))
+            return
+        if text.strip():
+            yield _decoded(number, text)
+
+
+def _split_lines(stream: TextIO, window: str) -> Iterator[str]:
+    """Lines of what was read already and of the rest; a line over the limit comes cut."""
+    *whole, tail = window.split("\n")
+    yield from whole
+    tail += stream.readline(MAX_ROW_CHARS + 1)
+    while tail:
+        yield tail
+        tail = stream.readline(MAX_ROW_CHARS + 1)
+
+
+def _decoded(line: int, text: str) -> RawRow:
+    try:
+        value = _DECODER.decode(text.strip())
+    except (ValueError, RecursionError) as error:
+        reason = f"not JSON: {error}" if isinstance(error, ValueError) else "nested too deeply"
+        return RawRow(line, fault=Fault(line, "", reason, shown(text.strip())))
+    return _storable(line, value, text)
+
+
+def _storable(line: int, value: object, text: str) -> RawRow:
+    """The row, unless its text holds what no text column can: NUL, or half of a character."""
+    if (text.isascii() or _is_utf8(text)) and not _ESCAPED_TROUBLE.search(text):
+        return RawRow(line, value)
+    for found in _texts(value):
+        if "\x00" in found:
+            return RawRow(line, fault=Fault(line, "", "a text holds NUL", shown(found)))
+        if not _is_utf8(found):
+            reason = "a text holds bytes or escapes that are no characters"
+            return RawRow(line, fault=Fault(line, "", reason, shown(found)))
+    return RawRow(line, value)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text of a JSON value, keys included."""
+    waiting = [value]
+    while waiting:
+        current = waiting.pop()
+        if isinstance(current, str):
+            yield current
+        elif isinstance(current, list):
+            waiting.extend(current)
+        elif isinstance(current, dict):
+            waiting.extend(current.keys())
+            waiting.extend(current.values())
+
+
+class _Window:
+    """The part of a file in memory, from `at` on; grows by doubling, forgets what is behind."""
+
+    def __init__(self, stream: TextIO, text: str) -> None:
+        self.stream = stream
+        self.text = text
+        self.at = 0
+        self.ended = False
+
+    def grow(self) -> None:
+        """Read on: at least as much as is held."""
+        self.text = self.text[self.at :]
+        self.at = 0
+        more = self.stream.read(max(_WINDOW, len(self.text)))
+        self.ended = not more
+        self.text += more
+
+    def next_sign(self) -> str:
+        """The next character that is no space, not consumed; "" at the end of the file."""
+        while True:
+            while self.at < len(self.text) and self.text[self.at].isspace():
+                self.at += 1
+            if self.at < len(self.text) or self.ended:
+                return self.text[self.at : self.at + 1]
+            self.grow()
+
+
+def _array_items(stream: TextIO, text: str) -> Iterator[RawRow]:
+    window = _Window(stream, text)
+    window.next_sign()
+    window.at += 1
+    number = 0
+    if window.next_sign() == "]":
+        return
+    while True:
+        number += 1
+        window.next_sign()
+        row = _next_item(window, number)
+        if row is None:
+            reason = "the file ends inside this item, or the item is too long to be read"
+            yield RawRow(number, fault=Fault(number, "", reason, shown(window.text[window.at :])))
+            return
+        yield row
+        sign = window.next_sign()
+        window.at += 1
+        if sign == "]":
+            break
+        if sign != ",":
+            reason = "a comma or the end of the array must follow; the rest was not read"
+            yield RawRow(number, fault=Fault(number, "", reason, shown(sign)))
+            return
+    if window.next_sign():
+        reason = "text after the end of the array"
+        yield RawRow(number, fault=Fault(number, "", reason, shown(window.text[window.at :])))
+
+
+def _next_item(window: _Window, number: int) -> RawRow | None:
+    """The item at the window's place; None if the file, or patience, ends before it does."""
+    while True:
+        try:
+            value, end = _DECODER.raw_decode(window.text, window.at)
+        except (ValueError, RecursionError):
+            closed = _end_of_item(window.text, window.at)
+            if closed is not None:
+                text = window.text[window.at : closed]
+                window.at = closed
+                return _decoded(number, text)
+        else:
+            if end < len(window.text) or window.ended:
+                text = window.text[window.at : end]
+                window.at = end
+                return _storable(number, value, text)
+        if window.ended or len(window.text) - window.at > MAX_ROW_CHARS:
+            return None
+        window.grow()
+
+
+def _end_of_item(text: str, start: int) -> int | None:
+    """Where an item ends, judged by its brackets and quotes alone; None if not in this text."""
+    depth = 0
+    for mark in _MARKS.finditer(text, start):
+        sign = mark.group()[0]
+        if sign in "[{":
+            depth += 1
+        elif sign in "]}":
+            if depth == 0:
+                return mark.start()
+            depth -= 1
+            if depth == 0:
+                return mark.end()
+        elif sign == "," and depth == 0:
+            return mark.start()
+    return None

@@ -1,0 +1,213 @@
+"""RecLLMSim and PersTurnBench: rated conversations, the user being the annotator.
+
+Two layouts hold the same sessions: JSONL, one conversation a line; and the repository's directory
+`human_exp_V2/User_N/<scenario>/<session>.json`. Satisfaction is text, hallucination has a third
+value, users may send two messages in a row, and a session may end on the user. A reason beside a
+score above 3 has no place in the data model and is no ground to refuse the rating: it is kept in the
+session's `extra` under `reasons_above_3`, by message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from annotation.core.choices import SATISFIED_FROM, Hallucination, Reason
+from annotation.core.dialogue import Role
+from annotation.core.formats.faults import Fault
+from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
+from annotation.core.formats.messages import SpokenMessage, turns_of
+from annotation.core.formats.reading import RawRow, UnreadableFileError, read_document
+from annotation.core.formats.records import (
+    LabelDetails,
+    QuestionnaireRecord,
+    SatisfactionRecord,
+    SessionRecord,
+    split_profile,
+)
+
+NAME: Final = "recllmsim"
+
+_REASONS: Final = {
+    "不够细致": Reason.INSUFFICIENT_DETAIL,
+    "不够多样": Reason.INSUFFICIENT_DIVERSITY,
+    "不满足需求": Reason.REQUIREMENT_UNMET,
+    "不可用": Reason.UNUSABLE,
+    "其它": Reason.OTHER,
+    "其他": Reason.OTHER,
+}
+_SATISFIED: Final = "满意"
+_HALLUCINATIONS: Final = {
+    "是": Hallucination.YES,
+    "否": Hallucination.NO,
+    "无法判断": Hallucination.UNSURE,
+}
+_ROLES: Final = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM}
+_TOLD: Final = (
+    "user",
+    "scenario",
+    "session",
+    "chat_model",
+    "history",
+    "task_context",
+    "task_type",
+    "profile",
+    "questionnaire",
+)
+
+
+def looks_like(row: object) -> bool:
+    """Whether a row has this format's telling fields."""
+    return isinstance(row, Mapping) and {"history", "user", "session"} <= row.keys()
+
+
+def parse(fields: Fields) -> SessionRecord:
+    """One conversation with its ratings."""
+    user = fields.annotator("user")
+    scenario = fields.short("scenario" if fields.has("scenario") else "task_type", SCENARIO_CHARS)
+    key = f"{user}/{scenario}/{_session(fields)}"
+    if len(key) > KEY_CHARS:
+        fields.fault("session", f"user/scenario/session is over {KEY_CHARS} characters", key)
+    known, stray = split_profile(fields.mapping("profile"))
+    extra = fields.rest(*_TOLD)
+    if stray:
+        extra["profile"] = stray
+    if fields.has("task_type") and fields.data["task_type"] != scenario:
+        extra["task_type"] = fields.data["task_type"]
+    system_prompt, spoken = _history(fields, user, extra)
+    return SessionRecord(
+        key=key,
+        scenario=scenario,
+        turns=turns_of(spoken),
+        user=user,
+        system_prompt=system_prompt,
+        task_context=fields.text_or("task_context"),
+        profile=known,
+        extra=extra,
+        questionnaires=_questionnaire(fields, user),
+    )
+
+
+def _session(fields: Fields) -> str:
+    """The session's name: a number by rights, so that counting it as coerced would mislead."""
+    value = fields.data.get("session")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return fields.short("session", 60)
+
+
+def _history(
+    fields: Fields, user: str, extra: dict[str, object]
+) -> tuple[str, list[SpokenMessage]]:
+    if not isinstance(fields.data.get("history"), list):
+        fields.fault("history", "a list of messages is expected", fields.data.get("history"))
+        return "", []
+    model = fields.text_or("chat_model", longest=MODEL_CHARS)
+    system_prompt = ""
+    spoken: list[SpokenMessage] = []
+    for place, message in enumerate(fields.items("history")):
+        role = _ROLES.get(message.text("role").strip().lower())
+        text = message.text("content")
+        if role is None or (role is Role.SYSTEM and place > 0):
+            reason = "user or assistant is expected (system only first)"
+            message.fault("role", reason, message.data.get("role"))
+        elif role is Role.SYSTEM:
+            system_prompt = text
+        elif role is Role.USER:
+            spoken.append(SpokenMessage(role, text))
+        else:
+            rating = _rating(message, user, extra)
+            spoken.append(SpokenMessage(role, text, model=model, satisfaction=rating))
+    return system_prompt, spoken
+
+
+def _rating(message: Fields, user: str, extra: dict[str, object]) -> tuple[SatisfactionRecord, ...]:
+    """The rating of one assistant message; none where nobody rated it."""
+    hallucination = _hallucination(message)
+    if not _given(message, "satisfaction"):
+        if _given(message, "reason") or hallucination is not None:
+            message.fault("satisfaction", "is missing beside a reason or hallucination")
+        return ()
+    score = message.whole("satisfaction", 1, 5)
+    reason = _reason(message)
+    if score >= SATISFIED_FROM and reason is not None:
+        kept = extra.setdefault("reasons_above_3", {})
+        if isinstance(kept, dict):
+            kept[message.path] = message.data["reason"]
+        reason = None
+    elif score < SATISFIED_FROM and reason is None:
+        reason = Reason.NOT_RECORDED
+    return (SatisfactionRecord(LabelDetails(user), score, reason, hallucination),)
+
+
+def _given(message: Fields, name: str) -> bool:
+    value = message.data.get(name)
+    return value is not None and not (isinstance(value, str) and not value.strip())
+
+
+def _reason(message: Fields) -> Reason | None:
+    if not _given(message, "reason"):
+        return None
+    value = message.text("reason").strip()
+    if value == _SATISFIED:
+        return None
+    if value not in _REASONS:
+        message.fault("reason", "one of " + "、".join(_REASONS) + " is expected", value)
+    return _REASONS.get(value)
+
+
+def _hallucination(message: Fields) -> Hallucination | None:
+    if not _given(message, "hallucination"):
+        return None
+    value = message.text("hallucination").strip()
+    if value not in _HALLUCINATIONS:
+        reason = "one of " + "、".join(_HALLUCINATIONS) + " is expected"
+        message.fault("hallucination", reason, value)
+    return _HALLUCINATIONS.get(value)
+
+
+def _questionnaire(fields: Fields, user: str) -> tuple[QuestionnaireRecord, ...]:
+    answers = tuple(item.data for item in fields.items("questionnaire"))
+    return (QuestionnaireRecord(user, answers),) if answers else ()
+
+
+# The directory layout --------------------------------------------------------------------------
+
+
+def read_directory(root: Path) -> Iterator[RawRow]:
+    """The session files under `root` (or its human_exp_V2), users and sessions in numeric order.
+
+    Raises:
+        UnreadableFileError: there is no User_N/<scenario>/<session>.json.
+    """
+    base = root / "human_exp_V2" if (root / "human_exp_V2").is_dir() else root
+    files = sorted(
+        (path for path in base.glob("*/*/*.json") if not path.name.startswith(".")), key=_natural
+    )
+    if not files:
+        raise UnreadableFileError(f"{root.name}: no User_N/<scenario>/<session>.json in it")
+    for number, path in enumerate(files, start=1):
+        yield _session_file(number, path)
+
+
+def _natural(path: Path) -> list[tuple[int, int, str]]:
+    """User_2 before User_10, 2.json before 10.json."""
+    names = (path.parts[-3], path.parts[-2], path.stem)
+    pieces = [piece for name in names for piece in (*re.split("([0-9]+)", name), "")]
+    return [
+        (0, int(piece), "") if re.fullmatch("[0-9]+", piece) else (1, 0, piece) for piece in pieces
+    ]
+
+
+def _session_file(number: int, path: Path) -> RawRow:
+    told = {"user": path.parts[-3], "scenario": path.parts[-2], "session": path.stem}
+    name = "/".join(told.values())
+    row = read_document(path, number)
+    if row.fault is not None:
+        return replace(row, fault=replace(row.fault, field=name))
+    if not isinstance(row.value, dict):
+        return RawRow(number, fault=Fault(number, name, "a JSON object is expected"))
+    return RawRow(number, {**row.value, **told})

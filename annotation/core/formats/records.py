@@ -1,0 +1,192 @@
+"""The records that every format yields: one tree holds pairs, ratings and prompts alike.
+
+A session holds turns, a turn candidate responses and comparisons of them, each with its labels.
+Names of annotators are those of the file; a response's key is local to its record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from annotation.core.choices import Hallucination, Order, Reason, Verdict
+from annotation.core.formats.faults import Fault
+
+GOLD_SOURCES: Final = ("DATASET", "MANAGER", "ADJUDICATION")
+"""Where a gold answer comes from."""
+
+Extra = Mapping[str, object]
+"""JSON values under keys that the data model has no column for."""
+
+PROFILE_FIELDS: Final = (
+    "gender",
+    "age",
+    "background",
+    "personality",
+    "occupation",
+    "daily_interests",
+    "travel_habits",
+    "dining_preferences",
+    "spending_habits",
+    "other_aspects",
+)
+"""The structured profile of the turn-level satisfaction paper (seed 003, section 3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelDetails:
+    """How a label was given; everything but the annotator may be unknown.
+
+    `study` is a study's short name ("" outside any), `repeat` 0 for the first answer to an item.
+    """
+
+    annotator: str
+    study: str = ""
+    repeat: int = 0
+    comment: str = ""
+    given_at: datetime | None = None
+    active_seconds: float | None = None
+    idle_seconds: float | None = None
+    input_device: str = ""
+    edits: int = 0
+    guidelines_version: int | None = None
+    app_version: str = ""
+    extra: Extra = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PairwiseRecord:
+    """A verdict on a comparison, in the comparison's own coordinates."""
+
+    details: LabelDetails
+    verdict: Verdict
+    strength: int | None = None
+    both_bad: bool = False
+    shown_order: Order | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SatisfactionRecord:
+    """A rating 1-5 of a response or a session; the reason is None exactly above 3."""
+
+    details: LabelDetails
+    score: int
+    reason: Reason | None
+    hallucination: Hallucination | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GoldRecord:
+    """The answer held to be right: a verdict for a comparison, else a score."""
+
+    source: str
+    verdict: Verdict | None = None
+    score: int | None = None
+    rationale: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionnaireRecord:
+    """The answers to the questions asked after a session."""
+
+    annotator: str
+    answers: tuple[Extra, ...]
+    study: str = ""
+    given_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseRecord:
+    """One model's text for a turn; None is a text that is not available, "" an empty response."""
+
+    key: str
+    text: str | None
+    model: str = ""
+    original: bool = False
+    continues: str | None = None
+    variant: str = ""
+    extra: Extra = field(default_factory=dict)
+    satisfaction: tuple[SatisfactionRecord, ...] = ()
+    gold: tuple[GoldRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRecord:
+    """Two responses of one turn, by their keys; `position` is the place in the source file."""
+
+    key: str
+    a: str
+    b: str
+    position: int | None = None
+    extra: Extra = field(default_factory=dict)
+    labels: tuple[PairwiseRecord, ...] = ()
+    gold: tuple[GoldRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """One user message with its candidate responses.
+
+    `user_message` is None where an assistant message follows another or opens the session.
+    """
+
+    user_message: str | None
+    responses: tuple[ResponseRecord, ...] = ()
+    comparisons: tuple[ComparisonRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """One conversation, or what one row says about it; `key` names it within the dataset."""
+
+    key: str
+    scenario: str
+    turns: tuple[TurnRecord, ...]
+    user: str | None = None
+    system_prompt: str = ""
+    task_context: str = ""
+    language: str = ""
+    profile: Extra = field(default_factory=dict)
+    extra: Extra = field(default_factory=dict)
+    satisfaction: tuple[SatisfactionRecord, ...] = ()
+    questionnaires: tuple[QuestionnaireRecord, ...] = ()
+    gold: tuple[GoldRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetRecord:
+    """What a file says about itself; None is not said."""
+
+    name: str | None = None
+    description: str | None = None
+    source: str | None = None
+    licence: str | None = None
+    simulated: bool | None = None
+    extra: Extra | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row as read: its record, or None and faults; `coerced` counts scalars taken as text."""
+
+    line: int
+    record: SessionRecord | DatasetRecord | None
+    faults: tuple[Fault, ...] = ()
+    coerced: int = 0
+
+
+def content_key(*parts: str) -> str:
+    """A short key made of content alone: equal prompts name one session, whatever their ids."""
+    told_apart = json.dumps(parts, ensure_ascii=False)
+    return hashlib.sha256(told_apart.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def split_profile(profile: Extra) -> tuple[dict[str, object], dict[str, object]]:
+    """The known fields of a profile, and the stray ones."""
+    known = {name: profile[name] for name in PROFILE_FIELDS if name in profile}
+    stray = {name: value for name, value in profile.items() if name not in PROFILE_FIELDS}
+    return known, stray

@@ -1,0 +1,90 @@
+"""SenseBench prompts: lists of messages {from, content: [{type, value}]}, the topic on the first.
+
+A final Assistant message is the original response of the last turn, like every other one. Dialogues
+carry no id, so they are named by their content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from annotation.core.dialogue import Role
+from annotation.core.formats.fields import SCENARIO_CHARS, Fields
+from annotation.core.formats.messages import SpokenMessage, turns_of
+from annotation.core.formats.records import SessionRecord, content_key
+
+NAME: Final = "sensebench"
+
+_MESSAGES: Final = "messages"
+_ROLES: Final = {"human": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM}
+_TOPIC_PREFIX: Final = "sense_bmk:"
+
+
+def looks_like(row: object) -> bool:
+    """Whether a row is a list of messages, bare or under `messages`."""
+    messages = row.get(_MESSAGES) if isinstance(row, Mapping) else row
+    return (
+        isinstance(messages, list)
+        and bool(messages)
+        and isinstance(messages[0], Mapping)
+        and {"from", "content"} <= messages[0].keys()
+    )
+
+
+def as_object(row: object) -> object:
+    """A bare list of messages under the name that paths in faults show."""
+    return {_MESSAGES: row} if isinstance(row, list) else row
+
+
+def parse(fields: Fields) -> SessionRecord:
+    """One dialogue as a session."""
+    messages = fields.items(_MESSAGES)
+    if not messages:
+        fields.fault(_MESSAGES, "at least one message is expected", fields.data.get(_MESSAGES))
+    spoken = [_message(message) for message in messages]
+    system_prompt = ""
+    if spoken and spoken[0].role is Role.SYSTEM:
+        system_prompt = spoken.pop(0).text
+    for message, said in zip(messages[-len(spoken) :] if spoken else [], spoken, strict=True):
+        if said.role is Role.SYSTEM:
+            message.fault("from", "a system message must come first", message.data.get("from"))
+    return SessionRecord(
+        key=content_key(system_prompt, *(f"{said.role}:{said.text}" for said in spoken)),
+        scenario=_topic(fields, messages),
+        turns=turns_of(spoken),
+        system_prompt=system_prompt,
+        extra=fields.rest(_MESSAGES, "topic"),
+    )
+
+
+def _message(fields: Fields) -> SpokenMessage:
+    role = fields.text("from")
+    if role and role.strip().lower() not in _ROLES:
+        fields.fault("from", "Human, Assistant or System is expected", role)
+    parts = []
+    for part in _parts(fields):
+        if part.text_or("type", "text") != "text":
+            part.fault("type", "only text is understood", part.data.get("type"))
+        parts.append(part.text("value"))
+    extra = fields.rest("from", "content", "topic")
+    return SpokenMessage(
+        _ROLES.get(role.strip().lower(), Role.USER), "\n".join(parts), extra=extra or None
+    )
+
+
+def _parts(fields: Fields) -> list[Fields]:
+    content = fields.data.get("content")
+    if isinstance(content, list) and content:
+        return fields.items("content")
+    if isinstance(content, str | int | float):
+        return [Fields({"value": content}, fields.notes, fields.at("content"))]
+    fields.fault("content", "a list of parts {type, value} is expected", content)
+    return []
+
+
+def _topic(fields: Fields, messages: list[Fields]) -> str:
+    """The topic of the row or of its first message that has one."""
+    holder = next((each for each in (fields, *messages) if each.has("topic")), fields)
+    topic = holder.short("topic", SCENARIO_CHARS + len(_TOPIC_PREFIX))
+    return topic.removeprefix(_TOPIC_PREFIX)

@@ -1,0 +1,159 @@
+"""How often a judge agrees with a human, and whether preferences made it agree more.
+
+Each comparison was judged in up to two presentation orders; the score pools the orders (seed
+001, section 3.2.3; protocols A1.7), and because the two verdicts on one comparison depend on each
+other, intervals draw comparisons. A verdict that could not be read is either left out or counted
+as wrong: both policies are always available, none is a silent default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.core.choices import Order, Verdict
+from annotation.core.intervals import DEFAULT_DRAWS, Interval, bootstrap
+from judging.core.votes import score
+
+Floats = NDArray[np.float64]
+Decisions = Mapping[Order, Verdict | None]
+"""The judge's winner on one comparison by presentation order, in the comparison's coordinates.
+
+An order is missing where it was not judged, and None where nothing readable was answered.
+"""
+
+
+class InvalidPolicy(StrEnum):
+    """What a verdict that could not be read counts as."""
+
+    EXCLUDED = "EXCLUDED"
+    WRONG = "WRONG"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One comparison: what the human said and what the judge decided in each order."""
+
+    key: int
+    human: Verdict
+    decisions: Decisions
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """Agreement of a judge with a human over `verdicts` decisions on `comparisons`.
+
+    `value` is 0..1, None where nothing is scored; an even split scores one half. `unreadable`
+    decisions are left out of `verdicts` or stand in it as wrong, by `policy`. `ties` are the
+    human ties, which nothing is scored against.
+    """
+
+    value: float | None
+    interval: Interval | None
+    verdicts: int
+    comparisons: int
+    unreadable: int
+    ties: int
+    policy: InvalidPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """Accuracy with preferences minus accuracy of the base judge, on the same comparisons.
+
+    `value` is -1..1; None where no comparison is scored under both.
+    """
+
+    value: float | None
+    interval: Interval | None
+    comparisons: int
+
+
+def accuracy(
+    items: Iterable[Judged],
+    *,
+    seed: int,
+    policy: InvalidPolicy = InvalidPolicy.EXCLUDED,
+    draws: int = DEFAULT_DRAWS,
+) -> Accuracy:
+    """Share of the judge's decisions that name the human's winner, orders pooled."""
+    rows = list(items)
+    untied = [row for row in rows if row.human is not Verdict.TIE]
+    points, counts = _points(untied, policy)
+    scored = counts > 0
+    points, counts = points[scored], counts[scored]
+
+    def pooled(weights: Floats) -> Floats:
+        return _ratio(weights, points, counts)
+
+    verdicts = int(counts.sum())
+    return Accuracy(
+        value=float(points.sum() / counts.sum()) if verdicts else None,
+        interval=bootstrap(pooled, units=len(points), seed=seed, draws=draws),
+        verdicts=verdicts,
+        comparisons=len(points),
+        unreadable=sum(decision is None for row in untied for decision in row.decisions.values()),
+        ties=len(rows) - len(untied),
+        policy=policy,
+    )
+
+
+def gain(
+    base: Iterable[Judged],
+    selected: Iterable[Judged],
+    *,
+    seed: int,
+    policy: InvalidPolicy = InvalidPolicy.EXCLUDED,
+    draws: int = DEFAULT_DRAWS,
+) -> Gain:
+    """How much more often `selected` agrees than `base`, paired by comparison.
+
+    A draw takes a comparison with both its scores, so what makes a comparison easy or hard for
+    both judges cancels out of the interval.
+    """
+    before = {row.key: row for row in base if row.human is not Verdict.TIE}
+    after = [row for row in selected if row.key in before]
+    base_points, base_counts = _points([before[row.key] for row in after], policy)
+    points, counts = _points(after, policy)
+    scored = (base_counts > 0) & (counts > 0)
+    base_points, base_counts = base_points[scored], base_counts[scored]
+    points, counts = points[scored], counts[scored]
+
+    def difference(weights: Floats) -> Floats:
+        return _ratio(weights, points, counts) - _ratio(weights, base_points, base_counts)
+
+    everything = np.ones((1, len(points)))
+    return Gain(
+        value=float(difference(everything)[0]) if len(points) else None,
+        interval=bootstrap(difference, units=len(points), seed=seed, draws=draws),
+        comparisons=len(points),
+    )
+
+
+def _points(rows: Sequence[Judged], policy: InvalidPolicy) -> tuple[Floats, Floats]:
+    """For each comparison the points earned over its orders and how many were at stake."""
+    unread = _UNREAD[policy]
+    points, counts = [], []
+    for row in rows:
+        scores = [score(winner, truth=row.human) for winner in row.decisions.values()]
+        counted = [unread if earned is None else earned for earned in scores]
+        readable = [earned for earned in counted if earned is not None]
+        points.append(sum(readable))
+        counts.append(len(readable))
+    return np.array(points, dtype=np.float64), np.array(counts, dtype=np.float64)
+
+
+_UNREAD: Final[Mapping[InvalidPolicy, float | None]] = {
+    InvalidPolicy.EXCLUDED: None,
+    InvalidPolicy.WRONG: 0.0,
+}
+
+
+def _ratio(weights: Floats, points: Floats, counts: Floats) -> Floats:
+    """Pooled accuracy of each draw; every comparison has at least one decision at stake."""
+    return (weights @ points) / (weights @ counts)

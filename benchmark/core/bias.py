@@ -1,0 +1,144 @@
+"""Whether who is shown first matters: to the humans, and to the judge (protocols A1.8).
+
+Position bias is P(first shown wins) - 1/2. A human sees a comparison once, so a Wilson interval
+holds; a judge sees it in both orders, so its interval draws comparisons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.core.choices import Order, Verdict
+from annotation.core.intervals import DEFAULT_DRAWS, Interval, bootstrap, wilson
+from benchmark.core.accuracy import Decisions
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PositionBias:
+    """How often the first shown won among the verdicts with a winner and a known order.
+
+    `value` is -1/2..1/2, positive where the first shown is favoured, None without such verdicts.
+    `ties` name no winner, `unknown` verdicts were given in an order that nobody recorded.
+    """
+
+    value: float | None
+    interval: Interval | None
+    first: int
+    second: int
+    ties: int
+    unknown: int
+
+    @property
+    def verdicts(self) -> int:
+        """The verdicts behind `value`."""
+        return self.first + self.second
+
+    @property
+    def gap(self) -> int:
+        """The paper's |#first - #second|, in verdicts."""
+        return abs(self.first - self.second)
+
+
+@dataclass(frozen=True, slots=True)
+class Consistency:
+    """Share of comparisons with one and the same winner in both orders.
+
+    `comparisons` are those with a readable decision in both; `both_tied` of them had an even
+    split in both orders, which names no winner and so is not counted as consistent.
+    """
+
+    value: float | None
+    interval: Interval | None
+    comparisons: int
+    both_tied: int
+
+
+def human_position_bias(labels: Iterable[tuple[Verdict, Order | None]]) -> PositionBias:
+    """Position bias of the people who labelled.
+
+    Args:
+        labels: verdict in the comparison's coordinates, and the order it was shown in or None.
+    """
+    sides = [_side(verdict, order) for verdict, order in labels]
+    first, second = sides.count(1), sides.count(-1)
+    share = wilson(first, first + second)
+    return PositionBias(
+        value=first / (first + second) - 0.5 if share else None,
+        interval=_shifted(share),
+        first=first,
+        second=second,
+        ties=sides.count(0),
+        unknown=sides.count(None),
+    )
+
+
+def judge_position_bias(
+    decisions: Iterable[Decisions],
+    *,
+    seed: int,
+    draws: int = DEFAULT_DRAWS,
+) -> PositionBias:
+    """Position bias of a judge, from its decisions on each comparison.
+
+    Args:
+        decisions: one mapping a comparison.
+        seed: of the bootstrap over comparisons.
+        draws: of the bootstrap.
+    """
+    sides = [
+        [_side(winner, order) for order, winner in orders.items() if winner is not None]
+        for orders in decisions
+    ]
+    counts = np.array([(row.count(1), row.count(-1)) for row in sides if {1, -1} & {*row}])
+    firsts, seconds = counts.reshape(-1, 2).astype(np.float64).T
+
+    def share(weights: Floats) -> Floats:
+        first = weights @ firsts
+        return first / (first + weights @ seconds)
+
+    first, second = int(firsts.sum()), int(seconds.sum())
+    interval = bootstrap(share, units=len(firsts), seed=seed, draws=draws)
+    return PositionBias(
+        value=first / (first + second) - 0.5 if len(firsts) else None,
+        interval=_shifted(interval),
+        first=first,
+        second=second,
+        ties=sum(row.count(0) for row in sides),
+        unknown=sum(row.count(None) for row in sides),
+    )
+
+
+def consistency(decisions: Iterable[Decisions]) -> Consistency:
+    """How many comparisons the judge decided alike whichever response was shown first."""
+    pairs = [(row.get(Order.ORIGINAL), row.get(Order.SWAPPED)) for row in decisions]
+    readable = [pair for pair in pairs if None not in pair]
+    same = sum(one is other and one is not Verdict.TIE for one, other in readable)
+    return Consistency(
+        value=same / len(readable) if readable else None,
+        interval=wilson(same, len(readable)),
+        comparisons=len(readable),
+        both_tied=readable.count((Verdict.TIE, Verdict.TIE)),
+    )
+
+
+def _side(verdict: Verdict, order: Order | None) -> int | None:
+    """1 where the first shown won, -1 for the second, 0 for a tie, None for an unknown order."""
+    if verdict is Verdict.TIE:
+        return 0
+    if order is None or order is Order.COMBINED:
+        return None
+    shown = verdict if order is Order.ORIGINAL else verdict.flipped()
+    return 1 if shown is Verdict.A else -1
+
+
+def _shifted(share: Interval | None) -> Interval | None:
+    """The interval of P(first shown wins) - 1/2 from that of the share."""
+    if share is None:
+        return None
+    return Interval(share.low - 0.5, share.high - 0.5, share.level, share.draws)

@@ -1,0 +1,210 @@
+"""Bradley-Terry strengths from counts: the fit, what has no finite fit, and the bootstrap.
+
+Comparisons with equal outcomes are one cell with a count, so a fit and its bootstrap cost what the
+number of distinct outcomes costs: a million comparisons of twelve models are 198 cells.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.core.choices import Verdict
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Integers = NDArray[np.int64]
+
+SCALE: Final = float(400 / np.log(10))
+"""Rating points per unit of natural log-odds: 400 points are odds of ten to one."""
+
+CENTRE: Final = 1000.0
+SAME: Final = 1e-6
+"""Ratings closer than this many points share a rank."""
+
+_CONVERGED: Final = 1e-10  # largest Newton step, in natural log-odds
+_STEPS: Final = 100
+_LARGEST_STEP: Final = 2.0  # a full Newton step overshoots where verdicts are lopsided
+_ENOUGH: Final = 0.95  # share of draws that must be bounded for an interval to be stated
+_CHUNK: Final = 2_000_000  # numbers a chunk of draws may hold: bounds the bootstrap's memory
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The verdicts on one comparison: how many `model_a` won and how many `model_b`.
+
+    A tie is one half for each. Several verdicts on one comparison (annotators, orders) stand in
+    one outcome, because the bootstrap draws comparisons and these verdicts are not independent.
+    """
+
+    model_a: str
+    model_b: str
+    wins_a: float
+    wins_b: float
+
+
+def outcome_of(model_a: str, model_b: str, verdicts: Iterable[Verdict]) -> Outcome:
+    """The outcome of one comparison from its verdicts, a tie being half a win for each."""
+    counts = Counter(verdicts)
+    half = counts[Verdict.TIE] / 2
+    return Outcome(model_a, model_b, counts[Verdict.A] + half, counts[Verdict.B] + half)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Comparisons grouped into cells of equal outcome; in a cell `first` sorts before `second`."""
+
+    models: tuple[str, ...]
+    first: Integers
+    second: Integers
+    wins_first: Floats
+    wins_second: Floats
+    counts: Integers
+
+    @classmethod
+    def of(cls, outcomes: Iterable[Outcome]) -> Tally:
+        """Group outcomes; a model against itself and a comparison without a verdict say nothing."""
+        tally = Counter(
+            (row.model_a, row.model_b, row.wins_a, row.wins_b)
+            if row.model_a < row.model_b
+            else (row.model_b, row.model_a, row.wins_b, row.wins_a)
+            for row in outcomes
+            if row.wins_a + row.wins_b > 0 and row.model_a != row.model_b
+        )
+        models = tuple(sorted({name for key in tally for name in key[:2]}))
+        place = {model: index for index, model in enumerate(models)}
+        keys = sorted(tally)
+        return cls(
+            models,
+            np.array([place[key[0]] for key in keys], dtype=np.int64),
+            np.array([place[key[1]] for key in keys], dtype=np.int64),
+            np.array([key[2] for key in keys], dtype=np.float64),
+            np.array([key[3] for key in keys], dtype=np.float64),
+            np.array([tally[key] for key in keys], dtype=np.int64),
+        )
+
+    def wins_matrix(self, counts: Integers) -> Floats:
+        """Draws x models x models wins for draws x cells counts."""
+        size = len(self.models)
+        wins = np.zeros((size * size, len(counts)))
+        drawn = np.ascontiguousarray(counts.T)
+        forward = (self.first * size + self.second).tolist()
+        backward = (self.second * size + self.first).tolist()
+        for cell, (one, other) in enumerate(zip(forward, backward, strict=True)):
+            wins[one] += drawn[cell] * self.wins_first[cell]
+            wins[other] += drawn[cell] * self.wins_second[cell]
+        return np.ascontiguousarray(wins.T).reshape(len(counts), size, size)
+
+    def comparisons(self) -> Integers:
+        """How many comparisons each model stands in."""
+        seen = np.zeros(len(self.models), dtype=np.int64)
+        np.add.at(seen, self.first, self.counts)
+        np.add.at(seen, self.second, self.counts)
+        return seen
+
+
+def chains_of_wins(beats: Bools) -> Bools:
+    """Draws x models x models: whether a chain of wins leads from one model to another."""
+    size = beats.shape[1]
+    reach = (beats | np.eye(size, dtype=bool)).astype(np.float32)
+    length = 1
+    while length < size:
+        reach = (reach @ reach > 0).astype(np.float32)
+        length *= 2
+    return reach > 0
+
+
+def largest_group(chains: Bools, comparisons: Integers) -> list[int]:
+    """The models that all reach one another; of equal groups the most compared, then the first."""
+    groups = {tuple(np.flatnonzero(row).tolist()) for row in chains & chains.T}
+    ordered = sorted(
+        groups, key=lambda group: (-len(group), -comparisons[list(group)].sum(), group)
+    )
+    return list(ordered[0]) if ordered else []
+
+
+def fit_log_odds(wins: Floats) -> Floats:
+    """Bradley-Terry strengths of many win matrices at once, by Newton's method.
+
+    Args:
+        wins: draws x models x models; [d, i, j] is how often i beat j, a tie one half for each.
+            Every matrix must be strongly connected, or the strengths would be infinite.
+
+    Returns:
+        draws x models natural log-odds strengths, mean zero in each draw.
+    """
+    strengths = np.zeros(wins.shape[:2])
+    if strengths.size == 0:
+        return strengths
+    games = wins + wins.transpose(0, 2, 1)
+    won = wins.sum(axis=2)
+    diagonal = np.arange(wins.shape[1])
+    largest, steps = np.array([np.inf]), 0
+    while largest.max() > _CONVERGED and steps < _STEPS:
+        gap = strengths[:, :, None] - strengths[:, None, :]
+        expected = 1 / (1 + np.exp(-gap))
+        curvature = games * expected * (1 - expected)
+        hessian = -curvature
+        hessian[:, diagonal, diagonal] += curvature.sum(axis=2)
+        hessian += curvature.mean(axis=(1, 2))[:, None, None]  # fixes the free mean
+        gradient = won - (games * expected).sum(axis=2)
+        step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+        largest = np.abs(step).max(axis=1)
+        strengths += step * (_LARGEST_STEP / np.maximum(largest, _LARGEST_STEP))[:, None]
+        steps += 1
+    centred: Floats = strengths - strengths.mean(axis=1, keepdims=True)
+    return centred
+
+
+def ratings_on_scale(wins: Floats, zero: int | None) -> Floats:
+    """Draws x models ratings on the 400-point scale, centred on the mean or on one model."""
+    logits = fit_log_odds(wins)
+    if zero is not None:
+        logits = logits - logits[:, zero : zero + 1]
+    return CENTRE + SCALE * logits
+
+
+def ranks(ratings: Floats) -> Integers:
+    """Draws x models ranks, 1 the best; equal ratings share the better rank."""
+    ahead = ratings[:, None, :] > ratings[:, :, None] + SAME
+    places: Integers = ahead.sum(axis=2) + 1
+    return places
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Bootstrap draws x rated models; only draws that kept every rating finite."""
+
+    ratings: Floats
+    ranks: Integers
+    draws: int
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether few enough draws were unbounded for 95 % percentiles to mean something."""
+        return 0 < _ENOUGH * self.draws <= len(self.ratings)
+
+
+def bootstrap_ratings(
+    tally: Tally, core: Sequence[int], zero: int | None, *, draws: int, seed: int
+) -> Sample:
+    """Ratings of the core in `draws` resamples of the comparisons."""
+    rng = np.random.default_rng(seed)
+    total = int(tally.counts.sum())
+    width = max(1, len(tally.models) ** 2, len(tally.counts))
+    kept = [np.zeros((0, len(core)))]
+    left = draws if len(core) > 1 else 0
+    while left:
+        size = min(left, max(1, _CHUNK // width))
+        left -= size
+        drawn = rng.multinomial(total, tally.counts / total, size=size)
+        wins = tally.wins_matrix(drawn)[:, core][:, :, core]
+        bounded = chains_of_wins(wins > 0).all(axis=(1, 2))
+        kept.append(ratings_on_scale(wins[bounded], zero))
+    ratings = np.concatenate(kept)
+    return Sample(ratings, ranks(ratings), draws)

@@ -1,0 +1,222 @@
+"""Which model is better: win rates and Bradley-Terry ratings, with what the data cannot say.
+
+A model that never lost (or never won) has no finite rating, and models that were never linked by
+comparisons cannot be placed on one scale: both are stated results, never numbers. Everything
+works on counts, so a bootstrap over a million comparisons costs what one over a hundred does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from annotation.core.intervals import Interval, wilson
+from benchmark.core.bradley_terry import (
+    SAME,
+    Bools,
+    Outcome,
+    Sample,
+    Tally,
+    bootstrap_ratings,
+    chains_of_wins,
+    largest_group,
+    ratings_on_scale,
+)
+
+_TAILS: Final = (0.025, 0.975)
+
+
+class Standing(StrEnum):
+    """What the comparisons say about a model's rating."""
+
+    RATED = "RATED"
+    UNBOUNDED = "UNBOUNDED"  # never lost (or never won) against the rated models
+    NOT_COMPARABLE = "NOT_COMPARABLE"  # no chain of wins links it to them either way
+
+
+@dataclass(frozen=True, slots=True)
+class WinRate:
+    """Share of verdicts won, a tie counting one half.
+
+    The sample size of the Wilson interval is the number of comparisons, not of verdicts: two
+    verdicts on one comparison are no two independent trials.
+    """
+
+    model: str
+    value: float
+    interval: Interval | None
+    comparisons: int
+    verdicts: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRating:
+    """One row of a ranking; `rating` is None exactly where `standing` is not RATED.
+
+    `low` and `high` are 95 % bootstrap percentiles, `rank_low` and `rank_high` those of the rank;
+    None for a model that is not rated and where too many draws leave the ratings unbounded.
+    Ranks start at 1, equal ratings share one; None for a model that is not comparable.
+    """
+
+    model: str
+    standing: Standing
+    rating: float | None
+    low: float | None
+    high: float | None
+    rank: int | None
+    rank_low: int | None
+    rank_high: int | None
+    comparisons: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Bradley-Terry ratings, best first, with the settings that made them.
+
+    `bounded_draws` of `draws` kept every rated model finite; the intervals come from those.
+    """
+
+    models: tuple[ModelRating, ...]
+    comparisons: int
+    draws: int
+    bounded_draws: int
+    seed: int
+    anchor: str | None
+
+
+class UnknownAnchorError(ValueError):
+    """The anchor model has no rating in these comparisons."""
+
+    code = "ranking:unknown-anchor"
+
+    def __init__(self, anchor: str) -> None:
+        super().__init__(f"the anchor model {anchor!r} has no rating in these comparisons")
+
+
+def win_rates(outcomes: Iterable[Outcome]) -> tuple[WinRate, ...]:
+    """Win rate of every model over all its comparisons, best first (equal ones by name)."""
+    tally = Tally.of(outcomes)
+    wins = tally.wins_matrix(tally.counts[None, :])[0]
+    won, lost, comparisons = wins.sum(axis=1), wins.sum(axis=0), tally.comparisons()
+    rates = []
+    for index, model in enumerate(tally.models):
+        verdicts, n = float(won[index] + lost[index]), int(comparisons[index])
+        value = float(won[index]) / verdicts
+        rates.append(WinRate(model, value, wilson(value * n, n), n, round(verdicts)))
+    return tuple(sorted(rates, key=lambda rate: (-rate.value, rate.model)))
+
+
+def bradley_terry(
+    outcomes: Iterable[Outcome],
+    *,
+    draws: int = 1000,
+    seed: int = 0,
+    anchor: str | None = None,
+) -> Ranking:
+    """Maximum-likelihood Bradley-Terry ratings with bootstrap intervals over comparisons.
+
+    Scale: 400 points are odds of ten to one; the mean of the rated models is 1000, or the
+    anchor model is 1000. The rated models are the largest group in which everybody beat
+    everybody, directly or through others; only there are finite ratings defined.
+
+    Raises:
+        UnknownAnchorError: the anchor is not one of the rated models.
+    """
+    tally = Tally.of(outcomes)
+    wins = tally.wins_matrix(tally.counts[None, :])[0]
+    chains = chains_of_wins(wins[None] > 0)[0]
+    core = largest_group(chains, tally.comparisons())
+    rated = core if len(core) > 1 else []
+    if anchor is not None and anchor not in [tally.models[index] for index in rated]:
+        raise UnknownAnchorError(anchor)
+    zero = rated.index(tally.models.index(anchor)) if anchor is not None else None
+    fitted = ratings_on_scale(wins[np.ix_(rated, rated)][None], zero)[0]
+    ratings = {index: float(fitted[place]) for place, index in enumerate(rated)}
+    sample = bootstrap_ratings(tally, rated, zero, draws=draws, seed=seed)
+    rows = _rows(tally, chains, core, ratings, sample)
+    return Ranking(
+        models=tuple(sorted(rows, key=_best_first)),
+        comparisons=int(tally.counts.sum()),
+        draws=draws,
+        bounded_draws=len(sample.ratings),
+        seed=seed,
+        anchor=anchor,
+    )
+
+
+def _standing(index: int, chains: Bools, core: Sequence[int]) -> Standing:
+    """Where a model stands towards the rated ones; one model alone cannot be rated."""
+    if index in core and len(core) > 1:
+        return Standing.RATED
+    others = [member for member in range(len(chains)) if member != index]
+    linked = core if index not in core else others
+    if chains[index, linked].any() or chains[linked, index].any():
+        return Standing.UNBOUNDED
+    return Standing.NOT_COMPARABLE
+
+
+def _rows(
+    tally: Tally, chains: Bools, core: Sequence[int], ratings: dict[int, float], sample: Sample
+) -> list[ModelRating]:
+    """One row a model, in the order of the tally."""
+    places = {index: place for place, index in enumerate(ratings)}
+    standings = [_standing(index, chains, core) for index in range(len(tally.models))]
+    comparable = [i for i, where in enumerate(standings) if where is not Standing.NOT_COMPARABLE]
+    comparisons = tally.comparisons()
+    rows = []
+    for index, model in enumerate(tally.models):
+        above = [other for other in comparable if _is_above(other, index, chains, ratings)]
+        ahead = sum(other not in ratings for other in above)  # above in every draw
+        spread = _spread(sample, places[index], ahead) if index in places else _NO_SPREAD
+        rows.append(
+            ModelRating(
+                model=model,
+                standing=standings[index],
+                rating=ratings.get(index),
+                low=spread.low,
+                high=spread.high,
+                rank=len(above) + 1 if index in comparable else None,
+                rank_low=spread.rank_low,
+                rank_high=spread.rank_high,
+                comparisons=int(comparisons[index]),
+            )
+        )
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    low: float | None = None
+    high: float | None = None
+    rank_low: int | None = None
+    rank_high: int | None = None
+
+
+_NO_SPREAD: Final = _Spread()
+
+
+def _spread(sample: Sample, place: int, ahead: int) -> _Spread:
+    """95 % percentiles of one rated model, ranked behind `ahead` others; ranks round outwards."""
+    if not sample.is_usable:
+        return _NO_SPREAD
+    low, high = np.quantile(sample.ratings[:, place], _TAILS)
+    rank_low = np.quantile(sample.ranks[:, place], _TAILS[0], method="lower")
+    rank_high = np.quantile(sample.ranks[:, place], _TAILS[1], method="higher")
+    return _Spread(float(low), float(high), int(rank_low) + ahead, int(rank_high) + ahead)
+
+
+def _is_above(other: int, index: int, chains: Bools, ratings: dict[int, float]) -> bool:
+    """Whether the comparisons place `other` above `index`."""
+    if other in ratings and index in ratings:
+        return ratings[other] > ratings[index] + SAME
+    return bool(chains[other, index] and not chains[index, other])
+
+
+def _best_first(row: ModelRating) -> tuple[float, float, str]:
+    """Sort key: by rank, models that are not comparable last, equal ones by name."""
+    rank = float("inf") if row.rank is None else row.rank
+    return (rank, -(row.rating or 0.0), row.model)

@@ -1,0 +1,143 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.core.choices import Order, Verdict
+from annotation.core.intervals import wilson
+from benchmark.core.accuracy import InvalidPolicy, Judged, accuracy
+from benchmark.core.bias import consistency, human_position_bias, judge_position_bias
+from tests.paths import shared_data
+
+A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
+ORIGINAL, SWAPPED = Order.ORIGINAL, Order.SWAPPED
+labels = st.lists(st.tuples(st.sampled_from(Verdict), st.sampled_from([ORIGINAL, SWAPPED, None])))
+decisions = st.lists(
+    st.dictionaries(st.sampled_from([ORIGINAL, SWAPPED]), st.sampled_from([A, B, TIE, None])),
+    max_size=20,
+)
+
+
+def test_a_human_who_always_takes_the_first_shown_has_a_bias_of_one_half():
+    result = human_position_bias([(A, ORIGINAL)] * 3 + [(B, SWAPPED)] * 5)
+    assert (result.value, result.first, result.second, result.gap) == (0.5, 8, 0, 8)
+
+
+def test_a_humans_interval_is_wilsons_around_zero():
+    result = human_position_bias([(A, ORIGINAL)] * 30 + [(A, SWAPPED)] * 20)
+    share = wilson(30, 50)
+    assert result.value == pytest.approx(0.1)
+    assert (result.interval.low, result.interval.high) == (share.low - 0.5, share.high - 0.5)
+
+
+def test_ties_and_unknown_orders_are_counted_apart():
+    result = human_position_bias([(TIE, ORIGINAL), (TIE, None), (A, None), (B, Order.COMBINED)])
+    assert (result.verdicts, result.ties, result.unknown) == (0, 2, 2)
+    assert (result.value, result.interval) == (None, None)
+
+
+def test_a_judge_that_always_answers_a_favours_the_first_shown_and_is_never_consistent():
+    # Always "Response A" as shown is A in the original order and B in the swapped one.
+    stuck = [{ORIGINAL: A, SWAPPED: B}] * 9
+    result = judge_position_bias(stuck, seed=1)
+    assert (result.value, result.gap, result.verdicts) == (0.5, 18, 18)
+    assert (result.interval.low, result.interval.high) == (0.5, 0.5)
+    assert consistency(stuck).value == 0
+
+
+def test_a_judge_without_position_bias_has_none_in_every_draw():
+    result = judge_position_bias([{ORIGINAL: A, SWAPPED: A}, {ORIGINAL: B, SWAPPED: B}], seed=1)
+    assert (result.value, result.interval.low, result.interval.high) == (0, 0, 0)
+
+
+def test_even_splits_and_unreadable_verdicts_favour_nobody():
+    rows = [{ORIGINAL: TIE, SWAPPED: None}, {ORIGINAL: TIE, SWAPPED: A}, {Order.COMBINED: A}]
+    result = judge_position_bias(rows, seed=1)
+    # Only "A in the swapped order" names a side: the second shown.
+    assert (result.first, result.second, result.ties, result.unknown) == (0, 1, 2, 1)
+
+
+def test_a_judge_without_verdicts_has_no_bias():
+    result = judge_position_bias([{}, {ORIGINAL: TIE}], seed=1)
+    assert (result.value, result.interval) == (None, None)
+
+
+def test_consistency_needs_one_winner_in_both_orders():
+    rows = [
+        {ORIGINAL: A, SWAPPED: A},
+        {ORIGINAL: A, SWAPPED: B},
+        {ORIGINAL: TIE, SWAPPED: TIE},
+        {ORIGINAL: A, SWAPPED: None},
+        {ORIGINAL: B},
+    ]
+    result = consistency(rows)
+    assert (result.value, result.comparisons, result.both_tied) == (pytest.approx(1 / 3), 3, 1)
+    assert result.interval == wilson(1, 3)
+
+
+def test_consistency_of_nothing_has_no_value():
+    result = consistency([])
+    assert (result.value, result.interval, result.comparisons) == (None, None, 0)
+
+
+@given(labels)
+def test_swapping_every_pair_mirrors_a_humans_position_bias(rows):
+    before = human_position_bias(rows)
+    after = human_position_bias([(verdict, order and order.other()) for verdict, order in rows])
+    assert (after.first, after.second) == (before.second, before.first)
+    if before.value is not None:
+        assert after.value == pytest.approx(-before.value)
+        assert after.interval.low == pytest.approx(-before.interval.high)
+
+
+@given(decisions)
+def test_swapping_every_pair_mirrors_a_judges_position_bias(rows):
+    swapped = [{order.other(): winner for order, winner in row.items()} for row in rows]
+    before, after = (judge_position_bias(each, seed=1, draws=20) for each in (rows, swapped))
+    assert (after.first, after.second) == (before.second, before.first)
+    if before.value is not None:
+        assert after.value == pytest.approx(-before.value)
+    assert consistency(swapped) == consistency(rows)
+
+
+@given(decisions)
+def test_naming_the_responses_the_other_way_round_changes_no_bias(rows):
+    turned = [
+        {order.other(): winner.flipped() if winner else None for order, winner in row.items()}
+        for row in rows
+    ]
+    before, after = (judge_position_bias(each, seed=1, draws=20) for each in (rows, turned))
+    assert before == after
+
+
+@pytest.mark.parametrize(
+    ("judge", "correct", "same", "first"),
+    [
+        ("GPT-4", 0.845, 0.928, 0.512),
+        ("PaLM2", 0.698, 0.726, 0.556),
+        ("Falcon", 0.564, 0.415, 0.776),
+        ("LLaMA2", 0.442, 0.749, 0.559),
+        ("ChatGPT", 0.400, 0.659, 0.647),
+    ],
+)
+def test_llmbars_recorded_judges_have_their_published_figures(judge, correct, same, first):
+    # protocols.md 3.5: an invalid reply counts as wrong.
+    rows = [
+        json.loads(line) for line in shared_data("llmbar_vanilla.jsonl").read_text().splitlines()
+    ]
+    side = {1: A, 2: B, "1": A, "2": B}
+    items = []
+    for key, row in enumerate(rows):
+        (recorded,) = row["judges"][judge]
+        winners = {
+            ORIGINAL: side.get(recorded["swap = False"]["winner"]),
+            SWAPPED: side.get(recorded["swap = True"]["winner"]),
+        }
+        items.append(Judged(key, side[row["label"]], winners))
+    assert len(items) == 419
+    result = accuracy(items, seed=1, policy=InvalidPolicy.WRONG, draws=10)
+    assert result.value == pytest.approx(correct, abs=0.0006)
+    bias = judge_position_bias([item.decisions for item in items], seed=1, draws=10)
+    assert bias.value + 0.5 == pytest.approx(first, abs=0.006)
+    assert consistency([item.decisions for item in items]).value == pytest.approx(same, abs=0.01)

@@ -256,6 +256,7 @@ class GoldLabel(models.Model):
                 | Q(
                     comparison__isnull=True,
                     verdict__isnull=True,
+                    score__isnull=False,
                     score__gte=1,
                     score__lte=5,
                 )

@@ -43,5 +43,9 @@ JUDGMENT_STATUSES = [
 
 
 def word_in(values: Sequence[tuple[str, object]], field: str) -> models.Q:
-    """The condition that a field holds one of the stored words, for a check constraint."""
-    return models.Q(**{f"{field}__in": [value for value, _label in values]})
+    """The condition that a field holds one of the stored words, for a check constraint.
+
+    NULL is no word: without saying so, SQL calls the condition unknown and lets the row in.
+    """
+    words = [value for value, _label in values]
+    return models.Q(**{f"{field}__in": words, f"{field}__isnull": False})

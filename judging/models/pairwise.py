@@ -107,11 +107,16 @@ class Preference(models.Model):
                 name="aggregate_once_by_scenario",
             ),
             models.CheckConstraint(
-                condition=~Q(kind="EMPTY") | Q(text="", status="DONE"), name="empty_is_empty"
+                condition=~Q(kind="EMPTY") | Q(text="", text__isnull=False, status="DONE"),
+                name="empty_is_empty",
             ),
             models.CheckConstraint(
                 condition=~Q(kind="PAIR")
-                | Q(source_comparison__isnull=False, source_verdict__in=["A", "B"]),
+                | Q(
+                    source_comparison__isnull=False,
+                    source_verdict__isnull=False,
+                    source_verdict__in=["A", "B"],
+                ),
                 name="pair_preference_has_source",
             ),
             models.CheckConstraint(

@@ -141,7 +141,7 @@ class SatisfactionJudgment(models.Model):
                 name="satisfaction_judgment_of_one_target",
             ),
             models.CheckConstraint(
-                condition=Q(status="DONE", score__gte=1, score__lte=5)
+                condition=Q(status="DONE", score__isnull=False, score__gte=1, score__lte=5)
                 | (~Q(status="DONE") & Q(score__isnull=True)),
                 name="satisfaction_score_when_done",
             ),

@@ -1,0 +1,101 @@
+"""The read-only API: who reads what, and the shape of errors."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from tests import factory
+
+pytestmark = pytest.mark.django_db
+
+LISTS = ["datasets", "comparisons", "labels", "satisfaction-labels"]
+JUDGE_LISTS = ["runs", "preferences", "preference-sets", "judgments", "satisfaction-judgments"]
+BLIND_LISTS = ["datasets", "comparisons", *JUDGE_LISTS]
+
+
+@pytest.mark.parametrize("name", LISTS + JUDGE_LISTS)
+def test_nobody_reads_without_signing_in(client, name):
+    answer = client.get(f"/api/v1/{name}/")
+    assert answer.status_code == 401
+    assert answer.json()["code"] == "api:not_authenticated"
+
+
+@pytest.mark.parametrize("name", BLIND_LISTS)
+def test_an_annotator_stays_blind(client, name):
+    client.force_login(factory.make_user(role="ANNOTATOR"))
+    answer = client.get(f"/api/v1/{name}/")
+    assert answer.status_code == 403
+    assert answer.json()["message"].startswith("Annotators cannot read this.")
+
+
+@pytest.mark.parametrize("name", LISTS + JUDGE_LISTS)
+def test_a_viewer_reads_and_cannot_write(client, name):
+    client.force_login(factory.make_user(role="VIEWER"))
+    assert client.get(f"/api/v1/{name}/").status_code == 200
+    assert client.post(f"/api/v1/{name}/", {}).status_code == 405
+
+
+def test_an_annotator_reads_their_own_labels_only(client):
+    mine, theirs = factory.make_label(), factory.make_label()
+    client.force_login(mine.annotator)
+    rows = client.get("/api/v1/labels/").json()["results"]
+    assert [row["id"] for row in rows] == [mine.pk]
+    assert client.get(f"/api/v1/labels/{theirs.pk}/").status_code == 404
+
+
+def test_labels_are_filtered_and_counted_in_few_queries(client, django_assert_num_queries):
+    wanted = factory.make_label(verdict="B", shown_order="SWAPPED")
+    factory.make_label()
+    slug = wanted.comparison.turn.session.dataset.slug
+    client.force_login(factory.make_user(role="VIEWER"))
+    with django_assert_num_queries(3):  # session, user, labels
+        rows = client.get(f"/api/v1/labels/?dataset={slug}").json()["results"]
+    assert [(row["verdict"], row["shown_order"]) for row in rows] == [("B", "SWAPPED")]
+    assert rows[0]["annotator"] == wanted.annotator.username
+
+
+def test_comparisons_come_with_texts_in_few_queries(client, django_assert_num_queries):
+    for _ in range(3):
+        factory.make_comparison()
+    client.force_login(factory.make_user(role="VIEWER"))
+    with django_assert_num_queries(3):
+        rows = client.get("/api/v1/comparisons/").json()["results"]
+    assert len(rows) == 3
+    assert rows[0]["response_a"]["text"].startswith("Answer")
+
+
+def test_a_judgment_is_listed_in_canonical_coordinates(client):
+    judgment = factory.make_judgment(
+        factory.make_run(), factory.make_comparison(), factory.make_preference(), verdict="B"
+    )
+    client.force_login(factory.make_user(role="VIEWER"))
+    rows = client.get(f"/api/v1/judgments/?run={judgment.run_id}").json()["results"]
+    assert [(row["verdict"], row["order"]) for row in rows] == [("B", "ORIGINAL")]
+    assert client.get("/api/v1/judgments/?run=0").json()["code"] == "api:invalid"
+
+
+def test_a_token_opens_the_api_until_it_is_revoked(client):
+    user = factory.make_user(role="VIEWER")
+    basic = base64.b64encode(f"{user.username}:{factory.PASSWORD}".encode()).decode()
+    answer = client.post("/api/v1/token/", headers={"authorization": f"Basic {basic}"})
+    token = answer.json()["token"]
+    headers = {"authorization": f"Token {token}"}
+    assert client.get("/api/v1/datasets/", headers=headers).status_code == 200
+    assert client.post("/api/v1/token/revoke/", headers=headers).status_code == 204
+    assert client.get("/api/v1/datasets/", headers=headers).status_code == 401
+
+
+def test_a_wrong_password_gets_no_token(client):
+    user = factory.make_user()
+    basic = base64.b64encode(f"{user.username}:wrong".encode()).decode()
+    answer = client.post("/api/v1/token/", headers={"authorization": f"Basic {basic}"})
+    assert answer.status_code == 401
+
+
+def test_the_schema_is_served(client):
+    client.force_login(factory.make_user(role="VIEWER"))
+    answer = client.get("/api/schema/")
+    assert answer.status_code == 200
+    assert b"/api/v1/judgments/" in answer.content

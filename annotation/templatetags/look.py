@@ -10,6 +10,8 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from annotation.core.markdown import to_html
+
 register = template.Library()
 
 UNDEFINED: Final = "–"  # shown where a figure does not exist; the reason stands beside it
@@ -49,3 +51,9 @@ def _signed(value: float, places: int) -> str:
     rounded = round(value, places) + 0.0  # + 0.0 turns -0.0 into 0.0
     sign = "+" if rounded > 0 else _MINUS if rounded < 0 else ""
     return f"{sign}{abs(rounded):.{places}f}"
+
+
+@register.filter
+def markdown(text: str) -> SafeString:
+    """Model or user text as safe HTML (annotation.core.markdown)."""
+    return mark_safe(to_html(text))  # noqa: S308 - sanitised there, last of all

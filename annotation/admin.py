@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
-from django.contrib.auth.forms import AdminPasswordChangeForm, BaseUserCreationForm
+from django.contrib.auth.forms import AdminPasswordChangeForm, AdminUserCreationForm
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
@@ -59,7 +59,7 @@ class ReadOnlyAdmin(admin.ModelAdmin[Any]):
         return self.has_view_permission(request)
 
 
-class NewUserForm(BaseUserCreationForm):  # type: ignore[type-arg]  # generic in the stubs only
+class NewUserForm(AdminUserCreationForm):  # type: ignore[type-arg]  # generic in the stubs only
     """A new user with a role."""
 
     class Meta:

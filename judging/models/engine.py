@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from django.conf import settings
-from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.core.validators import (
+    MaxValueValidator,
+    MinValueValidator,
+    RegexValidator,
+    URLValidator,
+)
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
@@ -15,7 +20,9 @@ class ModelEndpoint(models.Model):
     """An OpenAI-compatible endpoint. Holds the NAME of the variable with the key, never the key."""
 
     name = models.SlugField(_("name"), max_length=80, unique=True)
-    base_url = models.URLField(_("base URL"), max_length=300)
+    base_url = models.CharField(
+        _("base URL"), max_length=300, validators=[URLValidator(schemes=["http", "https"])]
+    )
     model = models.CharField(_("model"), max_length=200)
     key_variable = models.CharField(
         _("environment variable of the key"),

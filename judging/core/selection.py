@@ -1,0 +1,134 @@
+"""Which preferences judge like the annotator: the best subset of a matrix's columns.
+
+Seed 001, section 3.2.4; exactly protocols A1.6. Every subset of up to 20 columns is tried, beyond
+that a beam. A column never judges the pair it was distilled from, and the aggregate, which saw
+every pair, is not eligible unless asked for. The result carries its settings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from judging.core.matrix import AGGREGATE, Matrix
+from judging.core.selection_beam import Beam
+from judging.core.selection_exhaustive import Exhaustive
+from judging.core.selection_null import FlipNull, flip_null, leave_one_out
+from judging.core.selection_paper import PaperSearch
+from judging.core.selection_rules import (
+    NothingToSelectError,
+    Search,
+    SelectionMode,
+    SelectionSettings,
+    Strategy,
+    voiced_rows,
+)
+from judging.core.subsets import MOST_COLUMNS
+
+SIGNIFICANT_BELOW: Final = 0.05
+DEFAULT_SEED: Final = 42
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The selected subsets (one; in paper mode all tied best) and what they reach on dev.
+
+    `metric` counts correct row-orders (an even split one half); `accuracy` is the share of
+    `denominator`, in paper mode the mean over all tied subsets.
+    """
+
+    selected: tuple[tuple[int, ...], ...]
+    metric: float
+    denominator: int
+    accuracy: float
+    strategy: Strategy
+    settings: SelectionSettings
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """A selection with the two figures that say how far to trust it."""
+
+    selection: Selection
+    leave_one_out: float | None
+    null: FlipNull
+
+    @property
+    def flagged(self) -> bool:
+        """Whether coin flips do as well too often for the accuracy to mean much."""
+        return self.null.p_value > SIGNIFICANT_BELOW
+
+
+def select(matrix: Matrix, settings: SelectionSettings | None = None) -> Selection:
+    """The best subset of columns.
+
+    Raises:
+        NothingToSelectError: no verdict at all, or no column that may be selected.
+        TooManyColumnsError: paper mode with more than 20 columns.
+    """
+    settings = settings or SelectionSettings()
+    return _select(_search(matrix, settings), matrix, settings)
+
+
+def assess(
+    matrix: Matrix, settings: SelectionSettings | None = None, *, seed: int = DEFAULT_SEED
+) -> Assessment:
+    """The best subset with its leave-one-out accuracy and its flip null.
+
+    Raises:
+        NothingToSelectError: no verdict at all, or no column that may be selected.
+        TooManyColumnsError: paper mode with more than 20 columns.
+    """
+    settings = settings or SelectionSettings()
+    search = _search(matrix, settings)
+    selection = _select(search, matrix, settings)
+    return Assessment(
+        selection=selection,
+        leave_one_out=leave_one_out(search, _seen(matrix, settings)),
+        null=flip_null(
+            search,
+            rows=matrix.rows,
+            metric=selection.metric,
+            denominator=selection.denominator,
+            seed=seed,
+        ),
+    )
+
+
+def _seen(matrix: Matrix, settings: SelectionSettings) -> Matrix:
+    """The matrix as the mode sees it."""
+    return matrix if settings.mode is SelectionMode.PAPER else matrix.masked()
+
+
+def _search(matrix: Matrix, settings: SelectionSettings) -> Search:
+    seen = _seen(matrix, settings)
+    if not voiced_rows(seen).any():
+        message = "no comparison has a verdict"
+        raise NothingToSelectError(message)
+    if settings.mode is SelectionMode.PAPER:
+        return PaperSearch(seen, difference_penalty=settings.difference_penalty)
+    eligible = [
+        column
+        for column, source in enumerate(seen.sources)
+        if settings.aggregate_eligible or source != AGGREGATE
+    ]
+    return Exhaustive(seen, eligible) if len(eligible) <= MOST_COLUMNS else Beam(seen, eligible)
+
+
+def _select(search: Search, matrix: Matrix, settings: SelectionSettings) -> Selection:
+    choice = search.choose()
+    if choice is None:
+        message = "no column may be selected"
+        raise NothingToSelectError(message)
+    return Selection(
+        selected=choice.subsets,
+        metric=choice.metric,
+        denominator=choice.denominator,
+        accuracy=choice.accuracy,
+        strategy=choice.strategy,
+        settings=settings,
+        rows=matrix.rows,
+        columns=matrix.columns,
+    )

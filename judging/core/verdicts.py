@@ -1,0 +1,148 @@
+"""Reading a verdict out of a judge's reply: three rules, each in one place.
+
+Verdicts here are AS SHOWN: A is the response that stood first in the prompt.
+`STRICT` is the project's rule, `PAPER` the parser released with seed 001 (kept for its
+numbers, oddities included), `LOGPROB` reads one letter's log-probabilities.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from annotation.core.choices import Verdict
+
+UNPARSEABLE: Final = "verdict:unparseable"
+"""The error code of a reply that carries no verdict."""
+
+
+class VerdictRule(StrEnum):
+    """How a reply is read."""
+
+    STRICT = "STRICT"
+    PAPER = "PAPER"
+    LOGPROB = "LOGPROB"
+
+
+_PHRASE: Final = re.compile(r"\bthe\s+final\s+decision\s+is(?![^\W_])|最终决定是", re.IGNORECASE)
+_MARKS: Final = r"[\s:：*_~`\"'“”‘’«»「」『』()\[\]{}<>（）【】〔〕《》［］｛｝]*"
+_NAMED: Final = re.compile(
+    _MARKS + r"(?:response\s+|回应\s*|回复\s*|回答\s*)([ABＡＢ])(?![A-Za-z0-9_])", re.IGNORECASE
+)
+_SENTENCE_END: Final = re.compile(r"[.!?。！？\r\n]")
+_OTHER_RESPONSE: Final = re.compile(
+    r"(?:(?i:response)\s*|回应\s*|回复\s*|回答\s*)([A-ZＡ-Ｚ])(?![A-Za-z0-9_])"
+)
+_LONE_LETTER: Final = re.compile(r"(?<![A-Za-z0-9_])([ABＡＢ])(?![A-Za-z0-9_])")
+_WIDE: Final = {ord("Ａ"): "A", ord("Ｂ"): "B"}
+
+
+def parse_strict(text: str) -> Verdict | None:
+    """The verdict of the last "The final decision is", or None (protocols A1.4).
+
+    After the phrase only white space, colons, emphasis, quotes, brackets and backticks may
+    stand before "Response A" (or 回应, 回复, 回答), and the rest of that sentence may name no
+    other letter. Nothing earlier is consulted: a judge that changed its mind and stopped
+    half-way has not decided.
+    """
+    phrases = list(_PHRASE.finditer(text))
+    if not phrases:
+        return None
+    named = _NAMED.match(text, phrases[-1].end())
+    if named is None:
+        return None
+    letter = _letter(named.group(1))
+    rest = _SENTENCE_END.split(text[named.end() :], maxsplit=1)[0]
+    if named.group(1).islower():
+        rest = rest.upper()  # "response b or a": the writer's letters are small ones
+    others = _OTHER_RESPONSE.findall(rest) + _LONE_LETTER.findall(rest)
+    if any(_letter(other) != letter for other in others):
+        return None
+    return Verdict(letter)
+
+
+def _letter(character: str) -> str:
+    return character.upper().translate(_WIDE)
+
+
+_OPTIONAL_BOLD: Final = r"\s*(?:\*\*)?\s*"
+_PAPER_RULES: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"The\s*final\s*decision\s*is" + _OPTIONAL_BOLD + r"(?:Response\s*)?([AB])",
+        r"final\s*decision\s*[:：]?" + _OPTIONAL_BOLD + r"(?:Response\s*)?([AB])",
+        r"最终(?:决定|决策|选择|答案|回答)(?:是|为|：|:)?"
+        + _OPTIONAL_BOLD
+        + r"(?:回应|回复|响应|回答|Response)?\s*([ABＡＢ])",
+    )
+)
+
+
+def parse_paper(text: str) -> Verdict | None:
+    """What the parser released with seed 001 reads (protocols B 2.1), for its numbers only.
+
+    Three patterns run over the text and over the text without white space; the hit that starts
+    last wins, offsets of the two texts mixed. So "The final decision is a tie" gives A.
+    """
+    hits: list[tuple[int, str]] = []
+    compact = re.sub(r"\s+", "", text)
+    for rule in _PAPER_RULES:
+        for variant in (text, compact):
+            hits.extend(
+                (found.start(), _letter(found.group(1))) for found in rule.finditer(variant)
+            )
+    if not hits:
+        return None
+    last_start = max(start for start, _ in hits)
+    return Verdict([letter for start, letter in hits if start == last_start][-1])
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """One of the most likely first tokens of a reply, with its natural log-probability."""
+
+    token: str
+    logprob: float
+
+
+def letter_log_odds(top: Sequence[TokenLogprob]) -> float | None:
+    """Log P(A)/P(B) as shown, from the top log-probabilities of one token (protocols A1.4).
+
+    Tokens that strip to A or B are summed by letter; a missing letter takes the lowest
+    log-probability returned. None where neither letter is among them. Entries that are not
+    finite carry no information and are left out.
+    """
+    finite = [entry for entry in top if math.isfinite(entry.logprob)]
+    by_letter = {
+        letter: [entry.logprob for entry in finite if entry.token.strip() == letter]
+        for letter in ("A", "B")
+    }
+    if not any(by_letter.values()):
+        return None
+    lowest = min(entry.logprob for entry in finite)
+    first, second = (_log_sum(values) if values else lowest for values in by_letter.values())
+    return first - second
+
+
+def _log_sum(values: Sequence[float]) -> float:
+    peak = max(values)
+    return peak + math.log(sum(math.exp(value - peak) for value in values))
+
+
+def verdict_of_log_odds(log_odds: float) -> Verdict:
+    """A above zero, B below, a tie at exactly zero."""
+    if log_odds == 0:
+        return Verdict.TIE
+    return Verdict.A if log_odds > 0 else Verdict.B
+
+
+def swap_average(*, original: float, swapped: float) -> float:
+    """l* = (l_original - l_swapped) / 2 in the comparison's own coordinates.
+
+    Both arguments are log P(A)/P(B) AS SHOWN; a constant leaning to the first place cancels.
+    """
+    return (original - swapped) / 2

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.core.choices import Order, Verdict
+from judging.core.votes import Ballot, VoteRule, score, vote
+from tests.paths import shared_data
+
+A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
+DEFAULT, PAPER, SOFT = VoteRule.DEFAULT, VoteRule.PAPER, VoteRule.SOFT
+
+
+def ballots(verdicts):
+    return [Ballot(Verdict(one)) for one in verdicts]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "order", "rule", "winner"),
+    [
+        ("AAB", Order.ORIGINAL, DEFAULT, A),
+        ("ABB", Order.SWAPPED, DEFAULT, B),
+        ("AB", Order.ORIGINAL, DEFAULT, TIE),
+        ("AB", Order.ORIGINAL, PAPER, A),
+        ("AB", Order.SWAPPED, PAPER, B),
+        ("AB", Order.COMBINED, PAPER, TIE),
+        ("ABB", Order.ORIGINAL, PAPER, B),
+        ("", Order.ORIGINAL, DEFAULT, None),
+        ("", Order.SWAPPED, PAPER, None),
+    ],
+)
+def test_the_members_decide(verdicts, order, rule, winner):
+    decided = vote(ballots(verdicts), order=order, rule=rule)
+    assert (decided.winner, decided.counted, decided.rule) == (winner, len(verdicts), rule)
+
+
+def test_a_tie_verdict_counts_for_neither():
+    assert vote([Ballot(TIE), Ballot(B)], order=Order.ORIGINAL).winner is B
+    assert vote([Ballot(TIE)], order=Order.ORIGINAL).winner is TIE
+
+
+@pytest.mark.parametrize(
+    ("strengths", "winner", "counted"),
+    [
+        ([2.0, -0.5, -0.5], A, 3),
+        ([0.5, -2.0, 0.5], B, 3),
+        ([1.0, -1.0], TIE, 2),
+        ([None, -0.1], B, 1),
+        ([None], None, 0),
+    ],
+)
+def test_soft_sums_log_odds(strengths, winner, counted):
+    members = [Ballot(A, log_odds=strength) for strength in strengths]
+    decided = vote(members, order=Order.ORIGINAL, rule=SOFT)
+    assert (decided.winner, decided.counted) == (winner, counted)
+
+
+def test_the_paper_rule_gives_the_released_row_votes():
+    vectors = json.loads(shared_data("vectors/paper_code.json").read_text())
+    for cells, swapped, columns, (correct, _, valid) in vectors["sensejudge_row_vote"]:
+        chosen = [cells[column] for column in columns if column < len(cells)]
+        members = [Ballot(A if cell else B) for cell in chosen if cell is not None]
+        order = Order.SWAPPED if swapped else Order.ORIGINAL
+        winner = vote(members, order=order, rule=PAPER).winner
+        assert (winner is A, winner is not None) == (correct, valid)
+
+
+@pytest.mark.parametrize(
+    ("winner", "truth", "points"), [(A, A, 1), (B, A, 0), (TIE, B, 0.5), (None, B, None)]
+)
+def test_an_even_split_scores_one_half(winner, truth, points):
+    assert score(winner, truth=truth) == points
+
+
+def test_nothing_is_scored_against_a_tie():
+    with pytest.raises(ValueError, match="with a winner"):
+        score(A, truth=TIE)
+
+
+@given(st.lists(st.sampled_from([A, B])), st.sampled_from([Order.ORIGINAL, Order.SWAPPED]))
+def test_swapping_the_responses_swaps_the_decision(verdicts, order):
+    turned = [one.flipped() for one in verdicts]
+    for rule in (DEFAULT, PAPER):
+        winner = vote(ballots(verdicts), order=order, rule=rule).winner
+        mirrored = vote(ballots(turned), order=order.other(), rule=rule).winner
+        assert mirrored == (winner.flipped() if winner else None)

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+
+def run(*arguments):
+    out = StringIO()
+    call_command("bench", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_the_selection_bench_prints_its_figures_beside_the_published_ones():
+    result = json.loads(run("select", "--json"))
+    assert result["name"] == "select"
+    assert result["published"]["select_20x12_ms"] == 382.0
+    assert set(result["published"]) < set(result["figures"])
+    assert all(value > 0 for value in result["figures"].values())
+
+
+def test_people_get_a_table():
+    lines = run("select").splitlines()
+    assert lines[0].split() == ["here", "published"]
+    assert lines[1].split()[0] == "select_10x12_ms"
+    assert lines[-1].split()[-1] == "-"
+
+
+def test_an_unknown_bench_exits_2_and_names_the_known_ones():
+    with pytest.raises(CommandError, match=r"no bench 'none'; there are: .*select") as raised:
+        run("none")
+    assert raised.value.returncode == 2

@@ -1,0 +1,58 @@
+"""The front door, the theme switch, and what every answer carries."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import factory
+
+pytestmark = pytest.mark.django_db
+
+
+class TestHome:
+    def test_strangers_sign_in_first(self, client):
+        answer = client.get("/")
+        assert answer.status_code == 302
+        assert answer.url == "/sign-in/?next=/"
+
+    @pytest.mark.parametrize(
+        ("role", "target"),
+        [("ANNOTATOR", "/studies/"), ("VIEWER", "/trust/"), ("MANAGER", "/trust/")],
+    )
+    def test_each_role_lands_where_its_work_is(self, client, role, target):
+        client.force_login(factory.make_user(role=role))
+        assert client.get("/").url == target
+
+    def test_it_is_only_read(self, client):
+        assert client.post("/").status_code == 405
+
+
+class TestTheme:
+    def test_it_is_kept_in_a_cookie_and_rendered(self, client):
+        answer = client.post("/theme/", {"theme": "dark", "next": "/sign-in/"})
+        assert answer.url == "/sign-in/"
+        assert client.cookies["theme"].value == "dark"
+        assert client.get("/sign-in/").context["theme"] == "dark"
+
+    def test_anything_else_is_the_systems_theme(self, client):
+        client.post("/theme/", {"theme": "dark"})
+        client.post("/theme/", {"theme": "plaid"})
+        assert client.get("/sign-in/").context["theme"] == ""
+
+    @pytest.mark.parametrize("target", ["https://elsewhere.example/", "//elsewhere.example"])
+    def test_it_never_sends_anybody_elsewhere(self, client, target):
+        assert client.post("/theme/", {"theme": "dark", "next": target}).url == "/"
+
+    def test_it_is_only_written(self, client):
+        assert client.get("/theme/").status_code == 405
+
+
+class TestHeaders:
+    def test_the_content_policy_is_strict(self, client):
+        policy = client.get("/sign-in/").headers["Content-Security-Policy"]
+        assert "script-src 'self'" in policy
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+
+    def test_no_other_site_may_frame_it(self, client):
+        assert client.get("/sign-in/").headers["X-Frame-Options"] == "DENY"

@@ -1,0 +1,79 @@
+"""Rules that a reader should be able to rely on without looking."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from itertools import chain
+
+import pytest
+from django.template.loader import get_template
+
+from tests.paths import ROOT
+
+APPS = ["annotation", "judging", "benchmark", "sensejudge_site"]
+PYTHON = sorted(
+    path
+    for path in chain.from_iterable((ROOT / name).rglob("*.py") for name in [*APPS, "tests"])
+    if "migrations" not in path.parts
+)
+TEMPLATES = sorted(
+    path.relative_to(ROOT / "templates") for path in (ROOT / "templates").rglob("*.html")
+)
+HEAVY = ["openai", "pandas", "scipy", "sklearn"]
+
+
+def short(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=short)
+def test_no_file_outgrows_its_name(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+@pytest.mark.parametrize("name", [str(name) for name in TEMPLATES])
+def test_every_template_compiles_and_obeys_the_content_policy(name):
+    get_template(name)
+    text = (ROOT / "templates" / name).read_text(encoding="utf-8")
+    assert not re.search(r"<script(?![^>]*\bsrc=)[^>]*>", text), "inline script"
+    assert not re.search(r"\sstyle\s*=", text), "inline style"
+    assert not re.search(r"\son[a-z]+\s*=", text), "inline event handler"
+    assert not re.search(r"hx-on|hx-vals\s*=\s*[\"']js:", text), "evaluated htmx attribute"
+    assert not re.search(r"(?:src|href)=[\"']https?://", text), "outside address"
+
+
+def test_heavy_packages_stay_out_of_start_up():
+    code = (
+        "import django, sys; django.setup(); from django.urls import get_resolver;"
+        "get_resolver().url_patterns;"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env={"DJANGO_SETTINGS_MODULE": "tests.settings", "PATH": ""},
+    )
+    assert answer.stdout.strip() == "[]"
+
+
+def test_every_error_code_has_a_text():
+    from judging.core.error_texts import ERROR_TEXTS
+
+    pattern = re.compile(r"\A(?:llm|verdict|budget|judge|preference|memory|score|run):[a-z-]+\Z")
+    used = {
+        node.value
+        for path in PYTHON
+        if "tests" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and pattern.match(node.value)
+    }
+    assert used
+    assert used <= set(ERROR_TEXTS), f"no text for {sorted(used - set(ERROR_TEXTS))}"

@@ -116,7 +116,8 @@ def bootstrap_mean(
     data = np.asarray(values, dtype=np.float64)
 
     def mean(weights: FloatArray) -> FloatArray:
-        return (weights @ data) / weights.sum(axis=1)
+        means: FloatArray = (weights @ data) / weights.sum(axis=1)
+        return means
 
     return bootstrap(mean, units=len(data), seed=seed, clusters=clusters, draws=draws, level=level)
 

@@ -160,13 +160,12 @@ def qwk(data: Scored, weights: FloatArray) -> FloatArray:
 
 def mae(data: Scored, weights: FloatArray) -> FloatArray:
     """Mean |y - p|."""
-    return (weights @ np.abs(data.gold - data.predicted)) / weights.sum(axis=1)
+    return _mean(np.abs(data.gold - data.predicted), weights)
 
 
 def rmse(data: Scored, weights: FloatArray) -> FloatArray:
     """Root of the mean (y - p)^2."""
-    mean = (weights @ (data.gold - data.predicted) ** 2) / weights.sum(axis=1)
-    return np.sqrt(mean)
+    return np.sqrt(_mean((data.gold - data.predicted) ** 2, weights))
 
 
 def f1_dsat(data: Scored, weights: FloatArray) -> FloatArray:
@@ -258,6 +257,11 @@ def _why(data: Scored, name: MetricName) -> Undefined:
     else:
         return Undefined.ONE_CLASS
     return Undefined.CONSTANT_GOLD if np.ptp(gold) == 0 else Undefined.CONSTANT_PREDICTION
+
+
+def _mean(values: FloatArray, weights: FloatArray) -> FloatArray:
+    means: FloatArray = (weights @ values) / weights.sum(axis=1)
+    return means
 
 
 def _centred(data: Scored) -> tuple[FloatArray, FloatArray]:

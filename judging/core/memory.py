@@ -61,7 +61,7 @@ class MemoryTexts:
 
     def cited(self) -> tuple[str, ...]:
         """Every cited turn id once, in order of first citation."""
-        parts = (
+        parts: tuple[Statement | Observation, ...] = (
             self.scoring_style,
             self.four_vs_five_distinction,
             self.three_vs_four_distinction,

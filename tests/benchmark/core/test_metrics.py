@@ -1,0 +1,280 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmark.core.metrics import (
+    METRICS,
+    Metric,
+    MetricName,
+    Undefined,
+    evaluate,
+    scored,
+)
+from tests.paths import shared_data
+
+POOLED = set(MetricName) - {MetricName.USER_FISHER_PEARSON, MetricName.USER_FISHER_SPEARMAN}
+
+
+@pytest.fixture
+def random_scores():
+    rng = np.random.default_rng(11)
+    gold = rng.integers(1, 6, size=400)
+    predicted = np.clip(gold + rng.integers(-2, 3, size=400), 1, 5)
+    users = rng.integers(0, 17, size=400)
+    return gold, predicted, users
+
+
+def value_of(gold, predicted, name, users=None):
+    metric = evaluate(scored(gold, predicted, users or ["u"] * len(gold)), name)
+    assert metric.value is not None
+    return metric.value
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        # gold 5 4 3 2, predicted 4 4 4 2; means 3.5 and 3.5; sum xy = 1.5*.5 + .5*.5 - .5*.5
+        # + 1.5*1.5 = 3; spreads 5 and 3: 3 / sqrt 15.
+        (MetricName.PEARSON, 3 / math.sqrt(15)),
+        # ranks 4 3 2 1 and 3 3 3 1: sum 1.5*.5 + .5*.5 - .5*.5 + 1.5*1.5 = 3; spreads 5 and 3.
+        (MetricName.SPEARMAN, 3 / math.sqrt(15)),
+        # sum w O = 1 + 0 + 1 + 0 = 2; sum w E = (for predicted 4: 1+0+1+4 = 6) * 3/4 +
+        # (for predicted 2: 9+4+1+0 = 14) / 4 = 8: 1 - 2/8.
+        (MetricName.QWK, 0.75),
+        (MetricName.MAE, 0.5),
+        (MetricName.RMSE, math.sqrt(0.5)),
+        (MetricName.F1_DSAT, 2 / 3),  # one of two found, nothing wrongly named
+        (MetricName.F1_SAT, 4 / 5),  # both found, one too many
+        (MetricName.FALSE_SAT, 0.5),
+        (MetricName.FALSE_DSAT, 0.0),
+        (MetricName.AUC, 0.75),  # pairs 5-3 tie, 5-2 won, 4-3 tie, 4-2 won: 3 of 4
+    ],
+)
+def test_by_hand(name, expected):
+    assert value_of([5, 4, 3, 2], [4, 4, 4, 2], name) == pytest.approx(expected, abs=1e-15)
+
+
+def oracle(name, gold, predicted):
+    from scipy.stats import pearsonr, spearmanr
+    from sklearn import metrics as sk
+
+    by_name = {
+        MetricName.PEARSON: lambda: pearsonr(gold, predicted).statistic,
+        MetricName.SPEARMAN: lambda: spearmanr(gold, predicted).statistic,
+        MetricName.QWK: lambda: sk.cohen_kappa_score(gold, predicted, weights="quadratic"),
+        MetricName.MAE: lambda: sk.mean_absolute_error(gold, predicted),
+        MetricName.RMSE: lambda: sk.root_mean_squared_error(gold, predicted),
+        MetricName.F1_DSAT: lambda: sk.f1_score(gold < 4, predicted < 4),
+        MetricName.F1_SAT: lambda: sk.f1_score(gold >= 4, predicted >= 4),
+        MetricName.FALSE_SAT: lambda: 1 - sk.recall_score(gold < 4, predicted < 4),
+        MetricName.FALSE_DSAT: lambda: 1 - sk.recall_score(gold >= 4, predicted >= 4),
+        MetricName.AUC: lambda: sk.roc_auc_score(gold >= 4, predicted),
+    }
+    return by_name[name]()
+
+
+ORACLES = [
+    MetricName.PEARSON,
+    MetricName.SPEARMAN,
+    MetricName.QWK,
+    MetricName.MAE,
+    MetricName.RMSE,
+    MetricName.F1_DSAT,
+    MetricName.F1_SAT,
+    MetricName.FALSE_SAT,
+    MetricName.FALSE_DSAT,
+    MetricName.AUC,
+]
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_whole_scores_equal_scipy_and_scikit_learn(name, random_scores):
+    gold, predicted, users = random_scores
+    ours = value_of(gold, predicted, name, users=users.tolist())
+    assert ours == pytest.approx(oracle(name, gold, predicted), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in ORACLES if name is not MetricName.QWK])
+def test_expected_scores_equal_scipy_and_scikit_learn(name, random_scores):
+    gold, predicted, _ = random_scores
+    rng = np.random.default_rng(12)
+    expected = np.round(predicted + rng.normal(scale=0.4, size=len(gold)), 1)  # ties remain
+    assert value_of(gold, expected, name) == pytest.approx(oracle(name, gold, expected), abs=1e-12)
+
+
+def test_within_user_equals_scipy_on_centred_columns(random_scores):
+    from scipy.stats import pearsonr, spearmanr
+
+    gold, predicted, users = random_scores
+    columns = []
+    for column in (gold, predicted):
+        means = np.array([column[users == user].mean() for user in users])
+        columns.append(np.round(column - means, 12))
+    assert value_of(
+        gold, predicted, MetricName.WITHIN_USER_PEARSON, users=users.tolist()
+    ) == pytest.approx(pearsonr(*columns).statistic, abs=1e-11)
+    assert value_of(
+        gold, predicted, MetricName.WITHIN_USER_SPEARMAN, users=users.tolist()
+    ) == pytest.approx(spearmanr(*columns).statistic, abs=1e-11)
+
+
+def test_user_fisher_means_equal_scipy_user_by_user(random_scores):
+    from scipy.stats import pearsonr, spearmanr
+
+    gold, predicted, users = random_scores
+    for name, measure in (
+        (MetricName.USER_FISHER_PEARSON, pearsonr),
+        (MetricName.USER_FISHER_SPEARMAN, spearmanr),
+    ):
+        total = 0.0
+        for user in np.unique(users):
+            own = users == user
+            r = measure(gold[own], predicted[own]).statistic
+            total += own.sum() * math.atanh(min(max(r, -0.9999), 0.9999))
+        expected = math.tanh(total / len(gold))
+        ours = value_of(gold, predicted, name, users=users.tolist())
+        assert ours == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_papers_vectors():
+    case = json.loads(shared_data("vectors/paper_code.json").read_text(encoding="utf-8"))
+    case = case["ptb_metrics"]
+    data = scored(case["gold"], case["pred"], case["users"])
+    for name, expected in {
+        MetricName.MAE: case["glob"]["mae"],
+        MetricName.RMSE: case["glob"]["rmse"],
+        MetricName.PEARSON: case["glob"]["pearson"],
+        MetricName.SPEARMAN: case["glob"]["spearman"],
+        MetricName.QWK: case["glob"]["kappa"],
+        MetricName.USER_FISHER_PEARSON: case["user_aware"]["pu_pearson"],
+        MetricName.USER_FISHER_SPEARMAN: case["user_aware"]["pu_spearman"],
+        MetricName.WITHIN_USER_PEARSON: case["user_aware"]["wc_pearson"],
+        MetricName.WITHIN_USER_SPEARMAN: case["user_aware"]["wc_spearman"],
+        MetricName.F1_SAT: case["boundary"]["f1_sat"],
+        MetricName.F1_DSAT: case["boundary"]["f1_dsat"],
+        MetricName.AUC: case["boundary"]["auc"],
+        MetricName.FALSE_SAT: case["boundary"]["false_sat_rate"],
+        MetricName.FALSE_DSAT: case["boundary"]["false_dsat_rate"],
+    }.items():
+        assert evaluate(data, name).value == pytest.approx(expected, abs=1e-12), name
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted", "name", "reason"),
+    [
+        ([3, 3], [1, 2], MetricName.PEARSON, Undefined.CONSTANT_GOLD),
+        ([3, 4], [2, 2], MetricName.PEARSON, Undefined.CONSTANT_PREDICTION),
+        ([3, 4], [2, 2], MetricName.SPEARMAN, Undefined.CONSTANT_PREDICTION),
+        ([3, 3], [3, 3], MetricName.QWK, Undefined.CONSTANT_GOLD),
+        ([3, 3], [1, 2], MetricName.WITHIN_USER_PEARSON, Undefined.CONSTANT_GOLD),
+        ([3, 4], [2, 2], MetricName.WITHIN_USER_SPEARMAN, Undefined.CONSTANT_PREDICTION),
+        ([4, 5], [4, 4], MetricName.F1_DSAT, Undefined.ONE_CLASS),
+        ([1, 2], [1, 2], MetricName.F1_SAT, Undefined.ONE_CLASS),
+        ([4, 5], [1, 2], MetricName.FALSE_SAT, Undefined.ONE_CLASS),
+        ([1, 2], [1, 2], MetricName.FALSE_DSAT, Undefined.ONE_CLASS),
+        ([4, 5], [1, 2], MetricName.AUC, Undefined.ONE_CLASS),
+        ([4, 5], [1, 2], MetricName.USER_FISHER_PEARSON, Undefined.NO_USABLE_USER),
+        ([4, 5, 4], [2, 2, 2], MetricName.USER_FISHER_SPEARMAN, Undefined.NO_USABLE_USER),
+    ],
+)
+def test_what_has_no_value_says_why(gold, predicted, name, reason):
+    data = scored(gold, predicted, ["u"] * len(gold))
+    assert evaluate(data, name, seed=0) == Metric(None, reason)
+
+
+@pytest.mark.parametrize("name", MetricName)
+def test_no_turns_no_value(name):
+    assert evaluate(scored([], [], []), name) == Metric(None, Undefined.EMPTY)
+
+
+def test_every_metric_has_its_function():
+    assert set(METRICS) == set(MetricName)
+
+
+def test_columns_must_fit():
+    with pytest.raises(ValueError, match="differ in number"):
+        scored([1, 2], [1], ["u", "u"])
+
+
+@pytest.mark.parametrize("predicted", [[3.5, 4], [0, 4], [6, 4]])
+def test_qwk_needs_whole_scores(predicted):
+    with pytest.raises(ValueError, match="whole scores"):
+        evaluate(scored([3, 4], predicted, ["u", "u"]), MetricName.QWK)
+
+
+def test_just_below_four_is_dissatisfied():
+    assert value_of([3, 4], [3.9, 4.0], MetricName.F1_DSAT) == 1.0
+
+
+ROWS = st.lists(
+    st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(0, 3)), min_size=2, max_size=30
+)
+
+
+@given(rows=ROWS, name=st.sampled_from(list(MetricName)), data=st.data())
+def test_the_order_of_turns_does_not_matter(rows, name, data):
+    shuffled = data.draw(st.permutations(rows))
+    first = evaluate(scored(*zip(*rows, strict=True)), name)
+    second = evaluate(scored(*zip(*shuffled, strict=True)), name)
+    assert first.undefined == second.undefined
+    if first.value is not None:
+        assert second.value == pytest.approx(first.value, abs=1e-9)
+
+
+@given(rows=ROWS, name=st.sampled_from(sorted(POOLED)), data=st.data())
+def test_a_weight_is_a_repetition(rows, name, data):
+    """Weights 0, 1, 2 give what listing each turn that often gives: the bootstrap is exact.
+
+    Users are weighted whole, as a user-clustered draw does, so that centring stays the same.
+    """
+    times = {user: data.draw(st.integers(0, 2)) for user in {row[2] for row in rows}}
+    repeated = [
+        (gold, predicted, user) for gold, predicted, user in rows for _ in range(times[user])
+    ]
+    weights = np.array([[float(times[user]) for _, _, user in rows]])
+    if not repeated:
+        return
+    listed = evaluate(scored(*zip(*repeated, strict=True)), name).value
+    weighted = float(METRICS[name](scored(*zip(*rows, strict=True)), weights)[0])
+    if listed is None:
+        assert math.isnan(weighted)
+    else:
+        assert weighted == pytest.approx(listed, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", MetricName)
+def test_intervals_hold_the_figure_and_repeat(name, random_scores):
+    gold, predicted, users = random_scores
+    data = scored(gold, predicted, users.tolist())
+    metric = evaluate(data, name, seed=4, draws=300)
+    assert metric.value is not None
+    assert metric.interval is not None
+    assert metric.interval.low < metric.value < metric.interval.high
+    assert metric == evaluate(data, name, seed=4, draws=300)
+    assert metric.interval != evaluate(data, name, seed=5, draws=300).interval
+
+
+def test_users_are_drawn_whole():
+    """Within each user all is equal, so user means decide: with one user there is no spread."""
+    data = scored([1, 2, 3, 4], [1, 2, 3, 5], ["u"] * 4)
+    metric = evaluate(data, MetricName.MAE, seed=0)
+    assert metric.interval is not None
+    assert metric.interval.low == metric.interval.high == metric.value
+
+
+@settings(deadline=None, max_examples=20)
+@given(rows=ROWS)
+def test_a_users_scale_does_not_show_within_users(rows):
+    """Adding a constant to all predictions of one user changes no within-user figure."""
+    gold, predicted, users = zip(*rows, strict=True)
+    moved = [score + 7 * user for score, user in zip(predicted, users, strict=True)]
+    for name in (MetricName.WITHIN_USER_PEARSON, MetricName.WITHIN_USER_SPEARMAN):
+        first = evaluate(scored(gold, predicted, users), name)
+        second = evaluate(scored(gold, moved, users), name)
+        assert (first.value is None) == (second.value is None)
+        if first.value is not None:
+            assert second.value == pytest.approx(first.value, abs=1e-9)

@@ -1,0 +1,216 @@
+from dataclasses import asdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.core.choices import Reason
+from annotation.core.dialogue import Message, Role
+from judging.core.memory import Memory, content, render, statistics
+from judging.core.memory_parsing import parse_texts
+from judging.core.retrieval import (
+    UserSession,
+    UserTurn,
+    build_blocks,
+    known_profile,
+    memory_question,
+    turn_question,
+    window,
+)
+
+TEXTS = {
+    "scoring_style": "Strict.",
+    "four_vs_five_distinction": "",
+    "three_vs_four_distinction": "",
+    "user_specific_requirements": [],
+    "preferred_response_format": "",
+    "task_specific_observations": [],
+}
+
+
+def make_session(key, scenario, scores, *, user="u", profile=None):
+    turns = tuple(
+        UserTurn(
+            turn_id=f"{key}-{at}",
+            user_message=f"ask {at}",
+            response=f"answer {at}",
+            score=score,
+            reason=Reason.UNUSABLE if score is not None and score < 4 else None,
+        )
+        for at, score in enumerate(scores)
+    )
+    return UserSession(user, scenario, key, f"task of {key}", turns, profile or {})
+
+
+def test_history_is_the_users_other_scenarios():
+    blocks = build_blocks(
+        [
+            make_session("t1", "travel", [5, 3]),
+            make_session("g1", "gifts", [4]),
+            make_session("o1", "gifts", [1], user="other"),
+            make_session("t2", "travel", [2]),
+        ]
+    )
+    assert [(block.user, block.scenario) for block in blocks] == [
+        ("u", "travel"),
+        ("u", "gifts"),
+        ("other", "gifts"),
+    ]
+    travel, gifts, other = blocks
+    assert [target.turn_id for target in travel.targets] == ["t1-0", "t1-1", "t2-0"]
+    assert [(turn.turn_id, turn.score) for turn in travel.history] == [("g1-0", 4)]
+    assert [turn.turn_id for turn in gifts.history] == ["t1-0", "t1-1", "t2-0"]
+    assert gifts.history[1].reason is Reason.UNUSABLE
+    assert other.history == ()
+
+
+def test_only_labelled_answered_turns_count():
+    unanswered = UserSession("u", "gifts", "g", "", (UserTurn("g-0", "hello", None, 5),))
+    blocks = build_blocks(
+        [make_session("t", "travel", [None, 4]), unanswered, make_session("x", "gifts", [None])]
+    )
+    (block,) = blocks
+    assert [target.turn_id for target in block.targets] == ["t-1"]
+    assert block.history == ()
+
+
+def test_a_target_says_where_it_stands():
+    (block,) = build_blocks([make_session("t", "travel", [4, 4], profile={"age": 20})])
+    target = block.targets[1]
+    assert (target.session_key, target.position, target.task_context) == ("t", 1, "task of t")
+    assert (target.user_message, target.response) == ("ask 1", "answer 1")
+    assert target.profile == {"age": 20}
+
+
+def test_the_window_is_the_last_five_messages_before_the_response():
+    session = make_session("t", "travel", [4, 4, 4, 4])
+    assert [message.text for message in window(session.turns, before=3)] == [
+        "ask 1",
+        "answer 1",
+        "ask 2",
+        "answer 2",
+        "ask 3",
+    ]
+    assert window(session.turns, before=0) == (Message(Role.USER, "ask 0"),)
+    assert len(window(session.turns, before=3, messages=1)) == 1
+
+
+def test_two_user_messages_in_a_row_both_stand():
+    turns = (UserTurn("a", "first", None), UserTurn("b", "second", "answer", 4))
+    assert window(turns, before=1) == (Message(Role.USER, "first"), Message(Role.USER, "second"))
+
+
+@given(st.integers(1, 12), st.data())
+def test_a_window_never_holds_the_response_or_what_follows(length, data):
+    session = make_session("t", "travel", [4] * length)
+    before = data.draw(st.integers(0, length - 1))
+    texts = [message.text for message in window(session.turns, before=before)]
+    assert texts[-1] == f"ask {before}"
+    assert len(texts) == min(5, 2 * before + 1)
+    assert f"answer {before}" not in texts
+
+
+def test_only_the_structured_profile_is_shown():
+    profile = {"age": 20, "gender": "", "personality": [], "complete_tid": {"x": [1]}}
+    assert known_profile(profile) == {"age": 20}
+    assert known_profile({"age": 0}) == {"age": 0}
+
+
+def test_questions_carry_what_the_paper_names():
+    profile = {"occupation": "nurse"}
+    travel, _ = build_blocks(
+        [make_session("t", "travel", [5], profile=profile), make_session("g", "gifts", [4])]
+    )
+    asked = memory_question(travel, language="zh")
+    assert asked.history == travel.history
+    assert (asked.target_scenario, asked.language, asked.profile) == ("travel", "zh", profile)
+
+    memory = Memory(statistics(travel.history), parse_texts(TEXTS, turn_ids=[]).texts)
+    question = turn_question(travel.targets[0], memory=memory, language="zh")
+    assert question.memory == render(memory, "zh")
+    assert question.memory_content == content(memory)
+    assert (question.response, question.task_context) == ("answer 0", "task of t")
+    assert question.profile == profile
+
+
+def test_without_memory_the_question_says_nothing_of_the_history():
+    (block,) = build_blocks([make_session("t", "travel", [5])])
+    question = turn_question(block.targets[0], memory=None, language="en")
+    assert (question.memory, question.memory_content) == ("", {})
+
+
+def test_a_block_of_no_target_still_has_a_question():
+    (block,) = build_blocks([make_session("t", "travel", [5])])
+    empty = type(block)(user="u", scenario="x", targets=(), history=block.history)
+    assert memory_question(empty, language="en").profile == {}
+
+
+SCENARIOS = ("travel", "gifts", "recipes")
+SESSIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["u", "v"]),
+        st.sampled_from(SCENARIOS),
+        st.lists(st.one_of(st.none(), st.integers(1, 5)), min_size=1, max_size=4),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+def everything_asked(sessions):
+    """All that a judge reads, by user and scenario, with a memory made of the block's history."""
+    asked = {}
+    for block in build_blocks(sessions):
+        memory = Memory(statistics(block.history), parse_texts(TEXTS, turn_ids=[]).texts)
+        asked[block.user, block.scenario] = (
+            memory_question(block, language="zh"),
+            [turn_question(target, memory=memory, language="zh") for target in block.targets],
+        )
+    return asked
+
+
+def relabelled(session, score, reason):
+    turns = tuple(
+        turn
+        if turn.score is None
+        else UserTurn(turn.turn_id, turn.user_message, turn.response, score, reason)
+        for turn in session.turns
+    )
+    return UserSession(
+        session.user, session.scenario, session.key, session.task_context, turns, session.profile
+    )
+
+
+@given(rows=SESSIONS, score=st.integers(1, 5), scenario=st.sampled_from(SCENARIOS))
+def test_no_label_of_the_target_scenario_changes_anything_a_judge_reads(rows, score, scenario):
+    sessions = [
+        make_session(str(at), name, scores, user=user)
+        for at, (user, name, scores) in enumerate(rows)
+    ]
+    other = [
+        relabelled(session, score, Reason.OTHER) if session.scenario == scenario else session
+        for session in sessions
+    ]
+    before, after = everything_asked(sessions), everything_asked(other)
+    for user in ("u", "v"):
+        assert before.get((user, scenario)) == after.get((user, scenario))
+
+
+def test_sentinel_labels_of_the_target_scenario_appear_nowhere():
+    """The reason is a sentinel that no other text holds; scores would show in the statistics."""
+    sessions = [
+        make_session("t", "travel", [1, 1, 1]),
+        make_session("g", "gifts", [5, 5, 5, 5]),
+    ]
+    memory, turns = everything_asked(sessions)["u", "travel"]
+    seen = repr(asdict(memory)) + repr([asdict(turn) for turn in turns])
+    assert Reason.UNUSABLE.value not in seen
+    assert turns[0].memory_content["statistics"]["counts"] == [0, 0, 0, 0, 4]
+    there = repr(everything_asked(sessions)["u", "gifts"])
+    assert Reason.UNUSABLE.value in there
+
+
+@pytest.mark.parametrize("field", ["score", "reason"])
+def test_a_target_has_no_place_for_a_label(field):
+    (block,) = build_blocks([make_session("t", "travel", [5])])
+    assert field not in asdict(block.targets[0])

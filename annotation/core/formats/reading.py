@@ -20,10 +20,10 @@ from typing import Final, NoReturn, TextIO
 
 from annotation.core.formats.faults import Fault, shown
 
-MAX_ROW_CHARS: Final = 64 * 1024 * 1024
+MAX_ROW_CHARS: Final = 16 * 1024 * 1024
 """A longer row is a fault: no conversation is that long, and memory has an end."""
 
-_WINDOW: Final = 256 * 1024
+WINDOW: Final = 256 * 1024
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -87,7 +87,7 @@ def read_rows(path: Path) -> Iterator[RawRow]:
     with open_text(path) as stream:
         line = 0
         try:
-            window = stream.read(_WINDOW)
+            window = stream.read(WINDOW)
             rows = _array_items(stream, window) if _is_array(window) else _lines(stream, window)
             for row in rows:
                 line = row.line
@@ -198,7 +198,8 @@ class _Window:
         """Read on: at least as much as is held."""
         self.text = self.text[self.at :]
         self.at = 0
-        more = self.stream.read(max(_WINDOW, len(self.text)))
+        room = MAX_ROW_CHARS + 1 - len(self.text)
+        more = self.stream.read(min(max(WINDOW, len(self.text)), room))
         self.ended = not more
         self.text += more
 

@@ -3,8 +3,8 @@
 Two layouts hold the same sessions: JSONL, one conversation a line; and the repository's directory
 `human_exp_V2/User_N/<scenario>/<session>.json`. Satisfaction is text, hallucination has a third
 value, users may send two messages in a row, and a session may end on the user. A reason beside a
-score above 3 has no place in the data model and is no ground to refuse the rating: it is kept in the
-session's `extra` under `reasons_above_3`, by message.
+score above 3 has no place in the data model and is no ground to refuse the rating: it is kept in
+the session's `extra` under `reasons_above_3`, by message.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ def parse(fields: Fields) -> SessionRecord:
         extra["profile"] = stray
     if fields.has("task_type") and fields.data["task_type"] != scenario:
         extra["task_type"] = fields.data["task_type"]
-    system_prompt, spoken = _history(fields, user, extra)
+    reasons_above: dict[str, object] = {}
+    system_prompt, spoken = _history(fields, user, reasons_above)
+    if reasons_above:
+        extra["reasons_above_3"] = reasons_above
     return SessionRecord(
         key=key,
         scenario=scenario,
@@ -100,7 +103,7 @@ def _session(fields: Fields) -> str:
 
 
 def _history(
-    fields: Fields, user: str, extra: dict[str, object]
+    fields: Fields, user: str, aside: dict[str, object]
 ) -> tuple[str, list[SpokenMessage]]:
     if not isinstance(fields.data.get("history"), list):
         fields.fault("history", "a list of messages is expected", fields.data.get("history"))
@@ -119,12 +122,12 @@ def _history(
         elif role is Role.USER:
             spoken.append(SpokenMessage(role, text))
         else:
-            rating = _rating(message, user, extra)
+            rating = _rating(message, user, aside)
             spoken.append(SpokenMessage(role, text, model=model, satisfaction=rating))
     return system_prompt, spoken
 
 
-def _rating(message: Fields, user: str, extra: dict[str, object]) -> tuple[SatisfactionRecord, ...]:
+def _rating(message: Fields, user: str, aside: dict[str, object]) -> tuple[SatisfactionRecord, ...]:
     """The rating of one assistant message; none where nobody rated it."""
     hallucination = _hallucination(message)
     if not _given(message, "satisfaction"):
@@ -134,9 +137,7 @@ def _rating(message: Fields, user: str, extra: dict[str, object]) -> tuple[Satis
     score = message.whole("satisfaction", 1, 5)
     reason = _reason(message)
     if score >= SATISFIED_FROM and reason is not None:
-        kept = extra.setdefault("reasons_above_3", {})
-        if isinstance(kept, dict):
-            kept[message.path] = message.data["reason"]
+        aside[message.path] = message.data["reason"]
         reason = None
     elif score < SATISFIED_FROM and reason is None:
         reason = Reason.NOT_RECORDED

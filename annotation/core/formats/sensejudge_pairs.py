@@ -7,6 +7,7 @@ or none.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from annotation.core.dialogue import Role
@@ -62,7 +63,9 @@ def parse(fields: Fields) -> SessionRecord:
     if turns:
         a, b = _candidate(fields, "a"), _candidate(fields, "b")
         if (a.model, a.variant, a.text) == (b.model, b.variant, b.text):
-            b = ResponseRecord("b", b.text, b.model, variant=b.variant or "B")
+            if b.variant:
+                fields.fault("variant_b", "A and B are the same response", b.variant)
+            b = replace(b, variant="B")
         last = TurnRecord(turns[-1].user_message, (a, b), (_comparison(fields, a, b),))
         turns = (*turns[:-1], last)
     return SessionRecord(

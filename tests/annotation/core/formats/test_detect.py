@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from annotation.core.formats.detect import FORMATS, UnknownFormatError, open_records
+from annotation.core.formats.reading import UnreadableFileError
+from tests.annotation.core.formats.rows import write_lines
+
+PAIR = {"scenario": "s", "prompt": "p", "text_a": "1", "text_b": "2"}
+
+
+def test_a_format_is_told_by_its_rows_even_after_a_bad_one(tmp_path):
+    path = write_lines(tmp_path / "f", 3, {"unknown": 1}, PAIR)
+    chosen, rows = open_records(path)
+    found = list(rows)
+    assert chosen.name == "sensejudge"
+    assert [bool(row.faults) for row in found] == [True, True, False]
+    assert found[0].faults[0].reason == "a JSON object is expected"
+
+
+def test_a_line_that_is_no_json_is_a_fault_of_any_format(tmp_path):
+    path = tmp_path / "f"
+    path.write_text("{\n", "utf-8")
+    _chosen, rows = open_records(path, "pandalm")
+    assert [row.faults[0].line for row in rows] == [1]
+
+
+def test_a_format_may_be_named(tmp_path):
+    chosen, rows = open_records(write_lines(tmp_path / "f", PAIR), "pandalm")
+    assert chosen is FORMATS["pandalm"]
+    assert next(rows).record is None
+
+
+def test_an_unknown_format_is_said(tmp_path):
+    path = write_lines(tmp_path / "f", {"x": 1})
+    with pytest.raises(UnknownFormatError, match="known are auto, sensejudge, pandalm"):
+        open_records(path, "csv")
+    with pytest.raises(UnknownFormatError, match="none of the formats"):
+        open_records(path)
+
+
+def test_nothing_to_read_is_said(tmp_path):
+    (tmp_path / "f").write_text("\n", "utf-8")
+    with pytest.raises(UnreadableFileError, match="f: there is no row in it"):
+        open_records(tmp_path / "f")
+    with pytest.raises(UnreadableFileError, match="of a directory: recllmsim"):
+        open_records(tmp_path, "pandalm")
+    _chosen, rows = open_records(tmp_path, "recllmsim")
+    with pytest.raises(UnreadableFileError):
+        list(rows)

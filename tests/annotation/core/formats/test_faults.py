@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from annotation.core.formats.faults import FAULTS_KEPT, Fault, FaultLog, shown
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, None),
+        (True, True),
+        (9, 9),
+        (2.5, 2.5),
+        ("six", "six"),
+        ({"a": ["否"]}, '{"a": ["否"]}'),
+        ("x" * 500, "x" * 160 + "…"),
+        ("a\x00b", "a\\u0000b"),
+        ("a\ud800b", "a?b"),
+    ],
+)
+def test_a_value_is_shown_so_that_it_can_be_printed(value, expected):
+    assert shown(value) == expected
+
+
+def test_the_log_counts_all_faults_and_keeps_the_first():
+    log = FaultLog()
+    log.extend(Fault(line, "f", "r", line) for line in range(1, FAULTS_KEPT + 51))
+    assert log.count == FAULTS_KEPT + 50
+    assert [fault.line for fault in log.kept] == list(range(1, FAULTS_KEPT + 1))
+
+
+def test_a_fault_is_told_in_four_fields():
+    fault = Fault(3, "verdict", "is missing")
+    assert fault.as_dict() == {"line": 3, "field": "verdict", "reason": "is missing", "value": None}

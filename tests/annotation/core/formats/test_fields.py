@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.core.choices import Verdict
+from annotation.core.formats.fields import Fields, Notes, number_of
+
+
+def fields_of(**data) -> Fields:
+    return Fields(data, Notes(1))
+
+
+def faults(fields: Fields) -> list[tuple[str, str]]:
+    return [(fault.field, fault.reason) for fault in fields.notes.faults]
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (4, 4),
+        ("4", 4),
+        (" 4.0 ", 4),
+        (4.0, 4),
+        ("-1", -1),
+        ("4.5", None),
+        (4.5, None),
+        (True, None),
+        ("", None),
+        ("four", None),
+        ("nan", None),
+        ("inf", None),
+        (None, None),
+        ([4], None),
+    ],
+)
+def test_numeric_text_is_a_number(value, number):
+    assert number_of(value) == number
+
+
+@given(st.integers(-(10**6), 10**6))
+def test_every_whole_number_is_read_from_its_text(number):
+    assert number_of(str(number)) == number_of(number) == number
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "coerced"),
+    [("", "", 0), ("x", "x", 0), (True, "true", 1), (7, "7", 1), (1.5, "1.5", 1)],
+)
+def test_a_scalar_in_a_text_field_is_its_text_and_is_counted(value, text, coerced):
+    fields = fields_of(a=value)
+    assert fields.text("a") == text
+    assert fields.notes.coerced == coerced
+    assert faults(fields) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [(None, "is missing"), ([], "a text is expected"), ({}, "a text is expected")],
+)
+def test_what_is_no_text_is_a_fault(value, reason):
+    fields = fields_of(a=value)
+    assert fields.text("a") == ""
+    assert faults(fields) == [("a", reason)]
+
+
+def test_a_text_may_be_left_out_where_it_has_a_default():
+    assert fields_of(a=None).text_or("a", "d") == "d"
+    assert fields_of().text_or("a") == ""
+    assert fields_of(a="x").text_or("a", "d") == "x"
+
+
+def test_lengths_are_those_of_the_columns():
+    fields = fields_of(a="abcd", b="  ", c=None)
+    fields.text_or("a", longest=3)
+    fields.short("b", 3)
+    fields.short("c", 3)
+    assert faults(fields) == [
+        ("a", "must not be longer than 3 characters"),
+        ("b", "must not be empty"),
+        ("c", "is missing"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["annotator1", "User_1", "王 小明", "a.b@c+d:e-f"])
+def test_names_are_user_names(name):
+    fields = fields_of(annotator=name)
+    assert fields.annotator() == name
+    assert faults(fields) == []
+
+
+@pytest.mark.parametrize("name", ["a/b", "<b>", "a\n", " "])
+def test_other_names_are_faults(name):
+    fields = fields_of(annotator=name)
+    fields.annotator()
+    assert [field for field, _reason in faults(fields)] == ["annotator"]
+
+
+def test_numbers_have_ranges():
+    fields = fields_of(a=6, b="x")
+    assert fields.whole("a", 1, 5) == 6
+    assert fields.whole("b", 1, 5) == 1
+    assert fields.whole("c", 1, 5) == 1
+    assert fields.whole_or_none("c", 1, 5) is None
+    assert fields_of(c="3").whole_or_none("c", 1, 5) == 3
+    assert faults(fields) == [
+        ("a", "must be between 1 and 5"),
+        ("b", "a whole number 1-5 is expected"),
+        ("c", "is missing"),
+    ]
+
+
+@pytest.mark.parametrize("value", [True, "3", -1])
+def test_seconds_are_numbers(value):
+    fields = fields_of(a=value)
+    assert fields.seconds("a") is None
+    assert faults(fields) == [("a", "a number of seconds is expected")]
+    assert fields_of(a=2).seconds("a") == 2.0
+    assert fields_of().seconds("a") is None
+
+
+def test_flags_are_true_or_false():
+    fields = fields_of(a=True, b=None, c="yes")
+    assert [fields.flag(name) for name in "abcd"] == [True, False, False, False]
+    assert faults(fields) == [("c", "true or false is expected")]
+
+
+def test_words_are_of_the_vocabulary_in_any_case():
+    fields = fields_of(a=" tie ", b="C", c=1)
+    assert fields.word("a", Verdict, Verdict.A) is Verdict.TIE
+    for name in "bcd":
+        assert fields.word(name, Verdict, Verdict.A) is Verdict.A
+    assert faults(fields) == [
+        ("b", "one of A, B, TIE is expected"),
+        ("c", "one of A, B, TIE is expected"),
+        ("d", "is missing"),
+    ]
+
+
+def test_moments_have_a_zone():
+    noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    assert fields_of(a="2026-01-31T12:00:00Z").moment("a") == noon
+    assert fields_of().moment("a") is None
+    for value in ("2026-01-31T12:00:00", "yesterday", 7):
+        fields = fields_of(a=value)
+        assert fields.moment("a") is None
+        assert [field for field, _reason in faults(fields)] == ["a"]
+
+
+def test_paths_lead_to_the_field():
+    fields = fields_of(a=[{"b": {"c": 1}}, 3], d={}, e=5)
+    [item] = fields.items("a")
+    item.text("missing")
+    item.fault("", "whole")
+    assert fields.items("none") == []
+    assert fields.items("d") == []
+    assert fields.mapping("d") == {}
+    assert fields.mapping("none") == {}
+    assert fields.mapping("e") == {}
+    assert faults(fields) == [
+        ("a[1]", "an object is expected"),
+        ("a[0].missing", "is missing"),
+        ("a[0]", "whole"),
+        ("d", "a list is expected"),
+        ("e", "an object is expected"),
+    ]
+
+
+def test_unknown_fields_are_kept_or_refused():
+    fields = fields_of(a=1, b=2)
+    assert fields.rest("a") == {"b": 2}
+    fields.refuse_unknown("a")
+    assert faults(fields) == [("b", "is no field of this format")]

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import gzip
+import json
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.core.formats import reading
+from annotation.core.formats.reading import UnreadableFileError, read_document, read_rows
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+OBJECTS = st.lists(st.dictionaries(st.sampled_from("abcd"), JSON, max_size=3), max_size=8)
+
+
+def rows_of(tmp_path, content: bytes):
+    path = tmp_path / "rows"
+    path.write_bytes(content)
+    return list(read_rows(path))
+
+
+def values(rows):
+    assert all(row.fault is None for row in rows), rows
+    return [row.value for row in rows]
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+@pytest.mark.parametrize("indent", [None, 1])
+@given(rows=OBJECTS)
+def test_an_array_comes_back_as_it_was_written(tmp_path_factory, rows, indent, ascii_only):
+    text = json.dumps(rows, indent=indent, ensure_ascii=ascii_only)
+    found = rows_of(tmp_path_factory.mktemp("array"), text.encode())
+    assert values(found) == rows
+    assert [row.line for row in found] == list(range(1, len(rows) + 1))
+
+
+@given(rows=OBJECTS)
+def test_lines_come_back_as_they_were_written(tmp_path_factory, rows):
+    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    assert values(rows_of(tmp_path_factory.mktemp("lines"), text.encode())) == rows
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-8"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("text", ['[{"a": "否"}]', '{"a": "否"}\r\n'])
+def test_a_bom_or_gzip_changes_nothing(tmp_path, text, pack, encoding):
+    assert values(rows_of(tmp_path, pack(text.encode(encoding)))) == [{"a": "否"}]
+
+
+def test_blank_lines_are_no_rows_but_count_as_lines(tmp_path):
+    found = rows_of(tmp_path, b'{"a": 1}\n\n   \n{"a": 2}')
+    assert [(row.line, row.value) for row in found] == [(1, {"a": 1}), (4, {"a": 2})]
+
+
+def test_lines_that_are_arrays_are_rows(tmp_path):
+    assert values(rows_of(tmp_path, b'[{"a": 1}]\n[{"a": 2}]\n')) == [[{"a": 1}], [{"a": 2}]]
+
+
+@pytest.mark.parametrize("text", ["[[1],\n[2]]", "[\n[1], [2]\n]", "[[1], [2]]"])
+def test_an_array_of_arrays_is_one_array(tmp_path, text):
+    assert values(rows_of(tmp_path, text.encode())) == [[1], [2]]
+
+
+def test_a_bad_line_does_not_hide_the_next(tmp_path):
+    found = rows_of(tmp_path, b'{"a": tru}\n{"a": 2}\n{"a": NaN}\n' + b"[" * 100_000 + b"\n3\n")
+    assert [row.line for row in found] == [1, 2, 3, 4, 5]
+    assert [row.value for row in found if row.fault is None] == [{"a": 2}, 3]
+    reasons = [row.fault.reason for row in found if row.fault]
+    assert reasons[0].startswith("not JSON: Expecting value")
+    assert "NaN is not a JSON value" in reasons[1]
+    assert reasons[2] == "nested too deeply"
+
+
+@pytest.mark.parametrize(
+    ("text", "good", "reason"),
+    [
+        ('[{"a": tru}, {"b": "x]}"}]', [{"b": "x]}"}], "not JSON"),
+        ('[1, {"a": 1,}, 3]', [1, 3], "not JSON"),
+        ("[1, , 3]", [1, 3], "not JSON"),
+        ("[1, 2, ]", [1, 2], "not JSON"),
+        ('[1, {"a": [}], 3]', [1, 3], "not JSON"),
+        ('[1, {"a": 1}} , 3]', [1, {"a": 1}], "a comma or the end of the array must follow"),
+        ("[1 2]", [1], "a comma or the end of the array must follow"),
+        ("[1, 2", [1, 2], "a comma or the end of the array must follow"),
+        ('[1, {"a": "x', [1], "the file ends inside this item"),
+        ("[1] 2", [1], "text after the end of the array"),
+    ],
+)
+def test_a_bad_item_is_a_fault(tmp_path, text, good, reason):
+    found = rows_of(tmp_path, text.encode())
+    assert [row.value for row in found if row.fault is None] == good
+    [fault, *_rest] = [row.fault for row in found if row.fault]
+    assert fault.reason.startswith(reason)
+
+
+def test_an_empty_array_and_an_empty_file_have_no_rows(tmp_path):
+    assert rows_of(tmp_path, b" [ ] ") == []
+    assert rows_of(tmp_path, b"") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"a": "x\\u0000"}', "a text holds NUL"),
+        (b'{"a": ["\\ud83d"]}', "a text holds bytes or escapes that are no characters"),
+        (b'{"a\\udc00": 1}', "a text holds bytes or escapes that are no characters"),
+        (b'{"a": "\xff\xfe"}', "a text holds bytes or escapes that are no characters"),
+    ],
+)
+@pytest.mark.parametrize("array", [True, False])
+def test_text_that_no_column_can_hold_is_a_fault_of_its_row_alone(tmp_path, line, reason, array):
+    other = b'{"a": "\\\\u0000 \\ud83d\\ude00"}'
+    found = rows_of(tmp_path, b"[%s, %s]" % (line, other) if array else line + b"\n" + other)
+    assert [row.line for row in found] == [1, 2]
+    assert found[0].fault is not None
+    assert found[0].fault.reason == reason
+    assert found[1].value == {"a": "\\u0000 😀"}
+
+
+@pytest.mark.parametrize("head", [b'{"a": 1}\n', b"[1, "])
+def test_a_damaged_file_gives_what_came_before_and_a_fault(tmp_path, head):
+    whole = gzip.compress(head + json.dumps(list(range(200_000))).encode())
+    found = rows_of(tmp_path, whole[: len(whole) // 2])
+    assert found[-1].fault is not None
+    assert "damaged" in found[-1].fault.reason
+
+
+def test_half_a_character_of_utf_16_is_damage(tmp_path):
+    [row] = rows_of(tmp_path, '{"a": 1}'.encode("utf-16") + b"\x00\xd8\x00")
+    assert row.fault is not None
+    assert "damaged" in row.fault.reason
+
+
+def test_what_is_not_there_is_said(tmp_path):
+    with pytest.raises(UnreadableFileError, match="nowhere: No such file"):
+        list(read_rows(tmp_path / "nowhere"))
+
+
+def test_what_only_looks_like_gzip_is_said(tmp_path):
+    with pytest.raises(UnreadableFileError, match="rows"):
+        rows_of(tmp_path, b"\x1f\x8b nothing of the kind")
+
+
+def test_a_row_may_be_larger_than_the_window(tmp_path):
+    long = {"a": '\\"é' * 300_000}
+    text = json.dumps([long, 7, long], ensure_ascii=False)
+    assert values(rows_of(tmp_path, text.encode())) == [long, 7, long]
+    text = "\n".join(json.dumps(row) for row in [long, 7, long])
+    assert values(rows_of(tmp_path, text.encode())) == [long, 7, long]
+
+
+def test_a_number_at_the_edge_of_the_window_is_not_cut(tmp_path):
+    edge = reading.WINDOW
+    text = "[" + " " * (edge - 3) + "1234]"
+    assert values(rows_of(tmp_path, text.encode())) == [1234]
+
+
+@pytest.mark.parametrize("opening", ['{"a": "', '[{"a": "', '["a'])
+def test_a_row_without_end_stops_the_reading(tmp_path, opening):
+    path = tmp_path / "rows"
+    with path.open("w") as file:
+        file.write(opening)
+        for _mebibyte in range(reading.MAX_ROW_CHARS // 2**20 + 2):
+            file.write("x" * 2**20)
+        file.write('"}\n{"a": 1}')
+    [row] = read_rows(path)
+    assert row.fault is not None
+    assert "too long to be read" in row.fault.reason
+    assert "too long to be read" in str(read_document(path, 1).fault)
+
+
+@pytest.mark.parametrize("array", [True, False])
+def test_memory_stays_flat_on_a_big_file(tmp_path, array):
+    path = tmp_path / "big"
+    line = json.dumps({"text": "x" * 2000})
+    with path.open("w") as file:
+        file.write("[" if array else "")
+        for number in range(10_000):
+            file.write(line + (("," if number < 9_999 else "]") if array else "\n"))
+    tracemalloc.start()
+    assert sum(1 for row in read_rows(path) if row.fault is None) == 10_000
+    _now, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert path.stat().st_size > 20_000_000
+    assert peak < 4_000_000
+
+
+def test_a_document_is_one_value_on_many_lines(tmp_path):
+    path = tmp_path / "one.json"
+    path.write_text('\ufeff{\n "a": 1\n}', "utf-8")
+    assert read_document(path, 5).value == {"a": 1}
+    path.write_text("{", "utf-8")
+    assert "line=5" in str(read_document(path, 5).fault)
+    assert "cannot be read" in str(read_document(tmp_path / "none.json", 5).fault)

@@ -35,14 +35,26 @@ PROFILE_FIELDS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class UserTurn:
-    """One turn of a session as one user rated it; `response` None means unanswered."""
+class Rating:
+    """One response of a turn that the user rated; `turn_id` is what a statement cites."""
 
     turn_id: str
-    user_message: str
-    response: str | None
-    score: int | None = None
+    response: str
+    score: int
     reason: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UserTurn:
+    """One turn of a session and what one user rated of it.
+
+    `response` is the one that the conversation went on from, None where the turn is unanswered;
+    `user_message` is None where an assistant message follows another one.
+    """
+
+    user_message: str | None
+    response: str | None
+    ratings: tuple[Rating, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +101,7 @@ def build_blocks(sessions: Sequence[UserSession]) -> tuple[Block, ...]:
     """
     by_user: dict[str, dict[str, list[UserSession]]] = {}
     for session in sessions:
-        if any(_is_rated(turn) for turn in session.turns):
+        if any(turn.ratings for turn in session.turns):
             by_user.setdefault(session.user, {}).setdefault(session.scenario, []).append(session)
     return tuple(
         Block(
@@ -120,31 +132,31 @@ def rated_turns(session: UserSession) -> tuple[RatedTurn, ...]:
     """The labelled turns of a session, as a memory reads them."""
     return tuple(
         RatedTurn(
-            turn_id=turn.turn_id,
+            turn_id=rating.turn_id,
             scenario=session.scenario,
             task_context=session.task_context,
-            user_message=turn.user_message,
-            response=turn.response or "",
-            score=turn.score,
-            reason=turn.reason,
+            user_message=turn.user_message or "",
+            response=rating.response,
+            score=rating.score,
+            reason=rating.reason,
             session_key=session.key,
         )
         for turn in session.turns
-        if turn.score is not None and turn.response is not None
+        for rating in turn.ratings
     )
 
 
 def window(turns: Sequence[UserTurn], *, before: int, messages: int = WINDOW) -> Dialogue:
     """The last messages before the response of turn number `before`, its request included.
 
-    An unanswered turn contributes its user message alone.
+    A turn contributes what it has: an unanswered one its user message alone.
     """
     dialogue: list[Message] = []
-    for turn in turns[:before]:
-        dialogue.append(Message(Role.USER, turn.user_message))
-        if turn.response is not None:
+    for place, turn in enumerate(turns[: before + 1]):
+        if turn.user_message is not None:
+            dialogue.append(Message(Role.USER, turn.user_message))
+        if turn.response is not None and place < before:
             dialogue.append(Message(Role.ASSISTANT, turn.response))
-    dialogue.append(Message(Role.USER, turns[before].user_message))
     return tuple(dialogue[-messages:])
 
 
@@ -179,21 +191,17 @@ def turn_question(target: Target, *, memory: memories.Memory | None, language: s
     )
 
 
-def _is_rated(turn: UserTurn) -> bool:
-    return turn.score is not None and turn.response is not None
-
-
 def _targets(session: UserSession) -> Iterable[Target]:
     profile = known_profile(session.profile)
     for position, turn in enumerate(session.turns):
-        if turn.score is not None and turn.response is not None:
+        for rating in turn.ratings:
             yield Target(
-                turn_id=turn.turn_id,
+                turn_id=rating.turn_id,
                 session_key=session.key,
                 position=position,
-                user_message=turn.user_message,
+                user_message=turn.user_message or "",
                 dialogue=window(session.turns, before=position),
-                response=turn.response,
+                response=rating.response,
                 task_context=session.task_context,
                 profile=profile,
             )

@@ -8,7 +8,7 @@ import pytest
 from annotation.core.choices import Reason
 from benchmark.core.metrics import MetricName, evaluate, scored
 from judging.core.calibration import score_counts
-from judging.core.retrieval import UserSession, UserTurn, build_blocks
+from judging.core.retrieval import Rating, UserSession, UserTurn, build_blocks
 from judging.core.satisfaction_baselines import mean
 from tests.paths import shared_data
 
@@ -36,8 +36,8 @@ def turns_of(history):
         if message["role"] == "assistant":
             score = int(message["satisfaction"])
             reason = Reason.OTHER if score <= 3 else None
-            asked = history[at - 1]["content"]
-            turns.append(UserTurn(str(at), asked, message["content"], score, reason))
+            rating = Rating(str(at), message["content"], score, reason)
+            turns.append(UserTurn(history[at - 1]["content"], message["content"], (rating,)))
     return tuple(turns)
 
 
@@ -46,9 +46,10 @@ def dev_test():
     splits = json.loads(shared_data("recllmsim_splits.json").read_text(encoding="utf-8"))
     sessions = sessions_of(set(splits["dev_test"]))
     gold = {
-        (session.user, session.scenario, session.key, turn.turn_id): turn.score
+        (session.user, session.scenario, session.key, rating.turn_id): rating.score
         for session in sessions
         for turn in session.turns
+        for rating in turn.ratings
     }
     return build_blocks(sessions), gold
 

@@ -1,4 +1,4 @@
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given
@@ -9,11 +9,13 @@ from annotation.core.dialogue import Message, Role
 from judging.core.memory import Memory, content, render, statistics
 from judging.core.memory_parsing import parse_texts
 from judging.core.retrieval import (
+    Rating,
     UserSession,
     UserTurn,
     build_blocks,
     known_profile,
     memory_question,
+    rated_turns,
     turn_question,
     window,
 )
@@ -28,15 +30,15 @@ TEXTS = {
 }
 
 
+def rate(turn_id, response, score):
+    if score is None:
+        return ()
+    return (Rating(turn_id, response, score, Reason.UNUSABLE if score < 4 else None),)
+
+
 def make_session(key, scenario, scores, *, user="u", profile=None):
     turns = tuple(
-        UserTurn(
-            turn_id=f"{key}-{at}",
-            user_message=f"ask {at}",
-            response=f"answer {at}",
-            score=score,
-            reason=Reason.UNUSABLE if score is not None and score < 4 else None,
-        )
+        UserTurn(f"ask {at}", f"answer {at}", rate(f"{key}-{at}", f"answer {at}", score))
         for at, score in enumerate(scores)
     )
     return UserSession(user, scenario, key, f"task of {key}", turns, profile or {})
@@ -64,10 +66,9 @@ def test_history_is_the_users_other_scenarios():
     assert other.history == ()
 
 
-def test_only_labelled_answered_turns_count():
-    unanswered = UserSession("u", "gifts", "g", "", (UserTurn("g-0", "hello", None, 5),))
+def test_only_labelled_turns_count():
     blocks = build_blocks(
-        [make_session("t", "travel", [None, 4]), unanswered, make_session("x", "gifts", [None])]
+        [make_session("t", "travel", [None, 4]), make_session("x", "gifts", [None])]
     )
     (block,) = blocks
     assert [target.turn_id for target in block.targets] == ["t-1"]
@@ -95,9 +96,25 @@ def test_the_window_is_the_last_five_messages_before_the_response():
     assert len(window(session.turns, before=3, messages=1)) == 1
 
 
-def test_two_user_messages_in_a_row_both_stand():
-    turns = (UserTurn("a", "first", None), UserTurn("b", "second", "answer", 4))
+def test_two_messages_of_one_side_in_a_row_both_stand():
+    turns = (
+        UserTurn("first", None),
+        UserTurn("second", "answer"),
+        UserTurn(None, "more", rate("m", "more", 2)),
+    )
     assert window(turns, before=1) == (Message(Role.USER, "first"), Message(Role.USER, "second"))
+    assert window(turns, before=2)[-1] == Message(Role.ASSISTANT, "answer")
+    (block,) = build_blocks([UserSession("u", "travel", "t", "", turns)])
+    assert block.targets[0].user_message == ""
+
+
+def test_several_rated_responses_of_a_turn_are_targets_with_one_context():
+    ratings = rate("a", "original", 4) + rate("b", "candidate", 2)
+    session = UserSession("u", "travel", "t", "", (UserTurn("ask", "original", ratings),))
+    (block,) = build_blocks([session])
+    assert [target.response for target in block.targets] == ["original", "candidate"]
+    assert block.targets[0].dialogue == block.targets[1].dialogue
+    assert [turn.score for turn in rated_turns(session)] == [4, 2]
 
 
 @given(st.integers(1, 12), st.data())
@@ -171,9 +188,11 @@ def everything_asked(sessions):
 
 def relabelled(session, score, reason):
     turns = tuple(
-        turn
-        if turn.score is None
-        else UserTurn(turn.turn_id, turn.user_message, turn.response, score, reason)
+        UserTurn(
+            turn.user_message,
+            turn.response,
+            tuple(replace(rating, score=score, reason=reason) for rating in turn.ratings),
+        )
         for turn in session.turns
     )
     return UserSession(

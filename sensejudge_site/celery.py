@@ -6,8 +6,11 @@ import os
 
 from celery import Celery
 
+from sensejudge_site import file_broker
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sensejudge_site.settings")
 
+file_broker.install()
 app = Celery("sensejudge_site")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()

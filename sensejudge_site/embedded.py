@@ -16,29 +16,38 @@ from sensejudge_site.celery import app
 
 log = logging.getLogger(__name__)
 
+RESTART_SECONDS = 1.0
+
 
 class EmbeddedWorker(threading.Thread):
     """One worker with the `solo` pool: batches of several runs take turns."""
 
     def __init__(self) -> None:
         super().__init__(name="celery-worker", daemon=True)
-        self.controller = app.WorkController(
-            pool="solo",
-            concurrency=1,
-            without_gossip=True,
-            without_mingle=True,
-            without_heartbeat=True,
-            hostname="embedded@localhost",
-        )
+        self._controller: WorkController | None = None
+        self._stopping = threading.Event()
 
     def run(self) -> None:
-        """Take tasks until the process ends."""
-        controller: WorkController = self.controller
-        controller.start()
+        """Take tasks until the process ends; a worker that broke is replaced."""
+        while not self._stopping.is_set():
+            self._controller = app.WorkController(
+                pool="solo",
+                concurrency=1,
+                without_gossip=True,
+                without_mingle=True,
+                without_heartbeat=True,
+                hostname="embedded@localhost",
+            )
+            self._controller.start()
+            if not self._stopping.wait(RESTART_SECONDS):
+                log.error("The embedded worker ended by itself; starting another.")
 
-    def stop(self) -> None:
-        """Finish the batch under way, then end the thread (used by tests)."""
-        self.controller.stop(in_sighandler=True)
+    def stop(self, *, timeout: float = 10.0) -> None:
+        """Finish the task under way and end the thread, within `timeout` seconds."""
+        self._stopping.set()
+        if self._controller is not None:
+            self._controller.stop(in_sighandler=True)
+        self.join(timeout)
 
 
 def start_embedded_worker() -> EmbeddedWorker:

@@ -14,13 +14,12 @@ from enum import StrEnum
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from annotation.core.choices import Order, Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, bootstrap
+from annotation.core.intervals import DEFAULT_DRAWS, Interval
+from benchmark.core.resampling import Floats, bootstrap_sums
 from judging.core.votes import score
 
-Floats = NDArray[np.float64]
 Decisions = Mapping[Order, Verdict | None]
 """The judge's winner on one comparison by presentation order, in the comparison's coordinates.
 
@@ -85,18 +84,12 @@ def accuracy(
     rows = list(items)
     untied = [row for row in rows if row.human is not Verdict.TIE]
     points, counts = _points(untied, policy)
-    scored = counts > 0
-    points, counts = points[scored], counts[scored]
-
-    def pooled(weights: Floats) -> Floats:
-        return _ratio(weights, points, counts)
-
-    verdicts = int(counts.sum())
+    stakes = np.column_stack([points, counts])[counts > 0]
     return Accuracy(
-        value=float(points.sum() / counts.sum()) if verdicts else None,
-        interval=bootstrap(pooled, units=len(points), seed=seed, draws=draws),
-        verdicts=verdicts,
-        comparisons=len(points),
+        value=float(_pooled(stakes.sum(axis=0)[None])[0]) if len(stakes) else None,
+        interval=bootstrap_sums(stakes, _pooled, seed=seed, draws=draws),
+        verdicts=int(counts.sum()),
+        comparisons=len(stakes),
         unreadable=sum(decision is None for row in untied for decision in row.decisions.values()),
         ties=len(rows) - len(untied),
         policy=policy,
@@ -120,19 +113,22 @@ def gain(
     after = [row for row in selected if row.key in before]
     base_points, base_counts = _points([before[row.key] for row in after], policy)
     points, counts = _points(after, policy)
-    scored = (base_counts > 0) & (counts > 0)
-    base_points, base_counts = base_points[scored], base_counts[scored]
-    points, counts = points[scored], counts[scored]
-
-    def difference(weights: Floats) -> Floats:
-        return _ratio(weights, points, counts) - _ratio(weights, base_points, base_counts)
-
-    everything = np.ones((1, len(points)))
+    stakes = np.column_stack([base_points, base_counts, points, counts])
+    stakes = stakes[(base_counts > 0) & (counts > 0)]
     return Gain(
-        value=float(difference(everything)[0]) if len(points) else None,
-        interval=bootstrap(difference, units=len(points), seed=seed, draws=draws),
-        comparisons=len(points),
+        value=float(_difference(stakes.sum(axis=0)[None])[0]) if len(stakes) else None,
+        interval=bootstrap_sums(stakes, _difference, seed=seed, draws=draws),
+        comparisons=len(stakes),
     )
+
+
+def _pooled(sums: Floats) -> Floats:
+    """Points earned of points at stake; every comparison has something at stake."""
+    return sums[:, 0] / sums[:, 1]
+
+
+def _difference(sums: Floats) -> Floats:
+    return _pooled(sums[:, 2:]) - _pooled(sums)
 
 
 def _points(rows: Sequence[Judged], policy: InvalidPolicy) -> tuple[Floats, Floats]:
@@ -152,8 +148,3 @@ _UNREAD: Final[Mapping[InvalidPolicy, float | None]] = {
     InvalidPolicy.EXCLUDED: None,
     InvalidPolicy.WRONG: 0.0,
 }
-
-
-def _ratio(weights: Floats, points: Floats, counts: Floats) -> Floats:
-    """Pooled accuracy of each draw; every comparison has at least one decision at stake."""
-    return (weights @ points) / (weights @ counts)

@@ -10,13 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from annotation.core.choices import Order, Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, bootstrap, wilson
+from annotation.core.intervals import DEFAULT_DRAWS, Interval, wilson
 from benchmark.core.accuracy import Decisions
-
-Floats = NDArray[np.float64]
+from benchmark.core.resampling import Floats, bootstrap_sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +93,12 @@ def judge_position_bias(
         [_side(winner, order) for order, winner in orders.items() if winner is not None]
         for orders in decisions
     ]
-    counts = np.array([(row.count(1), row.count(-1)) for row in sides if {1, -1} & {*row}])
-    firsts, seconds = counts.reshape(-1, 2).astype(np.float64).T
-
-    def share(weights: Floats) -> Floats:
-        first = weights @ firsts
-        return first / (first + weights @ seconds)
-
-    first, second = int(firsts.sum()), int(seconds.sum())
-    interval = bootstrap(share, units=len(firsts), seed=seed, draws=draws)
+    counts = [(row.count(1), row.count(-1)) for row in sides if {1, -1} & {*row}]
+    wins = np.array(counts, dtype=np.float64).reshape(-1, 2)
+    first, second = (int(total) for total in wins.sum(axis=0))
+    interval = bootstrap_sums(wins, _share_of_first, seed=seed, draws=draws)
     return PositionBias(
-        value=first / (first + second) - 0.5 if len(firsts) else None,
+        value=first / (first + second) - 0.5 if len(wins) else None,
         interval=_shifted(interval),
         first=first,
         second=second,
@@ -125,6 +118,10 @@ def consistency(decisions: Iterable[Decisions]) -> Consistency:
         comparisons=len(readable),
         both_tied=readable.count((Verdict.TIE, Verdict.TIE)),
     )
+
+
+def _share_of_first(sums: Floats) -> Floats:
+    return sums[:, 0] / sums.sum(axis=1)
 
 
 def _side(verdict: Verdict, order: Order | None) -> int | None:

@@ -1,0 +1,38 @@
+"""The bootstrap over comparisons, on counts.
+
+Few different outcomes of a comparison exist (points earned of points at stake), so equal ones are
+one cell and a draw is how often each cell came up. It is the same bootstrap as drawing comparisons
+one by one, at a hundredth of the cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.core.intervals import DEFAULT_DRAWS, Interval, percentile_interval
+
+Floats = NDArray[np.float64]
+Statistic = Callable[[Floats], Floats]
+"""Column sums of each draw (draws, columns) to one value a draw (draws,)."""
+
+
+def bootstrap_sums(
+    rows: Floats, statistic: Statistic, *, seed: int, draws: int = DEFAULT_DRAWS
+) -> Interval | None:
+    """Percentile bootstrap of a statistic of column sums; None without rows.
+
+    Args:
+        rows: units x columns, one unit (a comparison) a row.
+        statistic: what is computed from the sums of the columns over the drawn units.
+        seed: the same seed gives the same interval, whatever the order of the rows.
+        draws: number of resamples.
+    """
+    if len(rows) == 0:
+        return None
+    cells, counts = np.unique(rows, axis=0, return_counts=True)
+    rng = np.random.default_rng(seed)
+    drawn = rng.multinomial(len(rows), counts / len(rows), size=draws)
+    return percentile_interval(statistic(drawn @ cells))

@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.core.intervals import bootstrap_mean
+from benchmark.core.resampling import bootstrap_sums
+
+
+def mean(sums):
+    return sums[:, 0] / sums[:, 1]
+
+
+def columns(values):
+    return np.column_stack([values, np.ones(len(values))])
+
+
+def test_it_is_the_bootstrap_that_draws_units_one_by_one():
+    values = [0.0] * 70 + [0.5] * 30 + [1.0] * 100
+    ours = bootstrap_sums(columns(values), mean, seed=1, draws=4000)
+    theirs = bootstrap_mean(values, seed=2, draws=4000)
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.006)
+    assert ours.draws == 4000
+
+
+def test_nothing_to_draw_from_has_no_interval():
+    assert bootstrap_sums(np.zeros((0, 2)), mean, seed=1) is None
+
+
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=30), st.randoms())
+def test_the_order_of_the_units_does_not_matter(values, random):
+    shuffled = random.sample(values, len(values))
+    one, other = (
+        bootstrap_sums(columns(each), mean, seed=5, draws=50) for each in (values, shuffled)
+    )
+    assert one == other
+    assert min(values) <= one.low <= one.high <= max(values)

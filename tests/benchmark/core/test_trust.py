@@ -1,0 +1,91 @@
+import pytest
+
+from annotation.core.choices import Order, Verdict
+from benchmark.core.accuracy import InvalidPolicy
+from benchmark.core.trust import (
+    BASE,
+    SELECTED,
+    SHUFFLED,
+    Case,
+    Finding,
+    Panel,
+    Voice,
+    by_scenario,
+    judged_by,
+    trust_figures,
+)
+
+A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
+SOMEBODY = Voice(Panel.OTHER, "somebody")
+
+
+def both(winner):
+    return {Order.ORIGINAL: winner, Order.SWAPPED: winner}
+
+
+def cases(*groups):
+    """Cases in which the human says A, from (times, base, selected, shuffled); None: not asked."""
+    made = []
+    for times, *winners in groups:
+        for _ in range(times):
+            voices = zip((BASE, SELECTED, SHUFFLED), winners, strict=True)
+            decisions = {voice: both(winner) for voice, winner in voices if winner}
+            made.append(Case(len(made), f"scenario {len(made) % 2}", A, decisions))
+    return made
+
+
+def finding(*groups):
+    return trust_figures(cases(*groups), [], seed=1).finding
+
+
+@pytest.mark.parametrize(
+    ("expected", "groups"),
+    [
+        (Finding.NOTHING, []),
+        (Finding.NOTHING, [(5, None, None, None)]),
+        (Finding.NOT_SELECTED, [(20, A, None, None)]),
+        (Finding.BETTER, [(30, A, A, A), (30, B, A, A), (5, A, B, B)]),
+        (Finding.ALIKE, [(50, A, A, A), (9, B, A, A), (8, A, B, B)]),
+        (Finding.WORSE, [(50, A, A, A), (25, A, B, B)]),
+        (Finding.CHANCE, [(20, A, A, A), (20, A, B, B)]),
+        (Finding.AGAINST, [(5, A, A, A), (40, A, B, B)]),
+        (Finding.ALIKE, [(30, None, A, None)]),
+    ],
+)
+def test_the_answer_follows_from_the_intervals(expected, groups):
+    assert finding(*groups) is expected
+
+
+def test_figures_stand_beside_their_controls():
+    rows = cases((30, B, A, A), (10, A, A, B))
+    rows.append(Case(99, "scenario 0", A, {SOMEBODY: both(B)}))
+    figures = trust_figures(rows, [(A, Order.ORIGINAL), (B, None)], seed=1)
+    assert [each.voice for each in figures.voices] == [SELECTED, BASE, SHUFFLED, SOMEBODY]
+    assert figures.of(SELECTED).agreement.value == 1
+    assert figures.of(BASE).agreement.value == 0.25
+    assert figures.of(SOMEBODY).agreement.comparisons == 1
+    assert figures.of(Voice(Panel.OTHER, "nobody")) is None
+    assert figures.gain_over_base.value == 0.75
+    assert figures.gain_over_shuffled.value == 0.25
+    assert (figures.human.verdicts, figures.human.unknown) == (1, 1)
+
+
+def test_each_scenario_has_its_own_figures():
+    figures = trust_figures(cases((3, B, A, A)), [], seed=1)
+    assert [each.scenario for each in figures.scenarios] == ["scenario 0", "scenario 1"]
+    assert [each.selected.agreement.comparisons for each in figures.scenarios] == [2, 1]
+    assert [each.gain.value for each in figures.scenarios] == [1, 1]
+
+
+def test_both_policies_are_computed_whichever_is_asked():
+    rows = [Case(1, "s", A, {SELECTED: {Order.ORIGINAL: A, Order.SWAPPED: None}})]
+    excluded = trust_figures(rows, [], seed=1).of(SELECTED)
+    assert (excluded.agreement.value, excluded.other_policy.value) == (1, 0.5)
+    wrong = trust_figures(rows, [], seed=1, policy=InvalidPolicy.WRONG).of(SELECTED)
+    assert (wrong.agreement.value, wrong.other_policy.value) == (0.5, 1)
+
+
+def test_cases_without_a_decision_of_a_voice_are_not_its_cases():
+    rows = [Case(1, "s", A, {BASE: {}}), Case(2, "t", TIE, {BASE: both(A)})]
+    assert [row.key for row in judged_by(rows, BASE)] == [2]
+    assert list(by_scenario(rows)) == ["s", "t"]

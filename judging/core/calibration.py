@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import floor
 from typing import Final
 
@@ -127,6 +127,27 @@ def cdf(raw: Sequence[float], *, among: Sequence[float], history: Sequence[int])
         doubled = min(max(doubled, 1), 2 * n - 1)
         target = doubled * cumulative[-1]
         results.append(LOWEST + bisect_left([2 * n * c for c in cumulative], target))
+    return tuple(results)
+
+
+def cdf_expected(raw: Sequence[float], *, history: Sequence[int]) -> tuple[float, ...]:
+    """CDF calibration of a block without rounding: the mean over all quantiles that a score spans.
+
+    Raw scores that tie share the quantiles from L/n to (L + E)/n; the result is the mean of the
+    history's inverse distribution between the two, exact until the last division.
+    """
+    ordered = sorted(raw)
+    n, total = len(ordered), sum(history)
+    bounds = [0, *accumulate(history)]
+    results: list[float] = []
+    for score in raw:
+        start, end = bisect_left(ordered, score), bisect_right(ordered, score)
+        weights = (
+            max(0, min(end * total, n * high) - max(start * total, n * low))
+            for low, high in pairwise(bounds)
+        )
+        weighted = sum(level * weight for level, weight in enumerate(weights, start=LOWEST))
+        results.append(weighted / ((end - start) * total))
     return tuple(results)
 
 

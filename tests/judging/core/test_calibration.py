@@ -12,6 +12,7 @@ from judging.core.calibration import (
     Fallback,
     calibrate,
     cdf,
+    cdf_expected,
     history_mean,
     mean_shift,
     paper_clip_round,
@@ -151,6 +152,21 @@ def test_the_originals_of_a_block_get_the_same_under_both_maps(block, history):
     assert calibrate(block, method=Calibration.CDF, history=history) == calibrate(
         block, method=Calibration.REFERENCE_CDF, history=history, reference=block
     )
+
+
+def test_unrounded_cdf_by_hand():
+    # History 3, 4, 5, 5. Block 2, 3, 3, 4: 2 spans 0-1/4: 3. The threes span 1/4-3/4: half 4,
+    # half 5: 4.5. 4 spans the last quarter: 5.
+    assert cdf_expected([2, 3, 3, 4], history=(0, 0, 1, 1, 2)) == (3.0, 4.5, 4.5, 5.0)
+    assert cdf_expected([], history=(0, 0, 1, 1, 2)) == ()
+
+
+@given(block=BLOCKS, history=HISTORIES)
+def test_unrounded_cdf_has_the_historys_mean_and_the_blocks_order(block, history):
+    results = cdf_expected(block, history=history)
+    assert sum(results) / len(block) == pytest.approx(float(history_mean(history)))
+    pairs = sorted(zip(block, results, strict=True))
+    assert [value for _, value in pairs] == sorted(value for _, value in pairs)
 
 
 @pytest.mark.parametrize("method", [Calibration.MEAN_SHIFT, Calibration.CDF])

@@ -1,0 +1,1 @@
+"""What satisfaction runs, memories and their pages read."""

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, cast
 
 from annotation.core.choices import Reason, is_satisfied
 from judging.core.calibration import HIGHEST, LOWEST
-from judging.core.memory_parsing import InvalidMemoryError, ParsedTexts, parse_texts
 
 
 class UnparseableScoreError(ValueError):
@@ -81,18 +79,6 @@ def parse_turn(text: str) -> TurnReply:
     if found is None or _SCORE.search(answer.translate(_CURLY), end):
         return _from_fields(_loose_fields(answer), Repair.FIELDS)
     return _from_fields(found, Repair.NONE if _is_bare(answer) else Repair.UNWRAPPED)
-
-
-def parse_memory(text: str, *, turn_ids: Iterable[str]) -> ParsedTexts:
-    """Read a judge's memory texts against the ids of the history.
-
-    Raises:
-        InvalidMemoryError: no JSON object, or not in the form of `memory.TEXT_FIELDS`.
-    """
-    found = last_object(without_reasoning(text), key="scoring_style")
-    if found is None:
-        raise InvalidMemoryError("the reply holds no memory")
-    return parse_texts(found, turn_ids=turn_ids)
 
 
 def without_reasoning(text: str) -> str:

@@ -5,18 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Reason
-from judging.core.memory_parsing import InvalidMemoryError
 from judging.core.structured import (
     Repair,
     TurnReply,
     UnparseableScoreError,
     last_object,
     normalise_reason,
-    parse_memory,
     parse_turn,
     without_reasoning,
 )
-from tests.judging.core.test_memory import make_texts
 from tests.paths import shared_data
 
 GOOD = '{"classification": 4, "reason": "满意", "analysis": "ok"}'
@@ -215,16 +212,3 @@ def test_reasoning_goes(text, answer):
 def test_objects_without_the_key_do_not_count():
     assert last_object('{"a": 1} {"b": 2}', key="a") == {"a": 1}
     assert last_object('{"b": 2} {broken', key="a") is None
-
-
-def test_a_memory_reply_is_read_from_its_wrapping():
-    reply = f"```json\n{json.dumps(make_texts())}\n```"
-    parsed = parse_memory(reply, turn_ids=["t1", "t2"])
-    assert parsed.texts.scoring_style.text == "Strict."
-    assert parsed.unknown_citations == 1
-
-
-@pytest.mark.parametrize("reply", ["", "I cannot.", '{"scoring_style": "Strict."}'])
-def test_a_reply_without_memory_is_refused(reply):
-    with pytest.raises(InvalidMemoryError):
-        parse_memory(reply, turn_ids=[])

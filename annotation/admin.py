@@ -8,6 +8,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.forms import AdminPasswordChangeForm, AdminUserCreationForm
+from django.contrib.auth.models import Group
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
@@ -27,6 +28,7 @@ from annotation.models import (
     User,
 )
 
+admin.site.unregister(Group)  # roles say what one may do
 admin.site.site_header = _("SenseJudge administration")
 admin.site.site_title = "SenseJudge"
 admin.site.index_title = _("Administration")

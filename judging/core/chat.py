@@ -1,0 +1,246 @@
+"""A request to a chat endpoint, its reply, and the key under which a reply is stored.
+
+The wire format is that of OpenAI-compatible chat completions. The key is the SHA-256 of canonical
+JSON of everything that could change the reply: base URL, model, messages, sampling, schema,
+log-probability request, sample index and attempt (design.md, "Data model").
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from annotation.core.dialogue import Message
+from judging.core.structured import without_reasoning
+from judging.core.verdicts import TokenLogprob
+
+_THINKING_END: Final = "</think>"
+_LONE_CHARACTER: Final = re.compile(r"\W*[A-Za-z0-9]\W*")
+
+
+class MalformedReplyError(ValueError):
+    """An answer with status 200 is not a chat completion."""
+
+    code = "llm:malformed"
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a reply is drawn; `max_tokens` counts reasoning too."""
+
+    temperature: float = 0.0
+    max_tokens: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchema:
+    """The form a reply must have, where the endpoint can hold a model to it."""
+
+    name: str
+    schema: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One reply to ask for.
+
+    `top_logprobs` is how many alternatives of each token to return (0: none). `sample` numbers
+    wanted repetitions of one question; `attempt` numbers questions asked again after an
+    unreadable reply.
+    """
+
+    base_url: str
+    model: str
+    messages: tuple[Message, ...]
+    sampling: Sampling = Sampling()
+    schema: JsonSchema | None = None
+    top_logprobs: int = 0
+    sample: int = 0
+    attempt: int = 0
+
+    def body(self) -> dict[str, object]:
+        """The JSON body of the call."""
+        body: dict[str, object] = {
+            "model": self.model,
+            "messages": [
+                {"role": message.role.value, "content": message.text} for message in self.messages
+            ],
+            "temperature": self.sampling.temperature,
+            "max_tokens": self.sampling.max_tokens,
+        }
+        if self.top_logprobs:
+            body |= {"logprobs": True, "top_logprobs": self.top_logprobs}
+        if self.schema is not None:
+            body["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {
+                    "name": self.schema.name,
+                    "schema": dict(self.schema.schema),
+                    "strict": True,
+                },
+            }
+        return body
+
+    def key(self) -> str:
+        """64 hexadecimal digits; equal for equal questions, whoever asks."""
+        parts = self.body() | {
+            "base_url": self.base_url.rstrip("/"),
+            "sample": self.sample,
+            "attempt": self.attempt,
+        }
+        canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return sha256(canonical.encode("ascii")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the endpoint counted them; None where it does not say."""
+
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStep:
+    """One token of a reply: where it starts (UTF-8 bytes into the text) and what was likely."""
+
+    offset: int
+    token: str
+    top: tuple[TokenLogprob, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model said. `text` has its reasoning stripped; `reasoning` keeps it.
+
+    `steps` is None where no log-probabilities came; otherwise it holds the first token and every
+    token that is a lone letter or digit, which is all that verdicts and scores are read from.
+    """
+
+    key: str
+    text: str
+    reasoning: str = ""
+    finish_reason: str = ""
+    usage: Usage = Usage()
+    steps: tuple[TokenStep, ...] | None = None
+    latency_ms: int = 0
+
+
+def read_completion(key: str, data: object, *, latency_ms: int) -> Reply:
+    """The reply in a chat completion's JSON.
+
+    Reasoning is taken out here, once: what stands before the last `</think>`, an unfinished
+    `<think>`, and the `reasoning_content` that some servers send apart.
+
+    Raises:
+        MalformedReplyError: `data` has no first choice with a message.
+    """
+    choice = _mapping(_first(_mapping(data).get("choices")))
+    message = _mapping(choice.get("message"))
+    if not message:
+        raise MalformedReplyError("the completion has no message")
+    content = _content(message.get("content"))
+    answer = without_reasoning(content)
+    text = answer.strip()
+    end = content.rfind(_THINKING_END)
+    start = (end + len(_THINKING_END) if end >= 0 else 0) + answer.find(text)
+    apart = message.get("reasoning_content") or message.get("reasoning")
+    reasoning = content[:start] + content[start + len(text) :]
+    return Reply(
+        key=key,
+        text=text,
+        reasoning=f"{apart if isinstance(apart, str) else ''}{reasoning}".strip(),
+        finish_reason=str(choice.get("finish_reason") or ""),
+        usage=_usage(_mapping(_mapping(data).get("usage"))),
+        steps=_steps(choice.get("logprobs"), content=content, start=start),
+        latency_ms=latency_ms,
+    )
+
+
+def steps_to_json(steps: Sequence[TokenStep] | None) -> list[list[object]] | None:
+    """Steps as stored: [offset, token, [[alternative, log-probability], ...]]."""
+    if steps is None:
+        return None
+    return [
+        [step.offset, step.token, [[entry.token, entry.logprob] for entry in step.top]]
+        for step in steps
+    ]
+
+
+def steps_from_json(stored: Sequence[Sequence[Any]] | None) -> tuple[TokenStep, ...] | None:
+    """What `steps_to_json` gave."""
+    if stored is None:
+        return None
+    return tuple(
+        TokenStep(offset, token, tuple(TokenLogprob(name, logprob) for name, logprob in top))
+        for offset, token, top in stored
+    )
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _first(value: object) -> object:
+    return value[0] if isinstance(value, list) and value else None
+
+
+def _content(value: object) -> str:
+    """The text of a message; some servers send it in parts."""
+    if isinstance(value, list):
+        texts = [_mapping(part).get("text") for part in value]
+        return "".join(text for text in texts if isinstance(text, str))
+    return value if isinstance(value, str) else ""
+
+
+def _usage(usage: Mapping[str, object]) -> Usage:
+    details = _mapping(usage.get("prompt_tokens_details"))
+    cached = details.get("cached_tokens", usage.get("prompt_cache_hit_tokens"))
+    return Usage(
+        _count(usage.get("prompt_tokens")), _count(cached), _count(usage.get("completion_tokens"))
+    )
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _steps(logprobs: object, *, content: str, start: int) -> tuple[TokenStep, ...] | None:
+    """The steps worth keeping, with offsets counted from the text's first byte."""
+    tokens = _mapping(logprobs).get("content")
+    if not isinstance(tokens, list):
+        return None
+    entries = [_mapping(token) for token in tokens]
+    pieces = [_token_bytes(entry) for entry in entries]
+    before = max(b"".join(pieces).rfind(content.encode()), 0)  # reasoning sent apart, if any
+    offset = -before - len(content[:start].encode())
+    kept: list[TokenStep] = []
+    for entry, piece in zip(entries, pieces, strict=True):
+        token = str(entry.get("token", ""))
+        if offset + len(piece) > 0 and (not kept or _LONE_CHARACTER.fullmatch(token)):
+            kept.append(TokenStep(offset, token, _alternatives(entry)))
+        offset += len(piece)
+    return tuple(kept)
+
+
+def _token_bytes(entry: Mapping[str, object]) -> bytes:
+    """The bytes of a token; servers send them because a token may be part of a character."""
+    raw = entry.get("bytes")
+    if isinstance(raw, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in raw):
+        return bytes(raw)
+    return str(entry.get("token", "")).encode(errors="surrogatepass")
+
+
+def _alternatives(entry: Mapping[str, object]) -> tuple[TokenLogprob, ...]:
+    top = entry.get("top_logprobs")
+    found: list[TokenLogprob] = []
+    for alternative in top if isinstance(top, list) else []:
+        token, logprob = _mapping(alternative).get("token"), _mapping(alternative).get("logprob")
+        if isinstance(token, str) and isinstance(logprob, int | float):
+            found.append(TokenLogprob(token, float(logprob)))
+    return tuple(found)

@@ -1,0 +1,79 @@
+"""One sentence for every error code: what happened and what to do.
+
+Codes are raised where things go wrong; their texts stand here once and are translated at the edge.
+`gettext_noop` only marks them for the translators: the core knows no Django.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+def gettext_noop(text: str) -> str:
+    """The text itself, marked as one that a person sees."""
+    return text
+
+
+ERROR_TEXTS: Final[dict[str, str]] = {
+    "llm:unavailable": gettext_noop(
+        "The endpoint could not be reached or failed; check that it runs, then retry what failed."
+    ),
+    "llm:timeout": gettext_noop(
+        "The endpoint did not answer in time; raise its time-out or lower its calls at a time, "
+        "then retry what failed."
+    ),
+    "llm:rate-limited": gettext_noop(
+        "The endpoint asks for fewer calls; set its requests or tokens a minute, "
+        "then retry what failed."
+    ),
+    "llm:malformed": gettext_noop(
+        "The endpoint's answer is not a chat completion; check that the base URL ends where "
+        "/chat/completions begins."
+    ),
+    "llm:refused-key": gettext_noop(
+        "The endpoint refused the key; check the environment variable that the endpoint names."
+    ),
+    "llm:forbidden": gettext_noop(
+        "The endpoint forbids this call to this key; ask whoever runs it."
+    ),
+    "llm:unknown-model": gettext_noop(
+        "The endpoint knows no such model or address; check its base URL and model name."
+    ),
+    "llm:quota": gettext_noop("The account behind the key has no money left; top it up."),
+    "llm:bad-request": gettext_noop(
+        "The endpoint refused the request, often because the prompt is too long; check its "
+        "context window and what it said."
+    ),
+    "llm:bad-endpoint": gettext_noop(
+        "The endpoint's base URL cannot be used; give an http or https address without a password."
+    ),
+    "llm:no-logprobs": gettext_noop(
+        "The endpoint returns no log-probabilities; choose another way to read verdicts."
+    ),
+    "llm:no-answer": gettext_noop(
+        "The model's reply is empty; where it reasons, raise the most tokens a reply."
+    ),
+    "verdict:unparseable": gettext_noop(
+        "The reply states no verdict; read it, and try another model if it happens often."
+    ),
+    "score:unparseable": gettext_noop(
+        "The reply holds no usable score; read it, and try another model if it happens often."
+    ),
+    "memory:unparseable": gettext_noop(
+        "The reply is not a user memory; read it, and try another model or write the memory."
+    ),
+    "memory:no-history": gettext_noop(
+        "This user rated nothing in other scenarios, so there is nothing to build a memory from."
+    ),
+    "preference:empty": gettext_noop(
+        "The reply holds no preference; read it, and try another model if it happens often."
+    ),
+    "prompt:broken": gettext_noop(
+        "A prompt is missing or asks for other values than it is given; restore its file."
+    ),
+}
+
+
+def error_text(code: str) -> str:
+    """The sentence for a code, untranslated; the code itself where it has none."""
+    return ERROR_TEXTS.get(code, code)

@@ -1,0 +1,158 @@
+"""The four questions as prompts. Pure: a leak or an injection is looked for here.
+
+`budget` is the tokens that a prompt may take (the context window less the reply). Conversations are
+cut to it turn by turn; responses under judgment are never cut, examples are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from judging.core.memory import grouped_examples, statistics
+from judging.core.prompt_blocks import (
+    MARK,
+    PairExcerpt,
+    dialogue_block,
+    history_block,
+    pairs_block,
+    profile_text,
+    statistics_line,
+    text_or_unknown,
+)
+from judging.core.prompts import Prompt, load_prompt, prompt_language
+from judging.core.questions import LabelledPair, MemoryQuestion, ShownPair, TurnQuestion
+from judging.core.tokens import estimate_tokens, shorten
+from judging.core.windows import Excerpt, Window, excerpt
+
+PREFERENCE_TOKENS: Final = 600
+"""Kept free for a preference, whatever its length, so that all share one prompt prefix."""
+EXAMPLES_PER_SCORE: Final = 4
+LEAST_EXAMPLE_TOKENS: Final = 60
+MOST_EXAMPLE_TOKENS: Final = 600
+
+
+def pair_prompt(
+    pair: ShownPair,
+    *,
+    preference: str,
+    language: str,
+    letter: bool,
+    window: Window,
+    budget: int,
+) -> str:
+    """Which of two shown responses is better (seed 001, appendix A.2).
+
+    Dialogue, response A and response B come first and the preference last, so that all prompts of
+    one comparison in one order begin alike, the base judge's and the one-letter variant included.
+    """
+    prompt = load_prompt(_pair_name(preference, letter=letter), language=language)
+    spent = sum(
+        map(estimate_tokens, (prompt.text, pair.first, pair.second)), start=PREFERENCE_TOKENS
+    )
+    shown = excerpt(pair.dialogue, window=window, budget=budget - spent)
+    values = {
+        "dialogue": dialogue_block(shown, language=prompt.language),
+        "response_a": pair.first,
+        "response_b": pair.second,
+    }
+    return prompt.render(values | ({"preference": preference} if preference.strip() else {}))
+
+
+def distil_prompt(
+    pairs: tuple[LabelledPair, ...], *, language: str, window: Window, budget: int
+) -> str:
+    """What one choice, or several together, show of a person (seed 001, appendix A.2)."""
+    name = "distil_preference" if len(pairs) == 1 else "distil_aggregate"
+    prompt = load_prompt(name, language=language)
+    room = max(0, budget - estimate_tokens(prompt.text)) // len(pairs)
+    tokens = max(LEAST_EXAMPLE_TOKENS, room // 3)
+    shown = [_shown_pair(pair, window=window, tokens=tokens) for pair in pairs]
+    if len(pairs) > 1:
+        return prompt.render({"pairs": pairs_block(shown, tokens=tokens, language=prompt.language)})
+    return prompt.render(
+        {
+            "dialogue": dialogue_block(shown[0].dialogue, language=prompt.language, tokens=tokens),
+            "chosen": shorten(shown[0].chosen, tokens=tokens, mark=MARK),
+            "rejected": shorten(shown[0].rejected, tokens=tokens, mark=MARK),
+        }
+    )
+
+
+def turn_aliases(question: MemoryQuestion) -> dict[str, str]:
+    """A short name for each turn id: T1, T2, ... in history order."""
+    ids = dict.fromkeys(turn.turn_id for turn in question.history)
+    return {turn_id: f"T{place}" for place, turn_id in enumerate(ids, start=1)}
+
+
+def memory_prompt(question: MemoryQuestion, *, budget: int) -> str:
+    """What a labelled history shows of a user (seed 003, appendix H.1).
+
+    Raises:
+        ValueError: the history is empty, or holds a turn of the target scenario.
+    """
+    if not question.history:
+        raise ValueError("a memory needs a history")
+    if any(turn.scenario == question.target_scenario for turn in question.history):
+        raise ValueError("the history holds turns of the target scenario")
+    prompt = load_prompt("build_memory", language=question.language)
+    language = prompt.language
+    groups = grouped_examples(question.history, per_score=EXAMPLES_PER_SCORE)
+    profile = profile_text(question.profile, language=language)
+    room = budget - estimate_tokens(prompt.text) - estimate_tokens(profile)
+    count = sum(len(group.turns) for group in groups)
+    tokens = min(MOST_EXAMPLE_TOKENS, max(LEAST_EXAMPLE_TOKENS, room // count))
+    return prompt.render(
+        {
+            "profile": profile,
+            "statistics": statistics_line(statistics(question.history), language=language),
+            "history": history_block(
+                groups, aliases=turn_aliases(question), tokens=tokens, language=language
+            ),
+        }
+    )
+
+
+def turn_prompt(question: TurnQuestion) -> str:
+    """How satisfied a user would be with a response (seed 003, appendix H.2 and H.3).
+
+    Without a memory nothing personal is asked or shown, the profile included.
+    """
+    name = "score_turn" if question.memory.strip() else "score_turn_no_memory"
+    prompt = load_prompt(name, language=question.language)
+    language = prompt.language
+    values: dict[str, str] = {
+        "task": text_or_unknown(question.task_context, language=language),
+        "dialogue": dialogue_block(Excerpt(question.dialogue, 0), language=language),
+        "response": question.response,
+    }
+    if name == "score_turn":
+        values["memory"] = question.memory
+        values["profile"] = profile_text(question.profile, language=language)
+    return prompt.render(values)
+
+
+def prompts_used(language: str, *, letter: bool) -> Mapping[str, str]:
+    """The digest of every prompt that a judge uses, by label, for the record of a run."""
+    names = (
+        "distil_preference",
+        "distil_aggregate",
+        _pair_name("some", letter=letter),
+        _pair_name("", letter=letter),
+        "build_memory",
+        "score_turn",
+        "score_turn_no_memory",
+    )
+    prompts: list[Prompt] = [
+        load_prompt(name, language=prompt_language(language)) for name in names
+    ]
+    return {prompt.label: prompt.digest for prompt in prompts}
+
+
+def _pair_name(preference: str, *, letter: bool) -> str:
+    return f"judge_pair{'_letter' if letter else ''}{'' if preference.strip() else '_base'}"
+
+
+def _shown_pair(pair: LabelledPair, *, window: Window, tokens: int) -> PairExcerpt:
+    shown = excerpt(pair.dialogue, window=window, budget=tokens)
+    return PairExcerpt(shown, pair.chosen, pair.rejected)

@@ -1,0 +1,110 @@
+"""Asking a model until its reply can be read, so many times at most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+from annotation.core.dialogue import Message, Role
+from judging.core.chat import JsonSchema, Reply
+from judging.core.memory_parsing import InvalidMemoryError
+from judging.core.preference_texts import EmptyPreferenceError
+from judging.core.questions import Call
+from judging.core.structured import UnparseableScoreError
+from judging.core.verdicts import UNPARSEABLE
+from judging.llm.client import ChatClient
+from judging.llm.errors import LlmError
+
+NO_ANSWER: Final = "llm:no-answer"
+
+T = TypeVar("T")
+
+
+class UnparseableVerdictError(ValueError):
+    """A reply carries no verdict."""
+
+    code = UNPARSEABLE
+
+
+class NoAnswerError(ValueError):
+    """A reply is empty once its reasoning is taken out."""
+
+    code = NO_ANSWER
+
+
+UNREADABLE: Final = (
+    EmptyPreferenceError,
+    InvalidMemoryError,
+    NoAnswerError,
+    UnparseableScoreError,
+    UnparseableVerdictError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[T]):
+    """What was read, or the code of why nothing was (exactly one of the two).
+
+    `call.raw` is the reply as it was read, or what the endpoint said of a call that failed.
+    """
+
+    value: T | None
+    error_code: str | None = None
+    unparseable: bool = False
+    call: Call = field(default_factory=Call)
+
+
+async def ask(
+    client: ChatClient,
+    prompt: str,
+    *,
+    read: Callable[[Reply], T],
+    retries: int,
+    schema: JsonSchema | None = None,
+    max_tokens: int | None = None,
+    top_logprobs: int = 0,
+) -> Outcome[T]:
+    """Ask one question as a user's message and read the reply.
+
+    Args:
+        client: whom to ask.
+        prompt: the message.
+        read: gives the value, or raises one of `UNREADABLE`.
+        retries: how many more attempts an unreadable reply gets.
+        schema: the form of the reply, for endpoints that can hold to one.
+        max_tokens: less than the endpoint's limit, where the reply is known to be short.
+        top_logprobs: alternatives of each token, for endpoints that return them.
+    """
+    messages = (Message(Role.USER, prompt),)
+    attempt = 0
+    while True:
+        request = client.endpoint.request(
+            messages,
+            max_tokens=max_tokens,
+            schema=schema,
+            top_logprobs=top_logprobs,
+            attempt=attempt,
+        )
+        try:
+            reply = await client.complete(request)
+        except LlmError as error:
+            return Outcome(None, error.code.value, call=Call(raw=error.detail))
+        call = Call(raw=reply.text, call_key=reply.key)
+        try:
+            return Outcome(read(reply), call=call)
+        except UNREADABLE as error:
+            if attempt == retries:
+                return Outcome(None, error.code, unparseable=True, call=call)
+        attempt += 1
+
+
+def answer_text(reply: Reply) -> str:
+    """The text of a reply.
+
+    Raises:
+        NoAnswerError: it is empty.
+    """
+    if not reply.text:
+        raise NoAnswerError("the reply is empty")
+    return reply.text

@@ -1,0 +1,218 @@
+"""The judge that the papers describe: prompts, an OpenAI-compatible endpoint, parsers.
+
+A reply that cannot be read is asked for again as the next attempt, up to a stated number of times;
+then the answer says so and keeps the raw text. A call that failed is told apart from that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from annotation.core.choices import Verdict
+from judging.core.chat import Reply
+from judging.core.expected_score import expected_score
+from judging.core.judge_prompts import (
+    distil_prompt,
+    memory_prompt,
+    pair_prompt,
+    prompts_used,
+    turn_aliases,
+    turn_prompt,
+)
+from judging.core.memory_replies import read_memory
+from judging.core.preference_texts import read_preference
+from judging.core.prompts import prompt_language
+from judging.core.questions import (
+    DistilAnswer,
+    LabelledPair,
+    MemoryAnswer,
+    MemoryQuestion,
+    PairAnswer,
+    ShownPair,
+    TurnAnswer,
+    TurnQuestion,
+)
+from judging.core.reply_schemas import memory_schema, turn_schema
+from judging.core.structured import TurnReply, parse_turn
+from judging.core.verdicts import (
+    VerdictRule,
+    letter_log_odds,
+    parse_paper,
+    parse_strict,
+    verdict_of_log_odds,
+)
+from judging.core.windows import Window
+from judging.judges.asking import Outcome, UnparseableVerdictError, answer_text, ask
+from judging.llm.client import ChatClient
+from judging.llm.errors import LlmCode
+
+LETTER_ALTERNATIVES: Final = 20
+SCORE_ALTERNATIVES: Final = 10
+NO_HISTORY: Final = "memory:no-history"
+
+
+@dataclass(frozen=True, slots=True)
+class LlmJudgeSettings:
+    """How the judge asks and reads; stored with a run.
+
+    `rule` says how a verdict is read; LOGPROB asks for one letter and needs an endpoint with
+    log-probabilities. `unparseable_retries` are further attempts at a reply that cannot be read;
+    one letter is never asked for again, since its probabilities would be the same.
+    """
+
+    rule: VerdictRule = VerdictRule.STRICT
+    window: Window = Window.ALL
+    unparseable_retries: int = 1
+
+
+class LlmJudge:
+    """Implements `judges.protocol.Judge` over one client."""
+
+    def __init__(self, client: ChatClient, *, settings: LlmJudgeSettings | None = None) -> None:
+        self._client = client
+        self._settings = settings or LlmJudgeSettings()
+        endpoint = client.endpoint
+        self._budget = endpoint.context_tokens - endpoint.sampling.max_tokens
+
+    @property
+    def name(self) -> str:
+        """The endpoint's name."""
+        return self._client.endpoint.name
+
+    def snapshot(self, language: str) -> dict[str, object]:
+        """Everything that shapes an answer, for a run's stored configuration."""
+        endpoint, settings = self._client.endpoint, self._settings
+        return {
+            "judge": self.name,
+            "base_url": endpoint.base_url,
+            "model": endpoint.model,
+            "temperature": endpoint.sampling.temperature,
+            "max_tokens": endpoint.sampling.max_tokens,
+            "context_tokens": endpoint.context_tokens,
+            "rule": settings.rule.value,
+            "window": settings.window.value,
+            "unparseable_retries": settings.unparseable_retries,
+            "prompts": dict(prompts_used(language, letter=self._asks_letter)),
+        }
+
+    async def distil(self, pairs: tuple[LabelledPair, ...], *, language: str) -> DistilAnswer:
+        """One preference: from one pair, or the aggregate of several."""
+        outcome = await ask(
+            self._client,
+            distil_prompt(
+                pairs, language=language, window=self._settings.window, budget=self._budget
+            ),
+            read=lambda reply: read_preference(answer_text(reply)),
+            retries=self._settings.unparseable_retries,
+        )
+        return DistilAnswer(outcome.value, outcome.error_code, outcome.call)
+
+    async def judge_pair(self, pair: ShownPair, *, preference: str, language: str) -> PairAnswer:
+        """Which shown response is better under a preference ("" is the base judge)."""
+        prompt = pair_prompt(
+            pair,
+            preference=preference,
+            language=language,
+            letter=self._asks_letter,
+            window=self._settings.window,
+            budget=self._budget,
+        )
+        if self._asks_letter:
+            outcome = await self._ask_letter(prompt)
+        else:
+            retries = self._settings.unparseable_retries
+            outcome = await ask(self._client, prompt, read=self._read_verdict, retries=retries)
+        if outcome.value is None:
+            return PairAnswer(
+                None,
+                error_code=outcome.error_code,
+                unparseable=outcome.unparseable,
+                call=outcome.call,
+            )
+        return PairAnswer(outcome.value.verdict, outcome.value.log_odds, call=outcome.call)
+
+    async def build_memory(self, question: MemoryQuestion) -> MemoryAnswer:
+        """The texts of a user memory from a labelled history."""
+        if not question.history:
+            return MemoryAnswer(None, NO_HISTORY)
+        aliases = turn_aliases(question)
+        outcome = await ask(
+            self._client,
+            memory_prompt(question, budget=self._budget),
+            read=lambda reply: read_memory(answer_text(reply), aliases=aliases),
+            retries=self._settings.unparseable_retries,
+            schema=memory_schema(),
+        )
+        return MemoryAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
+
+    async def score_turn(self, question: TurnQuestion) -> TurnAnswer:
+        """The satisfaction that this user would state for this response."""
+        outcome = await ask(
+            self._client,
+            turn_prompt(question),
+            read=_read_turn,
+            retries=self._settings.unparseable_retries,
+            schema=turn_schema(prompt_language(question.language)),
+            top_logprobs=SCORE_ALTERNATIVES,
+        )
+        if outcome.value is None:
+            return TurnAnswer(
+                None,
+                error_code=outcome.error_code,
+                unparseable=outcome.unparseable,
+                call=outcome.call,
+            )
+        turn, expected = outcome.value.turn, outcome.value.expected
+        return TurnAnswer(turn.score, turn.reason, turn.analysis, expected, call=outcome.call)
+
+    @property
+    def _asks_letter(self) -> bool:
+        return self._settings.rule is VerdictRule.LOGPROB
+
+    async def _ask_letter(self, prompt: str) -> Outcome[_PairReading]:
+        if not self._client.endpoint.has_logprobs:
+            return Outcome(None, LlmCode.NO_LOGPROBS.value)
+        return await ask(
+            self._client,
+            prompt,
+            read=_read_letter,
+            retries=0,
+            max_tokens=1,
+            top_logprobs=LETTER_ALTERNATIVES,
+        )
+
+    def _read_verdict(self, reply: Reply) -> _PairReading:
+        parse = parse_paper if self._settings.rule is VerdictRule.PAPER else parse_strict
+        verdict = parse(answer_text(reply))
+        if verdict is None:
+            raise UnparseableVerdictError("the reply states no verdict")
+        return _PairReading(verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class _PairReading:
+    """A verdict as shown, with log P(A)/P(B) where one letter was asked for."""
+
+    verdict: Verdict
+    log_odds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _TurnReading:
+    """A score, with the expected score where the digit's alternatives are known."""
+
+    turn: TurnReply
+    expected: float | None
+
+
+def _read_letter(reply: Reply) -> _PairReading:
+    log_odds = letter_log_odds(reply.steps[0].top) if reply.steps else None
+    if log_odds is None:
+        raise UnparseableVerdictError("neither letter is among the likely tokens")
+    return _PairReading(verdict_of_log_odds(log_odds), log_odds)
+
+
+def _read_turn(reply: Reply) -> _TurnReading:
+    turn = parse_turn(answer_text(reply))
+    return _TurnReading(turn, expected_score(reply.text, reply.steps))

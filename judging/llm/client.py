@@ -1,0 +1,194 @@
+"""The client of one endpoint: bounded, paced, patient, and never paying twice.
+
+A reply that the store has is not asked for; equal questions that are asked at once share one call;
+failures that may pass are tried again here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from judging.core.chat import ChatRequest, MalformedReplyError, Reply, read_completion
+from judging.core.endpoints import Endpoint
+from judging.core.tokens import estimate_tokens
+from judging.llm.errors import ENDPOINT_WIDE, LlmCode, LlmError
+from judging.llm.pacing import Pacer, Patience
+from judging.llm.stores import MemoryReplyStore, ReplyStore
+from judging.llm.transport import Transport
+
+
+@dataclass(slots=True)
+class ClientCounts:
+    """What a client did so far. `calls` are tries sent; `stored` and `shared` replies cost none."""
+
+    calls: int = 0
+    replies: int = 0
+    stored: int = 0
+    shared: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(slots=True)
+class _Lookup:
+    """Keys that are looked up in the store together."""
+
+    keys: list[str] = field(default_factory=list)
+    task: asyncio.Task[dict[str, Reply]] | None = None
+
+
+class ChatClient:
+    """Asks one endpoint. Use it as `async with ChatClient(endpoint, store=store) as client`.
+
+    Args:
+        endpoint: whom to ask; its key is read from `environ` when the client is made.
+        store: replies that are there already, and where new ones go.
+        patience: how failures that may pass are tried again.
+        environ: where the key's variable is looked up.
+        rng: draws the waits.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        store: ReplyStore | None = None,
+        patience: Patience | None = None,
+        environ: Mapping[str, str] = os.environ,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self.counts = ClientCounts()
+        self._store = MemoryReplyStore() if store is None else store
+        self._patience = patience or Patience()
+        self._rng = rng or random.Random()
+        key = environ.get(endpoint.key_variable, "").strip() if endpoint.key_variable else ""
+        self._transport = Transport(endpoint, key=key or None)
+        self._places = asyncio.Semaphore(endpoint.concurrency)
+        self._pacer = Pacer(
+            requests_per_minute=endpoint.requests_per_minute,
+            tokens_per_minute=endpoint.tokens_per_minute,
+            clock=time.monotonic,
+        )
+        self._under_way: dict[str, asyncio.Task[Reply]] = {}
+        self._lookup: _Lookup | None = None
+        self._broken: LlmError | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        tasks = list(self._under_way.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._transport.aclose()
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """The reply to a request: the stored one, or the endpoint's.
+
+        Raises:
+            LlmError: the call failed for good.
+        """
+        key = request.key()
+        task = self._under_way.get(key)
+        if task is None:
+            task = asyncio.create_task(self._answer(key, request))
+            self._under_way[key] = task
+            task.add_done_callback(lambda done: self._finished(key, done))
+        else:
+            self.counts.shared += 1
+        return await asyncio.shield(task)
+
+    def _finished(self, key: str, task: asyncio.Task[Reply]) -> None:
+        del self._under_way[key]
+        if not task.cancelled():
+            task.exception()  # whoever waited has it; nobody may have
+
+    async def _answer(self, key: str, request: ChatRequest) -> Reply:
+        stored = await self._look_up(key)
+        if stored is not None:
+            self.counts.stored += 1
+            return stored
+        reply = await self._ask(key, request)
+        await self._store.put(request, reply)
+        return reply
+
+    async def _look_up(self, key: str) -> Reply | None:
+        """The stored reply; keys that are wanted in one turn of the loop make one query."""
+        lookup = self._lookup
+        if lookup is None or lookup.task is None:
+            lookup = self._lookup = _Lookup()
+            lookup.task = asyncio.create_task(self._fetch(lookup))
+        lookup.keys.append(key)
+        return (await asyncio.shield(lookup.task)).get(key)
+
+    async def _fetch(self, lookup: _Lookup) -> dict[str, Reply]:
+        await asyncio.sleep(0)
+        self._lookup = None
+        return await self._store.get_many(lookup.keys)
+
+    async def _ask(self, key: str, request: ChatRequest) -> Reply:
+        body = request.body()
+        tokens = _estimate(request) if self._pacer.counts_tokens else 0
+        failures = 0
+        while True:
+            try:
+                return await self._try(key, body, tokens)
+            except LlmError as error:
+                failures += 1
+                wait = (
+                    None
+                    if error.permanent
+                    else self._patience.wait(failures, retry_after=error.retry_after, rng=self._rng)
+                )
+                if wait is None:
+                    raise
+                if error.retry_after:
+                    self._pacer.pause(error.retry_after)
+            await asyncio.sleep(wait)
+
+    async def _try(self, key: str, body: Mapping[str, object], tokens: int) -> Reply:
+        async with self._places:
+            if self._broken is not None:
+                raise LlmError(self._broken.code, self._broken.detail)
+            await self._pacer.turn(tokens)
+            self.counts.calls += 1
+            started = time.monotonic()
+            try:
+                data = await self._transport.post(body)
+                latency = round((time.monotonic() - started) * 1000)
+                reply = read_completion(key, data, latency_ms=latency)
+            except MalformedReplyError as error:
+                raise LlmError(LlmCode.MALFORMED, str(error)) from error
+            except LlmError as error:
+                if error.code in ENDPOINT_WIDE:
+                    self._broken = error
+                raise
+        self._count(reply)
+        return reply
+
+    def _count(self, reply: Reply) -> None:
+        self.counts.replies += 1
+        self.counts.input_tokens += reply.usage.input_tokens or 0
+        self.counts.cached_tokens += reply.usage.cached_tokens or 0
+        self.counts.output_tokens += reply.usage.output_tokens or 0
+
+
+def _estimate(request: ChatRequest) -> int:
+    """Tokens that a call may use, for the pace: its messages and its longest reply."""
+    asked = sum(estimate_tokens(message.text) for message in request.messages)
+    return asked + request.sampling.max_tokens

@@ -1,0 +1,146 @@
+"""One try of one call over HTTP. The only module that imports openai, and only once it is needed.
+
+Requests go out raw: the library's typed resources cost more CPU a call than everything else. It
+retries nothing here, follows no redirect (which could carry the key elsewhere), takes no key,
+organisation or project from its own environment variables, and says nothing about this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from judging.core.endpoints import Endpoint
+from judging.llm.errors import LlmCode, LlmError, Refusal, error_of
+from judging.llm.pacing import parse_retry_after
+
+if TYPE_CHECKING:
+    from openai import APIStatusError, AsyncOpenAI
+
+DETAIL_LENGTH: Final = 300
+_CONNECT_SECONDS: Final = 15.0
+_UNSAID: Final = (
+    "OpenAI-Organization",
+    "OpenAI-Project",
+    "X-Stainless-Arch",
+    "X-Stainless-Async",
+    "X-Stainless-Lang",
+    "X-Stainless-OS",
+    "X-Stainless-Package-Version",
+    "X-Stainless-Runtime",
+    "X-Stainless-Runtime-Version",
+    "X-Stainless-Read-Timeout",
+    "X-Stainless-Retry-Count",
+)
+
+
+class Transport:
+    """An open connection pool to one endpoint. `key` is None where none is set."""
+
+    def __init__(self, endpoint: Endpoint, *, key: str | None) -> None:
+        self._endpoint = endpoint
+        self._key = key
+        self._client: AsyncOpenAI | None = None
+        self._headers: dict[str, Any] = {}
+        self._limit_name = "max_tokens"
+
+    async def post(self, body: Mapping[str, object]) -> object:
+        """The JSON of the endpoint's answer to a chat completion.
+
+        Raises:
+            LlmError: the try failed.
+        """
+        try:
+            return await self._post(body)
+        except LlmError as error:
+            # Newer OpenAI models know the limit by another name, and say so.
+            renamed = "max_completion_tokens"
+            if renamed not in error.detail or self._limit_name == renamed:
+                raise
+            self._limit_name = renamed
+            return await self._post(body)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+
+    async def _post(self, body: Mapping[str, object]) -> object:
+        from httpx2 import Response
+        from openai import APIConnectionError, APIStatusError, APITimeoutError
+
+        client = self._client or self._open()
+        sent = {self._limit_name if name == "max_tokens" else name: body[name] for name in body}
+        seconds = self._endpoint.timeout_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                response = await client.post(
+                    "/chat/completions",
+                    cast_to=Response,
+                    body=sent,
+                    options={"headers": self._headers},
+                )
+        except (TimeoutError, APITimeoutError) as error:
+            raise LlmError(LlmCode.TIMEOUT, f"no answer within {seconds:g} s") from error
+        except APIStatusError as error:
+            raise self._refused(error) from error
+        except APIConnectionError as error:
+            cause = type(error.__cause__ or error).__name__
+            raise LlmError(LlmCode.UNAVAILABLE, f"no connection ({cause})") from error
+        return self._json(response.content)
+
+    def _open(self) -> AsyncOpenAI:
+        from httpx2 import Limits, Timeout
+        from openai import AsyncOpenAI, DefaultAioHttpClient, Omit
+
+        self._headers = {name: Omit() for name in _UNSAID}
+        if self._key is None:
+            self._headers["Authorization"] = Omit()
+        seconds = self._endpoint.timeout_seconds
+        self._client = AsyncOpenAI(
+            base_url=self._endpoint.base_url,
+            api_key=self._key or "unused",
+            max_retries=0,
+            default_headers={"User-Agent": "SenseJudge"},
+            http_client=DefaultAioHttpClient(
+                timeout=Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS), pool=None),
+                limits=Limits(max_connections=self._endpoint.concurrency),
+                follow_redirects=False,
+                trust_env=not self._endpoint.is_local,
+            ),
+        )
+        return self._client
+
+    def _json(self, content: bytes) -> object:
+        try:
+            data = json.loads(content)
+        except ValueError as error:
+            raise LlmError(LlmCode.MALFORMED, "the answer is not JSON") from error
+        problem = data.get("error") if isinstance(data, dict) else None
+        if isinstance(problem, dict):  # some gateways report a failure with status 200
+            status = problem.get("code")
+            said = self._clean(str(problem.get("message", "")))
+            raise error_of(Refusal(status if isinstance(status, int) else 502, said))
+        return data
+
+    def _refused(self, error: APIStatusError) -> LlmError:
+        body = cast("Mapping[str, object]", error.body) if isinstance(error.body, dict) else {}
+        said = body.get("message") or (error.body if isinstance(error.body, str) else "")
+        return error_of(
+            Refusal(
+                status=error.status_code,
+                message=self._clean(str(said)),
+                kind=str(body.get("code") or body.get("type") or ""),
+                retry_after=parse_retry_after(
+                    error.response.headers.get("retry-after"), now=time.time()
+                ),
+            )
+        )
+
+    def _clean(self, text: str) -> str:
+        """What an endpoint said, on one line, shortened, without the key."""
+        hidden = text.replace(self._key, "***") if self._key else text
+        return " ".join(hidden.split())[:DETAIL_LENGTH]

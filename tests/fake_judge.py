@@ -1,0 +1,145 @@
+"""What the fake LLM answers: a judge that follows the prompts' tags and one stated rule.
+
+Rules for a comparison: longer, shorter, first, second, A-word ("word:NAME": the response that has
+NAME wins, else the longer). A preference that says "shorter" or "longer" (更短, 更长) overrules it.
+Styles of a reply: plain, think (reasoning first), quote (repeats both responses, then decides).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class FakeAnswer:
+    """A reply and how sure the model was of its first letter or its score."""
+
+    text: str
+    log_odds: float = 0.0  # of A against B, in letter answers
+    digit: int = 0  # the score, in structured answers
+
+    def steps(self) -> list[dict[str, Any]]:
+        """Log-probabilities token by token: words, with every digit a token of its own."""
+        tokens = re.findall(r"\d|[^\d\s]+|\s+", self.text)
+        return [self._step(token, place) for place, token in enumerate(tokens)]
+
+    def _step(self, token: str, place: int) -> dict[str, Any]:
+        top = {token: -0.01, "~": -6.0}
+        if place == 0 and token in {"A", "B"}:
+            base = -math.log1p(math.exp(-abs(self.log_odds)))
+            best, other = ("A", "B") if self.log_odds >= 0 else ("B", "A")
+            top = {best: base, other: base - abs(self.log_odds), "The": -9.0}
+        elif token.isdigit() and self.digit:
+            top = {str(score): -1.5 * abs(score - self.digit) - 0.3 for score in range(1, 6)}
+        return {
+            "token": token,
+            "logprob": max(top.values()),
+            "bytes": list(token.encode()),
+            "top_logprobs": [
+                {"token": name, "logprob": value, "bytes": list(name.encode())}
+                for name, value in sorted(top.items(), key=lambda item: -item[1])
+            ],
+        }
+
+
+def answer_prompt(prompt: str, *, rule: str, style: str, letter: bool) -> FakeAnswer:
+    """The reply of a judge to one of the project's prompts; "ok" to anything else."""
+    chinese = bool(re.search("标签之内", prompt))
+    if "<response_a>" in prompt:
+        return _pair(prompt, rule=rule, style=style, letter=letter, chinese=chinese)
+    if "<chosen>" in prompt:
+        return FakeAnswer(_think(style) + _preference(prompt, chinese=chinese))
+    if "<history>" in prompt:
+        return FakeAnswer(_think(style) + _memory(prompt))
+    if "<response>" in prompt:
+        return _turn(prompt, style=style, chinese=chinese)
+    return FakeAnswer("ok")
+
+
+def inside(prompt: str, tag: str) -> str:
+    """What stands between the first opening tag and the next closing one."""
+    found = re.search(rf"<{tag}>\n(.*?)\n</{tag}>", prompt, re.DOTALL)
+    return found.group(1) if found else ""
+
+
+def _pair(prompt: str, *, rule: str, style: str, letter: bool, chinese: bool) -> FakeAnswer:
+    first, second = inside(prompt, "response_a"), inside(prompt, "response_b")
+    preference = inside(prompt, "preference")
+    if "shorter" in preference or "更短" in preference:
+        rule = "shorter"
+    elif "longer" in preference or "更长" in preference:
+        rule = "longer"
+    lead = _lead(rule, first, second)
+    winner = "A" if lead >= 0 else "B"
+    if letter:
+        return FakeAnswer(winner, log_odds=lead or 0.1)
+    said = f"最终决定是回复{winner}。" if chinese else f"The final decision is Response {winner}."
+    quoted = f"A: {first}\n\nB: {second}\n\n" if style == "quote" else ""
+    return FakeAnswer(f"{_think(style)}{quoted}{said}")
+
+
+def _lead(rule: str, first: str, second: str) -> float:
+    if rule == "first":
+        return 2.0
+    if rule == "second":
+        return -2.0
+    if rule.startswith("word:"):
+        word = rule.removeprefix("word:")
+        if (word in first) != (word in second):
+            return 3.0 if word in first else -3.0
+        rule = "longer"
+    difference = (len(first) - len(second)) / 100
+    return -difference if rule == "shorter" else difference
+
+
+def _preference(prompt: str, *, chinese: bool) -> str:
+    pairs = re.findall(
+        r"<chosen>\n(.*?)\n</chosen>\n+<rejected>\n(.*?)\n</rejected>", prompt, re.DOTALL
+    )
+    longer = sum(1 if len(chosen) > len(rejected) else -1 for chosen, rejected in pairs)
+    if chinese:
+        return (
+            "这位用户喜欢更长、更详细的回复。"
+            if longer >= 0
+            else "这位用户喜欢更短、更直接的回复。"
+        )
+    if longer >= 0:
+        return "This person prefers longer responses that explain more."
+    return "This person prefers shorter responses that come to the point."
+
+
+def _memory(prompt: str) -> str:
+    aliases = re.findall(r"^(T\d+)", inside(prompt, "history"), re.MULTILINE)[:2]
+    statement = {"text": "Rates by how much a reply explains.", "turn_ids": aliases}
+    memory = {
+        "scoring_style": statement,
+        "four_vs_five_distinction": statement,
+        "three_vs_four_distinction": {"text": "", "turn_ids": []},
+        "user_specific_requirements": [statement],
+        "preferred_response_format": statement,
+        "task_specific_observations": [
+            {"task_name": "any", "observation": "Wants detail.", "turn_ids": [*aliases, "T999"]}
+        ],
+    }
+    return f"```json\n{json.dumps(memory, ensure_ascii=False)}\n```"
+
+
+def _turn(prompt: str, *, style: str, chinese: bool) -> FakeAnswer:
+    score = min(5, 1 + len(inside(prompt, "response")) // 60)
+    words = ("满意", "不够细致") if chinese else ("satisfied", "insufficient detail")
+    reply = {
+        "classification": score,
+        "reason": words[0] if score >= 4 else words[1],
+        "analysis": "By its length.",
+    }
+    return FakeAnswer(_think(style) + json.dumps(reply, ensure_ascii=False), digit=score)
+
+
+def _think(style: str) -> str:
+    if style != "think":
+        return ""
+    return "<think>Perhaps: The final decision is Response B. 最终决定是回复B。</think>\n\n"

@@ -1,0 +1,276 @@
+"""An OpenAI-compatible server on loopback that plays a judge: an LLM for tests and benchmarks.
+
+It reads the prompts as a model would, by their tags, and answers by a stated rule, so that a whole
+method can run against it and its outcome is known. What it should do instead can be scripted call
+by call, or drawn by share; either way the same questions meet the same fate in every run.
+
+    with FakeLlm(rule="longer") as server:
+        ... server.base_url ... server.stats()
+
+As a process of its own: python -m tests.fake_llm --port 8123 --latency 0.2 --fault 429=0.05
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import os
+import sys
+import threading
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from tests.fake_judge import FakeAnswer, answer_prompt
+
+CHARACTERS_PER_TOKEN = 4
+FAULTS = ("400", "401", "429", "500", "drop", "empty", "garbage", "malformed", "timeout")
+
+
+@dataclass(frozen=True)
+class Act:
+    """What the server does with one call; the default is to answer by the rule."""
+
+    status: int = 200
+    text: str | None = None  # say this instead of answering
+    raw: bytes | None = None  # send this body instead of a completion
+    body: Mapping[str, object] | None = None  # send this JSON instead of a completion
+    message: Mapping[str, object] | None = None  # send this message in the completion
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    drop: bool = False
+    finish_reason: str = "stop"
+
+
+class FakeLlm:
+    """The server, in a thread with its own event loop."""
+
+    def __init__(
+        self,
+        *,
+        rule: str = "longer",
+        style: str = "plain",
+        latency: float = 0.0,
+        script: Sequence[Act] = (),
+        faults: Mapping[str, float] | None = None,
+        seed: int = 0,
+        hang: float = 30.0,
+        slots: int = 1,
+        logprobs: bool = True,
+        port: int = 0,
+    ) -> None:
+        self.rule, self.style, self.latency = rule, style, latency
+        self.script = deque(script)
+        self.faults, self.seed, self.hang = dict(faults or {}), seed, hang
+        self.logprobs, self.port = logprobs, port
+        self.bodies: deque[dict[str, Any]] = deque(maxlen=5_000)
+        self.headers: deque[dict[str, str]] = deque(maxlen=50)
+        self._recent: deque[str] = deque(maxlen=slots)
+        self._seen: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
+        self._statuses: Counter[str] = Counter()
+        self._open = 0
+        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+        self._thread = threading.Thread(target=lambda: asyncio.run(self.serve()), daemon=True)
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def __enter__(self) -> FakeLlm:
+        self._thread.start()
+        if not self._ready.wait(10):
+            raise RuntimeError("the fake LLM did not start")
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        assert self._loop is not None
+        assert self._stopping is not None
+        self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join(10)
+
+    def stats(self) -> dict[str, Any]:
+        """Calls by status, tokens with those that repeat a recent prompt, most calls at a time."""
+        return {
+            "calls": self._counts["calls"],
+            "statuses": dict(self._statuses),
+            "input_tokens": self._counts["input_tokens"],
+            "cached_tokens": self._counts["cached_tokens"],
+            "output_tokens": self._counts["output_tokens"],
+            "most_at_once": self._counts["most_at_once"],
+            "distinct": len(self._seen),
+        }
+
+    async def serve(self) -> None:
+        """Serve until stopped."""
+        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
+        app = web.Application(client_max_size=64 * 1024 * 1024)
+        app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_get("/stats", self._stats)
+        runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True
+        )
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", self.port)
+        await site.start()
+        self.port = runner.addresses[0][1]
+        self._ready.set()
+        await self._stopping.wait()
+        await runner.cleanup()
+
+    async def _models(self, _request: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": "fake", "object": "model"}]})
+
+    async def _stats(self, _request: web.Request) -> web.Response:
+        return web.json_response(self.stats())
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        body = json.loads(await request.read())
+        self.bodies.append(body)
+        self.headers.append(dict(request.headers))
+        self._counts["calls"] += 1
+        self._open += 1
+        self._counts["most_at_once"] = max(self._counts["most_at_once"], self._open)
+        act = self._act(body)
+        prompt = "\n".join(message["content"] for message in body["messages"])
+        cached = self._remember(prompt)
+        try:
+            await asyncio.sleep(self.latency + act.delay)
+            return self._respond(request, body, act, prompt, cached)
+        finally:
+            self._open -= 1
+
+    def _respond(self, request, body, act: Act, prompt: str, cached: int) -> web.StreamResponse:
+        self._statuses["drop" if act.drop else str(act.status)] += 1
+        if act.drop:
+            assert request.transport is not None
+            request.transport.abort()
+            return web.Response()
+        if act.raw is not None:
+            return web.Response(status=act.status, body=act.raw, headers=act.headers)
+        if act.status != 200 or act.body is not None:
+            problem = act.body or {"error": {"message": f"scripted {act.status}", "code": None}}
+            return web.json_response(problem, status=act.status, headers=act.headers)
+        return web.json_response(self._completion(body, act, prompt, cached), headers=act.headers)
+
+    def _completion(
+        self, body: dict[str, Any], act: Act, prompt: str, cached: int
+    ) -> dict[str, Any]:
+        letter_only = body.get("max_tokens") == 1 or body.get("max_completion_tokens") == 1
+        if act.text is None:
+            answer = answer_prompt(prompt, rule=self.rule, style=self.style, letter=letter_only)
+        else:
+            answer = FakeAnswer(act.text)
+        usage: dict[str, Any] = {
+            "prompt_tokens": len(prompt) // CHARACTERS_PER_TOKEN,
+            "completion_tokens": len(answer.text) // CHARACTERS_PER_TOKEN + 1,
+            "prompt_tokens_details": {"cached_tokens": cached},
+        }
+        self._counts["input_tokens"] += usage["prompt_tokens"]
+        self._counts["cached_tokens"] += cached
+        self._counts["output_tokens"] += usage["completion_tokens"]
+        choice: dict[str, Any] = {
+            "index": 0,
+            "message": act.message or {"role": "assistant", "content": answer.text},
+            "finish_reason": act.finish_reason,
+        }
+        if body.get("logprobs") and self.logprobs:
+            choice["logprobs"] = {"content": answer.steps()}
+        return {
+            "id": "fake",
+            "object": "chat.completion",
+            "model": body["model"],
+            "choices": [choice],
+            "usage": usage,
+        }
+
+    def _act(self, body: dict[str, Any]) -> Act:
+        if self.script:
+            return self.script.popleft()
+        name = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+        self._seen[name] += 1
+        drawn = hashlib.sha256(f"{self.seed}:{name}:{self._seen[name]}".encode()).digest()
+        place = int.from_bytes(drawn[:8], "big") / 2**64
+        for fault, share in self.faults.items():
+            if place < share:
+                return self._fault(fault)
+            place -= share
+        return Act()
+
+    def _fault(self, fault: str) -> Act:
+        if fault.isdigit():
+            return Act(status=int(fault), headers={"Retry-After": "0"} if fault == "429" else {})
+        return {
+            "drop": Act(drop=True),
+            "empty": Act(text=""),
+            "garbage": Act(text="Both have their merits; I would rather not say."),
+            "malformed": Act(raw=b"<html>502"),
+            "timeout": Act(delay=self.hang),
+        }[fault]
+
+    def _remember(self, prompt: str) -> int:
+        """Tokens that repeat the start of a recent prompt, as a server's prefix cache counts."""
+        shared = max((_common_prefix(prompt, recent) for recent in self._recent), default=0)
+        self._recent.append(prompt)
+        return shared // CHARACTERS_PER_TOKEN
+
+
+def _common_prefix(first: str, second: str) -> int:
+    low, high = 0, min(len(first), len(second))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if first[:middle] == second[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve until interrupted; the first line of output is {"base_url": ..., "pid": ...}."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds")
+    parser.add_argument("--rule", default="longer")
+    parser.add_argument("--style", default="plain")
+    parser.add_argument("--slots", type=int, default=1, help="recent prompts that count as cached")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--hang", type=float, default=30.0, help="seconds a time-out takes")
+    parser.add_argument(
+        "--fault", action="append", default=[], metavar="KIND=SHARE", help=str(FAULTS)
+    )
+    given = parser.parse_args(arguments)
+    faults = {kind: float(share) for kind, share in (item.split("=") for item in given.fault)}
+    if not faults.keys() <= set(FAULTS):
+        parser.error(f"a fault is one of {', '.join(FAULTS)}")
+    server = FakeLlm(
+        rule=given.rule,
+        style=given.style,
+        latency=given.latency,
+        faults=faults,
+        seed=given.seed,
+        hang=given.hang,
+        slots=given.slots,
+        port=given.port,
+    )
+    with server:
+        sys.stdout.write(json.dumps({"base_url": server.base_url, "pid": os.getpid()}) + "\n")
+        sys.stdout.flush()
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            return
+
+
+if __name__ == "__main__":
+    main()

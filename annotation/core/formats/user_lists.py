@@ -1,0 +1,82 @@
+"""Which users of a file are wanted: a JSON file with lists of names under keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from annotation.core.formats.reading import UnreadableFileError, read_document
+from annotation.core.formats.records import (
+    ComparisonRecord,
+    ResponseRecord,
+    SatisfactionRecord,
+    SessionRecord,
+    TurnRecord,
+)
+
+
+def read_users(choice: str) -> frozenset[str]:
+    """The names that `FILE:KEY` lists.
+
+    Raises:
+        UnreadableFileError: no such file, no such key, or no list of names under it.
+    """
+    name, colon, key = choice.rpartition(":")
+    if not colon or not name or not key:
+        raise UnreadableFileError(f"{choice}: FILE:KEY is expected, as splits.json:train")
+    row = read_document(Path(name), 1)
+    if row.fault is not None:
+        raise UnreadableFileError(f"{name}: {row.fault.reason} {row.fault.value or ''}".rstrip())
+    lists = row.value if isinstance(row.value, dict) else {}
+    if key not in lists:
+        known = ", ".join(map(str, lists)) or "none"
+        raise UnreadableFileError(f"{name}: there is no key {key!r}; keys are {known}")
+    users = lists[key]
+    if not isinstance(users, list) or not all(isinstance(user, str) for user in users):
+        raise UnreadableFileError(f"{name}: {key!r} is no list of names")
+    return frozenset(users)
+
+
+def only_of(record: SessionRecord, users: frozenset[str]) -> SessionRecord | None:
+    """What a session says of the given users: its labels by them, and None where it says nothing.
+
+    A session of another user says nothing; one without a user stands for its labels.
+    """
+    if record.user is not None and record.user not in users:
+        return None
+    turns = tuple(_turn(turn, users) for turn in record.turns)
+    session_ratings = _ratings(record.satisfaction, users)
+    questionnaires = tuple(each for each in record.questionnaires if each.annotator in users)
+    told = bool(session_ratings or questionnaires) or any(_labelled(turn) for turn in turns)
+    if record.user is None and not told:
+        return None
+    return replace(record, turns=turns, satisfaction=session_ratings, questionnaires=questionnaires)
+
+
+def _turn(turn: TurnRecord, users: frozenset[str]) -> TurnRecord:
+    return replace(
+        turn,
+        responses=tuple(_response(each, users) for each in turn.responses),
+        comparisons=tuple(_comparison(each, users) for each in turn.comparisons),
+    )
+
+
+def _response(response: ResponseRecord, users: frozenset[str]) -> ResponseRecord:
+    return replace(response, satisfaction=_ratings(response.satisfaction, users))
+
+
+def _comparison(comparison: ComparisonRecord, users: frozenset[str]) -> ComparisonRecord:
+    kept = tuple(each for each in comparison.labels if each.details.annotator in users)
+    return replace(comparison, labels=kept)
+
+
+def _ratings(
+    labels: tuple[SatisfactionRecord, ...], users: frozenset[str]
+) -> tuple[SatisfactionRecord, ...]:
+    return tuple(each for each in labels if each.details.annotator in users)
+
+
+def _labelled(turn: TurnRecord) -> bool:
+    return any(each.labels for each in turn.comparisons) or any(
+        each.satisfaction for each in turn.responses
+    )

@@ -1,0 +1,220 @@
+"""One import from its first row to its report, in one transaction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_slug
+from django.db import transaction
+
+from annotation.core.formats.detect import AUTO, open_records
+from annotation.core.formats.faults import Fault, FaultLog
+from annotation.core.formats.fields import Notes
+from annotation.core.formats.records import DatasetRecord, Row, SessionRecord
+from annotation.core.formats.user_lists import only_of
+from annotation.models import AuditEvent, Dataset, User
+from annotation.services.imports.merge import Merger
+from annotation.services.imports.people import People, Places, names_in
+from annotation.services.imports.report import ImportReport
+from annotation.services.imports.tree import load_batch
+
+_BATCH_ROWS: Final = 200
+_SLUG_CHARS: Final = 80
+
+Progress = Callable[[int], None]
+
+
+class DatasetNameError(Exception):
+    """The dataset's short name is none."""
+
+    code = "import:dataset"
+
+
+def _quietly(_rows: int) -> None:
+    """No progress is asked for."""
+
+
+def import_records(
+    *,
+    path: Path,
+    dataset_slug: str,
+    now: datetime,
+    format_name: str = AUTO,
+    only_users: frozenset[str] | None = None,
+    dry_run: bool = False,
+    actor: User | None = None,
+    progress: Progress = _quietly,
+) -> ImportReport:
+    """Import a file or directory into a dataset, made if it is not there.
+
+    One transaction: with any fault, or in a dry run, nothing is written. Importing a file again
+    changes nothing; a row that contradicts a stored one is a fault.
+
+    Args:
+        path: The file or directory.
+        dataset_slug: Short name of the dataset.
+        now: The time that labels without one get.
+        format_name: One of annotation.core.formats.detect.FORMATS, or `auto`.
+        only_users: Import only these users' sessions and labels.
+        dry_run: Only report.
+        actor: Who imports, for the audit log.
+        progress: Called with the number of rows read so far, after each batch.
+
+    Raises:
+        UnreadableFileError: nothing to read is there.
+        UnknownFormatError: no such format, or `auto` cannot tell.
+        DatasetNameError: the short name is none.
+    """
+    _check_slug(dataset_slug)
+    chosen, rows = open_records(path, format_name)
+    with transaction.atomic():
+        dataset, made = Dataset.objects.get_or_create(
+            slug=dataset_slug, defaults={"name": dataset_slug}
+        )
+        job = _Job(dataset=dataset, made=made, now=now, only_users=only_users)
+        for batch in _batches(rows):
+            job.take(batch)
+            progress(job.read)
+        report = job.report(format_name=chosen.name, dry_run=dry_run)
+        if report.fault_count or dry_run:
+            transaction.set_rollback(True)
+        elif report.created:
+            AuditEvent.objects.create(
+                actor=actor,
+                action="import",
+                target="dataset",
+                target_id=dataset.pk,
+                detail={"format": chosen.name, "rows": report.rows, **report.objects},
+            )
+    return report
+
+
+def _check_slug(slug: str) -> None:
+    try:
+        validate_slug(slug)
+    except ValidationError as error:
+        message = f"{slug!r} is no short name: letters, digits, - and _ only"
+        raise DatasetNameError(message) from error
+    if len(slug) > _SLUG_CHARS:
+        raise DatasetNameError(f"a short name has at most {_SLUG_CHARS} characters")
+
+
+def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    while batch := list(islice(rows, _BATCH_ROWS)):
+        yield batch
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What was counted so far."""
+
+    rows: int = 0
+    created: int = 0
+    unchanged: int = 0
+    coerced: int = 0
+
+
+class _Job:
+    """The running state of an import."""
+
+    def __init__(
+        self,
+        *,
+        dataset: Dataset,
+        made: bool,
+        now: datetime,
+        only_users: frozenset[str] | None,
+    ) -> None:
+        self.read = 0
+        self._dataset = dataset
+        self._made = made
+        self._only_users = only_users
+        self._seen_users: set[str] = set()
+        self._people = People(dataset)
+        self._merger = Merger(dataset=dataset, people=self._people, places=Places(dataset), now=now)
+        self._tally = _Tally()
+        self._faults = FaultLog()
+        self._objects: Counter[str] = Counter()
+
+    def take(self, rows: list[Row]) -> None:
+        """Merge and write one batch of rows."""
+        self.read += len(rows)
+        wanted = [row for row in map(self._wanted, rows) if row is not None]
+        records = [row.record for row in wanted if isinstance(row.record, SessionRecord)]
+        batch = load_batch(self._dataset, {record.key for record in records})
+        self._people.prepare(name for record in records for name in names_in(record))
+        for row in wanted:
+            self._tally.rows += 1
+            self._tally.coerced += row.coerced
+            self._faults.extend(row.faults)
+            if row.record is None:
+                continue
+            notes = Notes(row.line)
+            before = batch.added
+            changed = False
+            if isinstance(row.record, DatasetRecord):
+                changed = self._describe_dataset(row.record, notes)
+            else:
+                self._merger.merge(batch, row.record, notes)
+            self._faults.extend(notes.faults)
+            if changed or batch.added > before:
+                self._tally.created += 1
+            elif not notes.faults:
+                self._tally.unchanged += 1
+        self._objects.update(batch.counts())
+        batch.write()
+
+    def _wanted(self, row: Row) -> Row | None:
+        """The row with what it says of wanted users; None where it says nothing of them."""
+        if self._only_users is None or not isinstance(row.record, SessionRecord):
+            return row
+        record = only_of(row.record, self._only_users)
+        if record is None:
+            return None
+        self._seen_users.update(names_in(record))
+        return Row(row.line, record, row.faults, row.coerced)
+
+    def _describe_dataset(self, record: DatasetRecord, notes: Notes) -> bool:
+        """Take over what a file says of its dataset where nothing is stored; True if anything."""
+        changed = []
+        for column in ("name", "description", "source", "licence", "simulated", "extra"):
+            told, stored = getattr(record, column), getattr(self._dataset, column)
+            unsaid = not stored or (column == "name" and stored == self._dataset.slug)
+            if column == "simulated":
+                unsaid = self._made and not stored
+            if told is None or told == stored:
+                continue
+            if not unsaid:
+                notes.fault(column, "is not what is stored", told)
+            else:
+                setattr(self._dataset, column, told)
+                changed.append(column)
+        if changed:
+            self._dataset.save(update_fields=changed)
+        return bool(changed)
+
+    def report(self, *, format_name: str, dry_run: bool) -> ImportReport:
+        """What came of it."""
+        if not self._tally.rows:
+            self._faults.extend([Fault(0, "", "no row speaks of the wanted users")])
+        good = self._faults.count == 0
+        return ImportReport(
+            dataset=self._dataset.slug,
+            format=format_name,
+            rows=self._tally.rows,
+            created=self._tally.created if good else 0,
+            unchanged=self._tally.unchanged if good else 0,
+            coerced=self._tally.coerced,
+            fault_count=self._faults.count,
+            faults=tuple(self._faults.kept),
+            objects=dict(self._objects, raters=self._people.created) if good else {},
+            missing_users=tuple(sorted((self._only_users or frozenset()) - self._seen_users)),
+            dry_run=dry_run,
+        )

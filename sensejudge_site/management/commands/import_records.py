@@ -1,0 +1,101 @@
+"""`manage.py import_records`: a file or directory of any known format into a dataset."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from annotation.core.formats.detect import AUTO, FORMATS, UnknownFormatError
+from annotation.core.formats.faults import Fault
+from annotation.core.formats.reading import UnreadableFileError
+from annotation.core.formats.user_lists import read_users
+from annotation.services.imports import DatasetNameError, ImportReport, import_records
+
+INPUT_WRONG = 2
+FAULTS_SHOWN = 20
+PROGRESS_ROWS = 10_000
+
+
+class Command(BaseCommand):
+    """Imports rows; nothing is written and the status is 2 where any row is bad."""
+
+    help = (
+        "Imports a file or directory into a dataset, in one transaction. Importing the same file "
+        "again changes nothing; a row that contradicts a stored one is a fault."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declares what to read, and into which dataset."""
+        parser.add_argument("path", type=Path, metavar="PATH", help="a file or a directory")
+        parser.add_argument(
+            "--format",
+            default=AUTO,
+            metavar="NAME",
+            help="one of " + ", ".join((AUTO, *FORMATS)),
+        )
+        parser.add_argument("--dataset", required=True, metavar="SLUG", help="made if missing")
+        parser.add_argument(
+            "--only-users",
+            metavar="FILE:KEY",
+            help="only the users that a JSON file lists under a key",
+        )
+        parser.add_argument("--dry-run", action="store_true", help="report, write nothing")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Imports and reports."""
+        only = options["only_users"]
+        try:
+            report = import_records(
+                path=options["path"],
+                dataset_slug=options["dataset"],
+                now=timezone.now(),
+                format_name=options["format"],
+                only_users=None if only is None else read_users(only),
+                dry_run=options["dry_run"],
+                progress=self._progress,
+            )
+        except (UnreadableFileError, UnknownFormatError, DatasetNameError) as error:
+            raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(report.as_dict(), ensure_ascii=False))
+        else:
+            self.stdout.write("\n".join(_in_words(report)))
+        if report.fault_count:
+            first = _fault_in_words(report.faults[0])
+            message = f"nothing was written; faults: {report.fault_count}, the first on {first}"
+            raise CommandError(message, returncode=INPUT_WRONG)
+
+    def _progress(self, rows: int) -> None:
+        if self.stderr.isatty():
+            self.stderr.write(f"\r{rows} rows \r", ending="")
+        elif rows % PROGRESS_ROWS == 0:
+            self.stderr.write(f"{rows} rows")
+
+
+def _in_words(report: ImportReport) -> list[str]:
+    """The report for a reader, a line each."""
+    objects = ", ".join(f"{count} {name}" for name, count in report.objects.items() if count)
+    lines = [
+        f"{report.dataset}: {report.rows} rows as {report.format}, {report.created} new, "
+        f"{report.unchanged} unchanged, {report.coerced} values coerced"
+    ]
+    if objects:
+        lines.append(f"added: {objects}")
+    if report.missing_users:
+        lines.append(f"not in the file: {', '.join(report.missing_users)}")
+    if report.dry_run:
+        lines.append("a dry run: nothing was written")
+    lines += [_fault_in_words(fault) for fault in report.faults[:FAULTS_SHOWN]]
+    if report.fault_count > FAULTS_SHOWN:
+        lines.append(f"... and {report.fault_count - FAULTS_SHOWN} more faults (--json lists 200)")
+    return lines
+
+
+def _fault_in_words(fault: Fault) -> str:
+    value = "" if fault.value is None else f": {json.dumps(fault.value, ensure_ascii=False)}"
+    return f"line {fault.line}, {fault.field or 'row'}: {fault.reason}{value}"

@@ -19,7 +19,7 @@ from sensejudge_site.demo.sessions import WrittenResponse, WrittenSession, writt
 SLUG: Final = "demo"
 SEED: Final = 42
 
-DATASET: Final = {
+DATASET: Final[Mapping[str, object]] = {
     "type": "dataset",
     "name": "Demo study (simulated)",
     "description": (
@@ -30,6 +30,13 @@ DATASET: Final = {
     "source": "SenseJudge, sensejudge_site/demo",
     "licence": "Apache-2.0",
     "simulated": True,
+    "extra": {
+        "annotators": {persona.name: persona.rule for persona in PERSONAS},
+        "raters": {
+            rater.name: {"base": rater.base, "severity": rater.severity, **rater.tastes}
+            for rater in RATERS
+        },
+    },
 }
 
 _BEGIN: Final = datetime(2026, 1, 12, 9, 0, tzinfo=UTC)

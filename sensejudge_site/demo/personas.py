@@ -24,7 +24,6 @@ class Persona:
     """
 
     name: str
-    shown_name: str
     rule: str
     utility: Callable[[Measures], float]
     indifference: float
@@ -33,7 +32,6 @@ class Persona:
 
 CONCISE: Final = Persona(
     name="concise",
-    shown_name="Concise (simulated)",
     rule=(
         "Wants few words. The shorter answer wins; where lengths are close, the one whose first "
         "sentence is shorter, because it starts with the result."
@@ -43,7 +41,6 @@ CONCISE: Final = Persona(
 )
 STRUCTURED: Final = Persona(
     name="structured",
-    shown_name="Structured (simulated)",
     rule=(
         "Wants to see the order of an answer. More headings, lists, steps and tables win; among "
         "plain texts, the one in more paragraphs and the soberer one."
@@ -53,7 +50,6 @@ STRUCTURED: Final = Persona(
 )
 WARM: Final = Persona(
     name="warm",
-    shown_name="Warm and detailed (simulated)",
     rule=(
         "Wants to be talked to. A friendly tone wins, then examples and pictures, then length. "
         "Leans towards the answer that is shown first when two are close."

@@ -48,7 +48,6 @@ class Rater:
     """
 
     name: str
-    shown_name: str
     base: float
     severity: float
     tastes: Mapping[str, float]
@@ -67,7 +66,6 @@ class GivenScore:
 
 LENIENT: Final = Rater(
     name="rater-lenient",
-    shown_name="Lenient rater (simulated)",
     base=4.5,
     severity=1.6,
     tastes={"length": 0.35, "warmth": 0.1},
@@ -87,7 +85,6 @@ LENIENT: Final = Rater(
 )
 STRICT: Final = Rater(
     name="rater-strict",
-    shown_name="Strict rater (simulated)",
     base=3.5,
     severity=1.8,
     tastes={"length": -0.45, "order": 0.3},
@@ -107,7 +104,6 @@ STRICT: Final = Rater(
 )
 ORDERLY: Final = Rater(
     name="rater-orderly",
-    shown_name="Orderly rater (simulated)",
     base=3.9,
     severity=1.5,
     tastes={"order": 0.55, "warmth": -0.15},
@@ -127,7 +123,6 @@ ORDERLY: Final = Rater(
 )
 CHATTY: Final = Rater(
     name="rater-chatty",
-    shown_name="Chatty rater (simulated)",
     base=3.7,
     severity=1.4,
     tastes={"warmth": 0.45, "vividness": 0.4, "length": 0.2},

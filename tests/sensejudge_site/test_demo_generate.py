@@ -43,7 +43,7 @@ def test_equal_seeds_give_equal_studies_and_others_do_not():
 
 
 def test_each_scenario_has_enough_comparisons_for_a_dev_and_a_test_part(sessions):
-    counts = Counter()
+    counts: Counter[str] = Counter()
     for session in sessions:
         counts[session.scenario] += len(session.turns[-1].comparisons)
     assert counts == dict.fromkeys(counts, 36)
@@ -62,7 +62,7 @@ def test_three_annotators_judge_every_comparison_and_the_order_is_recorded(sessi
 
 
 def test_sides_and_keys_do_not_tell_the_model(sessions):
-    a_sides = Counter()
+    a_sides: Counter[str] = Counter()
     for session in sessions:
         last = session.turns[-1]
         model = {response.key: response.model for response in last.responses}
@@ -84,7 +84,7 @@ def test_only_the_original_line_is_rated_by_the_two_raters_of_the_topic(sessions
 
 
 def test_every_rater_has_history_outside_each_of_two_or_more_scenarios(sessions):
-    turns = defaultdict(Counter)
+    turns: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for session in sessions:
         for turn in session.turns:
             for response in turn.responses:

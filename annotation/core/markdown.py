@@ -17,6 +17,7 @@ import nh3
 from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
@@ -115,7 +116,7 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": 20})
     parser.enable(["table", "strikethrough"])
     dollarmath_plugin(parser, allow_labels=False, allow_space=False, allow_digits=False)
-    interrupts = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    interrupts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     parser.block.ruler.before("fence", "bracket_math", _bracket_block, interrupts)
     parser.inline.ruler.before("escape", "bracket_math", _bracket_inline)
     parser.inline.ruler.before("autolink", "line_break_tag", _line_break_tag)

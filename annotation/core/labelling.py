@@ -1,0 +1,155 @@
+"""What a labelling page shows: no model name, and no label but the annotator's own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from annotation.core.assignment import Progress, SkipReason
+from annotation.core.choices import Hallucination, Reason, StudyKind
+from annotation.core.dialogue import Dialogue
+from annotation.core.presentation import Answer
+
+_WORDS: Final = re.compile(
+    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|"
+    "[^\\W_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+(?:['’-][^\\W_]+)*"
+)
+
+
+def count_words(text: str) -> int:
+    """Number of words, a Chinese or Japanese character counting as one."""
+    return len(_WORDS.findall(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a study asks of its annotators."""
+
+    slug: str
+    name: str
+    kind: StudyKind
+    allow_tie: bool
+    allow_strength: bool
+    allow_both_bad: bool
+    ask_hallucination: bool
+    guidelines: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a study an annotator is.
+
+    Attributes:
+        item: The study item's number in addresses.
+        previous: The item answered or skipped before it, if any.
+        scenario: Name of the item's scenario.
+        skipped: Why the annotator skipped the item, if it stands as skipped.
+        progress: What is done and left.
+    """
+
+    item: int
+    previous: int | None
+    scenario: str
+    skipped: SkipReason | None
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class ShownResponse:
+    """One response as a page shows it: its text (None: not available), and its own earlier line."""
+
+    text: str | None
+    earlier: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> int:
+        """Length in words."""
+        return count_words(self.text or "")
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """The annotator's own stored answer to a pair, as shown."""
+
+    answer: Answer
+    strength: int | None
+    both_bad: bool
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairTask:
+    """Two responses to judge, in presentation order."""
+
+    rules: Rules
+    place: Place
+    system_prompt: str
+    task_context: str
+    dialogue: Dialogue
+    question: str | None
+    first: ShownResponse
+    second: ShownResponse
+    given: GivenAnswer | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """A satisfaction score of one turn; the reason stands exactly at 3 and below."""
+
+    score: int
+    reason: Reason | None = None
+    hallucination: Hallucination | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RatedTurn:
+    """One turn of a session to rate.
+
+    Attributes:
+        number: Place among the session's turns, from 1; names the turn's form fields.
+        question: The user's message, None where the assistant speaks twice or first.
+        response: The assistant's text, None where there is nothing to rate.
+        given: The annotator's own stored rating.
+    """
+
+    number: int
+    question: str | None
+    response: str | None
+    given: Rating | None
+
+
+@dataclass(frozen=True, slots=True)
+class RatingTask:
+    """A session whose assistant turns are to be rated."""
+
+    rules: Rules
+    place: Place
+    system_prompt: str
+    task_context: str
+    turns: tuple[RatedTurn, ...]
+
+    @property
+    def ratable(self) -> tuple[RatedTurn, ...]:
+        """The turns that have a response."""
+        return tuple(turn for turn in self.turns if turn.response is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class NothingLeft:
+    """There is no item for this annotator now.
+
+    Attributes:
+        rules: The study.
+        progress: What is done; `left` may be above 0 while others hold what is left.
+        last: The item answered or skipped last, if any.
+        open: Whether the study gives out items at all.
+    """
+
+    rules: Rules
+    progress: Progress
+    last: int | None
+    open: bool
+
+
+Task = PairTask | RatingTask

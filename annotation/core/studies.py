@@ -1,0 +1,116 @@
+"""What the pages of studies show: a list, one study's progress, its items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from annotation.core.assignment import Progress
+from annotation.core.choices import StudyKind
+from annotation.core.labelling import Rules
+
+
+@dataclass(frozen=True, slots=True)
+class MyStudy:
+    """One of an annotator's studies, with how far they are."""
+
+    rules: Rules
+    open: bool
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRow:
+    """One study in a manager's list.
+
+    Attributes:
+        slug: Short name, in addresses.
+        name: Shown name.
+        kind: What is asked.
+        status: One of the stored words of `StudyStatus`.
+        dataset: The dataset's shown name.
+        simulated: Whether the dataset's labels were given by no person.
+        annotators: How many people are in it.
+        items: How many comparisons or sessions it holds.
+        overlap: Annotators wanted for each item.
+        done: Answers given, of `wanted`.
+    """
+
+    slug: str
+    name: str
+    kind: StudyKind
+    status: str
+    dataset: str
+    simulated: bool
+    annotators: int
+    items: int
+    overlap: int
+    done: int
+
+    @property
+    def wanted(self) -> int:
+        """Answers the study is to have in the end."""
+        return self.items * self.overlap
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorRow:
+    """How far one annotator of a study is."""
+
+    name: str
+    progress: Progress
+    active: int
+    last_answer: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """One item of a study: how many answered, hold or skipped it."""
+
+    item: int
+    position: int
+    kind: str
+    key: str
+    scenario: str
+    done: int
+    active: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPage:
+    """All that a manager sees of a study, but its items."""
+
+    row: StudyRow
+    rules: Rules
+    lease_minutes: int
+    annotators: tuple[AnnotatorRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPlan:
+    """What a new study is to be.
+
+    Attributes:
+        name: Shown name; the short name is made from it.
+        kind: Pairs or sessions.
+        dataset: Short name of the dataset.
+        scenarios: Names of the scenarios whose items come in; all of them when empty.
+        annotators: User names.
+        overlap: Annotators wanted for each item, 1 or more.
+        allow_tie: Whether a tie is an answer.
+        allow_strength: Whether it is asked how much better.
+        ask_hallucination: Whether invented facts are asked about, turn by turn.
+        guidelines: What annotators read first, in Markdown.
+    """
+
+    name: str
+    kind: StudyKind
+    dataset: str
+    scenarios: tuple[str, ...]
+    annotators: tuple[str, ...]
+    overlap: int
+    allow_tie: bool
+    allow_strength: bool
+    ask_hallucination: bool
+    guidelines: str

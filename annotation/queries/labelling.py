@@ -1,0 +1,197 @@
+"""What an annotator is shown of an item: the conversation, the responses, their own answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import cast
+
+from annotation.core.assignment import SkipReason
+from annotation.core.choices import Hallucination, Order, Reason, StudyKind, Verdict
+from annotation.core.dialogue import Message, Role
+from annotation.core.labelling import (
+    GivenAnswer,
+    PairTask,
+    Place,
+    RatedTurn,
+    Rating,
+    RatingTask,
+    Rules,
+    ShownResponse,
+    Task,
+)
+from annotation.core.presentation import answer_of
+from annotation.models import (
+    Claim,
+    ClaimState,
+    Comparison,
+    PairwiseLabel,
+    Response,
+    SatisfactionLabel,
+    Session,
+    Study,
+    Turn,
+)
+from annotation.queries.assignment import last_finished, progress_of, repeat_index
+
+
+def rules_of(study: Study) -> Rules:
+    """What a study asks, without the rows behind it."""
+    return Rules(
+        slug=study.slug,
+        name=study.name,
+        kind=StudyKind(study.kind),
+        allow_tie=study.allow_tie,
+        allow_strength=study.allow_strength,
+        allow_both_bad=study.allow_both_bad,
+        ask_hallucination=study.ask_hallucination,
+        guidelines=study.guidelines,
+    )
+
+
+def task_of(claim: Claim, study: Study, now: datetime) -> Task:
+    """The page of a claimed item. The claim comes from `own_claims`."""
+    if claim.item.comparison is not None:
+        return _pair_task(claim, claim.item.comparison, study, now)
+    return _rating_task(claim, cast(Session, claim.item.session), study, now)
+
+
+def _place(claim: Claim, study: Study, session: Session, now: datetime) -> Place:
+    skipped = claim.state == ClaimState.SKIPPED
+    return Place(
+        item=claim.item_id,
+        previous=last_finished(study, claim.annotator_id, claim.finished_at),
+        scenario=session.scenario.name,
+        skipped=SkipReason(claim.skip_reason) if skipped else None,
+        progress=progress_of(study, claim.annotator_id, now),
+    )
+
+
+def _pair_task(claim: Claim, comparison: Comparison, study: Study, now: datetime) -> PairTask:
+    order = Order(claim.shown_order or Order.ORIGINAL)
+    sides = [comparison.response_a, comparison.response_b]
+    if order is Order.SWAPPED:
+        sides.reverse()
+    dialogue, own_lines = _earlier(comparison.turn, sides)
+    session = comparison.turn.session
+    first, second = (
+        ShownResponse(side.text, own) for side, own in zip(sides, own_lines, strict=True)
+    )
+    return PairTask(
+        rules=rules_of(study),
+        place=_place(claim, study, session, now),
+        system_prompt=session.system_prompt,
+        task_context=session.task_context,
+        dialogue=dialogue,
+        question=comparison.turn.user_message,
+        first=first,
+        second=second,
+        given=_given_answer(claim, comparison, study, order),
+    )
+
+
+def _given_answer(
+    claim: Claim, comparison: Comparison, study: Study, order: Order
+) -> GivenAnswer | None:
+    if claim.state != ClaimState.DONE:
+        return None
+    label = PairwiseLabel.objects.filter(
+        study=study,
+        annotator_id=claim.annotator_id,
+        comparison=comparison,
+        repeat_index=repeat_index(claim.item),
+    ).first()
+    if label is None:
+        return None
+    answer = answer_of(Verdict(label.verdict), order)
+    return GivenAnswer(answer, label.strength, label.both_bad, label.comment)
+
+
+def _earlier(
+    turn: Turn, sides: Sequence[Response]
+) -> tuple[tuple[Message, ...], list[tuple[str, ...]]]:
+    """The conversation before a turn, and what of it each of two responses has to itself.
+
+    Both usually follow the original line. Where they follow different responses (MT-Bench's second
+    turns follow each model's own first), an earlier turn contributes its user message alone, and
+    each side shows its own.
+    """
+    turns = list(turn.session.turns.filter(position__lt=turn.position).order_by("position"))
+    if not turns:
+        return (), [() for _side in sides]
+    rows = {row.pk: row for row in Response.objects.filter(turn__in=turns)}
+    lines = [_line_before(side, rows) for side in sides]
+    messages: list[Message] = []
+    own: list[list[str]] = [[] for _side in sides]
+    for past in turns:
+        if past.user_message is not None:
+            messages.append(Message(Role.USER, past.user_message))
+        said = [line.get(past.pk) for line in lines]
+        if len({row.pk if row else None for row in said}) == 1:
+            if said[0] is not None and said[0].text is not None:
+                messages.append(Message(Role.ASSISTANT, said[0].text))
+            continue
+        for texts, row in zip(own, said, strict=True):
+            if row is not None and row.text is not None:
+                texts.append(row.text)
+    return tuple(messages), [tuple(texts) for texts in own]
+
+
+def _line_before(response: Response, rows: dict[int, Response]) -> dict[int, Response]:
+    """The earlier responses that a response follows, by turn."""
+    if response.continues_id is None:
+        return {row.turn_id: row for row in rows.values() if row.original}
+    line: dict[int, Response] = {}
+    step = rows.get(response.continues_id)
+    while step is not None:
+        line[step.turn_id] = step
+        step = rows.get(step.continues_id) if step.continues_id else None
+    return line
+
+
+def _rating_task(claim: Claim, session: Session, study: Study, now: datetime) -> RatingTask:
+    given = _given_ratings(claim, session, study)
+    turns = tuple(
+        RatedTurn(
+            number=number,
+            question=turn.user_message,
+            response=response.text if response else None,
+            given=given.get(response.pk) if response else None,
+        )
+        for number, (turn, response) in enumerate(original_line(session), start=1)
+    )
+    return RatingTask(
+        rules=rules_of(study),
+        place=_place(claim, study, session, now),
+        system_prompt=session.system_prompt,
+        task_context=session.task_context,
+        turns=turns,
+    )
+
+
+def original_line(session: Session) -> list[tuple[Turn, Response | None]]:
+    """The turns of a session in order, each with the response that was really given."""
+    originals = {
+        row.turn_id: row
+        for row in Response.objects.filter(turn__session=session, original=True, text__isnull=False)
+    }
+    return [(turn, originals.get(turn.pk)) for turn in session.turns.order_by("position")]
+
+
+def _given_ratings(claim: Claim, session: Session, study: Study) -> dict[int, Rating]:
+    labels = SatisfactionLabel.objects.filter(
+        study=study,
+        annotator_id=claim.annotator_id,
+        response__turn__session=session,
+        repeat_index=repeat_index(claim.item),
+    )
+    return {label.response_id: rating_of(label) for label in labels if label.response_id}
+
+
+def rating_of(label: SatisfactionLabel) -> Rating:
+    """What a stored label says."""
+    return Rating(
+        score=label.score,
+        reason=Reason(label.reason) if label.reason else None,
+        hallucination=Hallucination(label.hallucination) if label.hallucination else None,
+    )

@@ -1,0 +1,169 @@
+"""Studies as their annotators and as their managers see them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db.models import Count, IntegerField, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from annotation.core.choices import StudyKind
+from annotation.core.studies import AnnotatorRow, ItemRow, MyStudy, StudyPage, StudyRow
+from annotation.models import (
+    Claim,
+    ClaimState,
+    Dataset,
+    Scenario,
+    Study,
+    StudyItem,
+    StudyStatus,
+    User,
+)
+from annotation.queries.assignment import progress_of
+from annotation.queries.labelling import rules_of
+
+
+def my_studies(annotator: User, now: datetime) -> list[MyStudy]:
+    """The studies somebody is in, but drafts: what is left first, then by name."""
+    rows = Study.objects.filter(annotators=annotator).exclude(status=StudyStatus.DRAFT)
+    studies = [
+        MyStudy(
+            rules=rules_of(row),
+            open=row.status == StudyStatus.OPEN,
+            progress=progress_of(row, annotator.pk, now),
+        )
+        for row in rows.order_by("name", "pk")
+    ]
+    return sorted(studies, key=lambda study: not (study.open and study.progress.left))
+
+
+def my_study(annotator: User, slug: str, now: datetime) -> MyStudy | None:
+    """One study as its annotator sees it; None where they are not in it."""
+    found = (study for study in my_studies(annotator, now) if study.rules.slug == slug)
+    return next(found, None)
+
+
+def all_studies() -> list[StudyRow]:
+    """Every study, the latest first."""
+    return [_row(row) for row in _counted().order_by("-created_at", "-pk")]
+
+
+def study_page(slug: str, now: datetime) -> StudyPage | None:
+    """One study with the progress of each of its annotators; None where there is none."""
+    row = _counted().filter(slug=slug).first()
+    if row is None:
+        return None
+    claims = Claim.objects.filter(item__study=row)
+    facts = {
+        annotator: (active, last)
+        for annotator, active, last in claims.values_list("annotator")
+        .annotate(
+            active=Count("id", filter=Q(state=ClaimState.ACTIVE, expires_at__gt=now)),
+            last=Max("finished_at", filter=Q(state=ClaimState.DONE)),
+        )
+        .order_by()
+    }
+    annotators = tuple(
+        AnnotatorRow(
+            name=str(user),
+            progress=progress_of(row, user.pk, now),
+            active=facts.get(user.pk, (0, None))[0],
+            last_answer=facts.get(user.pk, (0, None))[1],
+        )
+        for user in row.annotators.order_by("username")
+    )
+    return StudyPage(
+        row=_row(row),
+        rules=rules_of(row),
+        lease_minutes=row.lease_minutes,
+        annotators=annotators,
+    )
+
+
+def study_items(slug: str) -> QuerySet[StudyItem]:
+    """The items of a study in their order, for a pager; `item_rows` reads a page of them."""
+    return (
+        StudyItem.objects.filter(study__slug=slug)
+        .select_related("comparison__turn__session__scenario", "session__scenario")
+        .defer("comparison__extra", "session__extra")
+        .order_by("position")
+    )
+
+
+def item_rows(items: Sequence[StudyItem]) -> list[ItemRow]:
+    """What happened to each of these items."""
+    states: dict[int, dict[str, int]] = {}
+    claims = Claim.objects.filter(item__in=[item.pk for item in items])
+    for item, state, n in claims.values_list("item", "state").annotate(n=Count("id")).order_by():
+        states.setdefault(item, {})[state] = n
+    return [_item_row(item, states.get(item.pk, {})) for item in items]
+
+
+def dataset_choices() -> list[tuple[str, str]]:
+    """Short and shown names of all datasets, by shown name."""
+    return list(Dataset.objects.order_by("name").values_list("slug", "name"))
+
+
+def scenario_choices(dataset: str) -> list[str]:
+    """Names of a dataset's scenarios, in its order."""
+    rows = Scenario.objects.filter(dataset__slug=dataset).order_by("position", "pk")
+    return list(rows.values_list("name", flat=True))
+
+
+def annotator_choices() -> list[tuple[str, str]]:
+    """User and shown names of everybody who can sign in to label."""
+    return [
+        (user.username, str(user))
+        for user in User.objects.filter(is_active=True).order_by("username")
+    ]
+
+
+def _item_row(item: StudyItem, states: dict[str, int]) -> ItemRow:
+    target = item.comparison or item.session
+    session = item.comparison.turn.session if item.comparison else item.session
+    return ItemRow(
+        item=item.pk,
+        position=item.position + 1,
+        kind=item.get_kind_display(),
+        key=target.key if target else "",
+        scenario=session.scenario.name if session else "",
+        done=states.get(ClaimState.DONE, 0),
+        active=states.get(ClaimState.ACTIVE, 0),
+        skipped=states.get(ClaimState.SKIPPED, 0),
+    )
+
+
+def _counted() -> QuerySet[Study]:
+    def count(rows: QuerySet) -> Coalesce:  # type: ignore[type-arg]
+        counted = rows.order_by().values("study").annotate(n=Count("pk")).values("n")
+        return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+
+    done = (
+        Claim.objects.filter(item__study=OuterRef("pk"), state=ClaimState.DONE)
+        .order_by()
+        .values("item__study")
+        .annotate(n=Count("pk"))
+        .values("n")
+    )
+    return Study.objects.select_related("dataset").annotate(
+        n_items=count(StudyItem.objects.filter(study=OuterRef("pk"))),
+        n_annotators=count(Study.annotators.through.objects.filter(study=OuterRef("pk"))),
+        n_done=Coalesce(Subquery(done, output_field=IntegerField()), 0),
+    )
+
+
+def _row(study: Study) -> StudyRow:
+    counted = study.__dict__
+    return StudyRow(
+        slug=study.slug,
+        name=study.name,
+        kind=StudyKind(study.kind),
+        status=study.status,
+        dataset=study.dataset.name,
+        simulated=study.dataset.simulated,
+        annotators=counted["n_annotators"],
+        items=counted["n_items"],
+        overlap=study.overlap,
+        done=counted["n_done"],
+    )

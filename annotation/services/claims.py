@@ -1,0 +1,254 @@
+"""Giving out items: an annotator's lease on one, within the study's overlap.
+
+Overlap is a constraint (item and slot are unique), so two annotators can never both get the last
+slot. `select_for_update` does nothing on SQLite: what must happen once is an insert that a
+constraint may refuse, or an UPDATE that names the state it expects.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from random import Random
+from typing import Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+
+from annotation.core.assignment import SkipReason, free_slot, lease_end
+from annotation.core.choices import Order
+from annotation.core.labelling import NothingLeft, Task
+from annotation.core.presentation import balanced_order
+from annotation.models import Claim, ClaimState, ItemKind, Study, StudyItem, StudyStatus, User
+from annotation.queries.assignment import (
+    available_items,
+    last_finished,
+    own_claims,
+    past_orders,
+    progress_of,
+)
+from annotation.queries.labelling import rules_of, task_of
+
+_TRIES: Final = 50  # as many annotators may snatch an item away in the same instant
+
+
+class RefusalCode(StrEnum):
+    """Why the labelling services say no."""
+
+    NOT_YOURS = "labelling:not-yours"
+    NOT_OPEN = "labelling:not-open"
+    TAKEN = "labelling:taken"
+    NOT_ALLOWED = "labelling:not-allowed"
+
+
+class LabellingRefusedError(Exception):
+    """The study, the item or its rules do not let this annotator do this; nothing was stored."""
+
+    def __init__(self, code: RefusalCode) -> None:
+        super().__init__(code.value)
+        self.code = code
+
+
+def next_task(*, study: str, annotator: User, now: datetime) -> Task | NothingLeft:
+    """The item at hand, or else the next one, claimed.
+
+    Asking again gives the same item, and the same presentation, until it is answered or skipped;
+    asking renews the lease.
+
+    Raises:
+        LabellingRefusedError: `labelling:not-yours` where the annotator is not in the study.
+    """
+    row = study_of(study, annotator)
+    if row.status != StudyStatus.OPEN:
+        return _nothing(row, annotator, now)
+    claim = _active(row, annotator) or _claim_next(row, annotator, now)
+    if claim is None:
+        return _nothing(row, annotator, now)
+    _renew(claim, row, now)
+    return task_of(claim, row, now)
+
+
+def own_task(*, study: str, item: int, annotator: User, now: datetime) -> Task:
+    """An item that the annotator was given before, with their answer.
+
+    Raises:
+        LabellingRefusedError: `labelling:not-yours` where they never were given it.
+    """
+    row = study_of(study, annotator)
+    return task_of(own_claim(row, item, annotator), row, now)
+
+
+def skip(*, study: str, item: int, annotator: User, reason: SkipReason, now: datetime) -> None:
+    """Give an item back without an answer; it does not come again by itself.
+
+    Skipping what is skipped changes nothing. An answer that was given stands and cannot be skipped.
+
+    Raises:
+        LabellingRefusedError: not theirs, the study not open, or the item answered.
+    """
+    row = open_study_of(study, annotator)
+    claim = own_claim(row, item, annotator)
+    if claim.state == ClaimState.SKIPPED:
+        return
+    changed = Claim.objects.filter(
+        pk=claim.pk, state__in=[ClaimState.ACTIVE, ClaimState.RELEASED]
+    ).update(state=ClaimState.SKIPPED, slot=None, skip_reason=reason.value, finished_at=now)
+    if not changed:
+        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+
+
+def study_of(slug: str, annotator: User) -> Study:
+    """The study, where the annotator is in it."""
+    row = Study.objects.filter(slug=slug, annotators=annotator).first()
+    if row is None:
+        raise LabellingRefusedError(RefusalCode.NOT_YOURS)
+    return row
+
+
+def open_study_of(slug: str, annotator: User) -> Study:
+    """The study, where the annotator is in it and it takes answers."""
+    row = study_of(slug, annotator)
+    if row.status != StudyStatus.OPEN:
+        raise LabellingRefusedError(RefusalCode.NOT_OPEN)
+    return row
+
+
+def own_claim(study: Study, item: int, annotator: User) -> Claim:
+    """The annotator's claim on an item."""
+    claim = own_claims(study, annotator.pk).filter(item_id=item).first()
+    if claim is None:
+        raise LabellingRefusedError(RefusalCode.NOT_YOURS)
+    return claim
+
+
+def hold(claim: Claim, study: Study, now: datetime) -> None:
+    """Make a claim of one's own hold a slot again, if it does not and one is free.
+
+    Call it within a transaction.
+
+    Raises:
+        LabellingRefusedError: `labelling:taken` where the lease ran out and others filled the item.
+    """
+    if claim.state in {ClaimState.ACTIVE, ClaimState.DONE}:
+        return
+    if not _take_again(claim, study, now):
+        raise LabellingRefusedError(RefusalCode.TAKEN)
+
+
+def _nothing(study: Study, annotator: User, now: datetime) -> NothingLeft:
+    return NothingLeft(
+        rules=rules_of(study),
+        progress=progress_of(study, annotator.pk, now),
+        last=last_finished(study, annotator.pk),
+        open=study.status == StudyStatus.OPEN,
+    )
+
+
+def _active(study: Study, annotator: User) -> Claim | None:
+    active = own_claims(study, annotator.pk).filter(state=ClaimState.ACTIVE)
+    return active.order_by("claimed_at", "pk").first()
+
+
+def _renew(claim: Claim, study: Study, now: datetime) -> None:
+    """Lengthen the lease once a third of it has passed; a reload in between writes nothing."""
+    if claim.expires_at - now < timedelta(minutes=study.lease_minutes) * 2 / 3:
+        Claim.objects.filter(pk=claim.pk, state=ClaimState.ACTIVE).update(
+            expires_at=lease_end(now, study.lease_minutes)
+        )
+
+
+@transaction.atomic
+def _claim_next(study: Study, annotator: User, now: datetime) -> Claim | None:
+    # Locks the annotator's row until the commit: two tabs must not claim two items, nor choose two
+    # presentation orders from the same counts.
+    User.objects.filter(pk=annotator.pk).update(is_active=F("is_active"))
+    active = _active(study, annotator)
+    if active is not None:
+        return active
+    for _try in range(_TRIES):
+        item = _next_item(study, annotator, now)
+        if item is None:
+            return None
+        claim = _take(item, study, annotator, now)
+        if claim is not None:
+            return claim
+    return None
+
+
+def _next_item(study: Study, annotator: User, now: datetime) -> StudyItem | None:
+    """The first free item after the last one given out to the annotator, else the first of all."""
+    items = available_items(study, annotator.pk, now)
+    last = (
+        Claim.objects.filter(item__study=study, annotator=annotator)
+        .order_by("-claimed_at", "-pk")
+        .values_list("item__position", flat=True)
+        .first()
+    )
+    ahead = items.filter(position__gt=last).first() if last is not None else None
+    return ahead or items.first()
+
+
+def _take(item: StudyItem, study: Study, annotator: User, now: datetime) -> Claim | None:
+    """Claim an item; None where others filled it in the meantime."""
+    own = own_claims(study, annotator.pk)
+    released = own.filter(item=item).first()
+    if released is not None:
+        return own.get(pk=released.pk) if _take_again(released, study, now) else None
+    slot = _free_slot(item, study, now)
+    if slot is None:
+        return None
+    claim = Claim(
+        item=item,
+        annotator=annotator,
+        slot=slot,
+        shown_order=_order_for(item, study, annotator),
+        claimed_at=now,
+        expires_at=lease_end(now, study.lease_minutes),
+    )
+    Claim.objects.bulk_create([claim], ignore_conflicts=True)
+    return own.filter(item=item).first()
+
+
+def _take_again(claim: Claim, study: Study, now: datetime) -> bool:
+    slot = _free_slot(claim.item, study, now)
+    if slot is None:
+        return False
+    try:
+        with transaction.atomic():
+            changed = Claim.objects.filter(
+                pk=claim.pk, state__in=[ClaimState.RELEASED, ClaimState.SKIPPED]
+            ).update(
+                state=ClaimState.ACTIVE,
+                slot=slot,
+                skip_reason="",
+                finished_at=None,
+                claimed_at=now,
+                expires_at=lease_end(now, study.lease_minutes),
+            )
+    except IntegrityError:
+        return False
+    return changed == 1
+
+
+def _free_slot(item: StudyItem, study: Study, now: datetime) -> int | None:
+    """A slot of the item nobody holds, after taking back those whose lease ran out."""
+    item.claims.filter(state=ClaimState.ACTIVE, expires_at__lte=now).update(
+        state=ClaimState.RELEASED, slot=None
+    )
+    slots = item.claims.values_list("slot", flat=True)
+    return free_slot({slot for slot in slots if slot is not None}, study.overlap)
+
+
+def _order_for(item: StudyItem, study: Study, annotator: User) -> Order | None:
+    """The presentation order of a pair: balanced, or for a hidden repeat the other one."""
+    if item.comparison is None:
+        return None
+    if item.kind == ItemKind.REPEAT:
+        first = Claim.objects.get(item_id=item.repeat_of_id, annotator=annotator)
+        return Order(first.shown_order or Order.ORIGINAL).other()
+    return balanced_order(
+        item.comparison.response_a.model,
+        item.comparison.response_b.model,
+        past_orders(annotator.pk, item.comparison),
+        random=Random(f"{study.seed}:{annotator.pk}:{item.pk}"),
+    )

@@ -1,0 +1,245 @@
+"""Taking an annotator's answers: each once, however often it is sent, with a trace of every change.
+
+A page makes an id for each submission. Sending the same one again changes nothing and succeeds; a
+new one on an answered item is a change of mind, which replaces the label and counts as an edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from annotation.core.choices import Order, Reason, is_satisfied
+from annotation.core.labelling import GivenAnswer, Rating
+from annotation.core.presentation import Answer, verdict_of
+from annotation.models import (
+    AuditEvent,
+    Claim,
+    ClaimState,
+    Comparison,
+    PairwiseLabel,
+    SatisfactionLabel,
+    Study,
+    User,
+)
+from annotation.queries.assignment import repeat_index
+from annotation.queries.labelling import original_line, rating_of
+from annotation.services.claims import (
+    LabellingRefusedError,
+    RefusalCode,
+    hold,
+    open_study_of,
+    own_claim,
+)
+
+
+@transaction.atomic
+def answer_pair(
+    *,
+    study: str,
+    item: int,
+    annotator: User,
+    answer: GivenAnswer,
+    submission: UUID,
+    now: datetime,
+) -> None:
+    """Store which response is better, in the comparison's own coordinates.
+
+    Raises:
+        LabellingRefusedError: not theirs, the study not open, the item taken by others in the
+            meantime, or an answer that the study's rules do not allow.
+    """
+    row = open_study_of(study, annotator)
+    claim = own_claim(row, item, annotator)
+    comparison = claim.item.comparison
+    if comparison is None or not _allowed(answer, row):
+        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+    _finish(claim, row, now)
+    if _is_replay(claim, submission):
+        return
+    order = Order(claim.shown_order or Order.ORIGINAL)
+    values: dict[str, Any] = {
+        "verdict": verdict_of(answer.answer, order).value,
+        "strength": answer.strength,
+        "both_bad": answer.both_bad,
+        "comment": answer.comment,
+        "shown_order": order.value,
+    }
+    before = _store_answer(claim, comparison, row, values, submission, now)
+    if before != values:
+        action = "label.given" if before is None else "label.changed"
+        _record(claim, submission, action, {"before": before, "after": values})
+
+
+@transaction.atomic
+def rate_session(
+    *,
+    study: str,
+    item: int,
+    annotator: User,
+    ratings: Mapping[int, Rating],
+    submission: UUID,
+    now: datetime,
+) -> None:
+    """Store the ratings of all assistant turns of a session, or none of them.
+
+    Args:
+        study: The study's short name.
+        item: The study item's number.
+        annotator: Who rates.
+        ratings: By number of the turn in the session, from 1.
+        submission: The page's id of this submission.
+        now: The moment.
+
+    Raises:
+        LabellingRefusedError: not theirs, the study not open, the item taken by others in the
+            meantime, a turn missing or unknown, or a reason at 4 and above or none below.
+    """
+    row = open_study_of(study, annotator)
+    claim = own_claim(row, item, annotator)
+    if claim.item.session is None:
+        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+    responses = {
+        number: response.pk
+        for number, (_turn, response) in enumerate(original_line(claim.item.session), start=1)
+        if response is not None
+    }
+    if set(responses) != set(ratings) or not all(_is_whole(each, row) for each in ratings.values()):
+        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+    _finish(claim, row, now)
+    if _is_replay(claim, submission):
+        return
+    by_response = {responses[number]: rating for number, rating in ratings.items()}
+    before = _store_ratings(claim, row, by_response, submission, now)
+    if before != by_response:
+        detail = {
+            "before": {response: asdict(rating) for response, rating in before.items()},
+            "after": {response: asdict(rating) for response, rating in by_response.items()},
+        }
+        _record(claim, submission, "ratings.changed" if before else "ratings.given", detail)
+
+
+def _allowed(answer: GivenAnswer, study: Study) -> bool:
+    tie = answer.answer is Answer.TIE
+    return (
+        (study.allow_tie or not tie)
+        and (study.allow_both_bad or not answer.both_bad)
+        and (answer.strength in {1, 2} if study.allow_strength and not tie else not answer.strength)
+    )
+
+
+def _is_whole(rating: Rating, study: Study) -> bool:
+    return (
+        1 <= rating.score <= 5
+        and (rating.reason is None) == is_satisfied(rating.score)
+        and rating.reason is not Reason.NOT_RECORDED
+        and (rating.hallucination is not None) == study.ask_hallucination
+    )
+
+
+def _is_replay(claim: Claim, submission: UUID) -> bool:
+    return AuditEvent.objects.filter(
+        target="claim", target_id=claim.pk, detail__submission=str(submission)
+    ).exists()
+
+
+def _finish(claim: Claim, study: Study, now: datetime) -> None:
+    """Mark the claim answered, by updates that name the state they expect.
+
+    They also lock the claim's row until the commit, so that two submissions come one after another.
+    """
+    hold(claim, study, now)
+    own = Claim.objects.filter(pk=claim.pk)
+    if own.filter(state=ClaimState.ACTIVE).update(state=ClaimState.DONE, finished_at=now):
+        return
+    if not own.filter(state=ClaimState.DONE).update(state=ClaimState.DONE):
+        raise LabellingRefusedError(RefusalCode.TAKEN)
+
+
+def _store_answer(
+    claim: Claim,
+    comparison: Comparison,
+    study: Study,
+    values: Mapping[str, Any],
+    submission: UUID,
+    now: datetime,
+) -> dict[str, Any] | None:
+    """Write a pair's label; what it said before, where it replaces one."""
+    label, created = PairwiseLabel.objects.get_or_create(
+        annotator_id=claim.annotator_id,
+        study=study,
+        comparison=comparison,
+        repeat_index=repeat_index(claim.item),
+        defaults={
+            **values,
+            "submission_id": submission,
+            "guidelines_version": study.guidelines_version,
+            "created_at": now,
+        },
+    )
+    if created:
+        return None
+    before = {name: getattr(label, name) for name in values}
+    if before != values:
+        for name, value in values.items():
+            setattr(label, name, value)
+        label.submission_id = submission
+        label.edits += 1
+        label.save()
+    return before
+
+
+def _store_ratings(
+    claim: Claim,
+    study: Study,
+    ratings: Mapping[int, Rating],
+    submission: UUID,
+    now: datetime,
+) -> dict[int, Rating]:
+    """Write the labels of a session's responses (by id); what they said before."""
+    own = {
+        "annotator_id": claim.annotator_id,
+        "study": study,
+        "repeat_index": repeat_index(claim.item),
+    }
+    labels = {
+        label.response_id: label
+        for label in SatisfactionLabel.objects.filter(response__in=list(ratings), **own)
+    }
+    before = {response: rating_of(label) for response, label in labels.items() if response}
+    new = []
+    for response, rating in ratings.items():
+        label = labels.get(response) or SatisfactionLabel(
+            response_id=response,
+            guidelines_version=study.guidelines_version,
+            created_at=now,
+            **own,
+        )
+        if before.get(response) == rating:
+            continue
+        label.score = rating.score
+        label.reason = rating.reason
+        label.hallucination = rating.hallucination
+        label.submission_id = submission
+        if response in before:
+            label.edits += 1
+            label.save()
+        else:
+            new.append(label)
+    SatisfactionLabel.objects.bulk_create(new)
+    return before
+
+
+def _record(claim: Claim, submission: UUID, action: str, detail: Mapping[str, Any]) -> None:
+    AuditEvent.objects.create(
+        actor_id=claim.annotator_id,
+        action=action,
+        target="claim",
+        target_id=claim.pk,
+        detail={"submission": str(submission), **detail},
+    )

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from annotation.core.assignment import Progress
+from annotation.core.choices import StudyKind
+from annotation.core.labelling import (
+    Place,
+    RatedTurn,
+    RatingTask,
+    Rules,
+    ShownResponse,
+    count_words,
+)
+
+RULES = Rules(
+    slug="s",
+    name="S",
+    kind=StudyKind.SATISFACTION,
+    allow_tie=False,
+    allow_strength=False,
+    allow_both_bad=False,
+    ask_hallucination=False,
+    guidelines="",
+)
+PLACE = Place(1, None, "Writing", None, Progress(0, 0, 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", 0),
+        ("Dear Professor Lin,", 3),
+        ("don't re-read it", 3),
+        ("- **bold** item\n- 42", 3),
+        ("你好，世界。", 4),
+        ("用 Python 写代码", 5),
+        ("カタカナ", 4),
+    ],
+)
+def test_words_are_counted_in_either_language(text, words):
+    assert count_words(text) == words
+
+
+def test_a_response_that_is_not_available_has_no_words():
+    assert ShownResponse(None).words == 0
+    assert ShownResponse("two words").words == 2
+
+
+def test_only_turns_with_a_response_are_rated():
+    answered = RatedTurn(1, "Hello", "Hi", None)
+    unanswered = RatedTurn(2, "Anybody?", None, None)
+    task = RatingTask(RULES, PLACE, "", "", (answered, unanswered))
+    assert task.ratable == (answered,)

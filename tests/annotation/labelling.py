@@ -1,0 +1,80 @@
+"""Studies ready for labelling, and the answers of a person, for the tests of that."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+from annotation.core.labelling import GivenAnswer, PairTask
+from annotation.core.presentation import Answer
+from annotation.models import Study, User
+from annotation.services.labels import answer_pair
+from tests.factory import (
+    make_comparison,
+    make_dataset,
+    make_item,
+    make_response,
+    make_scenario,
+    make_session,
+    make_study,
+    make_turn,
+)
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def make_pair_study(
+    annotators: list[User],
+    *,
+    items: int = 1,
+    models: tuple[str, str] = ("secret-alpha", "secret-beta"),
+    **fields: object,
+) -> Study:
+    """A study of pairs; of every second pair, the first model answered as response B."""
+    dataset = make_dataset()
+    scenario = make_scenario(dataset, name="Writing")
+    study = make_study(dataset, annotators=annotators, **fields)
+    for number in range(items):
+        turn = make_turn(make_session(scenario), user_message=f"Question {number + 1}?")
+        one, other = (models[number % 2], models[1 - number % 2])
+        comparison = make_comparison(
+            turn,
+            response_a=make_response(turn, text=f"Reply A{number + 1}.", model=one, variant="a"),
+            response_b=make_response(turn, text=f"Reply B{number + 1}.", model=other, variant="b"),
+        )
+        make_item(study, comparison=comparison)
+    return study
+
+
+def make_session_study(annotators: list[User], *, turns: int = 3, **fields: object) -> Study:
+    """A study of one session to rate."""
+    dataset = make_dataset()
+    session = make_session(make_scenario(dataset, name="Travel"), task_context="Plan a trip.")
+    for number in range(turns):
+        turn = make_turn(session, user_message=f"Question {number + 1}?")
+        make_response(turn, text=f"Reply {number + 1}.", model="secret-gamma", original=True)
+    study = make_study(dataset, kind="SATISFACTION", annotators=annotators, **fields)
+    make_item(study, session=session)
+    return study
+
+
+def answer(
+    study: Study,
+    task: PairTask,
+    annotator: User,
+    choice: Answer = Answer.FIRST,
+    *,
+    submission: UUID | None = None,
+    now: datetime = NOW,
+    strength: int | None = None,
+    both_bad: bool = False,
+) -> None:
+    """Send an answer to the item at hand."""
+    answer_pair(
+        study=study.slug,
+        item=task.place.item,
+        annotator=annotator,
+        answer=GivenAnswer(choice, strength, both_bad, ""),
+        submission=submission or uuid4(),
+        now=now,
+    )

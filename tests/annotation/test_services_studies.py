@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pytest
+
+from annotation.core.choices import StudyKind
+from annotation.core.studies import StudyPlan
+from annotation.models import AuditEvent, Study, StudyStatus
+from annotation.services.studies import EmptyStudyError, create_study, set_status
+from tests.factory import (
+    make_comparison,
+    make_dataset,
+    make_response,
+    make_scenario,
+    make_session,
+    make_study,
+    make_turn,
+    make_user,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def plan(dataset, **changes):
+    fields = {
+        "name": "Pilot study",
+        "kind": StudyKind.PAIRWISE,
+        "dataset": dataset.slug,
+        "scenarios": (),
+        "annotators": (),
+        "overlap": 2,
+        "allow_tie": True,
+        "allow_strength": False,
+        "ask_hallucination": False,
+        "guidelines": "Read **both**.",
+    }
+    return StudyPlan(**{**fields, **changes})
+
+
+@pytest.fixture
+def dataset():
+    """Two scenarios of three pairs and sessions each, one pair without texts."""
+    dataset = make_dataset()
+    for name in ("Writing", "Code"):
+        scenario = make_scenario(dataset, name=name)
+        for _number in range(3):
+            turn = make_turn(make_session(scenario))
+            make_comparison(turn)
+            make_response(turn, original=True)
+    make_comparison(
+        turn, response_a=make_response(turn, text=None), response_b=make_response(turn, variant="b")
+    )
+    make_turn(make_session(scenario))  # a session without a response
+    return dataset
+
+
+def test_a_study_is_a_draft_with_every_available_pair_once(dataset):
+    manager, annotator = make_user(role="MANAGER"), make_user()
+    slug = create_study(plan(dataset, annotators=(annotator.username,)), by=manager)
+    study = Study.objects.get(slug=slug)
+    assert (study.status, study.overlap, study.created_by) == (StudyStatus.DRAFT, 2, manager)
+    assert (study.allow_tie, study.guidelines) == (True, "Read **both**.")
+    assert list(study.annotators.all()) == [annotator]
+    assert study.items.count() == 6
+    assert list(study.items.order_by("position").values_list("position", flat=True)) == [*range(6)]
+    assert AuditEvent.objects.get().action == "study.created"
+
+
+def test_a_study_of_sessions_holds_those_with_a_response(dataset):
+    slug = create_study(plan(dataset, kind=StudyKind.SATISFACTION), by=make_user())
+    items = Study.objects.get(slug=slug).items
+    assert items.count() == items.filter(session__isnull=False).count() == 6
+
+
+@pytest.mark.parametrize("kind", [StudyKind.PAIRWISE, StudyKind.SATISFACTION])
+def test_chosen_scenarios_alone_come_in(dataset, kind):
+    slug = create_study(plan(dataset, kind=kind, scenarios=("Code",)), by=make_user())
+    assert Study.objects.get(slug=slug).items.count() == 3
+
+
+def test_a_study_of_nothing_is_refused_whole(dataset):
+    with pytest.raises(EmptyStudyError):
+        create_study(plan(dataset, scenarios=("Nowhere",)), by=make_user())
+    assert not Study.objects.exists()
+
+
+def test_equal_names_get_numbered_addresses(dataset):
+    slugs = [create_study(plan(dataset), by=make_user()) for _time in range(3)]
+    assert slugs == ["pilot-study", "pilot-study-2", "pilot-study-3"]
+
+
+def test_a_name_without_latin_letters_still_gets_an_address(dataset):
+    assert create_study(plan(dataset, name="写作"), by=make_user()) == "study"
+
+
+def test_a_status_is_changed_once_and_traced():
+    manager, study = make_user(), make_study(status=StudyStatus.DRAFT)
+    for _twice in range(2):
+        set_status(study=study.slug, status=StudyStatus.OPEN, by=manager)
+    study.refresh_from_db()
+    assert study.status == StudyStatus.OPEN
+    event = AuditEvent.objects.get()
+    assert event.detail == {"before": "DRAFT", "after": "OPEN"}

@@ -1,0 +1,10 @@
+"""Exports of what is labelled and of the labels: streamed, in a stable order."""
+
+from annotation.exports.export import Export, ExportFormat
+from annotation.exports.labels import LABELS
+from annotation.exports.satisfaction import SATISFACTION
+from annotation.exports.sessions import SESSIONS
+
+EXPORTS = {each.kind: each for each in (LABELS, SATISFACTION, SESSIONS)}
+
+__all__ = ["EXPORTS", "LABELS", "SATISFACTION", "SESSIONS", "Export", "ExportFormat"]

@@ -1,0 +1,69 @@
+"""What an export is: a kind, its columns, and how its rows are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from annotation.core.tables import Row, csv_lines, in_blocks, json_lines
+from annotation.models import Dataset
+
+Rows = Callable[[Dataset], Iterator[Row]]
+OwnRows = Callable[[Dataset, int], Iterator[Row]]
+
+
+class ExportFormat(StrEnum):
+    """The file formats of exports."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+
+    @property
+    def content_type(self) -> str:
+        """The media type of a download."""
+        return "text/csv" if self is ExportFormat.CSV else "application/jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """One kind of export.
+
+    `rows` reads a dataset's rows; `flat_rows` those of the CSV where they differ; `own_rows` what
+    an annotator may have of it: their own labels, without the names of models.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    rows: Rows
+    flat_rows: Rows | None = None
+    own_rows: OwnRows | None = None
+
+    def blocks(self, dataset: Dataset, format_: ExportFormat) -> Iterator[str]:
+        """The file, in blocks of text."""
+        if format_ is ExportFormat.CSV:
+            return in_blocks(csv_lines(self.columns, (self.flat_rows or self.rows)(dataset)))
+        return in_blocks(json_lines(self.rows(dataset)))
+
+    def own_blocks(
+        self, dataset: Dataset, format_: ExportFormat, annotator_id: int
+    ) -> Iterator[str] | None:
+        """The file of one annotator's own rows; None where annotators may have none of this."""
+        if self.own_rows is None:
+            return None
+        rows = self.own_rows(dataset, annotator_id)
+        if format_ is ExportFormat.JSONL:
+            return in_blocks(json_lines(rows))
+        columns = [name for name in self.columns if not names_a_model(name)]
+        return in_blocks(csv_lines(columns, rows))
+
+
+def names_a_model(column: str) -> bool:
+    """Whether a column would tell an annotator which model wrote a response."""
+    return column.startswith(("model", "variant"))
+
+
+def moment(value: datetime | None) -> str | None:
+    """A point in time as ISO 8601 with its zone."""
+    return None if value is None else value.isoformat()

@@ -1,0 +1,106 @@
+"""Satisfaction labels, one a row: of a response, or of a whole session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from django.db.models import Q
+
+from annotation.core.tables import Row
+from annotation.exports.export import Export, names_a_model
+from annotation.exports.given import GIVEN, given
+from annotation.models import Dataset, SatisfactionLabel
+from annotation.queries.annotators import names_of
+
+_COLUMNS: Final = (
+    "target",
+    "session",
+    "scenario",
+    "turn",
+    "user_message",
+    "model",
+    "variant",
+    "text",
+    "annotator",
+    "score",
+    "reason",
+    "hallucination",
+    *GIVEN,
+)
+
+
+def _rows(dataset: Dataset, annotator_id: int | None = None) -> Iterator[Row]:
+    names = names_of(dataset=dataset)
+    own = Q() if annotator_id is None else Q(annotator=annotator_id)
+    of_responses = (
+        SatisfactionLabel.objects.filter(own, response__turn__session__dataset=dataset)
+        .select_related("study", "response__turn__session__scenario")
+        .order_by(
+            "response__turn__session__position",
+            "response__turn__session_id",
+            "response__turn__position",
+            "response__position",
+            "pk",
+        )
+    )
+    for label in of_responses.iterator(chunk_size=500):
+        yield {**_of_response(label), **_answer(label, names, dataset)}
+    of_sessions = (
+        SatisfactionLabel.objects.filter(own, session__dataset=dataset)
+        .select_related("study", "session__scenario")
+        .order_by("session__position", "session_id", "pk")
+    )
+    for label in of_sessions.iterator(chunk_size=500):
+        yield {**_of_session(label), **_answer(label, names, dataset)}
+
+
+def _of_response(label: SatisfactionLabel) -> Row:
+    response = label.response
+    if response is None:  # the query asks for labels of responses
+        raise ValueError(f"label {label.pk} has no response")
+    session = response.turn.session
+    return {
+        "target": "response",
+        "session": session.key,
+        "scenario": session.scenario.name,
+        "turn": response.turn.position + 1,
+        "user_message": response.turn.user_message,
+        "model": response.model,
+        "variant": response.variant,
+        "text": response.text,
+    }
+
+
+def _of_session(label: SatisfactionLabel) -> Row:
+    session = label.session
+    if session is None:  # the query asks for labels of sessions
+        raise ValueError(f"label {label.pk} has no session")
+    return {
+        "target": "session",
+        "session": session.key,
+        "scenario": session.scenario.name,
+        "turn": None,
+        "user_message": None,
+        "model": None,
+        "variant": None,
+        "text": None,
+    }
+
+
+def _answer(label: SatisfactionLabel, names: dict[int, str], dataset: Dataset) -> Row:
+    return {
+        "annotator": names[label.annotator_id],
+        "score": label.score,
+        "reason": label.reason,
+        "hallucination": label.hallucination,
+        **given(label, dataset),
+    }
+
+
+def _own_rows(dataset: Dataset, annotator_id: int) -> Iterator[Row]:
+    for row in _rows(dataset, annotator_id):
+        yield {name: value for name, value in row.items() if not names_a_model(name)}
+
+
+SATISFACTION: Final = Export("satisfaction", _COLUMNS, _rows, own_rows=_own_rows)

@@ -1,0 +1,73 @@
+"""How far a run is, as counts of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from judging.core.stages import StageName
+
+
+@dataclass(frozen=True, slots=True)
+class StageProgress:
+    """The rows of one stage by status, and those without an answer by error code."""
+
+    stage: StageName
+    pending: int
+    done: int
+    unparseable: int
+    failed: int
+    errors: tuple[tuple[str, int], ...]
+
+    @property
+    def total(self) -> int:
+        """All rows of the stage."""
+        return self.pending + self.done + self.unparseable + self.failed
+
+    @property
+    def answered(self) -> int:
+        """Rows that need no further call."""
+        return self.total - self.pending
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """A run and its stages, in the order in which they are gone through.
+
+    `calls` are the replies that this run paid for (stored ones of earlier runs cost nothing);
+    tokens and cost are theirs, None where the endpoint does not say.
+    """
+
+    run_id: int
+    kind: str
+    status: str
+    stage: str
+    error_code: str
+    error_detail: str
+    stages: tuple[StageProgress, ...]
+    calls: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cost: float | None
+    started_at: datetime | None
+    heartbeat_at: datetime | None
+    finished_at: datetime | None
+
+    @property
+    def total(self) -> int:
+        """Rows of all stages."""
+        return sum(stage.total for stage in self.stages)
+
+    @property
+    def answered(self) -> int:
+        """Rows of all stages that need no further call."""
+        return sum(stage.answered for stage in self.stages)
+
+    @property
+    def errors(self) -> tuple[tuple[str, int], ...]:
+        """Rows without an answer by error code, the most frequent first."""
+        counts: dict[str, int] = {}
+        for stage in self.stages:
+            for code, count in stage.errors:
+                counts[code] = counts.get(code, 0) + count
+        return tuple(sorted(counts.items(), key=lambda one: (-one[1], one[0])))

@@ -1,0 +1,16 @@
+"""The steps of a run by name; a step is under way until none of its rows is pending."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class StageName(StrEnum):
+    """What a run is doing, stored in `JudgeRun.stage`."""
+
+    DISTIL = "distil"
+    JUDGE = "judge"
+    SELECT = "select"
+    MEMORY = "memory"
+    SCORE = "score"
+    CALIBRATE = "calibrate"

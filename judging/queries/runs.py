@@ -1,0 +1,121 @@
+"""How far runs are: counts of rows, nothing else."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, Final
+
+from django.db.models import Count, Q, Sum
+from django.db.models.query import QuerySet
+
+from annotation.core.choices import JudgmentStatus
+from judging.core.run_progress import RunProgress, StageProgress
+from judging.core.stages import StageName
+from judging.models import (
+    JudgeRun,
+    Judgment,
+    LlmCall,
+    Preference,
+    PreferenceKind,
+    RunStatus,
+    SatisfactionJudgment,
+    UserMemory,
+)
+
+UNFINISHED: Final = (RunStatus.PENDING, RunStatus.RUNNING)
+DISTILLED: Final = (PreferenceKind.PAIR, PreferenceKind.AGGREGATE)
+
+
+def preference_rows(run_id: int) -> QuerySet[Preference]:
+    """The preferences that a run distils."""
+    return Preference.objects.filter(run_id=run_id, kind__in=DISTILLED)
+
+
+def judgment_rows(run_id: int) -> QuerySet[Judgment]:
+    """The pairwise judgments of a run."""
+    return Judgment.objects.filter(run_id=run_id)
+
+
+def memory_rows(run_id: int) -> QuerySet[UserMemory]:
+    """The memories that a run builds; later versions are people's."""
+    return UserMemory.objects.filter(run_id=run_id, version=1)
+
+
+def score_rows(run_id: int) -> QuerySet[SatisfactionJudgment]:
+    """The satisfaction judgments of a run."""
+    return SatisfactionJudgment.objects.filter(run_id=run_id)
+
+
+def run_progress(run_id: int) -> RunProgress:
+    """Counts by stage and status, errors by code, what it cost. Six queries.
+
+    Raises:
+        JudgeRun.DoesNotExist: there is no such run.
+    """
+    run = JudgeRun.objects.get(pk=run_id)
+    stages = [
+        _stage(StageName.DISTIL, preference_rows(run_id)),
+        _stage(StageName.MEMORY, memory_rows(run_id)),
+        _stage(StageName.JUDGE, judgment_rows(run_id)),
+        _stage(StageName.SCORE, score_rows(run_id)),
+    ]
+    paid = _paid(run)
+    return RunProgress(
+        run_id=run.pk,
+        kind=run.kind,
+        status=run.status,
+        stage=run.stage,
+        error_code=run.error_code,
+        error_detail=run.error_detail,
+        stages=tuple(stage for stage in stages if stage.total),
+        calls=paid["calls"],
+        input_tokens=paid["input"],
+        output_tokens=paid["output"],
+        cost=None if paid["cost"] is None else float(paid["cost"]),
+        started_at=run.started_at,
+        heartbeat_at=run.heartbeat_at,
+        finished_at=run.finished_at,
+    )
+
+
+def _stage(stage: StageName, rows: QuerySet[Any]) -> StageProgress:
+    counts: dict[str, int] = defaultdict(int)
+    errors: list[tuple[str, int]] = []
+    for status, code, count in (
+        rows.order_by().values_list("status", "error_code").annotate(count=Count("pk"))
+    ):
+        counts[status] += count
+        if code:
+            errors.append((code, count))
+    return StageProgress(
+        stage=stage,
+        pending=counts[JudgmentStatus.PENDING],
+        done=counts[JudgmentStatus.DONE],
+        unparseable=counts[JudgmentStatus.UNPARSEABLE],
+        failed=counts[JudgmentStatus.FAILED],
+        errors=tuple(sorted(errors, key=lambda one: (-one[1], one[0]))),
+    )
+
+
+def _paid(run: JudgeRun) -> dict[str, Any]:
+    """Replies behind the run's rows that came after the run was made, each counted once."""
+    used = (
+        Q(pk__in=preference_rows(run.pk).values("call_id"))
+        | Q(pk__in=judgment_rows(run.pk).values("call_id"))
+        | Q(pk__in=memory_rows(run.pk).values("call_id"))
+        | Q(pk__in=score_rows(run.pk).values("call_id"))
+    )
+    return LlmCall.objects.filter(used, created_at__gte=run.created_at).aggregate(
+        calls=Count("pk"),
+        input=Sum("input_tokens"),
+        output=Sum("output_tokens"),
+        cost=Sum("cost"),
+    )
+
+
+def unfinished_run_ids() -> Sequence[int]:
+    """Runs that wait or are under way, the oldest first."""
+    return list(
+        JudgeRun.objects.filter(status__in=UNFINISHED).order_by("pk").values_list("pk", flat=True)
+    )

@@ -1,0 +1,1 @@
+"""What writes judging's rows, a topic a module."""

@@ -1,0 +1,181 @@
+"""Asking a batch of questions at once, and committing answers as they come.
+
+Answers are committed within half a second, or 64 of them; so are the replies behind them, before
+the rows that refer to them. A process that is killed loses the calls in flight and nothing else.
+Each commit first checks that nobody took the run over: then this batch drops itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.db import transaction
+from django.utils import timezone
+
+from judging.models import JudgeRun, RunStatus
+from judging.services.judges import JudgeOpener, OpenJudge
+from judging.services.stages import AskingStage, IdRange
+
+COMMIT_EVERY: Final = 64
+COMMIT_SECONDS: Final = 0.5
+HEARTBEAT_SECONDS: Final = 5.0
+MOST_WAITING: Final = 4 * COMMIT_EVERY
+
+Observer = Callable[[int], None]
+"""Told how many answers each commit wrote."""
+
+
+class SupersededError(Exception):
+    """The run was dispatched anew, cancelled or failed while this batch was under way."""
+
+    code = "run:superseded"
+
+
+def beat(run_id: int, generation: int) -> None:
+    """Notes a sign of life.
+
+    Raises:
+        SupersededError: the run no longer is at this generation.
+    """
+    alive = JudgeRun.objects.filter(
+        pk=run_id, generation=generation, status=RunStatus.RUNNING
+    ).update(heartbeat_at=timezone.now())
+    if not alive:
+        raise SupersededError
+
+
+def ask_batch(
+    run: JudgeRun,
+    stage: AskingStage[Any, Any],
+    ids: IdRange,
+    *,
+    opener: JudgeOpener,
+    observer: Observer | None = None,
+) -> None:
+    """Asks the pending questions of a range and stores the answers.
+
+    Database work is done on the caller's own connection, calls in an event loop beside it.
+
+    Raises:
+        SupersededError: somebody else has the run now; what was committed stays.
+    """
+    questions = stage.load(run, ids)
+    if questions:
+        async_to_sync(_ask_all)(run, stage, questions, opener, observer)
+
+
+async def _ask_all(
+    run: JudgeRun,
+    stage: AskingStage[Any, Any],
+    questions: Sequence[Any],
+    opener: JudgeOpener,
+    observer: Observer | None,
+) -> None:
+    async with opener(run) as opened:
+        committer = _Committer(run, stage, opened, observer)
+        writing = asyncio.create_task(committer.write_until_closed())
+        asking = asyncio.create_task(_ask(opened, stage, iter(questions), committer))
+        await asyncio.wait({writing, asking}, return_when=asyncio.FIRST_COMPLETED)
+        if writing.done():  # it only ends by itself when it cannot go on
+            asking.cancel()
+        else:
+            committer.close()
+        outcomes = await asyncio.gather(writing, asking, return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+
+async def _ask(
+    opened: OpenJudge,
+    stage: AskingStage[Any, Any],
+    questions: Iterator[Any],
+    committer: _Committer,
+) -> None:
+    """Keeps as many questions under way as the judge takes."""
+
+    async def worker() -> None:
+        for question in questions:
+            await committer.add(await stage.ask(opened.judge, question))
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(opened.concurrency):
+            group.create_task(worker())
+
+
+class _Committer:
+    """Collects answers and writes them. Writing is never cancelled half-way."""
+
+    def __init__(
+        self,
+        run: JudgeRun,
+        stage: AskingStage[Any, Any],
+        opened: OpenJudge,
+        observer: Observer | None,
+    ) -> None:
+        self._run = run
+        self._stage = stage
+        self._opened = opened
+        self._observer = observer
+        self._waiting: list[Any] = []
+        self._oldest = 0.0
+        self._beaten = time.monotonic()
+        self._closed = False
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+
+    async def add(self, answer: Any) -> None:
+        """Takes an answer; waits where writing cannot keep up."""
+        self._waiting.append(answer)
+        if len(self._waiting) == 1:
+            self._oldest = time.monotonic()
+        self._news.set()
+        # A judge that never waits for anything must let the writer have its turn.
+        await asyncio.sleep(0)
+        while len(self._waiting) >= MOST_WAITING:
+            self._room.clear()
+            await self._room.wait()
+
+    def close(self) -> None:
+        """No more answers come: write what is there and end."""
+        self._closed = True
+        self._news.set()
+
+    async def write_until_closed(self) -> None:
+        """Writes answers as they come due, and gives a sign of life while none come.
+
+        Raises:
+            SupersededError: somebody else has the run now.
+        """
+        while not (self._closed and not self._waiting):
+            await self._until_due()
+            answers, self._waiting = self._waiting, []
+            self._room.set()
+            if answers:
+                await self._opened.settle()
+            await sync_to_async(self._store)(answers)
+            self._beaten = time.monotonic()
+
+    async def _until_due(self) -> None:
+        while not self._closed and len(self._waiting) < COMMIT_EVERY:
+            due = self._beaten + HEARTBEAT_SECONDS
+            if self._waiting:
+                due = min(due, self._oldest + COMMIT_SECONDS)
+            left = due - time.monotonic()
+            if left <= 0:
+                return
+            self._news.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), left)
+
+    def _store(self, answers: list[Any]) -> None:
+        with transaction.atomic():
+            beat(self._run.pk, self._run.generation)
+            self._stage.store(self._run, answers)
+        if self._observer is not None and answers:
+            self._observer(len(answers))

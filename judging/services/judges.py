@@ -1,0 +1,109 @@
+"""From the name of a judge to one that can be asked, for the length of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from judging.core.prompts import LANGUAGES
+from judging.core.verdicts import VerdictRule
+from judging.core.windows import Window
+from judging.judges.lexical import LexicalJudge
+from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
+from judging.judges.protocol import Judge
+from judging.llm.client import ChatClient
+from judging.models import JudgeRun, ModelEndpoint
+from judging.services.endpoints import endpoint_of, endpoint_row_from_settings
+from judging.services.replies import RowReplyStore
+
+LEXICAL: Final = "lexical"
+FROM_SETTINGS: Final = "llm"
+
+
+class UnknownJudgeError(ValueError):
+    """No judge of that name: neither `lexical` nor an endpoint that is in use."""
+
+    code = "judge:unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenJudge:
+    """A judge with its connections open.
+
+    `settle` commits the replies that were paid for, so that rows which refer to them can be
+    written; `concurrency` is how many questions it takes at a time.
+    """
+
+    judge: Judge
+    settle: Callable[[], Awaitable[None]]
+    concurrency: int
+
+
+JudgeOpener = Callable[[JudgeRun], AbstractAsyncContextManager[OpenJudge]]
+
+
+def endpoint_for(name: str) -> ModelEndpoint | None:
+    """The endpoint row behind a judge's name; None for the lexical judge.
+
+    `llm` is the endpoint of the LLM_* settings, where they name one.
+
+    Raises:
+        UnknownJudgeError: there is none, or it is not in use.
+    """
+    if name == LEXICAL:
+        return None
+    row = endpoint_row_from_settings() if name == FROM_SETTINGS else None
+    row = row or ModelEndpoint.objects.filter(name=name).first()
+    if row is None:
+        message = f"there is no judge {name!r}: name an endpoint, or {LEXICAL}"
+        raise UnknownJudgeError(message)
+    if not row.enabled:
+        message = f"the endpoint {name!r} is not in use"
+        raise UnknownJudgeError(message)
+    return row
+
+
+def judge_snapshot(endpoint: ModelEndpoint | None, config: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the judge shapes its answers, prompts with their hashes; never the key.
+
+    Raises:
+        InvalidEndpointError: the endpoint's base URL cannot be used.
+    """
+    if endpoint is None:
+        return {"judge": LEXICAL, "version": LexicalJudge.version}
+    judge = LlmJudge(ChatClient(endpoint_of(endpoint)), settings=_llm_settings(config))
+    by_language = [judge.snapshot(language) for language in LANGUAGES]
+    prompts: dict[str, object] = {}
+    for snapshot in by_language:
+        prompts |= cast("dict[str, object]", snapshot["prompts"])
+    return {**by_language[0], "prompts": prompts}
+
+
+@asynccontextmanager
+async def open_judge(run: JudgeRun) -> AsyncIterator[OpenJudge]:
+    """The judge of a run, under the rules in its configuration."""
+    if run.endpoint is None:
+        yield OpenJudge(LexicalJudge(), settle=_nothing_to_settle, concurrency=1)
+        return
+    endpoint = endpoint_of(run.endpoint)
+    async with (
+        RowReplyStore(endpoint=run.endpoint) as store,
+        ChatClient(endpoint, store=store) as client,
+    ):
+        judge = LlmJudge(client, settings=_llm_settings(run.config))
+        yield OpenJudge(judge, settle=store.commit, concurrency=endpoint.concurrency)
+
+
+def _llm_settings(config: Mapping[str, Any]) -> LlmJudgeSettings:
+    usual = LlmJudgeSettings()
+    return LlmJudgeSettings(
+        rule=VerdictRule(config.get("verdict_rule", usual.rule)),
+        window=Window(config.get("window", usual.window)),
+        unparseable_retries=config.get("unparseable_retries", usual.unparseable_retries),
+    )
+
+
+async def _nothing_to_settle() -> None:
+    """The lexical judge pays for nothing."""

@@ -1,0 +1,151 @@
+"""Judging comparisons: one row per comparison, preference and presentation order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.utils import timezone
+
+from annotation.core.choices import JudgmentStatus, Order, Verdict
+from judging.core.pair_texts import PairTexts
+from judging.core.questions import PairAnswer, ShownPair
+from judging.core.stages import StageName
+from judging.judges.protocol import Judge
+from judging.models import JudgeRun, Judgment, Preference
+from judging.queries.comparisons import texts_of
+from judging.queries.runs import judgment_rows
+from judging.services.answers import call_ids, raw_to_keep, status_of
+from judging.services.stages import AskingStage, IdRange
+
+NO_PREFERENCE: Final = "preference:missing"
+"""The preference of the judgment was never distilled."""
+NO_TEXT: Final = "comparison:no-text"
+"""A response's text is not available."""
+ORDERS: Final = (Order.ORIGINAL, Order.SWAPPED)
+_CHUNK: Final = 1000
+
+
+def plan_judgments(run: JudgeRun, pairs: Iterable[tuple[int, Sequence[int]]]) -> None:
+    """Writes the PENDING rows of a run, in the order in which they will be asked.
+
+    All calls of one comparison and order stand together and differ in the preference alone, which
+    a prompt puts last: a server can reuse what it read of the rest (protocols A1.3).
+
+    Args:
+        run: whose rows.
+        pairs: comparison ids, each with the ids of the preferences to judge it under.
+    """
+
+    def rows() -> Iterator[Judgment]:
+        for comparison_id, preference_ids in pairs:
+            for order in ORDERS:
+                for preference_id in preference_ids:
+                    yield Judgment(
+                        run=run,
+                        comparison_id=comparison_id,
+                        preference_id=preference_id,
+                        order=order.value,
+                    )
+
+    Judgment.objects.bulk_create(rows(), batch_size=_CHUNK)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentQuestion:
+    """One row to answer; without texts or preference it is answered with an error code."""
+
+    row_id: int
+    order: Order
+    texts: PairTexts | None
+    preference: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentAnswer:
+    """What the judge said of one row, verdict AS SHOWN."""
+
+    row_id: int
+    order: Order
+    answer: PairAnswer
+
+
+def load_questions(_run: JudgeRun, ids: IdRange) -> list[JudgmentQuestion]:
+    """The pending judgments of a range, with what they are about."""
+    rows = list(
+        judgment_rows(_run.pk)
+        .filter(status=JudgmentStatus.PENDING, pk__gte=ids.first, pk__lte=ids.last)
+        .order_by("pk")
+        .values_list("pk", "comparison_id", "preference_id", "order")
+    )
+    texts = texts_of({comparison_id for _, comparison_id, _, _ in rows})
+    preferences = _preference_texts({preference_id for _, _, preference_id, _ in rows})
+    return [
+        JudgmentQuestion(row_id, Order(order), texts.get(comparison_id), preferences[preference_id])
+        for row_id, comparison_id, preference_id, order in rows
+    ]
+
+
+def _preference_texts(preference_ids: set[int]) -> Mapping[int, str | None]:
+    """Texts by id, None for those that were never distilled."""
+    return dict(Preference.objects.filter(pk__in=preference_ids).values_list("pk", "text"))
+
+
+async def ask_judge(judge: Judge, question: JudgmentQuestion) -> JudgmentAnswer:
+    """Asks for one verdict."""
+    if question.preference is None:
+        answer = PairAnswer(None, error_code=NO_PREFERENCE)
+    elif question.texts is None:
+        answer = PairAnswer(None, error_code=NO_TEXT)
+    else:
+        answer = await judge.judge_pair(
+            _shown(question.texts, question.order),
+            preference=question.preference,
+            language=question.texts.language,
+        )
+    return JudgmentAnswer(question.row_id, question.order, answer)
+
+
+def _shown(texts: PairTexts, order: Order) -> ShownPair:
+    if order is Order.SWAPPED:
+        return ShownPair(texts.dialogue, first=texts.text_b, second=texts.text_a)
+    return ShownPair(texts.dialogue, first=texts.text_a, second=texts.text_b)
+
+
+def store_answers(_run: JudgeRun, answers: Sequence[JudgmentAnswer]) -> None:
+    """Writes verdicts in the comparison's own coordinates, over pending rows alone."""
+    calls = call_ids(one.answer.call for one in answers)
+    now = timezone.now()
+    for one in answers:
+        answer, swapped = one.answer, one.order is Order.SWAPPED
+        call_id = calls.get(answer.call.call_key or "")
+        answered = answer.verdict is not None
+        Judgment.objects.filter(pk=one.row_id, status=JudgmentStatus.PENDING).update(
+            status=status_of(answered=answered, unparseable=answer.unparseable),
+            verdict=_own(answer.verdict, swapped=swapped),
+            log_odds=_own_odds(answer.log_odds, swapped=swapped),
+            call_id=call_id,
+            raw=raw_to_keep(answer.call, answered=answered, call_id=call_id),
+            error_code=answer.error_code or "",
+            updated_at=now,
+        )
+
+
+def _own(verdict: Verdict | None, *, swapped: bool) -> str | None:
+    if verdict is None:
+        return None
+    return verdict.flipped().value if swapped else verdict.value
+
+
+def _own_odds(log_odds: float | None, *, swapped: bool) -> float | None:
+    return -log_odds if log_odds is not None and swapped else log_odds
+
+
+JUDGE_STAGE: Final = AskingStage(
+    name=StageName.JUDGE,
+    rows=judgment_rows,
+    load=load_questions,
+    ask=ask_judge,
+    store=store_answers,
+)

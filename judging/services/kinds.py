@@ -1,0 +1,17 @@
+"""The stages of each kind of run, in order. A new kind of work is a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from judging.models import RunKind
+from judging.services.distillation import DISTIL_STAGE
+from judging.services.judgments import JUDGE_STAGE
+from judging.services.selection import SELECT_STAGE
+from judging.services.stages import Stage
+
+STAGES: Final[Mapping[str, tuple[Stage, ...]]] = {
+    RunKind.DISTIL: (DISTIL_STAGE, JUDGE_STAGE, SELECT_STAGE),
+    RunKind.TEST: (JUDGE_STAGE,),
+}

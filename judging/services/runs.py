@@ -1,0 +1,197 @@
+"""The life of a run: dispatched, worked off batch by batch, taken from stage to stage, finished.
+
+A run is rows, so nothing about it is kept in memory or in a queue: what is left to do is a query.
+`generation` grows at each dispatch and with each interruption; a batch of an older generation drops
+itself. Every step may be cut short by a kill and done again.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import Error as DatabaseError
+from django.db.models import Count, F
+from django.utils import timezone
+
+from annotation.core.choices import JudgmentStatus
+from judging.core.stages import StageName
+from judging.models import JudgeRun, RunStatus
+from judging.queries.runs import UNFINISHED
+from judging.services.batches import Observer, SupersededError, ask_batch
+from judging.services.judges import JudgeOpener, open_judge
+from judging.services.kinds import STAGES
+from judging.services.stages import AskingStage, ComputingStage, IdRange, Stage
+
+log = logging.getLogger(__name__)
+
+CRASHED: Final = "run:crashed"
+"""Something that nobody foresaw stopped the run; `error_detail` has the first line of it."""
+BATCH_ROWS: Final = 256
+BATCH_ROWS_WITHOUT_CALLS: Final = 2048
+_COMPUTED: Final = IdRange(0, 0)
+_DETAIL_LENGTH: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """Batches to be worked off, in any order and by anybody, at one generation of a run."""
+
+    run_id: int
+    generation: int
+    batches: tuple[IdRange, ...]
+
+
+def dispatch(run_id: int) -> Dispatch | None:
+    """Takes a run up, new or interrupted; None where it is finished or somebody was quicker."""
+    run = JudgeRun.objects.get(pk=run_id)
+    if run.status not in UNFINISHED:
+        return None
+    now = timezone.now()
+    taken = JudgeRun.objects.filter(
+        pk=run_id, generation=run.generation, status__in=UNFINISHED
+    ).update(
+        generation=F("generation") + 1,
+        status=RunStatus.RUNNING,
+        stage=run.stage or STAGES[run.kind][0].name,
+        started_at=run.started_at or now,
+        heartbeat_at=now,
+    )
+    return _go_on(run_id, run.generation + 1) if taken else None
+
+
+def run_batch(
+    run_id: int,
+    generation: int,
+    ids: IdRange,
+    *,
+    opener: JudgeOpener = open_judge,
+    observer: Observer | None = None,
+) -> Dispatch | None:
+    """Works a batch off; returns the next stage's batches where this was the last of its stage.
+
+    A batch whose run was dispatched anew, cancelled or finished meanwhile does nothing.
+    """
+    run = _current(run_id, generation)
+    if run is None:
+        return None
+    try:
+        stage = _stage(run)
+        if isinstance(stage, ComputingStage):
+            return _compute(run, stage)
+        ask_batch(run, stage, ids, opener=opener, observer=observer)
+        return _after_batch(run, stage)
+    except SupersededError:
+        return None
+    except DatabaseError:
+        raise  # the rows are as they were: the run is taken up again once they can be reached
+    except Exception as error:
+        _crash(run, error)
+        raise
+
+
+def is_current(run_id: int, generation: int) -> bool:
+    """Whether a run is under way at this generation."""
+    return _current(run_id, generation) is not None
+
+
+def _current(run_id: int, generation: int) -> JudgeRun | None:
+    return (
+        JudgeRun.objects.filter(pk=run_id, generation=generation, status=RunStatus.RUNNING)
+        .select_related("endpoint")
+        .first()
+    )
+
+
+def _stage(run: JudgeRun) -> Stage:
+    return next(stage for stage in STAGES[run.kind] if stage.name == run.stage)
+
+
+def _compute(run: JudgeRun, stage: ComputingStage) -> Dispatch | None:
+    stage.compute(run)
+    return _go_on(run.pk, run.generation) if _advance(run) else None
+
+
+def _after_batch(run: JudgeRun, stage: AskingStage[Any, Any]) -> Dispatch | None:
+    """The next stage's batches, where no row of this one is pending and nobody was quicker."""
+    if stage.rows(run.pk).filter(status=JudgmentStatus.PENDING).exists():
+        return None
+    return _go_on(run.pk, run.generation) if _advance(run) else None
+
+
+def _go_on(run_id: int, generation: int) -> Dispatch | None:
+    """The batches of the first stage that has some; past the last stage the run is finished."""
+    while (run := _current(run_id, generation)) is not None:
+        stage = _stage(run)
+        batches = _batches(run, stage) if isinstance(stage, AskingStage) else (_COMPUTED,)
+        if batches:
+            return Dispatch(run_id, generation, batches)
+        _advance(run)
+    return None
+
+
+def _batches(run: JudgeRun, stage: AskingStage[Any, Any]) -> tuple[IdRange, ...]:
+    """Pending rows as ranges of ids, in the order in which they were planned."""
+    size = BATCH_ROWS if run.endpoint_id is not None else BATCH_ROWS_WITHOUT_CALLS
+    pending = list(
+        stage.rows(run.pk)
+        .filter(status=JudgmentStatus.PENDING)
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    )
+    parts = [pending[start : start + size] for start in range(0, len(pending), size)]
+    return tuple(IdRange(part[0], part[-1]) for part in parts)
+
+
+def _advance(run: JudgeRun) -> bool:
+    """Takes a run past its stage, once: of several who try, one succeeds."""
+    names = [stage.name for stage in STAGES[run.kind]]
+    following = names[names.index(StageName(run.stage)) + 1 :]
+    now = timezone.now()
+    mine = JudgeRun.objects.filter(
+        pk=run.pk, generation=run.generation, status=RunStatus.RUNNING, stage=run.stage
+    )
+    if following:
+        return bool(mine.update(stage=following[0], heartbeat_at=now))
+    failure = _failure(run)
+    return bool(
+        mine.update(
+            status=RunStatus.FAILED if failure else RunStatus.DONE,
+            error_code=failure or "",
+            heartbeat_at=now,
+            finished_at=now,
+        )
+    )
+
+
+def _failure(run: JudgeRun) -> str | None:
+    """The most frequent error of a stage without any answer; None where every stage has one."""
+    for stage in STAGES[run.kind]:
+        if isinstance(stage, ComputingStage):
+            continue
+        rows = stage.rows(run.pk)
+        worst = (
+            rows.exclude(error_code="")
+            .order_by()
+            .values_list("error_code")
+            .annotate(count=Count("pk"))
+            .order_by("-count", "error_code")
+            .first()
+        )
+        if worst is not None and not rows.filter(status=JudgmentStatus.DONE).exists():
+            return str(worst[0])
+    return None
+
+
+def _crash(run: JudgeRun, error: Exception) -> None:
+    """Stops a run at an error nobody foresaw; what is pending stays so, for `retry`."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    log.error("Run %d crashed.", run.pk, exc_info=error)
+    JudgeRun.objects.filter(pk=run.pk, generation=run.generation, status=RunStatus.RUNNING).update(
+        status=RunStatus.FAILED,
+        error_code=CRASHED,
+        error_detail=f"{type(error).__name__}: {error}"[:_DETAIL_LENGTH],
+        finished_at=timezone.now(),
+    )

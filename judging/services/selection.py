@@ -1,0 +1,159 @@
+"""Selecting the preferences that judge like the annotator, and storing the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import transaction
+
+from annotation.core.choices import JudgmentStatus, Order, Verdict
+from judging.core.correctness import VerdictKey, correctness_matrix
+from judging.core.matrix import AGGREGATE, ColumnSource, Matrix
+from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
+from judging.core.run_plans import Winners, distil_plans
+from judging.core.selection import Assessment, assess
+from judging.core.selection_rules import NothingToSelectError, SelectionSettings
+from judging.core.stages import StageName
+from judging.models import Control, JudgeRun, Preference, PreferenceKind, PreferenceSet
+from judging.queries.runs import judgment_rows, preference_rows
+from judging.services.distillation import empty_preference
+from judging.services.stages import ComputingStage
+
+NO_LABELS: Final = "selection:no-labels"
+"""No dev comparison of the scenario has a winner."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """One scenario under one control; the base judge is the first column."""
+
+    scenario_id: int
+    control: Control
+    winners: Winners
+    columns: tuple[tuple[int, ColumnSource], ...]
+
+
+def select_preferences(run: JudgeRun) -> None:
+    """Stores the set of every scenario of a run, and the shuffled control's beside it.
+
+    Where nothing can be selected (no dev label, or no verdict at all) the set is the base judge
+    alone, with the code of the reason.
+    """
+    settings = settings_from_config(run.config)
+    verdicts = _verdicts(run)
+    for group in _groups(run, settings):
+        _store(run, group, verdicts, settings)
+
+
+def _verdicts(run: JudgeRun) -> dict[VerdictKey, Verdict]:
+    rows = judgment_rows(run.pk).filter(status=JudgmentStatus.DONE)
+    return {
+        (comparison, preference, Order(order)): Verdict(verdict)
+        for comparison, preference, order, verdict in rows.values_list(
+            "comparison_id", "preference_id", "order", "verdict"
+        )
+        if verdict is not None
+    }
+
+
+def _groups(run: JudgeRun, settings: PairwiseSettings) -> Iterator[_Group]:
+    base = empty_preference().pk
+    distilled = list(preference_rows(run.pk).order_by("position"))
+    controls = [Control.NONE, Control.SHUFFLED] if settings.shuffled_control else [Control.NONE]
+    for plan in distil_plans(run.config):
+        for control in controls:
+            winners = plan.winners if control is Control.NONE else plan.shuffled
+            rows = {comparison: row for row, (comparison, _) in enumerate(winners)}
+            columns = [
+                (preference.pk, _source(preference, rows))
+                for preference in distilled
+                if (preference.scenario_id, preference.control) == (plan.scenario_id, control)
+            ]
+            yield _Group(plan.scenario_id, control, winners, ((base, None), *columns))
+
+
+def _source(preference: Preference, rows: Mapping[int, int]) -> ColumnSource:
+    if preference.kind == PreferenceKind.AGGREGATE:
+        return AGGREGATE
+    return rows[preference.source_comparison_id or 0]
+
+
+def _store(
+    run: JudgeRun,
+    group: _Group,
+    verdicts: Mapping[VerdictKey, Verdict],
+    settings: PairwiseSettings,
+) -> None:
+    matrix = correctness_matrix(winners=group.winners, columns=group.columns, verdicts=verdicts)
+    columns = [preference for preference, _ in group.columns]
+    fields: dict[str, Any] = {
+        "dataset_id": run.dataset_id,
+        "columns": columns,
+        "rows": [comparison for comparison, _ in group.winners],
+        "matrix": _matrix_json(matrix),
+    }
+    chosen: tuple[int, ...] = (0,)
+    try:
+        found = _assess(matrix, settings)
+        chosen = found.selection.selected[0]
+        fields |= _evidence(found)
+    except NothingToSelectError as error:
+        code = error.code if group.winners else NO_LABELS
+        fields |= {
+            "selection": {"selected": [list(chosen)], "strategy": "none", "error_code": code},
+            "dev_accuracy": None,
+            "leave_one_out": None,
+            "null_p95": None,
+            "p_value": None,
+        }
+    with transaction.atomic():
+        stored, _ = PreferenceSet.objects.update_or_create(
+            run=run,
+            scenario_id=group.scenario_id,
+            annotator_id=run.annotator_id,
+            control=group.control,
+            defaults=fields,
+        )
+        stored.members.set([columns[column] for column in chosen])
+
+
+def _assess(matrix: Matrix, settings: PairwiseSettings) -> Assessment:
+    rules = SelectionSettings(aggregate_eligible=settings.aggregate_eligible)
+    return assess(matrix, rules, seed=settings.seed)
+
+
+def _matrix_json(matrix: Matrix) -> dict[str, Any]:
+    """As a matrix file, so that `manage.py select_preferences` reads what is stored."""
+    return {
+        "matrix_original": [list(row) for row in matrix.original],
+        "matrix_swapped": [list(row) for row in matrix.swapped],
+        "difference_penalty": False,
+        "column_source": list(matrix.sources),
+    }
+
+
+def _evidence(found: Assessment) -> dict[str, Any]:
+    selection, null = found.selection, found.null
+    return {
+        "selection": {
+            "selected": [list(subset) for subset in selection.selected],
+            "metric": selection.metric,
+            "denominator": selection.denominator,
+            "strategy": selection.strategy.value,
+            "mode": selection.settings.mode.value,
+            "aggregate_eligible": selection.settings.aggregate_eligible,
+            "flips": null.flips,
+            "exact": null.exact,
+            "seed": null.seed,
+            "flagged": found.flagged,
+        },
+        "dev_accuracy": selection.accuracy,
+        "leave_one_out": found.leave_one_out,
+        "null_p95": null.p95,
+        "p_value": null.p_value,
+    }
+
+
+SELECT_STAGE: Final = ComputingStage(name=StageName.SELECT, compute=select_preferences)

@@ -1,0 +1,84 @@
+"""Asking for a run: rows first, all of them or none; then, on commit, a message to the workers."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.db import transaction
+
+from annotation.models import Dataset, User
+from judging.core.pairwise_settings import PairwiseSettings
+from judging.models import JudgeRun
+from judging.services import pairwise_runs, run_control
+from judging.tasks import dispatch_run
+
+
+def submit_distillation(
+    *,
+    dataset: Dataset,
+    annotator: User,
+    judge: str,
+    settings: PairwiseSettings | None = None,
+    created_by: User | None = None,
+) -> JudgeRun:
+    """Starts distilling an annotator's preferences; see `pairwise_runs.start_distillation`."""
+    with transaction.atomic():
+        run = pairwise_runs.start_distillation(
+            dataset=dataset,
+            annotator=annotator,
+            judge=judge,
+            settings=settings,
+            created_by=created_by,
+        )
+        enqueue_run(run)
+    return run
+
+
+def submit_test_run(
+    *,
+    dataset: Dataset,
+    annotator: User,
+    judge: str | None = None,
+    with_sets: bool = True,
+    sets_of: User | None = None,
+    created_by: User | None = None,
+) -> JudgeRun:
+    """Starts judging an annotator's test comparisons; see `pairwise_runs.start_test_run`."""
+    with transaction.atomic():
+        run = pairwise_runs.start_test_run(
+            dataset=dataset,
+            annotator=annotator,
+            judge=judge,
+            with_sets=with_sets,
+            sets_of=sets_of,
+            created_by=created_by,
+        )
+        enqueue_run(run)
+    return run
+
+
+def retry_run(run_id: int) -> int:
+    """Asks again for what failed in a finished run, and goes on with a cancelled one.
+
+    Returns how many rows are asked again.
+    """
+    with transaction.atomic():
+        pending = run_control.reset_failed(run_id)
+        enqueue_run(JudgeRun.objects.get(pk=run_id))
+    return pending
+
+
+def enqueue_run(run: JudgeRun) -> None:
+    """Tells the workers of a run once its rows are committed.
+
+    Where the broker cannot be reached the run waits: the next worker to start takes it up.
+    """
+    transaction.on_commit(partial(dispatch_run.delay, run_id=run.pk), robust=True)
+
+
+def resume_stale_runs(*, older_than_seconds: float) -> int:
+    """Dispatches unfinished runs that gave no sign of life for so long; returns how many."""
+    stale = run_control.take_stale(older_than_seconds=older_than_seconds)
+    for run_id in stale:
+        dispatch_run.delay(run_id=run_id)
+    return len(stale)

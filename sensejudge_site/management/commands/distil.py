@@ -1,0 +1,178 @@
+"""`manage.py distil`: distil preferences, judge dev under each, select, store."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from judging.core.pairwise_settings import PairwiseSettings
+from judging.core.run_results import DistilledScenario
+from judging.core.verdicts import VerdictRule
+from judging.core.windows import Window
+from judging.models import JudgeRun, RunStatus
+from judging.queries.results import distilled_scenarios
+from judging.services.foreground import run_to_end
+from judging.services.judges import LEXICAL
+from judging.services.pairwise_runs import NothingToJudgeError, start_distillation
+from sensejudge_site.management.runs import (
+    INPUT_ERRORS,
+    WORK_FAILED,
+    ProgressLine,
+    add_arguments,
+    dataset_named,
+    people,
+    wrong_input,
+)
+
+USUAL = PairwiseSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class Distilled:
+    """One annotator's finished run."""
+
+    annotator: str
+    run: JudgeRun
+    scenarios: tuple[DistilledScenario, ...]
+
+
+class Command(BaseCommand):
+    """Distils for one annotator or for all, without any worker."""
+
+    help = "Distils preferences from the dev split, judges it under each, selects the best set."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declares whose preferences, by which judge, under which rules."""
+        add_arguments(parser, judge="who distils and judges (default: lexical)")
+        parser.add_argument("--dev", type=int, default=USUAL.dev_size, help="dev comparisons")
+        parser.add_argument("--seed", type=int, default=USUAL.seed)
+        parser.add_argument(
+            "--sampling", choices=["default", "paper"], default=USUAL.sampling.lower()
+        )
+        parser.add_argument(
+            "--verdict",
+            choices=[rule.lower() for rule in VerdictRule],
+            default=USUAL.verdict_rule.lower(),
+            help="how an LLM's reply is read",
+        )
+        parser.add_argument(
+            "--window",
+            choices=[window.lower() for window in Window],
+            default=USUAL.window.lower(),
+            help="how much of a conversation an LLM is shown",
+        )
+        parser.add_argument("--aggregate-eligible", action="store_true")
+        parser.add_argument(
+            "--no-control", action="store_true", help="leave out the shuffled-label control"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Works the runs off and prints what was selected."""
+        try:
+            found = self._distil_all(options)
+        except INPUT_ERRORS as error:
+            raise wrong_input(error) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(_as_json(found), ensure_ascii=False))
+        else:
+            self.stdout.write("\n".join(_in_words(found)))
+        failed = [one for one in found if one.run.status != RunStatus.DONE]
+        if failed:
+            said = "; ".join(
+                f"{one.annotator}: {one.run.status.lower()} {one.run.error_code}".rstrip()
+                for one in failed
+            )
+            raise CommandError(said, returncode=WORK_FAILED)
+
+    def _distil_all(self, options: dict[str, Any]) -> list[Distilled]:
+        dataset = dataset_named(options["dataset"])
+        settings = _settings(options)
+        found = []
+        for name, user in people(dataset, options["annotator"]):
+            try:
+                run = start_distillation(
+                    dataset=dataset,
+                    annotator=user,
+                    judge=options["judge"] or LEXICAL,
+                    settings=settings,
+                )
+            except NothingToJudgeError:
+                if options["annotator"]:
+                    raise
+                continue
+            found.append(self._finish(name, run))
+        if not found:
+            message = f"nobody labelled a comparison of {dataset.slug} that has both texts"
+            raise NothingToJudgeError(message)
+        return found
+
+    def _finish(self, name: str, run: JudgeRun) -> Distilled:
+        run = run_to_end(run.pk, observer=ProgressLine(self.stderr, name))
+        return Distilled(name, run, distilled_scenarios(run.pk))
+
+
+def _settings(options: dict[str, Any]) -> PairwiseSettings:
+    if options["dev"] < 1:
+        raise CommandError("--dev must be 1 or more", returncode=2)
+    return PairwiseSettings(
+        dev_size=options["dev"],
+        seed=options["seed"],
+        sampling=type(USUAL.sampling)(options["sampling"].upper()),
+        verdict_rule=VerdictRule(options["verdict"].upper()),
+        window=Window(options["window"].upper()),
+        aggregate_eligible=options["aggregate_eligible"],
+        shuffled_control=not options["no_control"],
+    )
+
+
+def _as_json(found: list[Distilled]) -> dict[str, Any]:
+    """One annotator's name, or null where there are several; every row says whose it is."""
+    return {
+        "annotator": found[0].annotator if len(found) == 1 else None,
+        "scenarios": [
+            {
+                "annotator": one.annotator,
+                "run": one.run.pk,
+                "scenario": row.scenario,
+                "dev": row.dev,
+                "ties": row.ties,
+                "test": row.test,
+                "columns": row.columns,
+                "selected": list(row.selected),
+                "preferences": list(row.texts),
+                "dev_accuracy": row.dev_accuracy,
+                "leave_one_out": row.leave_one_out,
+                "null_p95": row.null_p95,
+                "p_value": row.p_value,
+                "control_accuracy": row.control_accuracy,
+                "error_code": row.error_code,
+            }
+            for one in found
+            for row in one.scenarios
+        ],
+    }
+
+
+def _in_words(found: list[Distilled]) -> list[str]:
+    lines = []
+    for one in found:
+        lines.append(f"{one.annotator} (run {one.run.pk}, {one.run.judge})")
+        for row in one.scenarios:
+            figures = (
+                f"dev {_share(row.dev_accuracy)}, leave-one-out {_share(row.leave_one_out)}, "
+                f"p {_share(row.p_value)}"
+                if not row.error_code
+                else row.error_code
+            )
+            chosen = ", ".join(str(column) for column in row.selected)
+            lines.append(
+                f"  {row.scenario}: n {row.dev}, columns {chosen} of {row.columns}; {figures}"
+            )
+    return lines
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

@@ -15,6 +15,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from annotation.core.dialogue import Message
+from judging.core.plain_text import storable
 from judging.core.structured import without_reasoning
 from judging.core.verdicts import TokenLogprob
 
@@ -41,7 +42,7 @@ class JsonSchema:
     """The form a reply must have, where the endpoint can hold a model to it."""
 
     name: str
-    schema: Mapping[str, object]
+    schema: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def read_completion(key: str, data: object, *, latency_ms: int) -> Reply:
     message = _mapping(choice.get("message"))
     if not message:
         raise MalformedReplyError("the completion has no message")
-    content = _content(message.get("content"))
+    content = storable(_content(message.get("content")))
     answer = without_reasoning(content)
     text = answer.strip()
     end = content.rfind(_THINKING_END)
@@ -154,7 +155,7 @@ def read_completion(key: str, data: object, *, latency_ms: int) -> Reply:
     return Reply(
         key=key,
         text=text,
-        reasoning=f"{apart if isinstance(apart, str) else ''}{reasoning}".strip(),
+        reasoning=storable(f"{apart if isinstance(apart, str) else ''}{reasoning}").strip(),
         finish_reason=str(choice.get("finish_reason") or ""),
         usage=_usage(_mapping(_mapping(data).get("usage"))),
         steps=_steps(choice.get("logprobs"), content=content, start=start),

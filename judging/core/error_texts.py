@@ -65,6 +65,15 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "memory:no-history": gettext_noop(
         "This user rated nothing in other scenarios, so there is nothing to build a memory from."
     ),
+    "memory:missing": gettext_noop(
+        "The memory that this turn is scored with was not built; retry what failed."
+    ),
+    "memory:not-editable": gettext_noop(
+        "Somebody saved a newer version of this memory, or it was never built; look at it again."
+    ),
+    "score:no-turn": gettext_noop(
+        "The rating of this turn was taken back after the run was started."
+    ),
     "preference:empty": gettext_noop(
         "The reply holds no preference; read it, and try another model if it happens often."
     ),

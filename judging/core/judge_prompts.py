@@ -30,6 +30,8 @@ PREFERENCE_TOKENS: Final = 600
 EXAMPLES_PER_SCORE: Final = 4
 LEAST_EXAMPLE_TOKENS: Final = 60
 MOST_EXAMPLE_TOKENS: Final = 600
+EXAMPLE_FRAME_TOKENS: Final = 40
+"""What the tags and the heading of one rated turn take."""
 
 
 def pair_prompt(
@@ -101,7 +103,8 @@ def memory_prompt(question: MemoryQuestion, *, budget: int) -> str:
     profile = profile_text(question.profile, language=language)
     room = budget - estimate_tokens(prompt.text) - estimate_tokens(profile)
     count = sum(len(group.turns) for group in groups)
-    tokens = min(MOST_EXAMPLE_TOKENS, max(LEAST_EXAMPLE_TOKENS, room // count))
+    wanted = min(MOST_EXAMPLE_TOKENS, room // count - EXAMPLE_FRAME_TOKENS)
+    tokens = max(LEAST_EXAMPLE_TOKENS, wanted)
     return prompt.render(
         {
             "profile": profile,

@@ -15,6 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from judging.core.plain_text import storable
+
 FOLDER: Final = Path(__file__).resolve().parent.parent / "prompts"
 LANGUAGES: Final = ("en", "zh")
 
@@ -108,10 +110,9 @@ def neutralise(value: str) -> str:
 
     Concerns the prompts' own tags, the control tokens of chat templates and reasoning marks; all
     other text, mark-up and code included, is left alone. Applying it twice changes nothing more.
-    Characters that UTF-8 cannot carry become U+FFFD.
+    Characters that cannot be sent or stored become U+FFFD.
     """
-    opened = _OPENERS.sub(lambda found: _HARMLESS[found.group()], value)
-    return opened.encode(errors="replace").decode() if _has_surrogate(opened) else opened
+    return storable(_OPENERS.sub(lambda found: _HARMLESS[found.group()], value))
 
 
 def prompt_language(language: str) -> str:
@@ -137,7 +138,3 @@ def load_prompt(name: str, *, language: str, version: int = 1) -> Prompt:
         raise PromptError(f"there is no prompt {found.label}")
     text = path.read_text(encoding="utf-8").rstrip("\n")
     return Prompt(name, version, found.language, text)
-
-
-def _has_surrogate(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)

@@ -70,7 +70,8 @@ async def ask(
     Args:
         client: whom to ask.
         prompt: the message.
-        read: gives the value, or raises one of `UNREADABLE`.
+        read: gives the value, or raises one of `UNREADABLE`; an `LlmError` where the reply lacks
+            what only the endpoint could have given.
         retries: how many more attempts an unreadable reply gets.
         schema: the form of the reply, for endpoints that can hold to one.
         max_tokens: less than the endpoint's limit, where the reply is known to be short.
@@ -86,13 +87,15 @@ async def ask(
             top_logprobs=top_logprobs,
             attempt=attempt,
         )
+        call = Call()
         try:
             reply = await client.complete(request)
-        except LlmError as error:
-            return Outcome(None, error.code.value, call=Call(raw=error.detail))
-        call = Call(raw=reply.text, call_key=reply.key)
-        try:
+            call = Call(raw=reply.text, call_key=reply.key)
             return Outcome(read(reply), call=call)
+        except LlmError as error:
+            return Outcome(
+                None, error.code.value, call=call if call.call_key else Call(raw=error.detail)
+            )
         except UNREADABLE as error:
             if attempt == retries:
                 return Outcome(None, error.code, unparseable=True, call=call)

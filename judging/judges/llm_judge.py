@@ -45,7 +45,7 @@ from judging.core.verdicts import (
 from judging.core.windows import Window
 from judging.judges.asking import Outcome, UnparseableVerdictError, answer_text, ask
 from judging.llm.client import ChatClient
-from judging.llm.errors import LlmCode
+from judging.llm.errors import LlmCode, LlmError
 
 LETTER_ALTERNATIVES: Final = 20
 SCORE_ALTERNATIVES: Final = 10
@@ -207,6 +207,8 @@ class _TurnReading:
 
 
 def _read_letter(reply: Reply) -> _PairReading:
+    if reply.steps is None:
+        raise LlmError(LlmCode.NO_LOGPROBS)
     log_odds = letter_log_odds(reply.steps[0].top) if reply.steps else None
     if log_odds is None:
         raise UnparseableVerdictError("neither letter is among the likely tokens")

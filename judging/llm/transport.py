@@ -70,7 +70,7 @@ class Transport:
 
     async def _post(self, body: Mapping[str, object]) -> object:
         from httpx2 import Response
-        from openai import APIConnectionError, APIStatusError, APITimeoutError
+        from openai import APIConnectionError, APIStatusError
 
         client = self._client or self._open()
         sent = {self._limit_name if name == "max_tokens" else name: body[name] for name in body}
@@ -83,13 +83,16 @@ class Transport:
                     body=sent,
                     options={"headers": self._headers},
                 )
-        except (TimeoutError, APITimeoutError) as error:
-            raise LlmError(LlmCode.TIMEOUT, f"no answer within {seconds:g} s") from error
+        except TimeoutError as error:
+            raise _timed_out(seconds) from error
         except APIStatusError as error:
             raise self._refused(error) from error
         except APIConnectionError as error:
-            cause = type(error.__cause__ or error).__name__
-            raise LlmError(LlmCode.UNAVAILABLE, f"no connection ({cause})") from error
+            # The library calls a refused connection a time-out too; the first cause tells.
+            cause = _first_cause(error)
+            if isinstance(cause, TimeoutError):
+                raise _timed_out(seconds) from error
+            raise LlmError(LlmCode.UNAVAILABLE, f"no connection ({_said(cause)})") from error
         return self._json(response.content)
 
     def _open(self) -> AsyncOpenAI:
@@ -144,3 +147,18 @@ class Transport:
         """What an endpoint said, on one line, shortened, without the key."""
         hidden = text.replace(self._key, "***") if self._key else text
         return " ".join(hidden.split())[:DETAIL_LENGTH]
+
+
+def _timed_out(seconds: float) -> LlmError:
+    return LlmError(LlmCode.TIMEOUT, f"no answer within {seconds:g} s")
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """What lies at the bottom of a chain of errors."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return error
+
+
+def _said(error: BaseException) -> str:
+    return getattr(error, "strerror", None) or type(error).__name__

@@ -1,0 +1,144 @@
+"""The store of replies over `LlmCall` rows: what is committed here is never paid for again.
+
+Replies are committed 64 at a time or after half a second, whichever comes first, so that a process
+which is killed loses the calls in flight and no more than that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from decimal import Decimal
+from types import TracebackType
+from typing import Final, Self
+
+from judging.core.chat import ChatRequest, Reply, Usage, steps_from_json, steps_to_json
+from judging.models import LlmCall, ModelEndpoint
+
+COMMIT_EVERY: Final = 64
+COMMIT_SECONDS: Final = 0.5
+_KEYS_A_QUERY: Final = 500
+_MILLION: Final = Decimal(1_000_000)
+
+
+class RowReplyStore:
+    """Implements `llm.stores.ReplyStore`: `async with RowReplyStore(endpoint=row) as store`.
+
+    Leaving the block commits what is left. Reached from `async_to_sync`, rows are read and written
+    on the caller's own connection.
+    """
+
+    def __init__(self, *, endpoint: ModelEndpoint | None) -> None:
+        self._endpoint = endpoint
+        self._waiting: dict[str, tuple[ChatRequest, Reply]] = {}
+        self._timer: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            await asyncio.gather(self._timer, return_exceptions=True)
+        await self.commit()
+
+    async def get_many(self, keys: Sequence[str]) -> dict[str, Reply]:
+        """The replies that are there, committed or not; keys without one are left out."""
+        found = {key: self._waiting[key][1] for key in keys if key in self._waiting}
+        missing = [key for key in keys if key not in found]
+        for start in range(0, len(missing), _KEYS_A_QUERY):
+            some = missing[start : start + _KEYS_A_QUERY]
+            async for row in LlmCall.objects.filter(key__in=some).only(*_READ):
+                found[row.key] = _reply(row)
+        return found
+
+    async def put(self, request: ChatRequest, reply: Reply) -> None:
+        """Keep a reply; it is committed soon."""
+        self._waiting[reply.key] = (request, reply)
+        if len(self._waiting) >= COMMIT_EVERY:
+            await self.commit()
+        elif self._timer is None or self._timer.done():
+            if self._timer is not None:
+                self._timer.result()  # a commit that failed is not passed over in silence
+            self._timer = asyncio.create_task(self._commit_later())
+
+    async def commit(self) -> None:
+        """Write every reply that waits, in one statement; a key that is there stays as it is."""
+        async with self._writing:
+            waiting = list(self._waiting.values())
+            if not waiting:
+                return
+            rows = [self._row(request, reply) for request, reply in waiting]
+            await LlmCall.objects.abulk_create(rows, ignore_conflicts=True)
+            for _, reply in waiting:
+                del self._waiting[reply.key]
+
+    async def _commit_later(self) -> None:
+        await asyncio.sleep(COMMIT_SECONDS)
+        await self.commit()
+
+    def _row(self, request: ChatRequest, reply: Reply) -> LlmCall:
+        return LlmCall(
+            key=reply.key,
+            endpoint=self._endpoint,
+            base_url=request.base_url,
+            model=request.model,
+            request=request.body(),
+            reply=reply.text,
+            reasoning=reply.reasoning,
+            logprobs=steps_to_json(reply.steps),
+            finish_reason=reply.finish_reason[:40],
+            sample_index=request.sample,
+            attempt=request.attempt,
+            input_tokens=reply.usage.input_tokens,
+            cached_tokens=reply.usage.cached_tokens,
+            output_tokens=reply.usage.output_tokens,
+            cost=None if self._endpoint is None else cost_of(reply.usage, endpoint=self._endpoint),
+            latency_ms=reply.latency_ms,
+        )
+
+
+_READ: Final = (
+    "key",
+    "reply",
+    "reasoning",
+    "logprobs",
+    "finish_reason",
+    "input_tokens",
+    "cached_tokens",
+    "output_tokens",
+    "latency_ms",
+)
+
+
+def cost_of(usage: Usage, *, endpoint: ModelEndpoint) -> Decimal | None:
+    """What a reply cost at the endpoint's prices (of a million tokens each); None without a count.
+
+    Cached input tokens are part of the input tokens and have a price of their own.
+    """
+    if usage.input_tokens is None:
+        return None
+    cached = min(usage.cached_tokens or 0, usage.input_tokens)
+    return (
+        (usage.input_tokens - cached) * endpoint.input_price
+        + cached * endpoint.cached_input_price
+        + (usage.output_tokens or 0) * endpoint.output_price
+    ) / _MILLION
+
+
+def _reply(row: LlmCall) -> Reply:
+    return Reply(
+        key=row.key,
+        text=row.reply,
+        reasoning=row.reasoning,
+        finish_reason=row.finish_reason,
+        usage=Usage(row.input_tokens, row.cached_tokens, row.output_tokens),
+        steps=steps_from_json(row.logprobs),
+        latency_ms=row.latency_ms or 0,
+    )

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from annotation.core.dialogue import Message, Role
+from judging.core.chat import (
+    ChatRequest,
+    JsonSchema,
+    MalformedReplyError,
+    Sampling,
+    TokenStep,
+    Usage,
+    read_completion,
+    steps_from_json,
+    steps_to_json,
+)
+from judging.core.verdicts import TokenLogprob
+
+REQUEST = ChatRequest("http://127.0.0.1:1/v1", "m", (Message(Role.USER, "Hello 你好"),))
+
+
+def completion(content, **extra):
+    return {"choices": [{"message": {"role": "assistant", "content": content}, **extra}]}
+
+
+def read(content, **extra):
+    return read_completion("k", completion(content, **extra), latency_ms=7)
+
+
+def token(text, top=(), raw=None):
+    return {
+        "token": text,
+        "bytes": raw,
+        "top_logprobs": [{"token": name, "logprob": value} for name, value in top],
+    }
+
+
+def test_the_key_is_the_digest_of_the_canonical_json():
+    # Computed apart, so that a key never changes by accident: every stored reply hangs on it.
+    from hashlib import sha256
+
+    canonical = (
+        '{"attempt":0,"base_url":"http://127.0.0.1:1/v1","max_tokens":1024,"messages":'
+        '[{"content":"Hello \\u4f60\\u597d","role":"user"}],"model":"m","sample":0,'
+        '"temperature":0.0}'
+    )
+    assert REQUEST.key() == sha256(canonical.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(REQUEST, base_url="http://127.0.0.1:2/v1"),
+        replace(REQUEST, model="n"),
+        replace(REQUEST, messages=(Message(Role.SYSTEM, "Hello 你好"),)),
+        replace(REQUEST, messages=(Message(Role.USER, "Hello"),)),
+        replace(REQUEST, sampling=Sampling(temperature=0.1)),
+        replace(REQUEST, sampling=Sampling(max_tokens=1)),
+        replace(REQUEST, schema=JsonSchema("a", {"type": "object"})),
+        replace(REQUEST, top_logprobs=5),
+        replace(REQUEST, sample=1),
+        replace(REQUEST, attempt=1),
+    ],
+)
+def test_whatever_could_change_the_reply_changes_the_key(other):
+    assert other.key() != REQUEST.key()
+
+
+def test_a_slash_at_the_end_of_the_address_does_not():
+    assert replace(REQUEST, base_url="http://127.0.0.1:1/v1/").key() == REQUEST.key()
+
+
+def test_the_body_asks_for_what_is_wanted_and_nothing_else():
+    assert REQUEST.body() == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Hello 你好"}],
+        "temperature": 0.0,
+        "max_tokens": 1024,
+    }
+    full = replace(REQUEST, schema=JsonSchema("score", {"type": "object"}), top_logprobs=3).body()
+    assert (full["logprobs"], full["top_logprobs"]) == (True, 3)
+    assert full["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "score", "schema": {"type": "object"}, "strict": True},
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "reasoning"),
+    [
+        ("  plain \n", "plain", ""),
+        ("<think>hm</think>\n\nyes", "yes", "<think>hm</think>"),
+        ("hm</think>yes", "yes", "hm</think>"),
+        ("<think>never ends", "", "<think>never ends"),
+        ("", "", ""),
+        (None, "", ""),
+        ([{"type": "text", "text": "in "}, {"type": "text", "text": "parts"}, 3], "in parts", ""),
+        ("nul \x00 and half \ud83d", "nul \ufffd and half \ufffd", ""),
+    ],
+)
+def test_reasoning_is_taken_out_once(content, text, reasoning):
+    reply = read(content)
+    assert (reply.text, reply.reasoning) == (text, reasoning)
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+def test_reasoning_that_comes_apart_is_kept(name):
+    data = {"choices": [{"message": {"content": "yes", name: "because"}}]}
+    assert read_completion("k", data, latency_ms=1).reasoning == "because"
+
+
+@pytest.mark.parametrize(
+    "data", [None, [], {}, {"choices": []}, {"choices": [3]}, {"choices": [{"message": None}]}]
+)
+def test_what_is_no_completion_is_refused(data):
+    with pytest.raises(MalformedReplyError):
+        read_completion("k", data, latency_ms=1)
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        (None, Usage()),
+        ({"prompt_tokens": 9, "completion_tokens": 2}, Usage(9, None, 2)),
+        (
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 2,
+                "prompt_tokens_details": {"cached_tokens": 8},
+            },
+            Usage(9, 8, 2),
+        ),
+        ({"prompt_tokens": 9, "prompt_cache_hit_tokens": 4}, Usage(9, 4, None)),
+        ({"prompt_tokens": "9", "completion_tokens": -1, "prompt_cache_hit_tokens": True}, Usage()),
+    ],
+)
+def test_usage_is_kept_as_the_endpoint_counts(usage, expected):
+    assert read_completion("k", completion("x") | {"usage": usage}, latency_ms=1).usage == expected
+
+
+def test_steps_keep_the_first_token_and_lone_characters_with_offsets_into_the_text():
+    tokens = [
+        token("<think>"),
+        token("A"),
+        token("</think>"),
+        token("\n"),
+        token("分", raw=list("分".encode())),
+        token(": "),
+        token("4", [("4", -0.1), ("5", -2.5)]),
+        token(" done"),
+    ]
+    reply = read("<think>A</think>\n分: 4 done", logprobs={"content": tokens})
+    assert reply.steps == (
+        TokenStep(0, "分", ()),
+        TokenStep(5, "4", (TokenLogprob("4", -0.1), TokenLogprob("5", -2.5))),
+    )
+
+
+def test_tokens_of_reasoning_that_came_apart_are_skipped():
+    tokens = [token("B"), token("."), token("A", [("A", -0.2)])]
+    reply = read("A", logprobs={"content": tokens})
+    assert reply.steps == (TokenStep(0, "A", (TokenLogprob("A", -0.2),)),)
+
+
+def test_the_first_token_is_kept_even_where_the_reply_is_blank():
+    tokens = [token("\n", [("\n", -0.1), ("A", -3.0)])]
+    reply = read("\n", logprobs={"content": tokens})
+    assert reply.text == ""
+    assert reply.steps is not None
+    assert reply.steps[0].top[1] == TokenLogprob("A", -3.0)
+
+
+def test_odd_log_probabilities_do_no_harm():
+    tokens = [
+        {"token": "A", "bytes": [999], "top_logprobs": [{"token": "A"}, 7, {"logprob": -1}]},
+        "nothing",
+        {"token": "B", "top_logprobs": None},
+    ]
+    steps = read("AB", logprobs={"content": tokens}).steps
+    assert steps == (TokenStep(0, "A", ()), TokenStep(1, "B", ()))
+    assert read("AB", logprobs={"content": None}).steps is None
+    assert read("AB").steps is None
+
+
+def test_steps_survive_storing():
+    steps = (TokenStep(3, "A", (TokenLogprob("A", -0.5), TokenLogprob("B", -1.0))),)
+    assert steps_from_json(json.loads(json.dumps(steps_to_json(steps)))) == steps
+    assert steps_from_json(steps_to_json(None)) is None
+
+
+def test_the_finish_reason_and_the_latency_are_kept():
+    reply = read("x", finish_reason="length")
+    assert (reply.finish_reason, reply.latency_ms, reply.key) == ("length", 7, "k")
+    assert read("x", finish_reason=None).finish_reason == ""

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from annotation.core.dialogue import Message, Role
+from judging.core.chat import JsonSchema, Sampling
+from judging.core.endpoints import Endpoint, InvalidEndpointError
+
+MESSAGES = (Message(Role.USER, "Hello"),)
+SCHEMA = JsonSchema("x", {})
+
+
+@pytest.mark.parametrize(
+    "url", ["", "llm.example/v1", "file:///etc/passwd", "http://", "https://me:secret@llm.example"]
+)
+def test_an_address_that_cannot_be_used_is_refused(url):
+    with pytest.raises(InvalidEndpointError) as refused:
+        Endpoint("e", url, "m")
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "local"),
+    [
+        ("http://localhost:8000/v1", True),
+        ("http://127.0.0.1:8000/v1", True),
+        ("http://[::1]:8000/v1", True),
+        ("https://llm.example/v1", False),
+        ("http://localhost.example/v1", False),
+    ],
+)
+def test_calls_to_this_machine_are_told_apart(url, local):
+    assert Endpoint("e", url, "m").is_local is local
+
+
+def test_a_request_leaves_out_what_the_endpoint_cannot_do():
+    plain = Endpoint("e", "http://127.0.0.1/v1", "m", sampling=Sampling(0.2, 300))
+    request = plain.request(MESSAGES, schema=SCHEMA, top_logprobs=5, attempt=2)
+    assert (request.schema, request.top_logprobs, request.attempt) == (None, 0, 2)
+    assert request.sampling == Sampling(0.2, 300)
+
+
+def test_a_request_takes_what_it_can_and_never_more_tokens_than_the_limit():
+    able = Endpoint("e", "http://127.0.0.1/v1", "m", has_logprobs=True, has_json_schema=True)
+    request = able.request(MESSAGES, schema=SCHEMA, top_logprobs=5, max_tokens=1)
+    assert (request.schema, request.top_logprobs, request.sampling.max_tokens) == (SCHEMA, 5, 1)
+    assert able.request(MESSAGES, max_tokens=9_999).sampling.max_tokens == 1024

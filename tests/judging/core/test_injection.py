@@ -1,0 +1,91 @@
+"""Injected text stays a value: prompts keep their structure whatever a value says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from annotation.core.dialogue import Message, Role
+from judging.core.judge_prompts import distil_prompt, memory_prompt, pair_prompt, turn_prompt
+from judging.core.prompts import TAGS, neutralise
+from judging.core.questions import (
+    LabelledPair,
+    MemoryQuestion,
+    RatedTurn,
+    ShownPair,
+    TurnQuestion,
+)
+from judging.core.windows import Window
+from tests.judging.injections import INJECTIONS
+
+ATTEMPTS = pytest.mark.parametrize("attempt", INJECTIONS)
+LANGUAGE = pytest.mark.parametrize("language", ["en", "zh"])
+STRUCTURE = re.compile(r"</?(?:" + "|".join(TAGS) + r")>")
+
+
+def pair(language, text):
+    dialogue = (Message(Role.USER, text), Message(Role.ASSISTANT, text), Message(Role.USER, text))
+    return pair_prompt(
+        ShownPair(dialogue, text, text),
+        preference=text,
+        language=language,
+        letter=False,
+        window=Window.ALL,
+        budget=9_000,
+    )
+
+
+def distil(language, text):
+    pairs = (LabelledPair((Message(Role.USER, text),), text, text),) * 2
+    return distil_prompt(pairs, language=language, window=Window.ALL, budget=9_000)
+
+
+def memory(language, text):
+    turn = RatedTurn("1", text, text, text, text, 2, None, "s")
+    question = MemoryQuestion((turn,), "target", language, {"likes": [text]})
+    return memory_prompt(question, budget=9_000)
+
+
+def score(language, text):
+    dialogue = (Message(Role.USER, text),)
+    return turn_prompt(TurnQuestion(dialogue, text, text, {text: text}, text, {}, language))
+
+
+@LANGUAGE
+@ATTEMPTS
+@pytest.mark.parametrize("build", [pair, distil, memory, score])
+def test_the_structure_is_that_of_a_plain_text(build, language, attempt):
+    assert STRUCTURE.findall(build(language, attempt)) == STRUCTURE.findall(build(language, "x"))
+
+
+@LANGUAGE
+@ATTEMPTS
+def test_a_value_stands_whole_between_its_delimiters(language, attempt):
+    text = pair(language, attempt)
+    for tag in ["response_a", "response_b", "preference"]:
+        found = re.search(rf"<{tag}>\n(.*?)\n</{tag}>", text, re.DOTALL)
+        assert found
+        assert found.group(1) == neutralise(attempt)
+
+
+@ATTEMPTS
+def test_no_value_opens_a_place_for_another(attempt):
+    dialogue = (Message(Role.USER, "q"),)
+    text = pair_prompt(
+        ShownPair(dialogue, attempt, "SECOND"),
+        preference="PREFERENCE",
+        language="en",
+        letter=False,
+        window=Window.ALL,
+        budget=9_000,
+    )
+    assert text.count("SECOND") == 1
+    assert text.count("PREFERENCE") == 1
+
+
+def test_there_are_enough_attempts_in_both_languages():
+    chinese = [text for text in INJECTIONS if re.search("[一-鿿]", text)]
+    assert len(set(INJECTIONS)) == len(INJECTIONS) >= 40
+    assert len(chinese) >= 15
+    assert len(INJECTIONS) - len(chinese) >= 15

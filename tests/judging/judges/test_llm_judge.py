@@ -1,0 +1,314 @@
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from annotation.core.choices import Reason, Verdict
+from annotation.core.dialogue import Message, Role
+from judging.core.chat import Sampling
+from judging.core.endpoints import Endpoint
+from judging.core.memory import TEXT_FIELDS
+from judging.core.questions import (
+    LabelledPair,
+    MemoryQuestion,
+    RatedTurn,
+    ShownPair,
+    TurnQuestion,
+)
+from judging.core.verdicts import VerdictRule
+from judging.core.windows import Window
+from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
+from judging.judges.protocol import Judge
+from judging.llm.client import ChatClient
+from judging.llm.pacing import Patience
+from judging.llm.stores import MemoryReplyStore
+from tests.fake_llm import Act, FakeLlm
+from tests.judging.injections import INJECTIONS
+
+DIALOGUE = (Message(Role.USER, "How do I boil an egg?"),)
+LONG, SHORT = "Boil the water first. " * 10, "Eight minutes."
+LETTER = LlmJudgeSettings(rule=VerdictRule.LOGPROB)
+NONSENSE = Act(text="Both have their merits.")
+
+
+def judging(server, work, *, settings=None, store=None, **fields):
+    """What `work(judge)` gives."""
+    where = Endpoint(**({"name": "fake", "base_url": server.base_url, "model": "m"} | fields))
+
+    async def run():
+        patience = Patience(tries=2, first_wait=0.01)
+        async with ChatClient(where, store=store, patience=patience) as client:
+            judge: Judge = LlmJudge(client, settings=settings)
+            return await work(judge)
+
+    return asyncio.run(run())
+
+
+def verdict(server, *, first=LONG, second=SHORT, preference="", language="en", **options):
+    pair = ShownPair(DIALOGUE, first, second)
+    return judging(
+        server,
+        lambda judge: judge.judge_pair(pair, preference=preference, language=language),
+        **options,
+    )
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+@pytest.mark.parametrize("style", ["plain", "think", "quote"])
+@pytest.mark.parametrize("rule", ["longer", "shorter", "first", "second"])
+def test_the_stated_verdict_is_read(rule, style, language):
+    expected = {"longer": "A", "shorter": "B", "first": "A", "second": "B"}[rule]
+    with FakeLlm(rule=rule, style=style) as server:
+        answer = verdict(server, language=language)
+    assert (answer.verdict, answer.error_code) == (Verdict(expected), None)
+    assert answer.call.call_key is not None
+    assert "<think>" not in answer.call.raw
+
+
+def test_a_preference_is_followed():
+    with FakeLlm(rule="longer") as server:
+        answer = verdict(server, preference="Prefers shorter responses.")
+    assert answer.verdict is Verdict.B
+
+
+def test_an_unreadable_reply_is_asked_for_again_as_the_next_attempt():
+    store = MemoryReplyStore()
+    with FakeLlm(script=[NONSENSE]) as server:
+        answer = verdict(server, store=store)
+        again = verdict(server, store=store)
+    assert answer.verdict is Verdict.A
+    assert again == answer
+    assert server.stats()["calls"] == 2
+    assert len(store.replies) == 2
+
+
+@pytest.mark.parametrize(("retries", "calls"), [(0, 1), (1, 2), (3, 4)])
+def test_a_reply_that_stays_unreadable_is_no_verdict_and_keeps_its_text(retries, calls):
+    with FakeLlm(script=[NONSENSE] * 9) as server:
+        answer = verdict(server, settings=LlmJudgeSettings(unparseable_retries=retries))
+    assert (answer.verdict, answer.error_code) == (None, "verdict:unparseable")
+    assert answer.unparseable
+    assert answer.call.raw == NONSENSE.text
+    assert answer.call.call_key is not None
+    assert server.stats()["calls"] == calls
+
+
+def test_an_empty_reply_is_no_answer():
+    reasoning = Act(text="<think>The token limit ended this", finish_reason="length")
+    with FakeLlm(script=[Act(text=""), reasoning]) as server:
+        answer = verdict(server)
+    assert (answer.error_code, answer.unparseable, answer.call.raw) == ("llm:no-answer", True, "")
+
+
+def test_a_failed_call_is_no_unreadable_reply():
+    with FakeLlm(script=[Act(status=400)]) as server:
+        answer = verdict(server)
+    assert (answer.error_code, answer.unparseable) == ("llm:bad-request", False)
+    assert answer.call.raw == "HTTP 400 scripted 400"
+    assert answer.call.call_key is None
+
+
+def test_a_call_that_fails_after_an_unreadable_reply_counts_as_failed():
+    with FakeLlm(script=[NONSENSE, Act(status=400)]) as server:
+        answer = verdict(server)
+    assert (answer.error_code, answer.unparseable) == ("llm:bad-request", False)
+
+
+def test_the_paper_s_rule_reads_what_the_strict_one_does_not():
+    said = Act(text="**Final Decision:** Response B")
+    with FakeLlm(script=[said] * 2) as server:
+        assert verdict(server).error_code == "verdict:unparseable"
+    with FakeLlm(script=[said]) as server:
+        answer = verdict(server, settings=LlmJudgeSettings(rule=VerdictRule.PAPER))
+    assert answer.verdict is Verdict.B
+
+
+@pytest.mark.parametrize(("first", "second", "sign"), [(LONG, SHORT, 1), (SHORT, LONG, -1)])
+def test_one_letter_gives_a_verdict_and_its_log_odds(first, second, sign):
+    with FakeLlm(rule="longer") as server:
+        answer = verdict(server, first=first, second=second, settings=LETTER, has_logprobs=True)
+    # The fake judge is surer by the hundred characters of difference.
+    assert answer.log_odds == pytest.approx(sign * (len(LONG) - len(SHORT)) / 100)
+    assert answer.verdict is (Verdict.A if sign > 0 else Verdict.B)
+    (body,) = server.bodies
+    assert (body["max_tokens"], body["top_logprobs"]) == (1, 20)
+
+
+def test_a_letter_asked_for_where_there_are_no_log_probabilities_costs_nothing():
+    with FakeLlm() as server:
+        answer = verdict(server, settings=LETTER)
+    assert (answer.error_code, answer.unparseable) == ("llm:no-logprobs", False)
+    assert server.stats()["calls"] == 0
+
+
+def test_an_endpoint_that_keeps_its_log_probabilities_to_itself_is_found_out():
+    with FakeLlm(logprobs=False) as server:
+        answer = verdict(server, settings=LETTER, has_logprobs=True)
+    assert (answer.error_code, answer.unparseable) == ("llm:no-logprobs", False)
+
+
+def test_a_letter_that_is_not_there_is_unparseable_and_not_asked_for_again():
+    with FakeLlm(script=[Act(text="Neither")]) as server:
+        answer = verdict(server, settings=LETTER, has_logprobs=True)
+    assert (answer.error_code, answer.unparseable) == ("verdict:unparseable", True)
+    assert server.stats()["calls"] == 1
+
+
+def distilled(server, *pairs, language="en", **options):
+    return judging(server, lambda judge: judge.distil(pairs, language=language), **options)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_preference_is_distilled_from_one_pair_or_several(count, language):
+    pair = LabelledPair(DIALOGUE, SHORT, LONG)
+    with FakeLlm() as server:
+        answer = distilled(server, *[pair] * count, language=language)
+    word = {"en": "shorter", "zh": "更短"}[language]
+    assert answer.text is not None
+    assert word in answer.text
+    assert (answer.error_code, answer.call.raw) == (None, answer.text)
+
+
+def test_an_empty_preference_is_asked_for_again_and_then_an_error():
+    with FakeLlm(script=[Act(text="Preference:"), Act(text='""')]) as server:
+        answer = distilled(server, LabelledPair(DIALOGUE, SHORT, LONG))
+    assert (answer.text, answer.error_code) == (None, "preference:empty")
+
+
+def rated(count):
+    return tuple(
+        RatedTurn(f"row-{i}", "travel", "", "Where?", "There. " * i, 1 + i % 5, None, "s")
+        for i in range(count)
+    )
+
+
+def remembered(server, history, **options):
+    question = MemoryQuestion(history, "food", "en")
+    return judging(server, lambda judge: judge.build_memory(question), **options)
+
+
+def test_a_memory_cites_the_turns_of_the_history():
+    with FakeLlm() as server:
+        answer = remembered(server, rated(10))
+    assert answer.texts is not None
+    assert list(answer.texts) == list(TEXT_FIELDS)
+    cited = answer.texts["scoring_style"]["turn_ids"]
+    assert set(cited) <= {turn.turn_id for turn in rated(10)}
+    assert "row-" not in server.bodies[0]["messages"][0]["content"]
+
+
+def test_a_memory_is_held_to_its_schema_where_the_endpoint_can():
+    with FakeLlm() as server:
+        remembered(server, rated(10), has_json_schema=True)
+    assert server.bodies[0]["response_format"]["json_schema"]["name"] == "user_memory"
+
+
+def test_what_is_no_memory_is_unparseable():
+    with FakeLlm(script=[Act(text='{"scoring_style": 3}')] * 2) as server:
+        answer = remembered(server, rated(3))
+    assert (answer.texts, answer.error_code) == (None, "memory:unparseable")
+    assert answer.unparseable
+
+
+def test_without_history_there_is_no_memory_and_no_call():
+    with FakeLlm() as server:
+        answer = remembered(server, ())
+    assert (answer.texts, answer.error_code) == (None, "memory:no-history")
+    assert not answer.unparseable
+    assert server.stats()["calls"] == 0
+
+
+def scored(server, *, response=LONG, memory="Strict.", language="en", **options):
+    question = TurnQuestion(DIALOGUE, response, "", {}, memory, {}, language)
+    return judging(server, lambda judge: judge.score_turn(question), **options)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("memory", ["Strict.", ""])
+def test_a_turn_is_scored(memory, language):
+    with FakeLlm() as server:
+        good = scored(server, memory=memory, language=language)
+        poor = scored(server, memory=memory, language=language, response=SHORT)
+    assert (good.score, good.reason, good.expected_score) == (4, None, None)
+    assert (poor.score, poor.reason) == (1, Reason.INSUFFICIENT_DETAIL)
+    assert poor.analysis == "By its length."
+
+
+def test_log_probabilities_give_the_expected_score():
+    # Weights exp(-1.5 |k - 1|) over k = 1..5: mean 1.2847
+    with FakeLlm() as server:
+        answer = scored(server, response=SHORT, has_logprobs=True, has_json_schema=True)
+    assert answer.score == 1
+    assert answer.expected_score == pytest.approx(1.2847, abs=1e-3)
+    assert server.bodies[0]["response_format"]["json_schema"]["name"] == "turn_score"
+
+
+def test_no_score_is_made_up():
+    wrong = json.dumps({"classification": 6, "reason": "satisfied", "analysis": "x"})
+    with FakeLlm(script=[Act(text=wrong)] * 2) as server:
+        answer = scored(server)
+    assert (answer.score, answer.error_code) == (None, "score:unparseable")
+    assert answer.unparseable
+    assert answer.call.raw == wrong
+
+
+@pytest.mark.parametrize("attempt", INJECTIONS)
+@pytest.mark.parametrize("style", ["plain", "quote"])
+def test_injected_text_changes_no_verdict_by_being_there(attempt, style):
+    # The judge looks for a word; wherever the attempt stands, and also where the reply quotes it.
+    dialogue = (Message(Role.USER, f"Say LEMON. {attempt}"),)
+    sides = {
+        Verdict.A: ShownPair(dialogue, f"LEMON {attempt}", f"no {attempt}"),
+        Verdict.B: ShownPair(dialogue, f"no {attempt}", f"LEMON {attempt}"),
+    }
+
+    async def both(judge):
+        return [
+            await judge.judge_pair(pair, preference=preference, language=language)
+            for pair in sides.values()
+            for preference in ["", f"Wants lemons. {attempt}"]
+            for language in ["en", "zh"]
+        ]
+
+    with FakeLlm(rule="word:LEMON", style=style) as server:
+        answers = judging(server, both)
+    assert [answer.verdict for answer in answers] == [Verdict.A] * 4 + [Verdict.B] * 4
+
+
+@pytest.mark.parametrize("attempt", INJECTIONS)
+def test_injected_text_changes_no_score_by_being_there(attempt):
+    with FakeLlm() as server:
+        plain = scored(server, response="x" * len(attempt), memory="x")
+        answer = scored(server, response=attempt, memory=f"Strict. {attempt}")
+    assert answer.score == plain.score
+
+
+def test_a_snapshot_says_all_that_shapes_an_answer():
+    settings = LlmJudgeSettings(VerdictRule.LOGPROB, Window.LAST_TURN, 3)
+
+    async def snapshot(judge):
+        return judge.snapshot("zh-hans"), judge.name
+
+    with FakeLlm() as server:
+        taken, name = judging(
+            server, snapshot, settings=settings, sampling=Sampling(0.5, 77), key_variable="MY_KEY"
+        )
+    prompts = taken.pop("prompts")
+    assert name == "fake"
+    assert taken == {
+        "judge": "fake",
+        "base_url": server.base_url,
+        "model": "m",
+        "temperature": 0.5,
+        "max_tokens": 77,
+        "context_tokens": 8192,
+        "rule": "LOGPROB",
+        "window": "LAST_TURN",
+        "unparseable_retries": 3,
+    }
+    assert len(prompts) == 7
+    assert all(label.endswith(".v1.zh") for label in prompts)
+    json.dumps(taken)

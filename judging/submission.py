@@ -8,8 +8,9 @@ from django.db import transaction
 
 from annotation.models import Dataset, User
 from judging.core.pairwise_settings import PairwiseSettings
+from judging.core.satisfaction_settings import SatisfactionSettings
 from judging.models import JudgeRun
-from judging.services import pairwise_runs, run_control
+from judging.services import pairwise_runs, run_control, satisfaction_runs
 from judging.tasks import dispatch_run
 
 
@@ -51,6 +52,27 @@ def submit_test_run(
             judge=judge,
             with_sets=with_sets,
             sets_of=sets_of,
+            created_by=created_by,
+        )
+        enqueue_run(run)
+    return run
+
+
+def submit_satisfaction(
+    *,
+    dataset: Dataset,
+    judge: str,
+    annotator: User | None = None,
+    settings: SatisfactionSettings | None = None,
+    created_by: User | None = None,
+) -> JudgeRun:
+    """Starts scoring rated turns; see `satisfaction_runs.start_satisfaction_run`."""
+    with transaction.atomic():
+        run = satisfaction_runs.start_satisfaction_run(
+            dataset=dataset,
+            judge=judge,
+            annotator=annotator,
+            settings=settings,
             created_by=created_by,
         )
         enqueue_run(run)

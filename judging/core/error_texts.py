@@ -71,6 +71,9 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "memory:not-editable": gettext_noop(
         "Somebody saved a newer version of this memory, or it was never built; look at it again."
     ),
+    "run:no-ratings": gettext_noop(
+        "Nobody rated a response of this dataset whose text is available."
+    ),
     "score:no-turn": gettext_noop(
         "The rating of this turn was taken back after the run was started."
     ),

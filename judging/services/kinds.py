@@ -8,10 +8,14 @@ from typing import Final
 from judging.models import RunKind
 from judging.services.distillation import DISTIL_STAGE
 from judging.services.judgments import JUDGE_STAGE
+from judging.services.memories import MEMORY_STAGE
 from judging.services.selection import SELECT_STAGE
 from judging.services.stages import Stage
+from judging.services.turn_calibration import CALIBRATE_STAGE
+from judging.services.turn_scores import SCORE_STAGE
 
 STAGES: Final[Mapping[str, tuple[Stage, ...]]] = {
     RunKind.DISTIL: (DISTIL_STAGE, JUDGE_STAGE, SELECT_STAGE),
     RunKind.TEST: (JUDGE_STAGE,),
+    RunKind.SATISFACTION: (MEMORY_STAGE, SCORE_STAGE, CALIBRATE_STAGE),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from annotation.core.choices import Reason
+from annotation.core.language import language_of
 from annotation.models import AnnotatorProfile, Response, SatisfactionLabel, Session, Turn
 from judging.core.retrieval import (
     PROFILE_FIELDS,
@@ -105,12 +107,25 @@ def rated(
     return labels if user_ids is None else labels.filter(annotator_id__in=user_ids)
 
 
+def ratings_digest(*, dataset_id: int, user_ids: Collection[int] | None = None) -> str:
+    """SHA-256 of who rated what how, hexadecimal: equal digests mean equal blocks and gold."""
+    rows = (
+        rated(dataset_id=dataset_id, user_ids=user_ids)
+        .order_by("annotator_id", "response_id", "created_at", "id")
+        .values_list("annotator_id", "response_id", "score", "reason")
+    )
+    digest = hashlib.sha256()
+    for row in rows.iterator():
+        digest.update(repr(row).encode())
+    return digest.hexdigest()
+
+
 def _stored(block: Block, sessions: dict[str, _SessionRow]) -> StoredBlock:
     first = sessions[block.targets[0].session_key]
     return StoredBlock(
         user_id=int(block.user),
         scenario_id=first.scenario_id,
-        language=first.language,
+        language=first.language or language_of(block.targets[0].user_message),
         block=block,
     )
 
@@ -132,7 +147,7 @@ def _ratings(labels: QuerySet[SatisfactionLabel]) -> dict[int, dict[int, dict[in
         if (user_id, response_id) in seen:
             continue
         seen.add((user_id, response_id))
-        rating = Rating(str(response_id), text, score, Reason(reason) if reason else None)
+        rating = Rating(str(response_id), text or "", score, Reason(reason) if reason else None)
         found.setdefault(user_id, {}).setdefault(session_id, {}).setdefault(turn_id, []).append(
             rating
         )

@@ -139,6 +139,13 @@ def test_a_profile_is_the_raters_own(dataset, user):
     assert others == {"occupation": "baker"}
 
 
+def test_a_language_that_nobody_stated_is_read_from_the_request(dataset, user):
+    turn = make_turn(make_session(make_scenario(dataset)), user_message="推荐一道菜")
+    make_rating(make_response(turn, original=True), annotator=user)
+    (block,) = stored_blocks(dataset_id=dataset.pk)
+    assert block.language == "zh"
+
+
 def test_nothing_rated_no_blocks(dataset, django_assert_num_queries):
     with django_assert_num_queries(1):
         assert stored_blocks(dataset_id=dataset.pk) == ()

@@ -1,0 +1,140 @@
+"""Starting satisfaction runs: every row is written in one transaction, then somebody dispatches."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from django.db import transaction
+
+from annotation.models import Dataset, User
+from judging.core.satisfaction_settings import SatisfactionSettings, satisfaction_settings
+from judging.models import JudgeRun, RunKind, RunStatus, SatisfactionJudgment
+from judging.queries.runs import UNFINISHED, memory_rows
+from judging.queries.satisfaction.blocks import ratings_digest, stored_blocks
+from judging.services.judges import endpoint_for, judge_snapshot
+from judging.services.memories import plan_memories
+
+_CHUNK: Final = 500
+
+
+class NothingToScoreError(ValueError):
+    """Nobody rated a response of the dataset whose text is available."""
+
+    code = "run:no-ratings"
+
+
+def start_satisfaction_run(
+    *,
+    dataset: Dataset,
+    judge: str,
+    annotator: User | None = None,
+    settings: SatisfactionSettings | None = None,
+    created_by: User | None = None,
+) -> JudgeRun:
+    """Write a run over every rated turn, with all its PENDING rows; the caller dispatches it.
+
+    Asking for what an unfinished run is already about gives that run.
+
+    Args:
+        dataset: whose turns.
+        judge: `lexical`, or the name of an endpoint.
+        annotator: only this user's turns; None for everybody's.
+        settings: the rules of the run.
+        created_by: who asked for it.
+
+    Raises:
+        UnknownJudgeError: there is no such judge.
+        NothingToScoreError: there is no rated turn.
+    """
+    asked = _asked(dataset, judge, annotator, settings or SatisfactionSettings(), created_by)
+    with transaction.atomic():
+        run = _newest_same(asked, statuses=UNFINISHED)
+        if run is None:
+            run = asked
+            run.save()
+            if not plan_satisfaction(run):
+                message = f"nobody rated a response of {dataset.slug} whose text is available"
+                raise NothingToScoreError(message)
+    return run
+
+
+def finished_run_like(
+    *, dataset: Dataset, judge: str, settings: SatisfactionSettings | None = None
+) -> JudgeRun | None:
+    """The newest finished run over everybody's turns that a new one would only repeat.
+
+    Same judge, prompts, rules and ratings; None where there is none.
+
+    Raises:
+        UnknownJudgeError: there is no such judge.
+    """
+    asked = _asked(dataset, judge, None, settings or SatisfactionSettings(), None)
+    return _newest_same(asked, statuses=(RunStatus.DONE,))
+
+
+def _asked(
+    dataset: Dataset,
+    judge: str,
+    annotator: User | None,
+    settings: SatisfactionSettings,
+    created_by: User | None,
+) -> JudgeRun:
+    endpoint = endpoint_for(judge)
+    config = settings.to_config()
+    users = None if annotator is None else [annotator.pk]
+    return JudgeRun(
+        kind=RunKind.SATISFACTION,
+        dataset=dataset,
+        annotator=annotator,
+        judge=judge,
+        endpoint=endpoint,
+        created_by=created_by,
+        config={
+            **config,
+            "judge": judge_snapshot(endpoint, config),
+            "ratings": ratings_digest(dataset_id=dataset.pk, user_ids=users),
+        },
+    )
+
+
+def _newest_same(asked: JudgeRun, *, statuses: Collection[str]) -> JudgeRun | None:
+    """The newest run in one of some states that was set out to do exactly the same."""
+    runs = JudgeRun.objects.filter(
+        kind=asked.kind,
+        dataset=asked.dataset,
+        annotator=asked.annotator,
+        judge=asked.judge,
+        status__in=statuses,
+    )
+    return next((run for run in runs.order_by("-pk") if run.config == asked.config), None)
+
+
+def plan_satisfaction(run: JudgeRun) -> int:
+    """Write one PENDING row for each memory to build and each turn to score, block by block.
+
+    A run's annotator, where it has one, is the only user. Returns the number of turns to score.
+    """
+    settings = satisfaction_settings(run.config)
+    users = None if run.annotator_id is None else [run.annotator_id]
+    blocks = stored_blocks(dataset_id=run.dataset_id, user_ids=users)
+    if settings.with_memory:
+        plan_memories(run, blocks, inherit_from=settings.memories_of)
+    memories = {
+        (user_id, scenario_id): pk
+        for user_id, scenario_id, pk in memory_rows(run.pk).values_list(
+            "user_id", "target_scenario_id", "pk"
+        )
+    }
+    rows = [
+        SatisfactionJudgment(
+            run=run,
+            user_id=stored.user_id,
+            response_id=int(target.turn_id),
+            memory_id=memories.get((stored.user_id, stored.scenario_id)),
+        )
+        for stored in blocks
+        for target in stored.block.targets
+    ]
+    SatisfactionJudgment.objects.bulk_create(rows, batch_size=_CHUNK)
+    return len(rows)

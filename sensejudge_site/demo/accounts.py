@@ -54,7 +54,11 @@ def make_logins() -> None:
         NotLocalError: the site serves more than its own machine.
     """
     if not is_local():
-        raise NotLocalError
+        hosts = ", ".join(settings.ALLOWED_HOSTS)
+        raise NotLocalError(
+            f"ALLOWED_HOSTS lets others reach this site ({hosts}), and everybody knows the "
+            "password of the demo's users: run the demo on a site for this machine alone"
+        )
     known = set(_demo_users().values_list("username", flat=True))
     for login in LOGINS:
         if login.username not in known:

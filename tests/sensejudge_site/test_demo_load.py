@@ -1,0 +1,98 @@
+"""Loading the demo study fills a database once, whatever has happened to it since."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+
+from annotation.core.choices import StudyKind
+from annotation.models import (
+    AnnotatorProfile,
+    Comparison,
+    Dataset,
+    PairwiseLabel,
+    Response,
+    SatisfactionLabel,
+    Session,
+    Study,
+    StudyStatus,
+    Turn,
+    User,
+)
+from sensejudge_site.demo.load import STUDIES, OlderDemoError, load
+
+pytestmark = pytest.mark.django_db
+COUNTED = (
+    AnnotatorProfile,
+    Comparison,
+    Dataset,
+    PairwiseLabel,
+    Response,
+    SatisfactionLabel,
+    Session,
+    Study,
+    Turn,
+    User,
+)
+
+
+@pytest.fixture(autouse=True)
+def _local(settings):
+    settings.ALLOWED_HOSTS = ["127.0.0.1"]
+
+
+def counts():
+    return {model.__name__: model.objects.count() for model in COUNTED}
+
+
+def test_everything_arrives_and_a_second_time_adds_nothing():
+    dataset = load(now=timezone.now())
+    first = counts()
+    # 3 annotators, 4 raters and 4 sign-ins; 93 turns: 45 with one response, 48 with four
+    assert first == {
+        "AnnotatorProfile": 4,
+        "Comparison": 288,
+        "Dataset": 1,
+        "PairwiseLabel": 864,
+        "Response": 237,
+        "SatisfactionLabel": 186,
+        "Session": 48,
+        "Study": 2,
+        "Turn": 93,
+        "User": 11,
+    }
+    assert dataset.simulated
+    assert load(now=timezone.now()) == dataset
+    assert counts() == first
+
+
+def test_two_open_studies_wait_for_the_annotator_alone():
+    load(now=timezone.now())
+    for study in Study.objects.all():
+        assert study.status == StudyStatus.OPEN
+        assert [user.username for user in study.annotators.all()] == ["demo-annotator"]
+        assert study.items.count() == (288 if study.kind == StudyKind.PAIRWISE else 48)
+
+
+def test_a_study_that_was_closed_stays_closed():
+    load(now=timezone.now())
+    Study.objects.filter(name=STUDIES[0].name).update(status=StudyStatus.CLOSED)
+    load(now=timezone.now())
+    assert Study.objects.get(name=STUDIES[0].name).status == StudyStatus.CLOSED
+    assert Study.objects.count() == 2
+
+
+def test_simulated_annotators_cannot_sign_in():
+    load(now=timezone.now())
+    simulated = User.objects.filter(username__startswith="demo:")
+    assert simulated.count() == 7
+    assert not simulated.filter(is_active=True).exists()
+
+
+def test_an_older_demo_study_is_left_alone():
+    load(now=timezone.now())
+    Session.objects.filter(key="math-01").update(task_context="Something else.")
+    before = counts()
+    with pytest.raises(OlderDemoError, match="task_context"):
+        load(now=timezone.now())
+    assert counts() == before

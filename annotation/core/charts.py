@@ -26,6 +26,7 @@ _INSET: Final = 4.0  # percent on both sides, so that the outer ticks' labels ar
 _ROW: Final = 44.0
 _LABEL_BASELINE: Final = 14.0
 _MARK_CENTRE: Final = 30.0
+_BAND: Final = 18.0
 _AXIS: Final = 20.0
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0, 20.0, 25.0, 50.0)
 
@@ -64,12 +65,17 @@ class IntervalRow:
 
 @dataclass(frozen=True, slots=True)
 class PlacedRow:
-    """An estimate in its place: the label's baseline, and the mark with its interval below."""
+    """An estimate in its place: the label's baseline, and the mark with its interval below.
+
+    Grid lines run from `top` to `bottom`, so that they do not cross the labels.
+    """
 
     row: IntervalRow
     label: str
     label_y: float
     mark_y: float
+    top: float
+    bottom: float
     x: float | None
     x_low: float | None
     x_high: float | None
@@ -219,6 +225,8 @@ def _placed(row: IntervalRow, top: float, scale: _Scale) -> PlacedRow:
         label=fitted(row.label, room),
         label_y=top + _LABEL_BASELINE,
         mark_y=top + _MARK_CENTRE,
+        top=top + _MARK_CENTRE - _BAND / 2,
+        bottom=top + _MARK_CENTRE + _BAND / 2,
         x=scale.maybe(row.value),
         x_low=scale.maybe(row.low),
         x_high=scale.maybe(row.high),

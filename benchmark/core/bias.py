@@ -121,7 +121,8 @@ def consistency(decisions: Iterable[Decisions]) -> Consistency:
 
 
 def _share_of_first(sums: Floats) -> Floats:
-    return sums[:, 0] / sums.sum(axis=1)
+    share: Floats = sums[:, 0] / sums.sum(axis=1)
+    return share
 
 
 def _side(verdict: Verdict, order: Order | None) -> int | None:

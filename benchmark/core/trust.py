@@ -7,7 +7,7 @@ preferences, preferences distilled from shuffled labels, and other annotators' p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -45,6 +45,16 @@ SHUFFLED = Voice(Panel.SHUFFLED)
 
 
 @dataclass(frozen=True, slots=True)
+class HumanLabel:
+    """One human verdict, in the comparison's coordinates, and the order it was shown in."""
+
+    comparison: int
+    scenario: str
+    verdict: Verdict
+    shown: Order | None
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One test comparison with the annotator's verdict and the judge's decisions, by voice."""
 
@@ -66,14 +76,16 @@ class VoiceFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class ScenarioFigures:
-    """Agreement in one scenario without and with preferences."""
+class Figures:
+    """Judge and human in one scenario, or in all of them together (`scenario` None)."""
 
-    scenario: str
+    scenario: str | None
+    human: PositionBias
     base: VoiceFigures
     selected: VoiceFigures
     shuffled: VoiceFigures
     gain: Gain
+    gain_over_shuffled: Gain
 
 
 class Finding(StrEnum):
@@ -95,26 +107,20 @@ class Finding(StrEnum):
 class TrustFigures:
     """Everything that the trust page says of pairwise verdicts.
 
-    `voices` holds those with decisions, SELECTED first, then BASE, SHUFFLED and other annotators'.
+    `others` are the other annotators' sets that decided anything.
     """
 
     finding: Finding
-    voices: tuple[VoiceFigures, ...]
-    human: PositionBias
-    gain_over_base: Gain
-    gain_over_shuffled: Gain
-    scenarios: tuple[ScenarioFigures, ...]
+    overall: Figures
+    scenarios: tuple[Figures, ...]
+    others: tuple[VoiceFigures, ...]
     policy: InvalidPolicy
     seed: int
-
-    def of(self, voice: Voice) -> VoiceFigures | None:
-        """The figures of one voice, None where it never decided."""
-        return next((each for each in self.voices if each.voice == voice), None)
 
 
 def trust_figures(
     cases: Iterable[Case],
-    labels: Iterable[tuple[Verdict, Order | None]],
+    labels: Iterable[HumanLabel],
     *,
     seed: int,
     policy: InvalidPolicy = InvalidPolicy.EXCLUDED,
@@ -123,32 +129,23 @@ def trust_figures(
 
     Args:
         cases: test comparisons that the annotator labelled and the judge was asked about.
-        labels: every label of the annotator, with the order it was shown in where known: a
-            person's position bias is measured on all that they labelled.
+        labels: every label of the annotator: a person's position bias is measured on all that
+            they labelled.
         seed: of every bootstrap.
         policy: what a verdict that could not be read counts as.
     """
-    rows = list(cases)
-    measure = _measure(seed, policy)
-    voices = [measure(rows, voice) for voice in _voices(rows)]
-    judged = {each.voice: each for each in voices}
-    gained = _gain(rows, BASE, seed=seed, policy=policy)
+    rows, given = list(cases), list(labels)
+    settings = _Settings(seed, policy)
+    overall = settings.figures(None, rows, given)
+    heard = {voice for case in rows for voice in case.decisions if voice.panel is Panel.OTHER}
     return TrustFigures(
-        finding=_finding(judged.get(BASE), judged.get(SELECTED), gained),
-        voices=tuple(voices),
-        human=human_position_bias(labels),
-        gain_over_base=gained,
-        gain_over_shuffled=_gain(rows, SHUFFLED, seed=seed, policy=policy),
+        finding=_finding(overall),
+        overall=overall,
         scenarios=tuple(
-            ScenarioFigures(
-                scenario=scenario,
-                base=measure(own, BASE),
-                selected=measure(own, SELECTED),
-                shuffled=measure(own, SHUFFLED),
-                gain=_gain(own, BASE, seed=seed, policy=policy),
-            )
+            settings.figures(scenario, own, [each for each in given if each.scenario == scenario])
             for scenario, own in by_scenario(rows).items()
         ),
+        others=tuple(settings.measured(rows, voice) for voice in sorted(heard)),
         policy=policy,
         seed=seed,
     )
@@ -171,44 +168,54 @@ def judged_by(cases: Iterable[Case], voice: Voice) -> list[Judged]:
     ]
 
 
-def _voices(cases: Iterable[Case]) -> list[Voice]:
-    heard = {voice for case in cases for voice, given in case.decisions.items() if given}
-    order = [Panel.SELECTED, Panel.BASE, Panel.SHUFFLED, Panel.OTHER]
-    return sorted(heard, key=lambda voice: (order.index(voice.panel), voice.annotator))
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """What every figure of a page shares."""
 
+    seed: int
+    policy: InvalidPolicy
 
-def _measure(seed: int, policy: InvalidPolicy) -> Callable[[Sequence[Case], Voice], VoiceFigures]:
-    (other,) = set(InvalidPolicy) - {policy}
+    def figures(
+        self, scenario: str | None, cases: Sequence[Case], labels: Sequence[HumanLabel]
+    ) -> Figures:
+        return Figures(
+            scenario=scenario,
+            human=human_position_bias((label.verdict, label.shown) for label in labels),
+            base=self.measured(cases, BASE),
+            selected=self.measured(cases, SELECTED),
+            shuffled=self.measured(cases, SHUFFLED),
+            gain=self._gain(cases, BASE),
+            gain_over_shuffled=self._gain(cases, SHUFFLED),
+        )
 
-    def measured(cases: Sequence[Case], voice: Voice) -> VoiceFigures:
+    def measured(self, cases: Sequence[Case], voice: Voice) -> VoiceFigures:
+        (other,) = set(InvalidPolicy) - {self.policy}
         rows = judged_by(cases, voice)
         decisions = [row.decisions for row in rows]
         return VoiceFigures(
             voice=voice,
-            agreement=accuracy(rows, seed=seed, policy=policy),
-            other_policy=accuracy(rows, seed=seed, policy=other),
-            position=judge_position_bias(decisions, seed=seed),
+            agreement=accuracy(rows, seed=self.seed, policy=self.policy),
+            other_policy=accuracy(rows, seed=self.seed, policy=other),
+            position=judge_position_bias(decisions, seed=self.seed),
             consistency=consistency(decisions),
         )
 
-    return measured
+    def _gain(self, cases: Sequence[Case], over: Voice) -> Gain:
+        before, after = judged_by(cases, over), judged_by(cases, SELECTED)
+        return gain(before, after, seed=self.seed, policy=self.policy)
 
 
-def _gain(cases: Sequence[Case], over: Voice, *, seed: int, policy: InvalidPolicy) -> Gain:
-    return gain(judged_by(cases, over), judged_by(cases, SELECTED), seed=seed, policy=policy)
-
-
-def _finding(base: VoiceFigures | None, selected: VoiceFigures | None, gained: Gain) -> Finding:
-    if selected is None or selected.agreement.interval is None:
-        has_base = base is not None and base.agreement.interval is not None
-        return Finding.NOT_SELECTED if has_base else Finding.NOTHING
-    interval = selected.agreement.interval
+def _finding(overall: Figures) -> Finding:
+    interval = overall.selected.agreement.interval
+    if interval is None:
+        return Finding.NOT_SELECTED if overall.base.agreement.interval else Finding.NOTHING
     if interval.high < 0.5:
         return Finding.AGAINST
     if interval.low <= 0.5:
         return Finding.CHANCE
-    if gained.interval is not None and gained.interval.low > 0:
+    gained = overall.gain.interval
+    if gained is not None and gained.low > 0:
         return Finding.BETTER
-    if gained.interval is not None and gained.interval.high < 0:
+    if gained is not None and gained.high < 0:
         return Finding.WORSE
     return Finding.ALIKE

@@ -8,6 +8,7 @@ from benchmark.core.trust import (
     SHUFFLED,
     Case,
     Finding,
+    HumanLabel,
     Panel,
     Voice,
     by_scenario,
@@ -59,15 +60,15 @@ def test_the_answer_follows_from_the_intervals(expected, groups):
 def test_figures_stand_beside_their_controls():
     rows = cases((30, B, A, A), (10, A, A, B))
     rows.append(Case(99, "scenario 0", A, {SOMEBODY: both(B)}))
-    figures = trust_figures(rows, [(A, Order.ORIGINAL), (B, None)], seed=1)
-    assert [each.voice for each in figures.voices] == [SELECTED, BASE, SHUFFLED, SOMEBODY]
-    assert figures.of(SELECTED).agreement.value == 1
-    assert figures.of(BASE).agreement.value == 0.25
-    assert figures.of(SOMEBODY).agreement.comparisons == 1
-    assert figures.of(Voice(Panel.OTHER, "nobody")) is None
-    assert figures.gain_over_base.value == 0.75
-    assert figures.gain_over_shuffled.value == 0.25
-    assert (figures.human.verdicts, figures.human.unknown) == (1, 1)
+    labels = [HumanLabel(1, "scenario 0", A, Order.ORIGINAL), HumanLabel(2, "elsewhere", B, None)]
+    figures = trust_figures(rows, labels, seed=1)
+    assert figures.overall.selected.agreement.value == 1
+    assert figures.overall.base.agreement.value == 0.25
+    assert figures.overall.gain.value == 0.75
+    assert figures.overall.gain_over_shuffled.value == 0.25
+    assert [(each.voice, each.agreement.comparisons) for each in figures.others] == [(SOMEBODY, 1)]
+    assert (figures.overall.human.verdicts, figures.overall.human.unknown) == (1, 1)
+    assert [each.human.verdicts for each in figures.scenarios] == [1, 0]
 
 
 def test_each_scenario_has_its_own_figures():
@@ -79,9 +80,9 @@ def test_each_scenario_has_its_own_figures():
 
 def test_both_policies_are_computed_whichever_is_asked():
     rows = [Case(1, "s", A, {SELECTED: {Order.ORIGINAL: A, Order.SWAPPED: None}})]
-    excluded = trust_figures(rows, [], seed=1).of(SELECTED)
+    excluded = trust_figures(rows, [], seed=1).overall.selected
     assert (excluded.agreement.value, excluded.other_policy.value) == (1, 0.5)
-    wrong = trust_figures(rows, [], seed=1, policy=InvalidPolicy.WRONG).of(SELECTED)
+    wrong = trust_figures(rows, [], seed=1, policy=InvalidPolicy.WRONG).overall.selected
     assert (wrong.agreement.value, wrong.other_policy.value) == (0.5, 1)
 
 

@@ -1,0 +1,123 @@
+"""What readers may ask by address; anything malformed is an address that does not exist."""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+from django import forms
+from django.http import Http404, QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from benchmark.core.accuracy import InvalidPolicy
+from benchmark.queries.leaderboard import LeaderboardQuestion, Source
+from benchmark.queries.rows import Behind, Outcome
+from benchmark.queries.trust import TrustQuestion
+from judging.core.votes import VoteRule
+
+_LARGEST_ID: Final = 2**63 - 1
+
+RULES: Final = [
+    (VoteRule.DEFAULT.value, _("an even split scores one half")),
+    (VoteRule.PAPER.value, _("an even split goes to the first shown")),
+    (VoteRule.SOFT.value, _("by summed log-odds")),
+]
+POLICIES: Final = [
+    (InvalidPolicy.EXCLUDED.value, _("left out")),
+    (InvalidPolicy.WRONG.value, _("counted as wrong")),
+]
+
+
+def _id() -> forms.IntegerField:
+    return forms.IntegerField(required=False, min_value=1, max_value=_LARGEST_ID)
+
+
+class TrustForm(forms.Form):
+    """A question to the trust page.
+
+    `was_dataset` and `was_annotator` are what the filters were drawn for: of another dataset, or of
+    another annotator, the finer choices mean nothing.
+    """
+
+    dataset = forms.SlugField(required=False, max_length=80)
+    annotator = _id()
+    run = _id()
+    scenario = _id()
+    rule = forms.ChoiceField(required=False, choices=RULES)
+    policy = forms.ChoiceField(required=False, choices=POLICIES)
+    was_dataset = forms.SlugField(required=False, max_length=80)
+    was_annotator = _id()
+
+    def question(self) -> TrustQuestion:
+        """What is asked."""
+        asked = self.cleaned_data
+        same_dataset = asked["was_dataset"] in {"", asked["dataset"]}
+        same_annotator = same_dataset and asked["was_annotator"] in {None, asked["annotator"]}
+        return TrustQuestion(
+            dataset=asked["dataset"],
+            annotator=asked["annotator"] if same_dataset else None,
+            run=asked["run"] if same_annotator else None,
+            scenario=asked["scenario"] if same_dataset else None,
+            rule=VoteRule(asked["rule"] or VoteRule.DEFAULT),
+            policy=InvalidPolicy(asked["policy"] or InvalidPolicy.EXCLUDED),
+        )
+
+
+class RowsForm(TrustForm):
+    """A question to the rows behind a number of the trust page."""
+
+    of = forms.ChoiceField(required=False, choices=[(each.value, each.value) for each in Behind])
+    outcome = forms.ChoiceField(
+        required=False, choices=[(each.value, each.value) for each in Outcome]
+    )
+
+    def behind(self) -> Behind:
+        """Whose number the rows stand behind."""
+        return Behind(self.cleaned_data["of"] or Behind.SELECTED)
+
+    def outcome_asked(self) -> Outcome | None:
+        """Which outcome alone, None for all."""
+        return Outcome(self.cleaned_data["outcome"]) if self.cleaned_data["outcome"] else None
+
+
+class LeaderboardForm(forms.Form):
+    """A question to the leaderboard."""
+
+    dataset = forms.SlugField(required=False, max_length=80)
+    scenario = _id()
+    annotator = _id()
+    was_dataset = forms.SlugField(required=False, max_length=80)
+
+    def question(self) -> LeaderboardQuestion:
+        """What is asked; a scenario or annotator of another dataset means nothing."""
+        asked = self.cleaned_data
+        if asked["was_dataset"] not in {"", asked["dataset"]}:
+            return LeaderboardQuestion(asked["dataset"])
+        return LeaderboardQuestion(asked["dataset"], asked["scenario"], asked["annotator"])
+
+
+class LeaderboardRowsForm(LeaderboardForm):
+    """A question to the comparisons behind one model's rating."""
+
+    model = forms.CharField(max_length=200, strip=False)
+    source = forms.ChoiceField(
+        required=False, choices=[(each.value, each.value) for each in Source]
+    )
+
+    def source_asked(self) -> Source:
+        """Whose verdicts."""
+        return Source(self.cleaned_data["source"] or Source.HUMAN)
+
+
+AnyForm = TypeVar("AnyForm", bound=forms.Form)
+
+
+def asked(form: type[AnyForm], parameters: QueryDict) -> AnyForm:
+    """The form of an address's parameters, checked.
+
+    Raises:
+        Http404: they are malformed.
+    """
+    filled: AnyForm = form(parameters)
+    if not filled.is_valid():
+        raise Http404
+    return filled

@@ -1,0 +1,1 @@
+"""Reads: rows in, core rows out."""

@@ -1,0 +1,201 @@
+"""What can be asked for: datasets, annotators, runs and scenarios that have something to show."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models.fields.json import KT
+
+from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Scenario
+from annotation.queries.annotators import annotators as annotation_annotators
+from judging.models import JudgeRun, RunKind, RunStatus
+
+VERDICT_RUNS = (RunKind.TEST, RunKind.RECORDED)
+"""The runs whose judgments are fresh verdicts, not those that a selection has seen."""
+
+Row = TypeVar("Row", "DatasetChoice", "AnnotatorChoice", "RunChoice", "ScenarioChoice")
+
+
+class UnknownChoiceError(Exception):
+    """A dataset, annotator, run or scenario that does not exist or is not the reader's to see."""
+
+    code = "benchmark:unknown-choice"
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetChoice:
+    """A dataset by name."""
+
+    id: int
+    slug: str
+    name: str
+    simulated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorChoice:
+    """Somebody who labelled, by name within the dataset.
+
+    `judged` says that a judge gave verdicts in their stead.
+    """
+
+    id: int
+    name: str
+    judged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunChoice:
+    """A run that gave verdicts on test comparisons, under the preferences of `sets_of` or none."""
+
+    id: int
+    dataset: int
+    judge: str
+    kind: RunKind
+    status: RunStatus
+    parent: int | None
+    sets_of: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioChoice:
+    """A scenario of a dataset."""
+
+    id: int
+    name: str
+
+
+def datasets(*, labelled_by: int | None = None) -> tuple[DatasetChoice, ...]:
+    """Every dataset, those with the latest run first; or those that one person labelled in."""
+    rows = Dataset.objects.all()
+    if labelled_by is not None:
+        own = {"dataset": OuterRef("pk"), "annotator": labelled_by}
+        rows = rows.filter(_pairwise(**own) | _satisfaction(**own))
+    latest = JudgeRun.objects.filter(dataset=OuterRef("pk")).order_by("-id").values("id")[:1]
+    ordered = rows.annotate(latest_run=latest).order_by("-latest_run", "-id")
+    found = [DatasetChoice(row.pk, row.slug, row.name, row.simulated) for row in ordered]
+    # NULL sorts first on PostgreSQL and last on SQLite; a dataset with a run comes first on both.
+    having_run = {row.pk for row in ordered if row.latest_run is not None}
+    return tuple(sorted(found, key=lambda row: row.id not in having_run))
+
+
+def annotators(dataset: DatasetChoice, *, only: int | None = None) -> tuple[AnnotatorChoice, ...]:
+    """Who labelled in a dataset, by name; just one person where `only` is given. Three queries."""
+    judged = set(
+        JudgeRun.objects.filter(dataset=dataset.id, kind__in=VERDICT_RUNS).values_list(
+            "annotator_id", flat=True
+        )
+    )
+    known = annotation_annotators(dataset=Dataset.objects.get(pk=dataset.id))
+    return tuple(
+        AnnotatorChoice(each.id, each.name, each.id in judged)
+        for each in sorted(known, key=lambda each: _natural(each.name))
+        if only in {None, each.id}
+    )
+
+
+def dataset_of(slug: str) -> DatasetChoice:
+    """The dataset of a short name.
+
+    Raises:
+        UnknownChoiceError: there is none.
+    """
+    row = Dataset.objects.filter(slug=slug).first()
+    if row is None:
+        raise UnknownChoiceError(f"no dataset {slug!r}")
+    return DatasetChoice(row.pk, row.slug, row.name, row.simulated)
+
+
+def verdict_runs(dataset: DatasetChoice, annotator: AnnotatorChoice) -> tuple[RunChoice, ...]:
+    """The runs that judged comparisons in an annotator's stead, or for everybody.
+
+    Those under the annotator's own preferences come first, then those without any, the latest of
+    each first. Runs under somebody else's are no answer to a question about this annotator.
+    """
+    rows = JudgeRun.objects.filter(
+        Q(annotator=annotator.id) | Q(annotator=None),
+        Q(parent=None) | Q(parent__annotator=F("annotator")),
+        dataset=dataset.id,
+        kind__in=VERDICT_RUNS,
+    )
+    found = run_choices(rows.order_by("-id"))
+    return tuple(sorted(found, key=lambda run: run.sets_of is None))
+
+
+def run_choices(rows: QuerySet[JudgeRun]) -> tuple[RunChoice, ...]:
+    """Runs as choices, in the order given."""
+    return tuple(
+        RunChoice(
+            row.pk,
+            row.dataset_id,
+            row.judge,
+            RunKind(row.kind),
+            RunStatus(row.status),
+            row.parent_id,
+            row.sets_of,
+            row.created_at,
+        )
+        for row in rows.defer("config").annotate(sets_of=KT("config__sets_of"))
+    )
+
+
+def scenarios(dataset: DatasetChoice) -> tuple[ScenarioChoice, ...]:
+    """The scenarios of a dataset in their order."""
+    rows = Scenario.objects.filter(dataset=dataset.id).order_by("position", "id")
+    return tuple(ScenarioChoice(row.pk, row.name) for row in rows)
+
+
+def picked(rows: tuple[Row, ...], asked: int | None) -> Row | None:
+    """The row asked for by id, or the first one, or None where there is none.
+
+    Raises:
+        UnknownChoiceError: the id is not among the rows.
+    """
+    if asked is None:
+        return rows[0] if rows else None
+    found = next((row for row in rows if row.id == asked), None)
+    if found is None:
+        raise UnknownChoiceError
+    return found
+
+
+def picked_dataset(rows: tuple[DatasetChoice, ...], slug: str) -> DatasetChoice | None:
+    """The dataset asked for, or the first one, or None where there is none.
+
+    Raises:
+        UnknownChoiceError: no such dataset among them.
+    """
+    if not slug:
+        return rows[0] if rows else None
+    found = next((row for row in rows if row.slug == slug), None)
+    if found is None:
+        raise UnknownChoiceError
+    return found
+
+
+def _pairwise(*, dataset: Any, annotator: Any) -> Exists:
+    return Exists(
+        PairwiseLabel.objects.filter(
+            annotator=annotator, comparison__turn__session__dataset=dataset
+        )
+    )
+
+
+def _satisfaction(*, dataset: Any, annotator: Any) -> Exists:
+    return Exists(
+        SatisfactionLabel.objects.filter(
+            Q(response__turn__session__dataset=dataset) | Q(session__dataset=dataset),
+            annotator=annotator,
+        )
+    )
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Sort key by which annotator2 stands before annotator10."""
+    parts = re.split(r"(\d+)", name.casefold())
+    return [(int(part) if part.isdigit() else -1, part) for part in parts]

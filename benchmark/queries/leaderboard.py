@@ -1,0 +1,250 @@
+"""Which model wins: outcomes of comparisons by human labels and by judge verdicts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Final
+
+from django.db.models import QuerySet
+
+from annotation.core.choices import Verdict
+from annotation.core.intervals import Interval
+from annotation.models import Comparison, PairwiseLabel
+from benchmark.core.bradley_terry import Outcome, outcome_of
+from benchmark.core.ranking import Ranking, WinRate, bradley_terry, win_rates
+from benchmark.core.trust import BASE, SELECTED, Voice
+from benchmark.queries.choices import (
+    VERDICT_RUNS,
+    AnnotatorChoice,
+    DatasetChoice,
+    ScenarioChoice,
+    annotators,
+    datasets,
+    picked,
+    picked_dataset,
+    scenarios,
+)
+from benchmark.queries.evidence import judge_decisions
+from judging.models import JudgeRun
+
+DRAWS: Final = 1000
+
+
+class Source(StrEnum):
+    """Whose verdicts a leaderboard counts."""
+
+    HUMAN = "human"
+    SELECTED = "selected"  # the judge under each annotator's selected preferences
+    BASE = "base"  # the judge without preferences
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardQuestion:
+    """What a reader asks: empty fields take the first dataset and everything in it."""
+
+    dataset: str = ""
+    scenario: int | None = None
+    annotator: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardScope:
+    """What was asked, resolved, with what else could be asked."""
+
+    question: LeaderboardQuestion
+    datasets: tuple[DatasetChoice, ...]
+    scenarios: tuple[ScenarioChoice, ...]
+    annotators: tuple[AnnotatorChoice, ...]
+    dataset: DatasetChoice | None
+    scenario: ScenarioChoice | None
+    annotator: AnnotatorChoice | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """One verdict on a comparison of two named models."""
+
+    comparison: int
+    scenario: str
+    model_a: str
+    model_b: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """One leaderboard; `judge` is "" for human labels.
+
+    `unnamed` counts verdicts on responses whose model nobody recorded.
+    """
+
+    source: Source
+    judge: str
+    ranking: Ranking
+    win_rates: Mapping[str, WinRate]
+    by_scenario: Mapping[str, Mapping[str, WinRate]]
+    verdicts: int
+    unnamed: int
+
+    def records(self) -> list[dict[str, object]]:
+        """A row a model, with every figure of the table."""
+        return [
+            {
+                "source": self.source.value,
+                "judge": self.judge,
+                **asdict(row),
+                "win_rate": self.win_rates[row.model].value,
+                **_ends(self.win_rates[row.model].interval),
+                "verdicts": self.win_rates[row.model].verdicts,
+            }
+            for row in self.ranking.models
+        ]
+
+
+def _ends(interval: Interval | None) -> dict[str, object]:
+    return {
+        "win_rate_low": interval.low if interval else None,
+        "win_rate_high": interval.high if interval else None,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardPage:
+    """Everything the page shows; `boards` are those with any verdict."""
+
+    scope: LeaderboardScope
+    boards: tuple[Board, ...]
+
+
+def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
+    """Resolve a question to rows.
+
+    Raises:
+        UnknownChoiceError: something asked for does not exist.
+    """
+    known = datasets()
+    dataset = picked_dataset(known, question.dataset)
+    if dataset is None:
+        return LeaderboardScope(question, (), (), (), None, None, None)
+    topics, people = scenarios(dataset), annotators(dataset)
+    return LeaderboardScope(
+        question=question,
+        datasets=known,
+        scenarios=topics,
+        annotators=people,
+        dataset=dataset,
+        scenario=None if question.scenario is None else picked(topics, question.scenario),
+        annotator=None if question.annotator is None else picked(people, question.annotator),
+    )
+
+
+def leaderboard_page(question: LeaderboardQuestion, *, seed: int) -> LeaderboardPage:
+    """Leaderboards by human labels and by the judge, as far as there are any.
+
+    Raises:
+        UnknownChoiceError: something asked for does not exist.
+    """
+    scope = leaderboard_scope(question)
+    boards = (board(scope, source, seed=seed) for source in Source) if scope.dataset else ()
+    return LeaderboardPage(scope, tuple(each for each in boards if each.verdicts + each.unnamed))
+
+
+def board(scope: LeaderboardScope, source: Source, *, seed: int, draws: int = DRAWS) -> Board:
+    """One leaderboard with Bradley-Terry ratings and win rates, also by scenario."""
+    judge = "" if source is Source.HUMAN else latest_judge(scope)
+    cast = ballots(scope, source, judge=judge)
+    named = [ballot for ballot in cast if ballot.model_a and ballot.model_b]
+    groups: dict[str, list[Ballot]] = defaultdict(list)
+    for ballot in named:
+        groups[ballot.scenario].append(ballot)
+    return Board(
+        source=source,
+        judge=judge,
+        ranking=bradley_terry(outcomes(named), draws=draws, seed=seed),
+        win_rates=_by_model(named),
+        by_scenario={name: _by_model(group) for name, group in groups.items()},
+        verdicts=len(named),
+        unnamed=len(cast) - len(named),
+    )
+
+
+def outcomes(cast: Iterable[Ballot]) -> list[Outcome]:
+    """Verdicts gathered by comparison, so that a bootstrap draws comparisons."""
+    grouped: dict[tuple[int, str, str], list[Verdict]] = defaultdict(list)
+    for ballot in cast:
+        grouped[ballot.comparison, ballot.model_a, ballot.model_b].append(ballot.verdict)
+    return [outcome_of(one, other, given) for (_, one, other), given in grouped.items()]
+
+
+def ballots(scope: LeaderboardScope, source: Source, *, judge: str) -> list[Ballot]:
+    """Every verdict of one source; a hidden repeat is no second verdict."""
+    if scope.dataset is None:
+        return []
+    voice = _VOICES.get(source)
+    given = _human(scope) if voice is None else _judge(scope, voice, judge)
+    names = _models(scope.dataset) if given else {}
+    return [
+        Ballot(comparison, *names[comparison], verdict)
+        for comparison, verdict in given
+        if scope.scenario is None or names[comparison][0] == scope.scenario.name
+    ]
+
+
+_VOICES: Final = {Source.SELECTED: SELECTED, Source.BASE: BASE}
+
+
+def _by_model(cast: Iterable[Ballot]) -> dict[str, WinRate]:
+    return {rate.model: rate for rate in win_rates(outcomes(cast))}
+
+
+def _human(scope: LeaderboardScope) -> Sequence[tuple[int, Verdict]]:
+    rows = PairwiseLabel.objects.all()
+    if scope.dataset is not None:
+        rows = rows.filter(comparison__turn__session__dataset=scope.dataset.id)
+    if scope.annotator is not None:
+        rows = rows.filter(annotator=scope.annotator.id)
+    if scope.scenario is not None:
+        rows = rows.filter(comparison__turn__session__scenario=scope.scenario.id)
+    first: dict[tuple[int, int], Verdict] = {}
+    for annotator, comparison, verdict in rows.order_by("repeat_index", "id").values_list(
+        "annotator_id", "comparison_id", "verdict"
+    ):
+        first.setdefault((annotator, comparison), Verdict(verdict))
+    return [(comparison, verdict) for (_, comparison), verdict in first.items()]
+
+
+def _judge(scope: LeaderboardScope, voice: Voice, judge: str) -> Sequence[tuple[int, Verdict]]:
+    """Decisions of one judge in each annotator's latest run; an even split is a tie."""
+    latest = dict(_runs(scope).filter(judge=judge).order_by("id").values_list("annotator_id", "id"))
+    decided = judge_decisions(
+        set(latest.values()), voice, scenario=scope.scenario.id if scope.scenario else None
+    )
+    return [
+        (comparison, winner)
+        for comparison, decisions in decided
+        for winner in decisions.values()
+        if winner is not None
+    ]
+
+
+def _runs(scope: LeaderboardScope) -> QuerySet[JudgeRun]:
+    rows = JudgeRun.objects.filter(kind__in=VERDICT_RUNS)
+    if scope.dataset is not None:
+        rows = rows.filter(dataset=scope.dataset.id)
+    return rows if scope.annotator is None else rows.filter(annotator=scope.annotator.id)
+
+
+def latest_judge(scope: LeaderboardScope) -> str:
+    """The judge that was run last; leaderboards of several judges are never mixed."""
+    return _runs(scope).order_by("-id").values_list("judge", flat=True).first() or ""
+
+
+def _models(dataset: DatasetChoice) -> dict[int, tuple[str, str, str]]:
+    """Scenario and the two models of every comparison."""
+    rows = Comparison.objects.filter(turn__session__dataset=dataset.id).values_list(
+        "id", "turn__session__scenario__name", "response_a__model", "response_b__model"
+    )
+    return {key: (scenario, one, other) for key, scenario, one, other in rows.iterator()}

@@ -1,0 +1,80 @@
+"""The report of a dataset: every annotator's figures, as scripts and the demo print them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from annotation.models import Dataset
+from annotation.queries.annotators import resolve_annotator
+from benchmark.core.report import ReportRow, report_rows
+from benchmark.core.trust import trust_figures
+from benchmark.queries.choices import annotators, dataset_of, verdict_runs
+from benchmark.queries.evidence import cases_of, labels_of
+from benchmark.queries.satisfaction import SatisfactionFigures, satisfaction_figures
+from benchmark.queries.trust import (
+    SEED,
+    Reader,
+    TrustQuestion,
+    scoped_figures,
+    scoped_labels,
+    trust_scope,
+)
+from judging.core.votes import VoteRule
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Pairwise agreement by annotator and scenario, and satisfaction over all users."""
+
+    dataset: str
+    judges: tuple[str, ...]
+    rows: tuple[ReportRow, ...]
+    satisfaction: SatisfactionFigures | None
+    seed: int
+
+
+def report(dataset: str, *, annotator: str = "") -> Report:
+    """The figures of each annotator's latest run, for all annotators or for one.
+
+    Args:
+        dataset: its slug.
+        annotator: a name within the dataset, or a user name; empty for all.
+
+    Raises:
+        UnknownChoiceError: there is no such dataset.
+        UnknownAnnotatorError: nobody of that name labels in it.
+    """
+    row = dataset_of(dataset)
+    only = None
+    if annotator:
+        known = Dataset.objects.get(pk=row.id)
+        only = resolve_annotator(dataset=known, name=annotator).id
+    people = annotators(row, only=only)
+    rows: list[ReportRow] = []
+    judges: dict[str, None] = {}
+    for person in people:
+        for run in verdict_runs(row, person)[:1]:
+            labels = labels_of(row, person, None)
+            cases = cases_of(labels, run, person, None, rule=VoteRule.DEFAULT, others={})
+            rows += report_rows(person.name, trust_figures(cases, labels, seed=SEED))
+            judges[run.judge] = None
+    return Report(
+        dataset=dataset,
+        judges=tuple(judges),
+        rows=tuple(rows),
+        satisfaction=satisfaction_figures(row, user=only, seed=SEED),
+        seed=SEED,
+    )
+
+
+def asked_report(question: TrustQuestion, reader: Reader) -> tuple[ReportRow, ...]:
+    """The rows of one annotator as a trust page asks for them.
+
+    Raises:
+        UnknownChoiceError: something asked for does not exist, or is not this reader's to see.
+    """
+    scope = trust_scope(question, reader)
+    if scope.annotator is None:
+        return ()
+    figures = scoped_figures(scope, scoped_labels(scope), compare=False)
+    return tuple(report_rows(scope.annotator.name, figures))

@@ -1,0 +1,176 @@
+"""The rows behind a number: comparisons with the human's verdict and the judge's decisions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from django.core.paginator import Page, Paginator
+from django.utils.text import Truncator
+
+from annotation.core.choices import Order, Verdict
+from annotation.models import Comparison
+from benchmark.core.accuracy import Decisions
+from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Case, HumanLabel, Voice
+from benchmark.queries.trust import (
+    Reader,
+    TrustQuestion,
+    TrustScope,
+    scoped_cases,
+    scoped_labels,
+    trust_scope,
+)
+from judging.core.votes import score
+
+PAGE_SIZE: Final = 50
+_OPENING: Final = 160
+
+
+class Behind(StrEnum):
+    """Whose number it is that the rows stand behind."""
+
+    HUMAN = "human"
+    BASE = "base"
+    SELECTED = "selected"
+    SHUFFLED = "shuffled"
+
+
+class Outcome(StrEnum):
+    """How a judge's decisions on one comparison stand to the human's verdict."""
+
+    AGREES = "agrees"
+    SPLIT = "split"
+    DISAGREES = "disagrees"
+    UNREADABLE = "unreadable"
+
+
+VOICES: Final = {Behind.BASE: BASE, Behind.SELECTED: SELECTED, Behind.SHUFFLED: SHUFFLED}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One comparison behind a number, before its texts are read."""
+
+    comparison: int
+    scenario: str
+    human: Verdict
+    shown: Order | None
+    decisions: Decisions
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """None for a human tie, which nothing is scored against, and without any decision."""
+        if self.human is Verdict.TIE or not self.decisions:
+            return None
+        scores = [score(winner, truth=self.human) for winner in self.decisions.values()]
+        read = [each for each in scores if each is not None]
+        if not read:
+            return Outcome.UNREADABLE
+        if min(read) == max(read) != 0.5:
+            return Outcome.AGREES if read[0] else Outcome.DISAGREES
+        return Outcome.SPLIT
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRow:
+    """One comparison with the beginning of its request.
+
+    `cells` are the judge's decisions in the original and the swapped order: None where it was not
+    judged, "" where the reply could not be read.
+    """
+
+    found: Found
+    key: str
+    opening: str
+    cells: tuple[str | None, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RowsPage:
+    """One page of rows, and how many there are of each outcome."""
+
+    scope: TrustScope
+    behind: Behind
+    outcome: Outcome | None
+    counts: Mapping[Outcome, int]
+    total: int
+    rows: Sequence[EvidenceRow]
+    page: Page[Found]
+
+
+def evidence_rows(
+    question: TrustQuestion, reader: Reader, *, behind: Behind, outcome: Outcome | None, page: str
+) -> RowsPage:
+    """The comparisons behind a number of the trust page, a page at a time.
+
+    Args:
+        question: as on the trust page.
+        reader: who asks.
+        behind: whose number.
+        outcome: only comparisons of this outcome; None for all.
+        page: its number as in the address; anything odd is the first.
+
+    Raises:
+        UnknownChoiceError: something asked for does not exist, or is not this reader's to see.
+    """
+    scope = trust_scope(question, reader)
+    labels = scoped_labels(scope)
+    if behind is Behind.HUMAN:
+        found = [_of_label(label) for label in labels if _shows_a_side(label)]
+    else:
+        shown = {label.comparison: label.shown for label in labels}
+        cases = scoped_cases(scope, labels)
+        found = [_of_case(case, VOICES[behind], shown) for case in cases]
+        found = [row for row in found if row.decisions]
+    kept = [row for row in found if outcome in {None, row.outcome}]
+    counts = Counter(row.outcome for row in found if row.outcome)
+    shown_page = Paginator(kept, PAGE_SIZE).get_page(page)
+    rows = _with_texts(list(shown_page.object_list))
+    return RowsPage(scope, behind, outcome, counts, len(found), rows, shown_page)
+
+
+def _shows_a_side(label: HumanLabel) -> bool:
+    return label.verdict is not Verdict.TIE and label.shown is not None
+
+
+def _of_label(label: HumanLabel) -> Found:
+    return Found(label.comparison, label.scenario, label.verdict, label.shown, {})
+
+
+def _of_case(case: Case, voice: Voice, shown: Mapping[int, Order | None]) -> Found:
+    return Found(
+        case.comparison,
+        case.scenario,
+        case.human,
+        shown.get(case.comparison),
+        case.decisions.get(voice, {}),
+    )
+
+
+def _with_texts(found: Sequence[Found]) -> list[EvidenceRow]:
+    keys = [row.comparison for row in found]
+    texts = {
+        key: (name, message or "")
+        for key, name, message in Comparison.objects.filter(pk__in=keys).values_list(
+            "id", "key", "turn__user_message"
+        )
+    }
+    return [
+        EvidenceRow(
+            found=row,
+            key=texts[row.comparison][0],
+            opening=Truncator(texts[row.comparison][1]).chars(_OPENING),
+            cells=(_cell(row, Order.ORIGINAL), _cell(row, Order.SWAPPED)),
+        )
+        for row in found
+    ]
+
+
+def _cell(row: Found, order: Order) -> str | None:
+    if order not in row.decisions:
+        return None
+    winner = row.decisions[order]
+    return "" if winner is None else winner.value

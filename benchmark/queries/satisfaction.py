@@ -1,0 +1,142 @@
+"""How well a judge's satisfaction scores follow the users' own, from stored rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.db.models import Q
+
+from annotation.core.choices import JudgmentStatus
+from annotation.models import SatisfactionLabel
+from benchmark.core.metrics import Metric, MetricName, evaluate, scored
+from benchmark.queries.choices import DatasetChoice, RunChoice, run_choices
+from judging.models import JudgeRun, RunKind, SatisfactionJudgment
+
+METRICS: Final = (
+    MetricName.PEARSON,
+    MetricName.WITHIN_USER_PEARSON,
+    MetricName.QWK,
+    MetricName.F1_DSAT,
+    MetricName.MAE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredTurn:
+    """One rated target: the user's own score, the judge's raw and calibrated one."""
+
+    user: int
+    session: int
+    gold: int
+    raw: int
+    calibrated: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """One metric on the calibrated scores, and on the raw ones."""
+
+    name: MetricName
+    calibrated: Metric
+    raw: Metric
+
+
+@dataclass(frozen=True, slots=True)
+class SatisfactionFigures:
+    """Agreement of one run's scores with the users' own.
+
+    `unreadable` and `failed` judgments carry no score and stand in no metric. Where only one user
+    is measured, intervals draw that user's sessions instead of users.
+    """
+
+    run: RunChoice
+    users: int
+    turns: int
+    unreadable: int
+    failed: int
+    fallbacks: int
+    metrics: tuple[MetricRow, ...]
+    seed: int
+
+
+def satisfaction_figures(
+    dataset: DatasetChoice, *, user: int | None, seed: int
+) -> SatisfactionFigures | None:
+    """The figures of the latest satisfaction run that scored anything; None without one.
+
+    Args:
+        dataset: where.
+        user: only this user's turns; None for all users.
+        seed: of the bootstrap.
+    """
+    judgments = SatisfactionJudgment.objects.filter(
+        run__dataset=dataset.id, run__kind=RunKind.SATISFACTION
+    )
+    if user is not None:
+        judgments = judgments.filter(user=user)
+    done = judgments.filter(status=JudgmentStatus.DONE)
+    latest = done.order_by("-run_id").values_list("run_id", flat=True).first()
+    if latest is None:
+        return None
+    (run,) = run_choices(JudgeRun.objects.filter(pk=latest))
+    stored = judgments.filter(run=latest).values_list("status", "fallback_reason")
+    states = [(status, reason) for status, reason in stored]
+    turns = _turns(dataset, run, user)
+    return SatisfactionFigures(
+        run=run,
+        users=len({turn.user for turn in turns}),
+        turns=len(turns),
+        unreadable=sum(status == JudgmentStatus.UNPARSEABLE for status, _ in states),
+        failed=sum(status == JudgmentStatus.FAILED for status, _ in states),
+        fallbacks=sum(bool(reason) for _, reason in states),
+        metrics=_metrics(turns, single=user is not None, seed=seed),
+        seed=seed,
+    )
+
+
+def _turns(dataset: DatasetChoice, run: RunChoice, user: int | None) -> list[ScoredTurn]:
+    """Scored targets with the user's first label of each."""
+    labels = SatisfactionLabel.objects.filter(
+        Q(response__turn__session__dataset=dataset.id) | Q(session__dataset=dataset.id),
+        repeat_index=0,
+    )
+    judgments = SatisfactionJudgment.objects.filter(run=run.id, status=JudgmentStatus.DONE)
+    if user is not None:
+        labels, judgments = labels.filter(annotator=user), judgments.filter(user=user)
+    gold: dict[tuple[int, int | None, int | None], int] = {}
+    for annotator, response, session, score in labels.order_by("created_at", "id").values_list(
+        "annotator_id", "response_id", "session_id", "score"
+    ):
+        gold.setdefault((annotator, response, session), score)
+    rows = judgments.order_by("id").values_list(
+        "user_id",
+        "response_id",
+        "session_id",
+        "response__turn__session_id",
+        "score",
+        "calibrated",
+    )
+    return [
+        ScoredTurn(rater, own or session or 0, gold[rater, response, session], score, calibrated)
+        for rater, response, session, own, score, calibrated in rows
+        if (rater, response, session) in gold and score is not None
+    ]
+
+
+def _metrics(turns: Sequence[ScoredTurn], *, single: bool, seed: int) -> tuple[MetricRow, ...]:
+    gold = [turn.gold for turn in turns]
+    raw = [turn.raw for turn in turns]
+    # A score that was not calibrated stands as it is; the page says how many there are.
+    final = [turn.raw if turn.calibrated is None else turn.calibrated for turn in turns]
+    units = [turn.session if single else turn.user for turn in turns]
+    names = [name for name in METRICS if not (single and name is MetricName.WITHIN_USER_PEARSON)]
+    return tuple(
+        MetricRow(
+            name,
+            evaluate(scored(gold, final, units), name, seed=seed),
+            evaluate(scored(gold, raw, units), name, seed=seed),
+        )
+        for name in names
+    )

@@ -1,0 +1,252 @@
+"""The trust page and the report: the figures of one annotator, or of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.db.models import Count, Q
+
+from annotation.core.choices import JudgmentStatus
+from benchmark.core.accuracy import InvalidPolicy
+from benchmark.core.trust import Case, HumanLabel, TrustFigures, trust_figures
+from benchmark.queries.choices import (
+    AnnotatorChoice,
+    DatasetChoice,
+    RunChoice,
+    ScenarioChoice,
+    annotators,
+    datasets,
+    picked,
+    picked_dataset,
+    scenarios,
+    verdict_runs,
+)
+from benchmark.queries.evidence import cases_of, labels_of
+from benchmark.queries.satisfaction import SatisfactionFigures, satisfaction_figures
+from judging.core.votes import VoteRule
+from judging.models import Control, Judgment, Preference, PreferenceKind, PreferenceSet
+
+SEED: Final = 42
+"""Of every bootstrap on a page; stated beside the figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrustQuestion:
+    """What a reader asks: empty fields take the first choice there is."""
+
+    dataset: str = ""
+    annotator: int | None = None
+    run: int | None = None
+    scenario: int | None = None
+    rule: VoteRule = VoteRule.DEFAULT
+    policy: InvalidPolicy = InvalidPolicy.EXCLUDED
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who asks. `only` is the one annotator that they may read of, None for everybody."""
+
+    only: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrustScope:
+    """What was asked, resolved, with what else could be asked; None where there is nothing."""
+
+    question: TrustQuestion
+    datasets: tuple[DatasetChoice, ...]
+    annotators: tuple[AnnotatorChoice, ...]
+    runs: tuple[RunChoice, ...]
+    scenarios: tuple[ScenarioChoice, ...]
+    dataset: DatasetChoice | None
+    annotator: AnnotatorChoice | None
+    run: RunChoice | None
+    scenario: ScenarioChoice | None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One selected preference and the comparison that it was distilled from, if from one."""
+
+    id: int
+    text: str
+    kind: PreferenceKind
+    source: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedSet:
+    """A stored selection with its evidence; shares are 0..1, None where there is none."""
+
+    id: int
+    scenario: str
+    members: tuple[Member, ...]
+    columns: int
+    dev_accuracy: float | None
+    leave_one_out: float | None
+    null_p95: float | None
+    p_value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the run is, in judgments."""
+
+    done: int
+    pending: int
+    unreadable: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrustPage:
+    """Everything the trust page shows; parts are None or empty where nothing is stored."""
+
+    scope: TrustScope
+    labels: int
+    figures: TrustFigures | None
+    progress: Progress | None
+    sets: tuple[SelectedSet, ...]
+    own_satisfaction: SatisfactionFigures | None
+    all_satisfaction: SatisfactionFigures | None
+
+
+def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
+    """Resolve a question to rows.
+
+    Raises:
+        UnknownChoiceError: something asked for does not exist, or is not this reader's to see.
+    """
+    every_dataset = datasets(labelled_by=reader.only)
+    dataset = picked_dataset(every_dataset, question.dataset)
+    if dataset is None:
+        return TrustScope(question, (), (), (), (), None, None, None, None)
+    people = annotators(dataset, only=reader.only)
+    judged = tuple(person for person in people if person.judged)
+    annotator = picked(people if question.annotator or not judged else judged, question.annotator)
+    topics = scenarios(dataset)
+    runs = verdict_runs(dataset, annotator) if annotator else ()
+    return TrustScope(
+        question=question,
+        datasets=every_dataset,
+        annotators=people,
+        runs=runs,
+        scenarios=topics,
+        dataset=dataset,
+        annotator=annotator,
+        run=picked(runs, question.run),
+        scenario=None if question.scenario is None else picked(topics, question.scenario),
+    )
+
+
+def trust_page(question: TrustQuestion, reader: Reader) -> TrustPage:
+    """The figures that answer a question.
+
+    Raises:
+        UnknownChoiceError: something asked for does not exist, or is not this reader's to see.
+    """
+    scope = trust_scope(question, reader)
+    if scope.dataset is None or scope.annotator is None:
+        return TrustPage(scope, 0, None, None, (), None, None)
+    labels = scoped_labels(scope)
+    return TrustPage(
+        scope=scope,
+        labels=len(labels),
+        figures=scoped_figures(scope, labels, compare=reader.only is None) if labels else None,
+        progress=_progress(scope.run) if scope.run else None,
+        sets=selected_sets(scope),
+        own_satisfaction=satisfaction_figures(scope.dataset, user=scope.annotator.id, seed=SEED),
+        all_satisfaction=(
+            satisfaction_figures(scope.dataset, user=None, seed=SEED)
+            if reader.only is None
+            else None
+        ),
+    )
+
+
+def scoped_labels(scope: TrustScope) -> tuple[HumanLabel, ...]:
+    """The annotator's labels in the scenario asked for, or in all."""
+    if scope.dataset is None or scope.annotator is None:
+        return ()
+    return labels_of(scope.dataset, scope.annotator, scope.scenario)
+
+
+def selected_sets(scope: TrustScope) -> tuple[SelectedSet, ...]:
+    """The annotator's selections behind the run, or their latest ones; one a scenario."""
+    if scope.dataset is None or scope.annotator is None:
+        return ()
+    rows = PreferenceSet.objects.filter(
+        dataset=scope.dataset.id, annotator=scope.annotator.id, control=Control.NONE
+    )
+    if scope.run is not None:
+        rows = rows.filter(Q(run=scope.run.id) | Q(run=scope.run.parent))
+    if scope.scenario is not None:
+        rows = rows.filter(scenario=scope.scenario.id)
+    latest = {
+        row.scenario_id: row
+        for row in rows.order_by("scenario__position", "id")
+        .select_related("scenario")
+        .prefetch_related("members")
+    }
+    return tuple(_selected(row) for row in latest.values())
+
+
+def _selected(row: PreferenceSet) -> SelectedSet:
+    return SelectedSet(
+        id=row.pk,
+        scenario=row.scenario.name,
+        members=tuple(
+            _member(each) for each in sorted(row.members.all(), key=lambda one: one.position)
+        ),
+        columns=len(row.columns),
+        dev_accuracy=row.dev_accuracy,
+        leave_one_out=row.leave_one_out,
+        null_p95=row.null_p95,
+        p_value=row.p_value,
+    )
+
+
+def _member(row: Preference) -> Member:
+    return Member(row.pk, row.text or "", PreferenceKind(row.kind), row.source_comparison_id)
+
+
+def scoped_cases(
+    scope: TrustScope, labels: tuple[HumanLabel, ...], *, compare: bool = False
+) -> tuple[Case, ...]:
+    """The labelled comparisons that the run judged; `compare` hears other annotators' sets too."""
+    if scope.run is None or scope.annotator is None:
+        return ()
+    own = scope.annotator.id
+    others = {person.id: person.name for person in scope.annotators if person.id != own}
+    return cases_of(
+        labels,
+        scope.run,
+        scope.annotator,
+        scope.scenario,
+        rule=scope.question.rule,
+        others=others if compare else {},
+    )
+
+
+def scoped_figures(
+    scope: TrustScope, labels: tuple[HumanLabel, ...], *, compare: bool
+) -> TrustFigures:
+    """The figures of a resolved question."""
+    cases = scoped_cases(scope, labels, compare=compare)
+    return trust_figures(cases, labels, seed=SEED, policy=scope.question.policy)
+
+
+def _progress(run: RunChoice) -> Progress:
+    counted = dict(
+        Judgment.objects.filter(run=run.id)
+        .order_by()
+        .values_list("status")
+        .annotate(rows=Count("id"))
+    )
+    return Progress(
+        done=counted.get(JudgmentStatus.DONE.value, 0),
+        pending=counted.get(JudgmentStatus.PENDING.value, 0),
+        unreadable=counted.get(JudgmentStatus.UNPARSEABLE.value, 0),
+        failed=counted.get(JudgmentStatus.FAILED.value, 0),
+    )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Q, QuerySet
 
+from annotation.core.datasets import AnnotatorRow, Counts, DatasetRow, ScenarioRow, SessionRow
 from annotation.models import (
     Comparison,
     Dataset,
@@ -19,6 +20,7 @@ from annotation.models import (
     Session,
     Turn,
 )
+from annotation.queries.annotators import annotators
 
 SESSIONS_A_PAGE: Final = 50
 _OPENING_CHARS: Final = 160
@@ -28,52 +30,6 @@ class UnknownDatasetError(Exception):
     """There is no dataset of this short name."""
 
     code = "dataset:unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How much there is: `labels` are pairwise verdicts, `ratings` satisfaction scores."""
-
-    sessions: int = 0
-    turns: int = 0
-    responses: int = 0
-    comparisons: int = 0
-    labels: int = 0
-    ratings: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetRow:
-    """A dataset as lists show it."""
-
-    id: int
-    slug: str
-    name: str
-    description: str
-    source: str
-    licence: str
-    simulated: bool
-    counts: Counts
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioRow:
-    """A scenario with its counts."""
-
-    id: int
-    name: str
-    counts: Counts
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRow:
-    """A session as lists show it, with how it opens."""
-
-    id: int
-    key: str
-    scenario: str
-    opening: str
-    counts: Counts
 
 
 def dataset_of(slug: str) -> Dataset:
@@ -111,6 +67,29 @@ def scenarios(dataset: Dataset) -> list[ScenarioRow]:
         ScenarioRow(row.pk, row.name, counts.get(row.pk, Counts()))
         for row in Scenario.objects.filter(dataset=dataset).order_by("position", "pk")
     ]
+
+
+def annotator_rows(dataset: Dataset) -> list[AnnotatorRow]:
+    """Everybody who labels in a dataset and how much, by name."""
+    labels = PairwiseLabel.objects.filter(comparison__turn__session__dataset=dataset)
+    of_turns = SatisfactionLabel.objects.filter(response__turn__session__dataset=dataset)
+    of_sessions = SatisfactionLabel.objects.filter(session__dataset=dataset)
+    verdicts = _by_annotator(labels)
+    scores = _by_annotator(of_turns) + _by_annotator(of_sessions)
+    return [
+        AnnotatorRow(each.name, each.imported, verdicts[each.id], scores[each.id])
+        for each in annotators(dataset=dataset)
+    ]
+
+
+def _by_annotator(labels: QuerySet[Any]) -> Counter[int]:
+    counted = labels.order_by().values("annotator").annotate(number=Count("pk"))
+    return Counter(dict(counted.values_list("annotator", "number")))
+
+
+def slugs() -> list[str]:
+    """The short names of all datasets."""
+    return list(Dataset.objects.order_by("slug").values_list("slug", flat=True))
 
 
 def sessions_page(

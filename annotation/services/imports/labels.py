@@ -24,10 +24,8 @@ from annotation.models import (
     Session,
     SessionQuestionnaire,
 )
-from annotation.services.imports.people import People, Places
+from annotation.services.imports.people import BY_SIGNING_IN, People, Places
 from annotation.services.imports.tree import Batch, ComparisonNode, LabelKey, SessionNode
-
-_BY_SIGNING_IN = "is an account of this site: its labels are given by signing in, not by a file"
 
 
 class LabelMerger:
@@ -152,7 +150,7 @@ class LabelMerger:
 
     def _may_add(self, annotator: str) -> bool:
         if self._people.is_account(annotator):
-            self._notes.fault("annotator", _BY_SIGNING_IN, annotator)
+            self._notes.fault("annotator", BY_SIGNING_IN, annotator)
             return False
         return True
 

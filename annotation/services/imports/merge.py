@@ -12,7 +12,13 @@ from annotation.core.formats.fields import Notes
 from annotation.core.formats.records import SessionRecord
 from annotation.models import Dataset, Session
 from annotation.services.imports.labels import LabelMerger
-from annotation.services.imports.people import NameTooLongError, People, Places, names_in
+from annotation.services.imports.people import (
+    BY_SIGNING_IN,
+    NameTooLongError,
+    People,
+    Places,
+    names_in,
+)
 from annotation.services.imports.tree import Batch, SessionNode
 from annotation.services.imports.turns import (
     ComparisonPlaces,
@@ -44,6 +50,9 @@ class Merger:
                 return
         node = batch.sessions.get(record.key)
         if node is None:
+            if record.user is not None and self._people.is_account(record.user):
+                notes.fault("user", BY_SIGNING_IN, record.user)
+                return
             node = self._new_session(batch, record)
         elif not self._same_session(node.row, record, notes):
             return

@@ -23,6 +23,10 @@ from annotation.models import (
 )
 from annotation.queries.annotators import annotators
 
+BY_SIGNING_IN: Final = (
+    "is an account of this site: what it says is given by signing in, not by a file"
+)
+
 _USERNAME_CHARS: Final = 150
 _LISTS: Final = (
     "personality",

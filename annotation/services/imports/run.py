@@ -27,6 +27,7 @@ from annotation.services.imports.tree import load_batch
 
 _BATCH_ROWS: Final = 200
 _SLUG_CHARS: Final = 80
+_RESERVED: Final = ("import",)
 
 Progress = Callable[[int], None]
 
@@ -102,6 +103,8 @@ def _check_slug(slug: str) -> None:
     except ValidationError as error:
         message = f"{slug!r} is no short name: letters, digits, - and _ only"
         raise DatasetNameError(message) from error
+    if slug in _RESERVED:
+        raise DatasetNameError(f"{slug!r} is a page of the datasets: choose another short name")
     if len(slug) > _SLUG_CHARS:
         raise DatasetNameError(f"a short name has at most {_SLUG_CHARS} characters")
 

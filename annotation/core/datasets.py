@@ -1,0 +1,212 @@
+"""Datasets, sessions and comparisons as their pages show them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from annotation.core.choices import Verdict
+
+Facts = tuple[tuple[str, str], ...]
+"""Fields of a file that have no column, as name and text."""
+
+
+def facts_of(fields: Mapping[str, object]) -> Facts:
+    """Fields as a reader likes them: texts as they are, lists of texts joined, the rest as JSON."""
+    return tuple((name, _shown(value)) for name, value in fields.items())
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ", ".join(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much there is: `labels` are pairwise verdicts, `ratings` satisfaction scores."""
+
+    sessions: int = 0
+    turns: int = 0
+    responses: int = 0
+    comparisons: int = 0
+    labels: int = 0
+    ratings: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetRow:
+    """A dataset as lists show it."""
+
+    id: int
+    slug: str
+    name: str
+    description: str
+    source: str
+    licence: str
+    simulated: bool
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioRow:
+    """A scenario with its counts."""
+
+    id: int
+    name: str
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """A session as lists show it, with how it opens."""
+
+    id: int
+    key: str
+    scenario: str
+    opening: str
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorRow:
+    """How much somebody has labelled in a dataset; imported raters cannot sign in."""
+
+    name: str
+    imported: bool
+    labels: int
+    ratings: int
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRow:
+    """A verdict in the comparison's own coordinates; `shown_order` is "" where nobody knows it."""
+
+    annotator: str
+    verdict: Verdict
+    strength: int | None
+    both_bad: bool
+    shown_order: str
+    study: str
+    repeat: int
+    comment: str
+    given_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RatingRow:
+    """A satisfaction score of 1-5, with the words of its reason and hallucination."""
+
+    annotator: str
+    score: int
+    reason: str
+    hallucination: str
+    study: str
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoldRow:
+    """An answer held to be right."""
+
+    answer: str
+    source: str
+    rationale: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseView:
+    """A response with its ratings; a text of None is not available."""
+
+    id: int
+    model: str
+    variant: str
+    text: str | None
+    original: bool
+    continues: str
+    ratings: tuple[RatingRow, ...] = ()
+    gold: tuple[GoldRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """A comparison in its session: the models' names, and how the verdicts fell."""
+
+    id: int
+    key: str
+    model_a: str
+    model_b: str
+    verdicts: Mapping[Verdict, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnView:
+    """A turn, counted from 1, with what hangs on it."""
+
+    number: int
+    user_message: str | None
+    responses: tuple[ResponseView, ...]
+    comparisons: tuple[ComparisonRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Questionnaire:
+    """Somebody's answers after a session."""
+
+    annotator: str
+    answers: tuple[Mapping[str, object], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPage:
+    """One session with everything about it."""
+
+    id: int
+    key: str
+    dataset: str
+    dataset_name: str
+    scenario: str
+    user: str
+    language: str
+    system_prompt: str
+    task_context: str
+    profile: Facts
+    extra: Facts
+    turns: tuple[TurnView, ...]
+    ratings: tuple[RatingRow, ...]
+    gold: tuple[GoldRow, ...]
+    questionnaires: tuple[Questionnaire, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageView:
+    """A message before the responses."""
+
+    by_user: bool
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonPage:
+    """One comparison with the dialogue before it and its labels."""
+
+    id: int
+    key: str
+    session_id: int
+    session_key: str
+    dataset: str
+    dataset_name: str
+    scenario: str
+    system_prompt: str
+    task_context: str
+    turn: int
+    dialogue: tuple[MessageView, ...]
+    a: ResponseView
+    b: ResponseView
+    labels: tuple[LabelRow, ...]
+    gold: tuple[GoldRow, ...]
+    extra: Facts

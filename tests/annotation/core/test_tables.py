@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.core.tables import cell, csv_lines, in_blocks, json_lines
+
+CELLS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
+)
+ROWS = st.lists(st.fixed_dictionaries({"a": CELLS, "b": CELLS}), max_size=5)
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_what_a_spreadsheet_would_run_is_kept_from_running(start):
+    assert cell(f"{start}cmd|' /C calc'!A0") == f"'{start}cmd|' /C calc'!A0"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, ""),
+        ("", ""),
+        ("a=b", "a=b"),
+        (-1.5, -1.5),
+        (0, 0),
+        (True, "true"),
+        ([1, "否"], '[1, "否"]'),
+        ({}, "{}"),
+    ],
+)
+def test_values_as_cells(value, expected):
+    assert cell(value) == expected
+    assert type(cell(value)) is type(expected)
+
+
+@given(ROWS)
+def test_json_lines_come_back(rows):
+    assert [json.loads(line) for line in json_lines(rows)] == rows
+
+
+@given(ROWS)
+def test_csv_comes_back_and_no_cell_runs(rows):
+    text = "".join(csv_lines(("a", "b", "missing"), rows))
+    heading, *records = csv.reader(io.StringIO(text, newline=""))
+    assert heading == ["a", "b", "missing"]
+    for row, record in zip(rows, records, strict=True):
+        assert record == [str(cell(row["a"])), str(cell(row["b"])), ""]
+        for value, written in zip(row.values(), record, strict=False):
+            assert not (isinstance(value, str) and written.startswith(("=", "+", "@", "\t", "\r")))
+
+
+@given(st.lists(st.text(max_size=3)))
+def test_blocks_hold_all_lines(lines):
+    assert "".join(in_blocks(lines)) == "".join(lines)
+
+
+def test_blocks_are_bounded():
+    blocks = list(in_blocks(["x" * 20_000] * 10))
+    assert [len(block) for block in blocks] == [40_000] * 5
+    assert list(in_blocks([])) == []

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from annotation.exports import EXPORTS, LABELS, SATISFACTION, SESSIONS, ExportFormat
+from annotation.models import Dataset
+from annotation.services.imports import import_records
+from tests.annotation.records import LATER, NOW, everything, import_rows, pair, rated
+from tests.factory import (
+    make_comparison,
+    make_dataset,
+    make_label,
+    make_response,
+    make_scenario,
+    make_session,
+    make_study,
+    make_turn,
+    make_user,
+)
+from tests.paths import shared_data
+
+pytestmark = pytest.mark.django_db
+
+
+def text_of(export, slug, format_=ExportFormat.JSONL):
+    return "".join(export.blocks(Dataset.objects.get(slug=slug), format_))
+
+
+def rows_of(export, slug="data"):
+    return [json.loads(line) for line in text_of(export, slug).splitlines()]
+
+
+def again(tmp_path, text, slug):
+    path = tmp_path / f"{slug}.jsonl"
+    path.write_text(text, "utf-8")
+    report = import_records(path=path, dataset_slug=slug, now=LATER)
+    assert report.faults == ()
+    return report
+
+
+@pytest.mark.parametrize("format_", ExportFormat)
+@pytest.mark.parametrize("kind", EXPORTS)
+def test_exported_sessions_come_back_as_the_same_bytes(tmp_path, kind, format_):
+    import_rows(tmp_path, *everything())
+    again(tmp_path, text_of(SESSIONS, "data"), "fresh")
+    assert text_of(EXPORTS[kind], "fresh", format_) == text_of(EXPORTS[kind], "data", format_)
+
+
+def test_exported_labels_stand_alone_and_come_back_as_the_same_bytes(tmp_path):
+    import_rows(tmp_path, *everything())
+    again(tmp_path, text_of(LABELS, "data"), "fresh")
+    assert text_of(LABELS, "fresh") == text_of(LABELS, "data")
+
+
+@pytest.mark.parametrize("export", [SESSIONS, LABELS])
+def test_an_export_is_known_to_its_own_dataset(tmp_path, export):
+    import_rows(tmp_path, *everything())
+    assert again(tmp_path, text_of(export, "data"), "data").created == 0
+
+
+def test_what_was_labelled_here_comes_back_in_another_dataset(tmp_path):
+    dataset = make_dataset(slug="data", name="Named")
+    study = make_study(dataset, slug="pilot", name="The pilot")
+    session = make_session(make_scenario(dataset, name="s"), key="k")
+    comparison = make_comparison(make_turn(session))
+    alice = make_user(username="alice")
+    make_label(comparison, annotator=alice, study=study, active_seconds=0.0, shown_order="SWAPPED")
+    make_label(comparison, annotator=alice, verdict="TIE")
+    text = text_of(SESSIONS, "data")
+    again(tmp_path, text, "fresh")
+    assert text_of(SESSIONS, "fresh") == text
+    assert text_of(LABELS, "fresh") == text_of(LABELS, "data")
+    assert [row["study"] for row in rows_of(LABELS, "fresh")] == ["pilot", ""]
+    assert [row["annotator"] for row in rows_of(LABELS, "fresh")] == ["alice", "alice"]
+
+
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=20)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(prompt=ANY_TEXT, a=ANY_TEXT, b=ANY_TEXT, comment=ANY_TEXT, number=st.uuids())
+def test_any_text_comes_back(tmp_path, prompt, a, b, comment, number):
+    row = pair(prompt=prompt, text_a=a, text_b=b, comment=comment)
+    slug, fresh = f"x-{number}", f"y-{number}"
+    import_rows(tmp_path, row, dataset=slug)
+    again(tmp_path, text_of(SESSIONS, slug), fresh)
+    assert text_of(SESSIONS, fresh) == text_of(SESSIONS, slug)
+
+
+def test_labels_are_in_canonical_coordinates_and_file_order(tmp_path):
+    import_rows(
+        tmp_path,
+        pair(prompt="second", position=5, shown_order="SWAPPED"),
+        pair(prompt="first", position=2, verdict="B"),
+    )
+    first, second = rows_of(LABELS)
+    assert (first["dialogue"], first["verdict"]) == ([{"role": "user", "content": "first"}], "B")
+    assert (second["verdict"], second["shown_order"]) == ("A", "SWAPPED")
+    assert (second["text_a"], second["model_a"]) == ("1", "m")
+
+
+def test_the_dialogue_of_a_label_follows_the_original_line(tmp_path):
+    import_rows(tmp_path, *everything())
+    dialogues = {row["comparison"]: row["dialogue"] for row in rows_of(LABELS)}
+    assert dialogues["later"] == [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "A"},
+        {"role": "user", "content": "b"},
+    ]
+
+
+def test_labels_cost_a_fixed_number_of_queries(tmp_path, django_assert_num_queries):
+    import_rows(tmp_path, *everything())
+    dataset = Dataset.objects.get()
+    with django_assert_num_queries(4):
+        assert "".join(LABELS.blocks(dataset, ExportFormat.JSONL))
+
+
+def test_sessions_cost_a_fixed_number_of_queries(tmp_path, django_assert_num_queries):
+    import_rows(tmp_path, *(rated(key=f"k{number}") for number in range(20)))
+    dataset = Dataset.objects.get()
+    with django_assert_num_queries(10):
+        assert "".join(SESSIONS.blocks(dataset, ExportFormat.JSONL))
+
+
+def test_ratings_name_their_target(tmp_path):
+    import_rows(tmp_path, *everything())
+    rows = rows_of(SATISFACTION)
+    assert [(row["target"], row["turn"], row["annotator"], row["score"]) for row in rows] == [
+        ("response", 1, "User_1", 2),
+        ("response", 1, "bob", 5),
+        ("response", 1, "ann", 1),
+        ("session", None, "ann", 4),
+    ]
+    assert [row["reason"] for row in rows] == ["OTHER", None, "NOT_RECORDED", None]
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+def test_csv_has_the_columns_of_its_rows_and_runs_nothing(tmp_path, kind):
+    import_rows(tmp_path, *everything(), pair(prompt="=HYPERLINK(1)", text_a="@SUM(1)"))
+    text = text_of(EXPORTS[kind], "data", ExportFormat.CSV)
+    heading, *records = csv.reader(io.StringIO(text, newline=""))
+    assert tuple(heading) == EXPORTS[kind].columns
+    assert records
+    assert all(len(record) == len(heading) for record in records)
+    assert not any(
+        value.startswith(("=", "+", "@", "\t", "\r")) for row in records for value in row
+    )
+
+
+def test_sessions_as_csv_are_a_row_a_response_and_unanswered_turns_too(tmp_path):
+    import_rows(tmp_path, *everything())
+    text = text_of(SESSIONS, "data", ExportFormat.CSV)
+    rows = [row for row in csv.DictReader(io.StringIO(text, newline="")) if row["session"] == "k"]
+    assert [(row["turn"], row["text"]) for row in rows] == [
+        ("1", "A"),
+        ("1", ""),
+        ("2", "A2"),
+        ("2", "B2"),
+        ("2", ""),
+        ("3", "more"),
+        ("4", ""),
+    ]
+    assert rows[0]["user"] == "User_1"
+
+
+def test_an_empty_dataset_has_headings_alone():
+    make_dataset(slug="data")
+    assert text_of(LABELS, "data") == ""
+    assert text_of(LABELS, "data", ExportFormat.CSV) == ",".join(LABELS.columns) + "\r\n"
+    assert rows_of(SESSIONS) == [{"type": "dataset"}]
+
+
+@pytest.mark.parametrize("format_", ExportFormat)
+def test_an_annotator_gets_their_own_labels_without_models(tmp_path, format_):
+    import_rows(tmp_path, pair(model_a="secret-model", variant_b="secret-variant"), rated())
+    comparison = make_comparison(
+        make_turn(make_session(Dataset.objects.get().scenarios.get(), key="own"))
+    )
+    alice = make_user(username="alice")
+    make_label(comparison, annotator=alice)
+    dataset = Dataset.objects.get()
+    text = "".join(LABELS.own_blocks(dataset, format_, alice.pk) or [])
+    assert "alice" in text
+    assert not any(word in text for word in ("ann,", '"ann"', "secret", "model", "variant"))
+    assert comparison.response_a.model not in text
+    ratings = "".join(SATISFACTION.own_blocks(dataset, format_, alice.pk) or [])
+    assert "User_1" not in ratings
+    assert SESSIONS.own_blocks(dataset, format_, alice.pk) is None
+
+
+def test_a_text_that_is_not_available_is_left_out_of_dialogues():
+    scenario = make_scenario(make_dataset(slug="data"))
+    session = make_session(scenario)
+    make_response(make_turn(session, user_message="a"), text=None, original=True)
+    make_label(make_comparison(make_turn(session, user_message="b")))
+    [row] = rows_of(LABELS)
+    assert row["dialogue"] == [
+        {"role": "user", "content": "a"},
+        {"role": "user", "content": "b"},
+    ]
+
+
+def test_public_pairs_come_back_as_the_same_bytes(tmp_path):
+    path = shared_data("pandalm_testset_dev.json")
+    import_records(path=path, dataset_slug="data", now=NOW)
+    again(tmp_path, text_of(SESSIONS, "data"), "fresh")
+    for export in (SESSIONS, LABELS):
+        assert text_of(export, "fresh") == text_of(export, "data")
+    again(tmp_path, text_of(LABELS, "data"), "alone")
+    assert text_of(LABELS, "alone") == text_of(LABELS, "data")

@@ -71,11 +71,38 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "memory:not-editable": gettext_noop(
         "Somebody saved a newer version of this memory, or it was never built; look at it again."
     ),
+    "run:failed": gettext_noop("The judge's run did not finish; its page says why."),
     "run:no-ratings": gettext_noop(
         "Nobody rated a response of this dataset whose text is available."
     ),
     "score:no-turn": gettext_noop(
         "The rating of this turn was taken back after the run was started."
+    ),
+    "run:crashed": gettext_noop(
+        "Something that nobody foresaw stopped the run; report what it says, then retry it."
+    ),
+    "run:no-labels": gettext_noop(
+        "The annotator labelled no comparison here that has both texts and a winner."
+    ),
+    "run:not-distilled": gettext_noop(
+        "There is no finished distillation to take preferences from; distil first."
+    ),
+    "run:not-finished": gettext_noop("The run is under way; wait for it, or cancel it."),
+    "judge:unknown": gettext_noop(
+        "There is no judge of that name in use; name an endpoint that is, or lexical."
+    ),
+    "selection:no-labels": gettext_noop(
+        "No dev comparison has a label with a winner, so the base judge stands in."
+    ),
+    "selection:no-verdict": gettext_noop(
+        "The judge gave no verdict on the dev comparisons, so the base judge stands in."
+    ),
+    "comparison:no-text": gettext_noop("A response's text is no longer available."),
+    "preference:missing": gettext_noop(
+        "The preference of this judgment was not distilled; retry what failed."
+    ),
+    "preference:no-pairs": gettext_noop(
+        "The texts that this preference should be distilled from are not available."
     ),
     "preference:empty": gettext_noop(
         "The reply holds no preference; read it, and try another model if it happens often."

@@ -35,6 +35,7 @@ class StoredBlock:
 @dataclass(frozen=True, slots=True)
 class _SessionRow:
     id: int
+    key: str
     scenario_id: int
     scenario: str
     task_context: str
@@ -70,13 +71,13 @@ def stored_blocks(
     sessions = _sessions(labels)
     turns = _turns(labels)
     profiles = _profiles(ratings)
-    by_key = {str(row.id): row for row in sessions}
+    by_key = {row.key: row for row in sessions}
     blocks = build_blocks(
         [
             UserSession(
                 user=str(user_id),
                 scenario=row.scenario,
-                key=str(row.id),
+                key=row.key,
                 task_context=row.task_context,
                 turns=tuple(
                     UserTurn(message, response, tuple(own[row.id].get(turn_id, ())))
@@ -105,6 +106,16 @@ def rated(
         repeat_index=0,
     )
     return labels if user_ids is None else labels.filter(annotator_id__in=user_ids)
+
+
+def gold_scores(*, dataset_id: int) -> dict[tuple[int, int], int]:
+    """User and response to the score that the user gave first; for metrics alone."""
+    found: dict[tuple[int, int], int] = {}
+    rows = rated(dataset_id=dataset_id).order_by("created_at", "id")
+    for user_id, response_id, score in rows.values_list("annotator_id", "response_id", "score"):
+        if response_id is not None:
+            found.setdefault((user_id, response_id), score)
+    return found
 
 
 def ratings_digest(*, dataset_id: int, user_ids: Collection[int] | None = None) -> str:
@@ -160,6 +171,7 @@ def _sessions(labels: QuerySet[SatisfactionLabel]) -> list[_SessionRow]:
         .order_by("scenario__position", "scenario_id", "position", "id")
         .values_list(
             "id",
+            "key",
             "scenario_id",
             "scenario__name",
             "task_context",

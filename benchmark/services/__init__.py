@@ -1,0 +1,1 @@
+"""Writes: what is measured and kept."""

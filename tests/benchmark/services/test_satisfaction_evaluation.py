@@ -1,0 +1,185 @@
+"""Evaluating against a loopback LLM that scores a response 1 + length // 60, at most 5."""
+
+import pytest
+
+from benchmark.core.metrics import MetricName
+from benchmark.models import VerificationReport
+from benchmark.services.satisfaction_evaluation import RunFailedError, evaluate_satisfaction
+from judging.models import JudgeRun, SatisfactionJudgment
+from judging.services.judges import UnknownJudgeError
+from judging.services.satisfaction_runs import NothingToScoreError
+from tests.factory import (
+    make_dataset,
+    make_endpoint,
+    make_rater,
+    make_rating,
+    make_response,
+    make_scenario,
+    make_session,
+    make_turn,
+)
+from tests.fake_llm import FakeLlm
+
+pytestmark = pytest.mark.django_db
+
+BASELINES = [
+    "global_mean",
+    "global_median",
+    "global_majority",
+    "history_mean",
+    "history_median",
+    "history_cdf",
+]
+
+
+def make_rated_dataset(slug, *, users=("ann", "bob")):
+    """Each user rates six responses in each of two scenarios by their length, 1-5; bob one less."""
+    dataset = make_dataset(slug=slug)
+    scenarios = [make_scenario(dataset, position=place) for place in range(2)]
+    for name in users:
+        rater = make_rater(dataset, name)
+        for scenario in scenarios:
+            session = make_session(scenario)
+            for score in (5, 5, 4, 4, 3, 2):
+                text = f"{name} " + "x" * (60 * (score - 1))
+                response = make_response(make_turn(session), text=text, original=True)
+                own = score - (name == "bob")
+                make_rating(
+                    response, annotator=rater, score=own, reason="OTHER" if own < 4 else None
+                )
+    return dataset
+
+
+@pytest.fixture
+def train():
+    return make_rated_dataset("train", users=("cid",))
+
+
+@pytest.fixture
+def test_data():
+    return make_rated_dataset("test")
+
+
+def by_name(found):
+    return {(one.name, one.setting): one for one in found.evaluators}
+
+
+def test_baselines_need_no_judge(train, test_data):
+    found = evaluate_satisfaction(train=train, test=test_data, evaluators=BASELINES, draws=0)
+    assert (found.users, found.turns, found.shared) == (2, 24, ())
+    figures = by_name(found)
+    assert list(figures) == [
+        ("global_mean", "global"),
+        ("global_median", "global"),
+        ("global_majority", "global"),
+        ("history_mean", "history"),
+        ("history_median", "history"),
+        ("history_cdf", "history"),
+    ]
+    assert all(one.turns == 24 for one in found.evaluators)
+    # Training scores 5 5 4 4 3 2: mean 23/6 -> 4. |4 - y|: ann 1 1 0 0 1 2, bob 0 0 1 1 2 3.
+    assert figures["global_mean", "global"].whole[MetricName.MAE].value == 24 / 24
+    # Ann's mean rounds to 4, bob's 17/6 to 3: 5 and 5 of six turns each.
+    assert figures["history_mean", "history"].whole[MetricName.MAE].value == 20 / 24
+    assert not JudgeRun.objects.exists()
+
+
+def test_a_judge_is_run_once_and_read_in_every_setting(train, test_data):
+    with FakeLlm() as server:
+        endpoint = make_endpoint(name="fake", base_url=server.base_url, has_logprobs=True)
+        answers = []
+        found = evaluate_satisfaction(
+            train=train,
+            test=test_data,
+            evaluators=[endpoint.name],
+            draws=50,
+            observer=answers.append,
+        )
+        calls = server.stats()["calls"]
+        again = evaluate_satisfaction(
+            train=train, test=test_data, evaluators=[endpoint.name], draws=50
+        )
+        assert server.stats()["calls"] == calls == 28  # 4 memories, 24 turns
+    assert sum(answers) == 28
+    assert JudgeRun.objects.count() == 1
+    assert again.evaluators == found.evaluators
+    figures = by_name(found)
+    assert list(figures) == [
+        ("fake", "memory raw"),
+        ("fake", "memory mean_shift"),
+        ("fake", "memory cdf"),
+        ("fake", "memory cdf_expected"),
+    ]
+    # Raw is ann's own score; bob's is one less throughout.
+    raw = figures["fake", "memory raw"]
+    assert raw.whole[MetricName.MAE].value == 0.5
+    assert raw.whole[MetricName.WITHIN_USER_PEARSON].value == pytest.approx(1.0)
+    assert raw.seconds > 0
+    # The history has the distribution of the block, so CDF calibration gives every gold score.
+    cdf = figures["fake", "memory cdf"]
+    assert cdf.whole[MetricName.MAE].value == 0.0
+    assert cdf.whole[MetricName.PEARSON].interval is not None
+    stored = SatisfactionJudgment.objects.order_by("pk").values_list("calibrated", flat=True)
+    assert list(stored) == [5, 5, 4, 4, 3, 2] * 2 + [4, 4, 3, 3, 2, 1] * 2
+
+
+def test_the_no_memory_judge_is_an_evaluator_of_its_own(train, test_data):
+    with FakeLlm() as server:
+        make_endpoint(name="fake", base_url=server.base_url)
+        found = evaluate_satisfaction(
+            train=train, test=test_data, evaluators=["fake:no-memory"], draws=0
+        )
+        assert server.stats()["calls"] == 24
+    assert {one.setting.rpartition(" ")[0] for one in found.evaluators} == {"no memory"}
+
+
+def test_what_was_measured_is_kept(train, test_data):
+    found = evaluate_satisfaction(
+        train=train, test=test_data, evaluators=["history_mean"], seed=7, draws=20
+    )
+    report = VerificationReport.objects.get(pk=found.report_id)
+    assert (report.dataset, report.kind) == (test_data, "satisfaction")
+    assert report.settings == {
+        "train": "train",
+        "test": "test",
+        "evaluators": ["history_mean"],
+        "seed": 7,
+        "draws": 20,
+        "shared": [],
+    }
+    (row,) = report.rows
+    metric = found.evaluators[0].whole[MetricName.MAE]
+    assert row["whole"]["mae"] == {
+        "value": metric.value,
+        "undefined": None,
+        "low": metric.interval.low,
+        "high": metric.interval.high,
+    }
+    assert row["whole"]["within_user_pearson"]["undefined"] == "CONSTANT_PREDICTION"
+
+
+def test_users_of_both_datasets_are_named():
+    train = make_rated_dataset("one", users=("ann", "cid"))
+    test = make_rated_dataset("two", users=("ann",))
+    found = evaluate_satisfaction(train=train, test=test, evaluators=["global_mean"], draws=0)
+    assert found.shared == ("ann",)
+
+
+def test_a_name_that_nobody_has(train, test_data):
+    with pytest.raises(UnknownJudgeError):
+        evaluate_satisfaction(train=train, test=test_data, evaluators=["nobody"])
+
+
+@pytest.mark.parametrize("empty", ["train", "test"])
+def test_a_dataset_without_ratings(train, empty):
+    bare = make_dataset()
+    given = {"train": train, "test": train} | {empty: bare}
+    with pytest.raises(NothingToScoreError, match=bare.slug):
+        evaluate_satisfaction(**given, evaluators=["history_mean"])
+
+
+def test_a_run_that_fails_says_so(train, test_data):
+    with FakeLlm(faults={"401": 1.0}) as server:
+        make_endpoint(name="fake", base_url=server.base_url)
+        with pytest.raises(RunFailedError, match="llm:refused-key"):
+            evaluate_satisfaction(train=train, test=test_data, evaluators=["fake"], draws=0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import Any, Final
 
 from django.db.models import Count, Q, Sum
@@ -111,11 +110,4 @@ def _paid(run: JudgeRun) -> dict[str, Any]:
         input=Sum("input_tokens"),
         output=Sum("output_tokens"),
         cost=Sum("cost"),
-    )
-
-
-def unfinished_run_ids() -> Sequence[int]:
-    """Runs that wait or are under way, the oldest first."""
-    return list(
-        JudgeRun.objects.filter(status__in=UNFINISHED).order_by("pk").values_list("pk", flat=True)
     )

@@ -88,7 +88,14 @@ async def _ask_all(
         outcomes = await asyncio.gather(writing, asking, return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
-                raise outcome
+                raise _first_of(outcome)
+
+
+def _first_of(error: BaseException) -> BaseException:
+    """The error itself where a group of tasks wrapped it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 async def _ask(

@@ -186,8 +186,6 @@ def _failure(run: JudgeRun) -> str | None:
 
 def _crash(run: JudgeRun, error: Exception) -> None:
     """Stops a run at an error nobody foresaw; what is pending stays so, for `retry`."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
     log.error("Run %d crashed.", run.pk, exc_info=error)
     JudgeRun.objects.filter(pk=run.pk, generation=run.generation, status=RunStatus.RUNNING).update(
         status=RunStatus.FAILED,

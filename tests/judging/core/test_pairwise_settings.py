@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import json
+
+from annotation.core.splits import Sampling
+from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
+from judging.core.verdicts import VerdictRule
+from judging.core.windows import Window
+
+
+def test_settings_survive_a_configuration_with_other_keys():
+    settings = PairwiseSettings(
+        dev_size=4,
+        seed=7,
+        sampling=Sampling.PAPER,
+        verdict_rule=VerdictRule.LOGPROB,
+        window=Window.LAST_TURN,
+        aggregate_eligible=True,
+        shuffled_control=False,
+    )
+    config = json.loads(json.dumps({**settings.to_config(), "scenarios": []}))
+    assert settings_from_config(config) == settings
+
+
+def test_an_empty_configuration_has_the_usual_settings():
+    assert settings_from_config({}) == PairwiseSettings()

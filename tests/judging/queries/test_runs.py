@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from judging.models import LlmCall
+from judging.queries.runs import run_progress
+from tests.factory import make_comparison, make_judgment, make_preference, make_run
+
+pytestmark = pytest.mark.django_db
+
+
+def make_call(key, **fields):
+    return LlmCall.objects.create(key=key, base_url="http://x/v1", model="m", request={}, **fields)
+
+
+def test_rows_are_counted_by_stage_status_and_error(django_assert_num_queries):
+    run = make_run(kind="DISTIL", status="RUNNING", stage="judge")
+    make_preference(run=run, kind="AGGREGATE")
+    make_preference(run=run, kind="EDITED")  # a person's: not distilled by the run
+    failed = {"status": "FAILED", "text": None, "error_code": "llm:timeout"}
+    preference = make_preference(run=run, kind="AGGREGATE", **failed)
+    for status, code in [
+        ("PENDING", ""),
+        ("DONE", ""),
+        ("UNPARSEABLE", "verdict:unparseable"),
+        ("FAILED", "llm:timeout"),
+        ("FAILED", "preference:missing"),
+    ]:
+        make_judgment(run, make_comparison(), preference, status=status, error_code=code)
+    make_judgment(make_run(), make_comparison(), preference)
+    with django_assert_num_queries(6):
+        progress = run_progress(run.pk)
+    distil, judge = progress.stages
+    assert (distil.stage, distil.done, distil.failed) == ("distil", 1, 1)
+    assert (judge.stage, judge.pending, judge.done, judge.unparseable, judge.failed) == (
+        "judge",
+        1,
+        1,
+        1,
+        2,
+    )
+    assert progress.errors == (
+        ("llm:timeout", 2),
+        ("preference:missing", 1),
+        ("verdict:unparseable", 1),
+    )
+    assert (progress.total, progress.answered, progress.status) == (7, 6, "RUNNING")
+
+
+def test_only_replies_that_the_run_paid_for_are_counted_each_once():
+    old = make_call("a", input_tokens=100)
+    LlmCall.objects.update(created_at=timezone.now() - timedelta(days=1))
+    run = make_run()
+    new = make_call("b", input_tokens=7, output_tokens=2, cost="0.25")
+    make_call("c", input_tokens=1000)  # nobody's
+    for call in (old, new, new):
+        make_judgment(run, make_comparison(), make_preference(), call=call)
+    progress = run_progress(run.pk)
+    assert (progress.calls, progress.input_tokens, progress.output_tokens) == (1, 7, 2)
+    assert progress.cost == 0.25
+
+
+def test_a_run_without_calls_costs_nothing_known():
+    progress = run_progress(make_run().pk)
+    assert (progress.calls, progress.input_tokens, progress.cost) == (0, None, None)
+    assert progress.stages == ()

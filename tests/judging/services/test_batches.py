@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import threading
+import time
+from itertools import pairwise
+
+import pytest
+
+from judging.models import JudgeRun, Judgment
+from judging.services import run_control, runs
+from judging.services.pairwise_runs import start_test_run
+from tests.judging.study import FakeJudge, dispatched, make_study, opener_of
+
+pytestmark = pytest.mark.django_db
+
+
+def one_batch(*, comparisons):
+    """A run of 2 x comparisons judgments, with its only batch."""
+    dataset, rater = make_study(comparisons=comparisons + min(comparisons, 10))  # with dev
+    run = start_test_run(dataset=dataset, annotator=rater, with_sets=False)
+    return run, dispatched(run).batches[0]
+
+
+def done(run):
+    return Judgment.objects.filter(run=run, status="DONE").count()
+
+
+def test_as_many_questions_are_under_way_as_the_judge_takes():
+    run, ids = one_batch(comparisons=10)
+    judge = FakeJudge(wait=0.01)
+    runs.run_batch(run.pk, 1, ids, opener=opener_of(judge, concurrency=7))
+    assert (judge.most_at_once, done(run)) == (7, 20)
+
+
+def test_answers_are_committed_64_at_a_time_at_most_and_in_half_a_second():
+    run, ids = one_batch(comparisons=40)
+    commits = []
+    runs.run_batch(
+        run.pk,
+        1,
+        ids,
+        opener=opener_of(FakeJudge(wait=0.35), concurrency=8),
+        observer=lambda count: commits.append((time.monotonic(), count)),
+    )
+    # 80 answers, 8 every 0.35 s: a commit at least every half second or so, never 64 together.
+    assert sum(count for _, count in commits) == 80
+    assert max(count for _, count in commits) <= 24
+    gaps = [later - before for (before, _), (later, _) in pairwise(commits)]
+    assert max(gaps) < 1.5
+
+
+def test_a_judge_that_never_waits_is_committed_on_the_way_too():
+    run, ids = one_batch(comparisons=200)
+    commits: list[int] = []
+    runs.run_batch(
+        run.pk, 1, ids, opener=opener_of(FakeJudge(), concurrency=1), observer=commits.append
+    )
+    assert sum(commits) == 400
+    assert len(commits) >= 2
+    assert max(commits) <= 256
+
+
+def test_a_batch_notices_between_commits_that_its_run_was_cancelled():
+    run, ids = one_batch(comparisons=50)
+    judge = FakeJudge(wait=0.2)
+
+    def cancel(_count):
+        run_control.cancel(run.pk)
+
+    assert (
+        runs.run_batch(run.pk, 1, ids, opener=opener_of(judge, concurrency=5), observer=cancel)
+        is None
+    )
+    # The first commit stays, what came after it was dropped, and no further question was asked.
+    assert 0 < done(run) < 40
+    assert len(judge.asked) < 60
+    assert JudgeRun.objects.get(pk=run.pk).status == "CANCELLED"
+
+
+def test_every_commit_is_a_sign_of_life():
+    run, ids = one_batch(comparisons=2)
+    before = JudgeRun.objects.get(pk=run.pk).heartbeat_at
+    runs.run_batch(run.pk, 1, ids, opener=opener_of(FakeJudge(wait=0.01)))
+    after = JudgeRun.objects.get(pk=run.pk).heartbeat_at
+    assert before is not None
+    assert after is not None
+    assert after > before
+
+
+def test_database_work_is_done_by_the_thread_that_called():
+    run, ids = one_batch(comparisons=2)
+    threads = set()
+    runs.run_batch(
+        run.pk,
+        1,
+        ids,
+        opener=opener_of(FakeJudge()),
+        observer=lambda _count: threads.add(threading.current_thread()),
+    )
+    assert threads == {threading.current_thread()}

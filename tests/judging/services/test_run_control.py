@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from judging.core.questions import PairAnswer
+from judging.models import JudgeRun, PreferenceSet
+from judging.services import run_control, runs
+from judging.services.foreground import run_to_end
+from judging.services.pairwise_runs import start_distillation
+from tests.factory import make_run
+from tests.judging.study import FakeJudge, dispatched, make_study, opener_of
+
+pytestmark = pytest.mark.django_db
+
+
+def started():
+    dataset, rater = make_study(comparisons=8)
+    return start_distillation(dataset=dataset, annotator=rater, judge="lexical")
+
+
+def test_a_cancelled_run_can_go_on():
+    run = started()
+    batch = dispatched(run).batches[0]
+    assert run_control.cancel(run.pk)
+    assert not run_control.cancel(run.pk)
+    assert runs.run_batch(run.pk, 1, batch, opener=opener_of(FakeJudge())) is None
+    assert runs.dispatch(run.pk) is None
+    run_control.reset_failed(run.pk)
+    assert run_to_end(run.pk, opener=opener_of(FakeJudge())).status == "DONE"
+
+
+def test_only_what_failed_is_asked_again():
+    def flaky(_pair, preference):
+        return None if preference else PairAnswer(None, error_code="llm:timeout")
+
+    run = started()
+    run_to_end(run.pk, opener=opener_of(FakeJudge(answer=flaky)))
+    before = PreferenceSet.objects.get(run=run, control="NONE").matrix
+    judge = FakeJudge()
+    assert run_control.reset_failed(run.pk) == 4 * 2
+    run_to_end(run.pk, opener=opener_of(judge))
+    assert [preference for _, preference in judge.asked] == [""] * 8
+    after = PreferenceSet.objects.get(run=run, control="NONE").matrix
+    assert before != after  # the selection is made again
+    assert not run.judgments.filter(status="FAILED").exists()
+
+
+def test_what_could_not_be_read_stays():
+    def unreadable(_pair, preference):
+        return None if preference else PairAnswer(None, error_code="v:u", unparseable=True)
+
+    run = started()
+    run_to_end(run.pk, opener=opener_of(FakeJudge(answer=unreadable)))
+    assert run_control.reset_failed(run.pk) == 0
+    assert run.judgments.filter(status="UNPARSEABLE").count() == 8
+
+
+def test_a_run_under_way_is_not_reset():
+    run = started()
+    for _ in range(2):
+        with pytest.raises(run_control.RunNotFinishedError):
+            run_control.reset_failed(run.pk)
+        runs.dispatch(run.pk)
+
+
+def test_silent_runs_are_handed_out_once():
+    now = timezone.now()
+    old, fresh = now - timedelta(seconds=100), now - timedelta(seconds=5)
+    silent = make_run(status="RUNNING", heartbeat_at=old)
+    lively = make_run(status="RUNNING", heartbeat_at=fresh)
+    waiting = make_run(status="PENDING")
+    JudgeRun.objects.filter(pk=waiting.pk).update(created_at=old)
+    make_run(status="DONE", heartbeat_at=old)
+    make_run(status="PENDING")  # just asked for
+    assert run_control.take_stale(older_than_seconds=60) == (silent.pk, waiting.pk)
+    assert run_control.take_stale(older_than_seconds=60) == ()
+    assert run_control.take_stale(older_than_seconds=4, run_id=silent.pk) == ()
+    assert run_control.take_stale(older_than_seconds=4, run_id=lively.pk) == (lively.pk,)
+
+
+def test_with_nobody_else_at_work_every_unfinished_run_is_taken():
+    ids = {make_run(status=status).pk for status in ("PENDING", "RUNNING")}
+    make_run(status="CANCELLED")
+    assert set(run_control.take_stale(older_than_seconds=0)) == ids
+
+
+def test_runs_under_way_are_listed_with_their_generation():
+    run = make_run(status="RUNNING", generation=3)
+    make_run(status="PENDING")
+    assert run_control.under_way() == ((run.pk, 3),)

@@ -1,0 +1,140 @@
+"""A small labelled study, and a judge that is a few lines long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import asynccontextmanager
+
+from asgiref.sync import sync_to_async
+
+from annotation.core.choices import Verdict
+from annotation.models import Comparison, Scenario, User
+from judging.core.questions import Call, DistilAnswer, LabelledPair, PairAnswer, ShownPair
+from judging.models import JudgeRun
+from judging.services import runs
+from judging.services.judges import OpenJudge
+from tests.factory import (
+    make_comparison,
+    make_dataset,
+    make_label,
+    make_rater,
+    make_response,
+    make_scenario,
+    make_session,
+    make_turn,
+)
+
+LONGER = "prefers longer"
+SHORTER = "prefers shorter"
+
+
+def make_study(*, scenarios: int = 1, comparisons: int = 6, name: str = "ann"):
+    """A dataset with one rater who likes the longer response, which is A and B in turns."""
+    dataset = make_dataset()
+    rater = make_rater(dataset, name)
+    for number in range(scenarios):
+        scenario = make_scenario(dataset, name=f"scenario {number}", position=number)
+        for place in range(comparisons):
+            label_pair(make_pair(scenario, longer_first=place % 2 == 0), rater)
+    return dataset, rater
+
+
+def make_pair(scenario: Scenario, *, longer_first: bool = True) -> Comparison:
+    turn = make_turn(make_session(scenario))
+    texts = ["A long and thorough answer.", "Short."]
+    first, second = texts if longer_first else reversed(texts)
+    return make_comparison(
+        turn,
+        response_a=make_response(turn, text=first),
+        response_b=make_response(turn, text=second),
+    )
+
+
+def label_pair(comparison: Comparison, rater: User, verdict: str = "") -> None:
+    a, b = comparison.response_a.text, comparison.response_b.text
+    assert a is not None
+    assert b is not None
+    longer = "A" if len(a) > len(b) else "B"
+    make_label(comparison, annotator=rater, verdict=verdict or longer)
+
+
+class FakeJudge:
+    """Distils whether the longer was chosen and judges by it; without a preference: the first.
+
+    `wait` is how long each answer takes, `answer` may give another one, `asked` lists the
+    questions in the order in which they came.
+    """
+
+    name = "fake"
+
+    def __init__(
+        self,
+        *,
+        wait: float = 0.0,
+        answer: Callable[[ShownPair, str], PairAnswer | None] = lambda _pair, _preference: None,
+        distilled: Callable[[tuple[LabelledPair, ...]], DistilAnswer | None] = lambda _pairs: None,
+    ) -> None:
+        self.wait, self.answer, self.distilled = wait, answer, distilled
+        self.asked: list[tuple[ShownPair, str]] = []
+        self.at_once = self.most_at_once = 0
+
+    async def distil(self, pairs, *, language):
+        given = self.distilled(pairs)
+        longer = sum(len(pair.chosen) > len(pair.rejected) for pair in pairs) * 2 >= len(pairs)
+        return given or DistilAnswer(LONGER if longer else SHORTER, call=Call(raw=language))
+
+    async def judge_pair(self, pair, *, preference, language):
+        self.asked.append((pair, preference))
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            if self.wait:
+                await asyncio.sleep(self.wait)
+            return self.answer(pair, preference) or self._judge(pair, preference)
+        finally:
+            self.at_once -= 1
+
+    def _judge(self, pair, preference):
+        lead = len(pair.first) - len(pair.second)
+        if preference == SHORTER:
+            lead = -lead
+        first = lead > 0 or preference == ""
+        return PairAnswer(
+            Verdict.A if first else Verdict.B,
+            log_odds=1.5 if first else -1.5,
+            call=Call(raw="because"),
+        )
+
+    async def build_memory(self, question):
+        raise NotImplementedError
+
+    async def score_turn(self, question):
+        raise NotImplementedError
+
+
+def opener_of(
+    judge: FakeJudge, *, concurrency: int = 4, meanwhile: Callable[[], object] = lambda: None
+):
+    """Opens a fake judge as the engine opens real ones; `meanwhile` happens before it answers."""
+
+    async def settle() -> None:
+        return
+
+    @asynccontextmanager
+    async def opener(_run):
+        await sync_to_async(meanwhile)()
+        yield OpenJudge(judge, settle=settle, concurrency=concurrency)
+
+    return opener
+
+
+def dispatched(run: JudgeRun) -> runs.Dispatch:
+    """Takes a run up, which somebody must be able to."""
+    return going(runs.dispatch(run.pk))
+
+
+def going(following: runs.Dispatch | None) -> runs.Dispatch:
+    """What follows, where something must."""
+    assert following is not None
+    return following

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from judging import tasks
+from judging.models import JudgeRun
+from judging.services.pairwise_runs import start_distillation
+from judging.submission import (
+    resume_stale_runs,
+    retry_run,
+    submit_distillation,
+    submit_test_run,
+)
+from sensejudge_site.celery import app
+from tests.factory import make_run
+from tests.judging.study import make_study
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def sent():
+    """What was sent to the broker, as (task name, arguments, whether it is for later)."""
+    app.control.purge()
+
+    def messages():
+        found = []
+        with app.connection_or_acquire() as connection:
+            queue = connection.SimpleQueue("celery")
+            while True:
+                try:
+                    message = queue.get(block=False)
+                except queue.Empty:
+                    break
+                message.ack()
+                name = message.headers["task"].rpartition(".")[2]
+                found.append((name, message.payload[1], message.headers["eta"] is not None))
+            queue.close()
+        return found
+
+    yield messages
+    app.control.purge()
+
+
+def started():
+    dataset, rater = make_study()
+    return start_distillation(dataset=dataset, annotator=rater, judge="lexical")
+
+
+def test_a_run_is_dispatched_batch_by_batch_and_watched(sent):
+    run = started()
+    tasks.dispatch_run(run_id=run.pk)
+    batch, watch = sent()
+    rows = list(run.preferences.order_by("pk").values_list("pk", flat=True))
+    assert batch == (
+        "run_batch",
+        {"run_id": run.pk, "generation": 1, "first": rows[0], "last": rows[-1]},
+        False,
+    )
+    assert watch == ("watch_run", {"run_id": run.pk, "generation": 1}, True)
+
+
+def test_batches_lead_to_the_end(sent):
+    run = started()
+    tasks.dispatch_run(run_id=run.pk)
+    done = 0
+    while todo := [arguments for name, arguments, _ in sent() if name == "run_batch"]:
+        for arguments in todo:
+            tasks.run_batch(**arguments)
+            done += 1
+    run.refresh_from_db()
+    assert (run.status, done) == ("DONE", 3)
+
+
+def test_a_finished_run_enqueues_nothing(sent):
+    run = make_run(status="DONE")
+    tasks.dispatch_run(run_id=run.pk)
+    tasks.watch_run(run_id=run.pk, generation=0)
+    tasks.run_batch(run_id=run.pk, generation=0, first=1, last=2)
+    assert sent() == []
+
+
+def test_a_lively_run_is_watched_on_and_a_silent_one_taken_up(sent):
+    run = make_run(status="RUNNING", generation=4, heartbeat_at=timezone.now())
+    tasks.watch_run(run_id=run.pk, generation=4)
+    assert sent() == [("watch_run", {"run_id": run.pk, "generation": 4}, True)]
+    JudgeRun.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
+    tasks.watch_run(run_id=run.pk, generation=3)
+    assert sent() == []
+    tasks.watch_run(run_id=run.pk, generation=4)
+    assert sent() == [("dispatch_run", {"run_id": run.pk}, False)]
+
+
+def test_a_worker_that_starts_looks_for_what_was_left(sent):
+    tasks.resume_when_ready(sender=None)
+    assert sent() == [("resume_runs", {"older_than_seconds": 60}, False)]
+    waiting = make_run()
+    lively = make_run(status="RUNNING", generation=2, heartbeat_at=timezone.now())
+    tasks.resume_runs(older_than_seconds=30)
+    assert sent() == [("watch_run", {"run_id": lively.pk, "generation": 2}, True)]
+    JudgeRun.objects.filter(pk=waiting.pk).update(created_at=timezone.now() - timedelta(hours=1))
+    tasks.resume_runs(older_than_seconds=30)
+    assert sent()[0] == ("dispatch_run", {"run_id": waiting.pk}, False)
+
+
+def test_asking_for_a_run_tells_the_workers_once_it_is_committed(
+    sent, django_capture_on_commit_callbacks
+):
+    dataset, rater = make_study(comparisons=12)
+    with django_capture_on_commit_callbacks() as callbacks:
+        run = submit_distillation(dataset=dataset, annotator=rater, judge="lexical")
+    assert sent() == []
+    for callback in callbacks:
+        callback()
+    assert sent() == [("dispatch_run", {"run_id": run.pk}, False)]
+    with django_capture_on_commit_callbacks(execute=True):
+        test_run = submit_test_run(dataset=dataset, annotator=rater, with_sets=False)
+    assert sent() == [("dispatch_run", {"run_id": test_run.pk}, False)]
+
+
+def test_retrying_dispatches_what_failed(sent, django_capture_on_commit_callbacks):
+    run = started()
+    JudgeRun.objects.update(status="CANCELLED")
+    with django_capture_on_commit_callbacks(execute=True):
+        assert retry_run(run.pk) == run.preferences.count() + run.judgments.count()
+    assert sent() == [("dispatch_run", {"run_id": run.pk}, False)]
+
+
+def test_a_site_that_starts_takes_up_every_unfinished_run(sent):
+    runs = [make_run(), make_run(status="RUNNING")]
+    make_run(status="DONE")
+    assert resume_stale_runs(older_than_seconds=0) == 2
+    assert [arguments["run_id"] for _, arguments, _ in sent()] == [run.pk for run in runs]

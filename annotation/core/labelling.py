@@ -43,6 +43,8 @@ class Place:
     Attributes:
         item: The study item's number in addresses.
         previous: The item answered or skipped before it, if any.
+        last_answer: The answer stored for the previous item, where that is an answered pair; shown,
+            so that a slip of the finger is noticed.
         scenario: Name of the item's scenario.
         skipped: Why the annotator skipped the item, if it stands as skipped.
         progress: What is done and left.
@@ -50,6 +52,7 @@ class Place:
 
     item: int
     previous: int | None
+    last_answer: Answer | None
     scenario: str
     skipped: SkipReason | None
     progress: Progress

@@ -103,14 +103,14 @@ def own_claims(study: Study, annotator_id: int) -> QuerySet[Claim]:
     )
 
 
-def last_finished(study: Study, annotator_id: int, before: datetime | None = None) -> int | None:
-    """The item that the annotator answered or skipped last (before a moment), if any."""
+def last_finished(study: Study, annotator_id: int, before: datetime | None = None) -> Claim | None:
+    """The claim that the annotator answered or skipped last (before a moment), with its item."""
     finished = Claim.objects.filter(
         item__study=study, annotator_id=annotator_id, finished_at__isnull=False
     )
     if before is not None:
         finished = finished.filter(finished_at__lt=before)
-    return finished.order_by("-finished_at", "-pk").values_list("item", flat=True).first()
+    return finished.select_related("item").order_by("-finished_at", "-pk").first()
 
 
 def repeat_index(item: StudyItem) -> int:

@@ -58,9 +58,12 @@ def task_of(claim: Claim, study: Study, now: datetime) -> Task:
 
 def _place(claim: Claim, study: Study, session: Session, now: datetime) -> Place:
     skipped = claim.state == ClaimState.SKIPPED
+    previous = last_finished(study, claim.annotator_id, claim.finished_at)
+    said = _given_answer(previous, study) if previous else None
     return Place(
         item=claim.item_id,
-        previous=last_finished(study, claim.annotator_id, claim.finished_at),
+        previous=previous.item_id if previous else None,
+        last_answer=said.answer if said else None,
         scenario=session.scenario.name,
         skipped=SkipReason(claim.skip_reason) if skipped else None,
         progress=progress_of(study, claim.annotator_id, now),
@@ -86,24 +89,23 @@ def _pair_task(claim: Claim, comparison: Comparison, study: Study, now: datetime
         question=comparison.turn.user_message,
         first=first,
         second=second,
-        given=_given_answer(claim, comparison, study, order),
+        given=_given_answer(claim, study),
     )
 
 
-def _given_answer(
-    claim: Claim, comparison: Comparison, study: Study, order: Order
-) -> GivenAnswer | None:
+def _given_answer(claim: Claim, study: Study) -> GivenAnswer | None:
+    """The stored answer to a pair, as it was shown; None for a session, or where there is none."""
     if claim.state != ClaimState.DONE:
         return None
     label = PairwiseLabel.objects.filter(
         study=study,
         annotator_id=claim.annotator_id,
-        comparison=comparison,
+        comparison__study_items=claim.item,
         repeat_index=repeat_index(claim.item),
     ).first()
     if label is None:
         return None
-    answer = answer_of(Verdict(label.verdict), order)
+    answer = answer_of(Verdict(label.verdict), Order(claim.shown_order or Order.ORIGINAL))
     return GivenAnswer(answer, label.strength, label.both_bad, label.comment)
 
 

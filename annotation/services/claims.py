@@ -136,10 +136,11 @@ def hold(claim: Claim, study: Study, now: datetime) -> None:
 
 
 def _nothing(study: Study, annotator: User, now: datetime) -> NothingLeft:
+    last = last_finished(study, annotator.pk)
     return NothingLeft(
         rules=rules_of(study),
         progress=progress_of(study, annotator.pk, now),
-        last=last_finished(study, annotator.pk),
+        last=last.item_id if last else None,
         open=study.status == StudyStatus.OPEN,
     )
 

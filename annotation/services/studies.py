@@ -60,7 +60,11 @@ def create_study(plan: StudyPlan, *, by: User) -> str:
 
 @transaction.atomic
 def set_status(*, study: str, status: StudyStatus, by: User) -> None:
-    """Open, pause or close a study; what is at hand stays with its annotators."""
+    """Open, pause or close a study; what is at hand stays with its annotators.
+
+    Raises:
+        Study.DoesNotExist: There is no such study.
+    """
     row = Study.objects.get(slug=study)
     if Study.objects.filter(pk=row.pk).exclude(status=status).update(status=status):
         _record(row, by, "study.status", {"before": row.status, "after": status.value})
@@ -105,6 +109,7 @@ def _sessions(study: Study, scenarios: tuple[str, ...]) -> list[int]:
 def _free_slug(name: str) -> str:
     stem = slugify(name)[:70] or "study"
     taken = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
+    taken.add("new")  # the address of the form
     numbered = (f"{stem}-{number}" for number in range(2, len(taken) + 3))
     return next(slug for slug in (stem, *numbered) if slug not in taken)
 

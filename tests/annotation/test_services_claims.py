@@ -280,6 +280,24 @@ def test_the_previous_item_is_the_one_finished_before():
     assert shown.place.previous == items[0]
 
 
+def test_the_answer_stored_last_is_shown_with_the_next_item():
+    annotator = make_user()
+    study = make_pair_study([annotator], items=3)
+    first = take(study, annotator)
+    assert first.place.last_answer is None
+    answer(study, first, annotator, Answer.SECOND)
+    second = take(study, annotator)
+    assert second.place.last_answer is Answer.SECOND
+    skip(
+        study=study.slug,
+        item=second.place.item,
+        annotator=annotator,
+        reason=SkipReason.OTHER,
+        now=NOW + timedelta(seconds=1),
+    )
+    assert take(study, annotator).place.last_answer is None
+
+
 def test_a_lost_item_is_held_again_only_while_a_slot_is_free():
     slow, quick = make_user(), make_user()
     study = make_pair_study([slow, quick], items=1)
@@ -371,9 +389,9 @@ def test_claiming_and_resuming_cost_a_fixed_number_of_queries(django_assert_num_
     study = make_pair_study([annotator], items=20)
     for _item in range(5):
         answer(study, take(study, annotator), annotator)
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(20):
         take(study, annotator)
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         take(study, annotator)
 
 

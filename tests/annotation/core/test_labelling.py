@@ -23,7 +23,7 @@ RULES = Rules(
     ask_hallucination=False,
     guidelines="",
 )
-PLACE = Place(1, None, "Writing", None, Progress(0, 0, 1))
+PLACE = Place(1, None, None, "Writing", None, Progress(0, 0, 1))
 
 
 @pytest.mark.parametrize(

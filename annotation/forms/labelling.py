@@ -1,0 +1,199 @@
+"""What annotators send: an answer to a pair, ratings of a session, why they skip."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from annotation.core.assignment import SkipReason
+from annotation.core.choices import Hallucination, Reason, is_satisfied
+from annotation.core.labelling import GivenAnswer, RatedTurn, Rating, RatingTask, Rules
+from annotation.core.presentation import Answer
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+ANSWERS: Final = {Answer.FIRST: _("First"), Answer.TIE: _("Tie"), Answer.SECOND: _("Second")}
+"""How an answer reads back, whatever its strength."""
+
+ANCHORS: Final = [
+    (1, _("Very dissatisfied"), _("not helpful")),
+    (2, _("Dissatisfied"), _("not enough to decide on")),
+    (3, _("Neutral"), _("gives ideas, but not enough detail")),
+    (4, _("Satisfied"), _("helpful, could still be better")),
+    (5, _("Very satisfied"), _("no obviously better reply")),
+]
+"""The anchors of the 1-5 scale (seed 003, appendix on annotation instructions)."""
+
+REASONS: Final = [
+    (Reason.INSUFFICIENT_DETAIL.value, _("Not enough detail"), "d"),
+    (Reason.INSUFFICIENT_DIVERSITY.value, _("Not enough diversity"), "v"),
+    (Reason.REQUIREMENT_UNMET.value, _("Does not meet the request"), "r"),
+    (Reason.UNUSABLE.value, _("Unusable in practice"), "p"),
+    (Reason.OTHER.value, _("Other"), "o"),
+]
+"""The reasons that may be given, each with its key (seed 003, same place)."""
+
+HALLUCINATIONS: Final = [
+    (Hallucination.YES.value, _("Yes"), "y"),
+    (Hallucination.NO.value, _("No"), "n"),
+    (Hallucination.UNSURE.value, _("Not sure"), "m"),
+]
+
+SKIP_REASONS: Final = [
+    (SkipReason.CANNOT_JUDGE.value, _("I cannot judge this")),
+    (SkipReason.BROKEN.value, _("Broken or unreadable")),
+    (SkipReason.SENSITIVE.value, _("I would rather not read this")),
+    (SkipReason.OTHER.value, _("Another reason")),
+]
+
+_ANSWERS: Final = {
+    "FIRST_MUCH": (Answer.FIRST, 2),
+    "FIRST_BETTER": (Answer.FIRST, 1),
+    "FIRST": (Answer.FIRST, None),
+    "TIE": (Answer.TIE, None),
+    "SECOND": (Answer.SECOND, None),
+    "SECOND_BETTER": (Answer.SECOND, 1),
+    "SECOND_MUCH": (Answer.SECOND, 2),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerButton:
+    """One answer a pair can get: what is sent, what is read, the keys, whether it was given."""
+
+    value: str
+    label: StrOrPromise
+    keys: str
+    pressed: bool
+
+
+def answer_buttons(rules: Rules, given: GivenAnswer | None) -> list[AnswerButton]:
+    """The answers a study allows, from the first response to the second.
+
+    The keys mean the same in every study: 1 and 2 the first, 3 a tie, 4 and 5 the second.
+    """
+    words: list[tuple[str, StrOrPromise, str, bool]] = [
+        ("FIRST_MUCH", _("First, clearly"), "1", rules.allow_strength),
+        ("FIRST_BETTER", _("First"), "2", rules.allow_strength),
+        ("FIRST", _("First"), "1 2", not rules.allow_strength),
+        ("TIE", _("Tie"), "3", rules.allow_tie),
+        ("SECOND", _("Second"), "4 5", not rules.allow_strength),
+        ("SECOND_BETTER", _("Second"), "4", rules.allow_strength),
+        ("SECOND_MUCH", _("Second, clearly"), "5", rules.allow_strength),
+    ]
+    said = (given.answer, given.strength) if given else None
+    return [
+        AnswerButton(value, label, keys, pressed=_ANSWERS[value] == said)
+        for value, label, keys, allowed in words
+        if allowed
+    ]
+
+
+class AnswerForm(forms.Form):
+    """Which response is better, as the buttons of a pair say it."""
+
+    answer = forms.ChoiceField(choices=[(value, value) for value in _ANSWERS])
+    both_bad = forms.BooleanField(required=False)
+    comment = forms.CharField(required=False, max_length=2000)
+    submission = forms.UUIDField()
+
+    def given(self) -> GivenAnswer:
+        """What was answered, as shown."""
+        answer, strength = _ANSWERS[self.cleaned_data["answer"]]
+        return GivenAnswer(
+            answer, strength, self.cleaned_data["both_bad"], self.cleaned_data["comment"]
+        )
+
+
+class SkipForm(forms.Form):
+    """Why an item is given back."""
+
+    reason = forms.ChoiceField(choices=SKIP_REASONS)
+
+
+class TurnForm(forms.Form):
+    """The rating of one turn; the reason is asked for exactly at 3 and below."""
+
+    score = forms.TypedChoiceField(
+        coerce=int,
+        choices=[(score, short) for score, short, _long in ANCHORS],
+        error_messages={"required": _("Choose a score.")},
+    )
+    reason = forms.ChoiceField(
+        required=False, choices=[(value, label) for value, label, _key in REASONS]
+    )
+    hallucination = forms.ChoiceField(
+        choices=[(value, label) for value, label, _key in HALLUCINATIONS],
+        error_messages={"required": _("Say whether the reply invents facts.")},
+    )
+
+    def __init__(self, turn: RatedTurn, data: QueryDict | None, *, ask_hallucination: bool) -> None:
+        given = turn.given
+        initial = asdict(given) if given else {}
+        super().__init__(data, prefix=f"turn-{turn.number}", initial=initial)
+        self.turn = turn
+        if not ask_hallucination:
+            del self.fields["hallucination"]
+
+    def clean(self) -> dict[str, Any]:
+        """Ask for a reason below 4; above, one that was chosen before is dropped."""
+        cleaned = self.cleaned_data
+        score = cleaned.get("score")
+        if score is not None and is_satisfied(score):
+            cleaned["reason"] = ""
+        elif score is not None and not cleaned.get("reason") and "reason" not in self.errors:
+            self.add_error("reason", _("Choose the main reason."))
+        return cleaned
+
+    def rating(self) -> Rating:
+        """The rating as given."""
+        reason = self.cleaned_data["reason"]
+        hallucination = self.cleaned_data.get("hallucination")
+        return Rating(
+            score=self.cleaned_data["score"],
+            reason=Reason(reason) if reason else None,
+            hallucination=Hallucination(hallucination) if hallucination else None,
+        )
+
+
+class SubmissionForm(forms.Form):
+    """The page's id of a submission."""
+
+    submission = forms.UUIDField()
+
+
+class SessionForm:
+    """The ratings of all turns of a session, valid only together."""
+
+    def __init__(self, task: RatingTask, data: QueryDict | None = None) -> None:
+        self._submission = SubmissionForm(data)
+        self.turns = {
+            turn.number: TurnForm(turn, data, ask_hallucination=task.rules.ask_hallucination)
+            for turn in task.ratable
+        }
+
+    def is_valid(self) -> bool:
+        """Whether every turn is rated by the rules."""
+        return all(
+            [self._submission.is_valid(), *(form.is_valid() for form in self.turns.values())]
+        )
+
+    def faulty(self) -> list[int]:
+        """Numbers of the turns that want something."""
+        return [number for number, form in self.turns.items() if form.errors]
+
+    @property
+    def submission(self) -> UUID:
+        """The page's id of this submission."""
+        submission: UUID = self._submission.cleaned_data["submission"]
+        return submission
+
+    def ratings(self) -> dict[int, Rating]:
+        """What was given, by number of the turn."""
+        return {number: form.rating() for number, form in self.turns.items()}

@@ -1,0 +1,183 @@
+"""The pages on which annotators work: the next item, an earlier one, skipping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec
+from uuid import uuid4
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.core.assignment import SkipReason
+from annotation.core.labelling import NothingLeft, PairTask, RatingTask, Task
+from annotation.forms.labelling import (
+    ANCHORS,
+    ANSWERS,
+    HALLUCINATIONS,
+    REASONS,
+    SKIP_REASONS,
+    AnswerForm,
+    SessionForm,
+    SkipForm,
+    answer_buttons,
+)
+from annotation.services.claims import (
+    LabellingRefusedError,
+    RefusalCode,
+    next_task,
+    own_task,
+    skip,
+)
+from annotation.services.labels import answer_pair, rate_session
+from annotation.views.access import SignedInRequest
+
+P = ParamSpec("P")
+
+REFUSALS: Final = {
+    RefusalCode.NOT_OPEN: (409, _("This study takes no answers at the moment.")),
+    RefusalCode.TAKEN: (
+        409,
+        _("You held this item longer than the lease, and others have answered it by now."),
+    ),
+    RefusalCode.NOT_ALLOWED: (422, _("This study does not allow that answer.")),
+}
+
+
+def _refusals(
+    view: Callable[Concatenate[SignedInRequest, P], HttpResponse],
+) -> Callable[Concatenate[SignedInRequest, P], HttpResponse]:
+    """Answer a refusal of the services with its page; what is not one's own does not exist."""
+
+    @wraps(view)
+    def answered(request: SignedInRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except LabellingRefusedError as refused:
+            if refused.code is RefusalCode.NOT_YOURS:
+                raise Http404 from refused
+            status, text = REFUSALS[refused.code]
+            context = {"text": text, "slug": kwargs["slug"]}
+            return render(request, "annotation/refused.html", context, status=status)
+
+    return login_required(answered)
+
+
+@require_GET
+@never_cache
+@_refusals
+def next_item(request: SignedInRequest, slug: str) -> HttpResponse:
+    """The item at hand, or the next one; the finished page where there is none."""
+    task = next_task(study=slug, annotator=request.user, now=timezone.now())
+    if isinstance(task, NothingLeft):
+        return render(request, "annotation/done.html", {"nothing": task})
+    return _page(request, task)
+
+
+@require_GET
+@never_cache
+@_refusals
+def item(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
+    """An item the annotator was given before, to look at again and to change."""
+    task = own_task(study=slug, item=number, annotator=request.user, now=timezone.now())
+    return _page(request, task)
+
+
+@require_POST
+@_refusals
+def answer(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
+    """Take the answer to a pair and go on."""
+    form = AnswerForm(request.POST)
+    if not form.is_valid():
+        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+    answer_pair(
+        study=slug,
+        item=number,
+        annotator=request.user,
+        answer=form.given(),
+        submission=form.cleaned_data["submission"],
+        now=timezone.now(),
+    )
+    return redirect("annotation:next", slug)
+
+
+@require_POST
+@_refusals
+def ratings(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
+    """Take the ratings of a session and go on; where something is missing, say what."""
+    task = own_task(study=slug, item=number, annotator=request.user, now=timezone.now())
+    if not isinstance(task, RatingTask):
+        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+    form = SessionForm(task, request.POST)
+    if not form.is_valid():
+        return _turns(request, task, form, status=422)
+    rate_session(
+        study=slug,
+        item=number,
+        annotator=request.user,
+        ratings=form.ratings(),
+        submission=form.submission,
+        now=timezone.now(),
+    )
+    return redirect("annotation:next", slug)
+
+
+@require_POST
+@_refusals
+def skip_item(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
+    """Give an item back and go on."""
+    form = SkipForm(request.POST)
+    if not form.is_valid():
+        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+    skip(
+        study=slug,
+        item=number,
+        annotator=request.user,
+        reason=SkipReason(form.cleaned_data["reason"]),
+        now=timezone.now(),
+    )
+    return redirect("annotation:next", slug)
+
+
+def _page(request: SignedInRequest, task: Task) -> HttpResponse:
+    if isinstance(task, PairTask):
+        return _pair(request, task)
+    return _turns(request, task, SessionForm(task), status=200)
+
+
+def _pair(request: SignedInRequest, task: PairTask) -> HttpResponse:
+    context = {
+        "task": task,
+        "sides": [
+            ("first", _("First"), task.first),
+            ("second", _("Second"), task.second),
+        ],
+        "last_answer": ANSWERS[task.place.last_answer] if task.place.last_answer else None,
+        "raw": "raw" in request.GET,
+        "buttons": answer_buttons(task.rules, task.given),
+        "skip_reasons": SKIP_REASONS,
+        "submission": uuid4(),
+    }
+    return render(request, "annotation/pair.html", context)
+
+
+def _turns(
+    request: SignedInRequest, task: RatingTask, form: SessionForm, *, status: int
+) -> HttpResponse:
+    context = {
+        "task": task,
+        "turns": [(turn, form.turns.get(turn.number)) for turn in task.turns],
+        "faulty": form.faulty(),
+        "anchors": ANCHORS,
+        "reasons": REASONS,
+        "hallucinations": HALLUCINATIONS,
+        "skip_reasons": SKIP_REASONS,
+        "submission": uuid4(),
+    }
+    return render(request, "annotation/turns.html", context, status=status)

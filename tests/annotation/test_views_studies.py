@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from annotation.models import Study, StudyStatus
+from tests.annotation.labelling import make_pair_study, make_session_study
+from tests.factory import (
+    make_claim,
+    make_comparison,
+    make_dataset,
+    make_scenario,
+    make_session,
+    make_study,
+    make_turn,
+    make_user,
+)
+
+pytestmark = pytest.mark.django_db
+
+STUDIES = "/studies/"
+NEW = "/studies/new/"
+
+
+@pytest.fixture
+def signed_in(client):
+    """Sign somebody of a role in."""
+
+    def sign_in(role="ANNOTATOR", **fields):
+        user = make_user(role=role, **fields)
+        client.force_login(user)
+        return user
+
+    return sign_in
+
+
+def test_annotators_see_their_own_studies_and_how_far_they_are(client, signed_in):
+    annotator = signed_in()
+    study = make_pair_study([annotator], items=4, name="Pilot")
+    make_claim(study.items.first(), annotator, state="DONE")
+    make_pair_study([make_user()], name="Somebody else's")
+    make_pair_study([annotator], name="Not yet", status=StudyStatus.DRAFT)
+    html = client.get(STUDIES).content.decode()
+    assert "Pilot" in html
+    assert "1 of 4" in html
+    assert "Continue" in html
+    assert "Somebody else" not in html
+    assert "Not yet" not in html
+
+
+def test_what_is_left_stands_first_and_has_the_primary_action(client, signed_in):
+    annotator = signed_in()
+    make_pair_study([annotator], name="A closed one", status=StudyStatus.CLOSED)
+    make_pair_study([annotator], name="B finished", items=0)
+    make_session_study([annotator], name="C open")
+    page = client.get(STUDIES)
+    assert [study.rules.name for study in page.context["mine"]] == [
+        "C open",
+        "A closed one",
+        "B finished",
+    ]
+    html = page.content.decode()
+    assert html.count("primary") == 1
+    assert "Paused or closed" in html
+    assert "Finished" in html
+
+
+def test_without_a_study_the_page_says_what_will_happen(client, signed_in):
+    signed_in()
+    assert "Nothing to label yet" in client.get(STUDIES).content.decode()
+
+
+@pytest.mark.parametrize("role", ["VIEWER", "MANAGER", "ADMIN"])
+def test_others_see_every_study(client, signed_in, role):
+    signed_in(role)
+    make_pair_study([make_user()], items=3, overlap=2, name="Pilot")
+    html = client.get(STUDIES).content.decode()
+    assert "Pilot" in html
+    assert "of 6" in html
+    assert (NEW in html) == (role != "VIEWER")
+
+
+def test_managers_who_label_see_both(client, signed_in):
+    manager = signed_in("MANAGER")
+    make_pair_study([manager])
+    assert "Yours to label" in client.get(STUDIES).content.decode()
+
+
+def test_no_study_at_all_says_what_to_do(client, signed_in):
+    signed_in("MANAGER")
+    assert "No studies yet" in client.get(STUDIES).content.decode()
+
+
+def test_an_annotator_reads_the_guidelines_of_their_study(client, signed_in):
+    study = make_pair_study([signed_in()], guidelines="Read **both**.")
+    html = client.get(reverse("annotation:study", args=[study.slug])).content.decode()
+    assert "<strong>both</strong>" in html
+    assert "Begin" in html
+
+
+def test_an_annotator_does_not_see_other_studies(client, signed_in):
+    signed_in()
+    study = make_pair_study([make_user()])
+    assert client.get(reverse("annotation:study", args=[study.slug])).status_code == 404
+
+
+def test_a_viewer_sees_how_far_everybody_is(client, signed_in):
+    signed_in("VIEWER")
+    busy, finished = make_user(display_name="Busy"), make_user(display_name="Done")
+    study = make_pair_study([busy, finished], items=2, overlap=2, allow_tie=True)
+    first, second = study.items.order_by("position")
+    make_claim(first, finished, state="DONE", slot=0)
+    make_claim(second, finished, state="SKIPPED", slot=None)
+    make_claim(first, busy, slot=1)
+    page = client.get(reverse("annotation:study", args=[study.slug]))
+    rows = {row.name: row for row in page.context["study"].annotators}
+    assert (rows["Done"].progress.done, rows["Done"].progress.skipped) == (1, 1)
+    assert rows["Done"].progress.left == 0
+    assert (rows["Busy"].active, rows["Busy"].progress.left) == (1, 2)
+    items = page.context["items"]
+    assert [(item.done, item.active, item.skipped) for item in items] == [(1, 1, 0), (0, 0, 1)]
+    html = page.content.decode()
+    assert "at work" in html
+    assert "ties allowed" in html
+    assert 'name="status"' not in html
+
+
+def test_a_study_of_sessions_lists_their_keys(client, signed_in):
+    signed_in("VIEWER")
+    study = make_session_study([])
+    page = client.get(reverse("annotation:study", args=[study.slug]))
+    assert study.items.get().session.key in page.content.decode()
+    assert "Nobody is in this study" in page.content.decode()
+
+
+def test_a_study_that_is_not_there_is_not_found(client, signed_in):
+    signed_in("MANAGER")
+    assert client.get(reverse("annotation:study", args=["nowhere"])).status_code == 404
+    status = reverse("annotation:study-status", args=["nowhere"])
+    assert client.post(status, {"status": "OPEN"}).status_code == 404
+
+
+def test_a_study_page_costs_a_fixed_number_of_queries(client, signed_in, django_assert_num_queries):
+    signed_in("VIEWER")
+    study = make_pair_study([make_user()], items=60)
+    path = reverse("annotation:study", args=[study.slug])
+    # Session, user, study, claims of its annotators, annotators, three for the one annotator's
+    # progress, count of items, a page of them, their claims.
+    with django_assert_num_queries(11):
+        page = client.get(path)
+    assert len(page.context["items"]) == 50
+    assert "?page=2" in page.content.decode()
+
+
+@pytest.fixture
+def dataset():
+    dataset = make_dataset()
+    for name in ("Writing", "Code"):
+        make_comparison(make_turn(make_session(make_scenario(dataset, name=name))))
+    return dataset
+
+
+def test_a_new_study_begins_with_its_dataset(client, signed_in, dataset):
+    signed_in("MANAGER")
+    page = client.get(NEW)
+    assert dataset.name in page.content.decode()
+    assert "form" not in page.context
+    page = client.get(NEW, {"dataset": dataset.slug})
+    assert "Writing" in page.content.decode()
+
+
+def test_without_a_dataset_the_page_says_how_to_get_one(client, signed_in):
+    signed_in("MANAGER")
+    assert "No dataset to study" in client.get(NEW).content.decode()
+
+
+def test_a_study_is_made_and_opened(client, signed_in, dataset):
+    signed_in("MANAGER")
+    annotator = make_user(username="li")
+    data = {
+        "name": "Pilot",
+        "kind": "PAIRWISE",
+        "annotators": ["li"],
+        "overlap": 1,
+        "scenarios": ["Code"],
+        "allow_tie": "on",
+    }
+    response = client.post(f"{NEW}?dataset={dataset.slug}", data)
+    assert (response.status_code, response.url) == (302, "/studies/pilot/")
+    study = Study.objects.get()
+    assert (study.status, study.allow_tie, study.items.count()) == ("DRAFT", True, 1)
+    assert list(study.annotators.all()) == [annotator]
+    assert "Open to annotators" in client.get("/studies/pilot/").content.decode()
+    response = client.post("/studies/pilot/status/", {"status": "OPEN"})
+    assert (response.status_code, response.url) == (302, "/studies/pilot/")
+    study.refresh_from_db()
+    assert study.status == "OPEN"
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"name": ""}, "This field is required."),
+        ({"annotators": []}, "This field is required."),
+        ({"annotators": ["nobody"]}, "Select a valid choice"),
+        ({"scenarios": ["Elsewhere"]}, "Select a valid choice"),
+        ({"overlap": 0}, "greater than or equal to 1"),
+        ({"kind": "SATISFACTION"}, "They hold nothing that can be asked about in this way."),
+    ],
+)
+def test_a_study_that_cannot_be_is_said(client, signed_in, dataset, changes, error):
+    signed_in("MANAGER", username="boss")
+    data = {"name": "Pilot", "kind": "PAIRWISE", "annotators": ["boss"], "overlap": 1, **changes}
+    response = client.post(f"{NEW}?dataset={dataset.slug}", data)
+    assert response.status_code == 422
+    assert error in response.content.decode()
+    assert not Study.objects.exists()
+
+
+def test_a_status_that_is_none_is_refused(client, signed_in):
+    signed_in("MANAGER")
+    study = make_study()
+    response = client.post(
+        reverse("annotation:study-status", args=[study.slug]), {"status": "LOST"}
+    )
+    assert response.status_code == 400
+
+
+@pytest.mark.parametrize("role", ["ANNOTATOR", "VIEWER"])
+def test_only_managers_make_and_open_studies(client, signed_in, role):
+    signed_in(role)
+    study = make_study(status="DRAFT")
+    status = reverse("annotation:study-status", args=[study.slug])
+    assert client.get(NEW).status_code == 403
+    assert client.post(NEW).status_code == 403
+    assert client.post(status, {"status": "OPEN"}).status_code == 403
+    study.refresh_from_db()
+    assert study.status == "DRAFT"
+
+
+def test_strangers_are_sent_to_the_sign_in(client):
+    study = make_study()
+    paths = [STUDIES, NEW, reverse("annotation:study", args=[study.slug])]
+    responses = [client.get(path) for path in paths]
+    responses.append(client.post(reverse("annotation:study-status", args=[study.slug])))
+    for response in responses:
+        assert response.status_code == 302
+        assert response.url.startswith(reverse("sign-in"))
+
+
+def test_wrong_methods_are_refused(client, signed_in):
+    signed_in("MANAGER")
+    study = make_study()
+    assert client.post(STUDIES).status_code == 405
+    assert client.delete(NEW).status_code == 405
+    assert client.post(reverse("annotation:study", args=[study.slug])).status_code == 405
+    assert client.get(reverse("annotation:study-status", args=[study.slug])).status_code == 405

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from annotation.core.intervals import Interval
 from benchmark.core.trust import Figures, TrustFigures
 
 
@@ -12,9 +13,9 @@ from benchmark.core.trust import Figures, TrustFigures
 class ReportRow:
     """One annotator in one scenario, or in all of them together (`scenario` None).
 
-    Shares are 0..1. `low` and `high` are the 95 % interval of `selected`, `n` the comparisons
-    behind it, `verdicts` the decisions on them. Where no preferences were judged, `n`, interval,
-    position bias and consistency are the base judge's.
+    Shares are 0..1, every `…_low` and `…_high` a 95 % interval. `low` and `high` are that of
+    `selected`, `n` the comparisons behind it, `verdicts` the decisions on them. Where no
+    preferences were judged, `n`, interval, position bias and consistency are the base judge's.
     """
 
     annotator: str
@@ -30,8 +31,14 @@ class ReportRow:
     gain_low: float | None
     gain_high: float | None
     position_bias: float | None
+    position_bias_low: float | None
+    position_bias_high: float | None
     human_position_bias: float | None
+    human_position_bias_low: float | None
+    human_position_bias_high: float | None
     consistency: float | None
+    consistency_low: float | None
+    consistency_high: float | None
     unreadable: int
 
 
@@ -57,13 +64,27 @@ def _row(annotator: str, figures: Figures) -> ReportRow:
         base=figures.base.agreement.value,
         selected=figures.selected.agreement.value,
         shuffled=figures.shuffled.agreement.value,
-        low=agreement.interval.low if agreement.interval else None,
-        high=agreement.interval.high if agreement.interval else None,
+        low=_low(agreement.interval),
+        high=_high(agreement.interval),
         gain=gained.value,
-        gain_low=gained.interval.low if gained.interval else None,
-        gain_high=gained.interval.high if gained.interval else None,
+        gain_low=_low(gained.interval),
+        gain_high=_high(gained.interval),
         position_bias=selected.position.value,
+        position_bias_low=_low(selected.position.interval),
+        position_bias_high=_high(selected.position.interval),
         human_position_bias=figures.human.value,
+        human_position_bias_low=_low(figures.human.interval),
+        human_position_bias_high=_high(figures.human.interval),
         consistency=selected.consistency.value,
+        consistency_low=_low(selected.consistency.interval),
+        consistency_high=_high(selected.consistency.interval),
         unreadable=agreement.unreadable,
     )
+
+
+def _low(interval: Interval | None) -> float | None:
+    return None if interval is None else interval.low
+
+
+def _high(interval: Interval | None) -> float | None:
+    return None if interval is None else interval.high

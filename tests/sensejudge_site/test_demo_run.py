@@ -1,0 +1,92 @@
+"""The whole demo, once: known preferences are recovered, and nothing is done twice."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from annotation.models import Study
+from benchmark.queries.report import report
+from judging.models import JudgeRun, Judgment, Preference, RunStatus, SatisfactionJudgment
+from judging.services.run_control import cancel
+from sensejudge_site.demo.judge import RunFailedError, judge_everything
+from sensejudge_site.demo.load import load
+
+pytestmark = pytest.mark.django_db
+
+
+def demo():
+    """Run the command; what it printed, and what it said meanwhile."""
+    out, said = StringIO(), StringIO()
+    call_command("demo", stdout=out, stderr=said)
+    return out.getvalue(), said.getvalue()
+
+
+def counts():
+    models = (JudgeRun, Judgment, Preference, SatisfactionJudgment, Study)
+    return [model.objects.count() for model in models]
+
+
+def cut_short(run):
+    """Leave a run as a killed process would: half its answers missing."""
+    done = Judgment.objects.filter(run=run).order_by("pk").values_list("pk", flat=True)
+    Judgment.objects.filter(pk__in=list(done[: len(done) // 2])).update(
+        status="PENDING", verdict=None, log_odds=None
+    )
+    JudgeRun.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING, finished_at=None)
+
+
+def test_the_whole_demo_once_and_again_after_it_was_cut_short(settings):
+    settings.ALLOWED_HOSTS = ["127.0.0.1"]
+    printed, said = demo()
+    assert "Learning how concise judges ..." in said
+    assert "with the password sensejudge-demo" in printed
+    assert "structured-1" in printed
+    assert set(JudgeRun.objects.values_list("status", flat=True)) == {RunStatus.DONE}
+
+    # The rules are known: each is followed by nine labels in ten, and half is what a coin gets.
+    found = report("demo")
+    rows = {row.annotator: asdict(row) for row in found.rows if row.scenario is None}
+    assert set(rows) == {"concise", "structured", "warm"}
+    for row in rows.values():
+        assert row["n"] > 150
+        assert row["low"] > 0.6
+        assert row["selected"] > row["shuffled"] + 0.1
+    assert rows["concise"]["gain_low"] > 0.2
+    assert rows["structured"]["gain_low"] > 0.1
+    assert rows["warm"]["human_position_bias_low"] > 0
+    assert found.satisfaction is not None
+    assert (found.satisfaction.users, found.satisfaction.turns) == (4, 186)
+
+    before = counts()
+    interrupted = JudgeRun.objects.get(kind="TEST", annotator__display_name="concise")
+    cut_short(interrupted)
+    again, said = demo()
+    assert "Judging in the place of concise ..." in said
+    assert "Learning" not in said
+    assert again == printed
+    assert counts() == before
+
+
+def test_a_site_for_others_is_refused(settings):
+    settings.ALLOWED_HOSTS = ["example.org"]
+    with pytest.raises(CommandError, match="demo:not-local") as refused:
+        demo()
+    assert refused.value.returncode == 2
+
+
+def test_a_run_that_somebody_stops_ends_the_demo_and_the_next_starts_anew(settings):
+    settings.ALLOWED_HOSTS = ["127.0.0.1"]
+    dataset = load(now=timezone.now())
+
+    def stop_at_the_first_answers(_what):
+        return lambda _answers: cancel(JudgeRun.objects.latest("pk").pk)
+
+    for times in (1, 2):
+        with pytest.raises(RunFailedError, match="learning how concise judges"):
+            judge_everything(dataset, stop_at_the_first_answers)
+        assert JudgeRun.objects.filter(status=RunStatus.CANCELLED).count() == times

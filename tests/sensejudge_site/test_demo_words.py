@@ -1,0 +1,145 @@
+"""The printed report says what there is, and a dash where there is nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from annotation.core.intervals import Interval
+from benchmark.core.metrics import Metric, MetricName, Undefined
+from benchmark.core.ranking import ModelRating, Ranking, Standing, WinRate
+from benchmark.core.report import ReportRow
+from benchmark.queries.choices import RunChoice
+from benchmark.queries.leaderboard import Board, Source
+from benchmark.queries.report import Report
+from benchmark.queries.satisfaction import MetricRow, SatisfactionFigures
+from judging.models import RunKind, RunStatus
+from sensejudge_site.demo.words import login_lines, report_lines
+
+NOT_MEASURED = dict.fromkeys(
+    [
+        "base",
+        "selected",
+        "shuffled",
+        "low",
+        "high",
+        "gain",
+        "gain_low",
+        "gain_high",
+        *(
+            f"{name}{bound}"
+            for name in ("position_bias", "human_position_bias", "consistency")
+            for bound in ("", "_low", "_high")
+        ),
+    ]
+)
+RUN = RunChoice(
+    id=1,
+    dataset=1,
+    judge="lexical",
+    kind=RunKind.SATISFACTION,
+    status=RunStatus.DONE,
+    parent=None,
+    sets_of=None,
+    created_at=datetime(2026, 1, 1, tzinfo=UTC),
+)
+
+
+def row(**figures):
+    return ReportRow(
+        annotator="concise",
+        n=200,
+        verdicts=400,
+        unreadable=0,
+        **{"scenario": None, **NOT_MEASURED, **figures},
+    )
+
+
+def printed(rows=(), satisfaction=None, boards=()):
+    report = Report(
+        dataset="demo", judges=("lexical",), rows=tuple(rows), satisfaction=satisfaction, seed=42
+    )
+    return [" ".join(line.split()) for line in report_lines(report, tuple(boards))]
+
+
+def test_it_opens_with_what_the_figures_are_not():
+    first = printed()[0]
+    assert "Simulated labels" in first
+    assert "no LLM" in first
+
+
+def test_agreement_and_bias_stand_in_percent_with_their_intervals():
+    figures = row(
+        base=0.19,
+        selected=0.74,
+        low=0.69,
+        high=0.79,
+        gain=0.55,
+        gain_low=0.46,
+        gain_high=0.64,
+        shuffled=0.5,
+        position_bias=0.0,
+        human_position_bias=-0.012,
+        human_position_bias_low=-0.06,
+        human_position_bias_high=0.04,
+        consistency=0.82,
+        consistency_low=0.8,
+        consistency_high=0.9,
+    )
+    lines = printed([figures])
+    assert "concise 200 19 % 74 % [69, 79] +55 [+46, +64] 50 %" in lines
+    assert "concise -1 [-6, +4] +0 82 % [80, 90]" in lines
+
+
+def test_a_figure_that_is_not_there_is_a_dash():
+    lines = printed([row()])
+    assert "concise 200 - - - -" in lines
+    assert "concise - - -" in lines
+
+
+def test_rows_of_single_scenarios_are_left_to_the_pages():
+    lines = printed([row(scenario="Math")])
+    assert not any(line.startswith("concise") for line in lines)
+
+
+def test_satisfaction_stands_calibrated_and_raw():
+    sure = Metric(0.41, interval=Interval(0.3, 0.5))
+    figures = SatisfactionFigures(
+        run=RUN,
+        users=4,
+        turns=186,
+        unreadable=0,
+        failed=0,
+        fallbacks=0,
+        metrics=(
+            MetricRow(MetricName.PEARSON, sure, Metric(0.39)),
+            MetricRow(MetricName.AUC, Metric(None, undefined=next(iter(Undefined))), sure),
+        ),
+        seed=42,
+    )
+    lines = printed(satisfaction=figures)
+    assert "Satisfaction of 4 users in 186 turns (95 % intervals over users)" in lines
+    assert "correlation (Pearson) 0.41 [0.30, 0.50] 0.39" in lines
+    assert "auc - 0.41 [0.30, 0.50]" in lines
+
+
+def board(source):
+    rated = ModelRating("terse-1", Standing.RATED, 1020.4, 990.0, 1051.0, 1, 1, 2, 100)
+    unrated = ModelRating(
+        "friendly-1", Standing.NOT_COMPARABLE, None, None, None, None, None, None, 9
+    )
+    ranking = Ranking((rated, unrated), 100, 1000, 1000, 42, None)
+    rates = {name: WinRate(name, 0.64, None, 100, 300) for name in ("terse-1", "friendly-1")}
+    return Board(source, "", ranking, rates, {}, 864, 0)
+
+
+def test_leaderboards_are_those_of_the_annotators_and_of_the_judge_in_their_place():
+    lines = printed(boards=[board(source) for source in Source])
+    assert sum(line.startswith("Leaderboard") for line in lines) == 2
+    assert "1 terse-1 1020 [990, 1051] wins 64 %" in lines
+    assert "- friendly-1 - wins 64 %" in lines
+
+
+def test_every_login_is_named_with_its_role():
+    text = "\n".join(login_lines())
+    assert all(f"demo-{role}" in text for role in ("admin", "manager", "annotator", "viewer"))
+    assert "sensejudge-demo" in text

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from typing import Final
 
-from judging.core.lexical import distil, pairwise
-from judging.core.questions import Call, DistilAnswer, LabelledPair, PairAnswer, ShownPair
+from judging.core.lexical import distil, memory_texts, pairwise, satisfaction
+from judging.core.questions import (
+    Call,
+    DistilAnswer,
+    LabelledPair,
+    MemoryAnswer,
+    MemoryQuestion,
+    PairAnswer,
+    ShownPair,
+    TurnAnswer,
+    TurnQuestion,
+)
 
 NAME: Final = "lexical"
 VERSION: Final = 1
 """Raised whenever the same question may be answered differently than before."""
+
+NO_HISTORY: Final = "memory:no-history"
+"""The user rated nothing outside the target scenario."""
 
 
 class LexicalJudge:
@@ -24,6 +37,17 @@ class LexicalJudge:
         return DistilAnswer(text=text, call=Call(raw=text))
 
     async def judge_pair(self, pair: ShownPair, *, preference: str, language: str) -> PairAnswer:
-        """Which shown response is better under a preference; texts of both languages are read."""
-        del language  # the vocabulary of both languages is understood everywhere
+        """Which shown response is better under a preference ("" is the base judge)."""
+        del language  # a preference is understood in either language
         return pairwise.judge_pair(pair, preference=preference)
+
+    async def build_memory(self, question: MemoryQuestion) -> MemoryAnswer:
+        """The texts of a user memory, from contrasts between the user's score groups."""
+        if not question.history:
+            return MemoryAnswer(texts=None, error_code=NO_HISTORY)
+        texts = memory_texts.write_texts(question.history, language=question.language)
+        return MemoryAnswer(texts=texts)
+
+    async def score_turn(self, question: TurnQuestion) -> TurnAnswer:
+        """The score that this user would state, with the reason where it is 3 or less."""
+        return satisfaction.score_turn(question)

@@ -175,7 +175,8 @@ _TRAITS: Final[dict[Feature, _Trait]] = {
 }
 
 _MEASURES: Final = tuple(_TRAITS[feature].measure for feature in FEATURES)
-_SPREADS: Final = tuple(_TRAITS[feature].spread for feature in FEATURES)
+SPREADS: Final = tuple(_TRAITS[feature].spread for feature in FEATURES)
+"""The usual difference between two responses of one turn, in the order of FEATURES."""
 _LIMIT: Final = 2.0
 
 
@@ -207,8 +208,7 @@ def contrast(first: Measures, second: Measures) -> Measures:
     of four 1.79: no single property decides however large it is.
     """
     return tuple(
-        _bent((one - two) / spread)
-        for one, two, spread in zip(first, second, _SPREADS, strict=True)
+        _bent((one - two) / spread) for one, two, spread in zip(first, second, SPREADS, strict=True)
     )
 
 

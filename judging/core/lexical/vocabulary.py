@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, TypeVar
 
@@ -51,6 +52,14 @@ def speakable(feature: Feature, sign: int) -> bool:
     return (feature, sign) in _BY_DIRECTION
 
 
+def name_of(feature: Feature, sign: int, language: str) -> str:
+    """What a direction is called, by its feature's stable name where it has no phrase."""
+    pole = _BY_DIRECTION.get((feature, sign))
+    if pole is None:
+        return f"{feature}{'+' if sign > 0 else '-'}"
+    return pole.zh[0] if language.startswith("zh") else pole.en[0]
+
+
 def write(statements: Iterable[Statement], language: str) -> str:
     """The statements as one text, in their order.
 
@@ -73,6 +82,7 @@ def write(statements: Iterable[Statement], language: str) -> str:
     )
 
 
+@lru_cache(maxsize=1_024)
 def parse(text: str) -> Preference:
     """The weights that a text states; several sentences on one feature add up, within +-2."""
     weights: dict[Feature, float] = {}

@@ -166,6 +166,6 @@ def test_any_text_can_be_read(text):
 def test_a_text_of_200_kb_takes_time_in_proportion(piece):
     """Quadratic time would take minutes here."""
     text = (piece * (200_000 // len(piece))) + "x"
-    start = time.perf_counter()
+    start = time.process_time()
     read(text)
-    assert time.perf_counter() - start < 5.0
+    assert time.process_time() - start < 5.0

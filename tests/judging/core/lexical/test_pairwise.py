@@ -97,9 +97,9 @@ def test_many_preferences_over_the_same_pairs_are_fast():
         f"Answer {n}. " + "Boil the water and wait for it to settle. " * 24 for n in range(800)
     ]
     preferences = ["", *(f"Prefers {word}." for word in ("code", "lists", "tables", "emoji"))]
-    start = time.perf_counter()
+    start = time.process_time()
     for place in range(400):
         for preference in preferences * 3:
             judge(texts[2 * place], texts[2 * place + 1], preference)
             judge(texts[2 * place + 1], texts[2 * place], preference)
-    assert time.perf_counter() - start < 30.0  # about 1.5 s on two quiet cores
+    assert time.process_time() - start < 30.0  # about 1.5 s on two quiet cores

@@ -1,0 +1,1 @@
+"""Pages of runs, preferences, memories and endpoints."""

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
+
+from benchmark.views.exports import agreement_csv, figures_csv, leaderboard_csv
+from benchmark.views.leaderboard import leaderboard, leaderboard_model
+from benchmark.views.trust import trust, trust_rows
 
 app_name = "benchmark"
 
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("trust/", trust, name="trust"),
+    path("trust/rows/", trust_rows, name="trust-rows"),
+    path("trust/figures.csv", figures_csv, name="figures-csv"),
+    path("trust/agreement.csv", agreement_csv, name="agreement-csv"),
+    path("leaderboard/", leaderboard, name="leaderboard"),
+    path("leaderboard/model/", leaderboard_model, name="leaderboard-model"),
+    path("leaderboard/leaderboard.csv", leaderboard_csv, name="leaderboard-csv"),
+]

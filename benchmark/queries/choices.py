@@ -160,7 +160,7 @@ def picked(rows: tuple[Row, ...], asked: int | None) -> Row | None:
         return rows[0] if rows else None
     found = next((row for row in rows if row.id == asked), None)
     if found is None:
-        raise UnknownChoiceError
+        raise UnknownChoiceError(f"nothing of number {asked} to choose here")
     return found
 
 
@@ -174,7 +174,7 @@ def picked_dataset(rows: tuple[DatasetChoice, ...], slug: str) -> DatasetChoice 
         return rows[0] if rows else None
     found = next((row for row in rows if row.slug == slug), None)
     if found is None:
-        raise UnknownChoiceError
+        raise UnknownChoiceError(f"no dataset {slug!r}")
     return found
 
 

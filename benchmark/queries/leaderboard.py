@@ -152,7 +152,7 @@ def leaderboard_page(question: LeaderboardQuestion, *, seed: int) -> Leaderboard
     return LeaderboardPage(scope, tuple(each for each in boards if each.verdicts + each.unnamed))
 
 
-def board(scope: LeaderboardScope, source: Source, *, seed: int, draws: int = DRAWS) -> Board:
+def board(scope: LeaderboardScope, source: Source, *, seed: int) -> Board:
     """One leaderboard with Bradley-Terry ratings and win rates, also by scenario."""
     judge = "" if source is Source.HUMAN else latest_judge(scope)
     cast = ballots(scope, source, judge=judge)
@@ -163,12 +163,26 @@ def board(scope: LeaderboardScope, source: Source, *, seed: int, draws: int = DR
     return Board(
         source=source,
         judge=judge,
-        ranking=bradley_terry(outcomes(named), draws=draws, seed=seed),
+        ranking=bradley_terry(outcomes(named), draws=DRAWS, seed=seed),
         win_rates=_by_model(named),
         by_scenario={name: _by_model(group) for name, group in groups.items()},
         verdicts=len(named),
         unnamed=len(cast) - len(named),
     )
+
+
+def source_ranking(
+    scope: LeaderboardScope, source: Source, *, draws: int, seed: int, anchor: str | None = None
+) -> Ranking:
+    """The ratings of one leaderboard alone.
+
+    Raises:
+        UnknownAnchorError: the anchor has no rating in these comparisons.
+    """
+    judge = "" if source is Source.HUMAN else latest_judge(scope)
+    cast = ballots(scope, source, judge=judge)
+    named = [ballot for ballot in cast if ballot.model_a and ballot.model_b]
+    return bradley_terry(outcomes(named), draws=draws, seed=seed, anchor=anchor)
 
 
 def outcomes(cast: Iterable[Ballot]) -> list[Outcome]:

@@ -1,0 +1,40 @@
+"""How figures read on a page."""
+
+from __future__ import annotations
+
+from django import template
+from django.utils.translation import gettext as _
+
+from benchmark.core.metrics import MetricName, Undefined
+
+register = template.Library()
+
+
+@register.filter
+def share_number(share: float) -> str:
+    """A share of 0-1 in percent without its unit, as the end of an interval."""
+    return f"{share * 100:.0f}"
+
+
+@register.filter
+def metric_name(name: MetricName) -> str:
+    """How a page calls a metric of benchmark.queries.satisfaction.METRICS."""
+    return {
+        MetricName.PEARSON: _("Pearson"),
+        MetricName.WITHIN_USER_PEARSON: _("Pearson within users"),
+        MetricName.QWK: _("weighted kappa"),
+        MetricName.F1_DSAT: _("F1 of dissatisfied"),
+        MetricName.MAE: _("mean absolute error"),
+    }[name]
+
+
+@register.filter
+def undefined_reason(reason: Undefined) -> str:
+    """Why a metric has no value."""
+    return {
+        Undefined.EMPTY: _("no turns"),
+        Undefined.CONSTANT_GOLD: _("all stated scores are equal"),
+        Undefined.CONSTANT_PREDICTION: _("all predicted scores are equal"),
+        Undefined.ONE_CLASS: _("one class never occurs"),
+        Undefined.NO_USABLE_USER: _("no user with three different turns"),
+    }[reason]

@@ -1,0 +1,191 @@
+"""Charts of the pages: which figure is which row, in which colour and shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+
+from django.utils.translation import gettext as _
+
+from annotation.core.charts import IntervalPlot, IntervalRow, Mark, interval_plot
+from annotation.core.intervals import Interval
+from annotation.templatetags.look import percent
+from benchmark.core.ranking import ModelRating, Standing, WinRate
+from benchmark.core.trust import Panel, TrustFigures, VoiceFigures
+from benchmark.queries.leaderboard import Board, Source
+from benchmark.queries.rows import VOICES
+from benchmark.queries.trust import TrustScope
+
+FIGURES_ID: Final = "figures"
+"""The part of a page that follows its filters."""
+
+CHANCE: Final = 0.5
+_OWN: Final = {voice.panel: behind.value for behind, voice in VOICES.items()}
+_MARKS: Final = {
+    Panel.SELECTED: ("c1", Mark.CIRCLE),
+    Panel.BASE: ("c2", Mark.SQUARE),
+    Panel.SHUFFLED: ("control", Mark.TRIANGLE),
+    Panel.OTHER: ("control", Mark.DIAMOND),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceRow:
+    """One voice of the agreement table, with the address of its rows ("" where there are none)."""
+
+    name: str
+    figures: VoiceFigures
+    url: str
+    is_control: bool
+
+
+def voice_name(figures: VoiceFigures) -> str:
+    """How a page calls a voice."""
+    return {
+        Panel.SELECTED: _("Selected preferences"),
+        Panel.BASE: _("Base judge, no preferences"),
+        Panel.SHUFFLED: _("Control: shuffled labels"),
+        Panel.OTHER: _("Preferences of %(name)s") % {"name": figures.voice.annotator},
+    }[figures.voice.panel]
+
+
+def voice_rows(figures: TrustFigures, scope: TrustScope, rows_url: str) -> list[VoiceRow]:
+    """The voices that decided anything: the result first, then what it is compared with."""
+    overall = figures.overall
+    own = (overall.selected, overall.base, overall.shuffled)
+    return [
+        VoiceRow(
+            name=voice_name(each),
+            figures=each,
+            url=_rows_url(rows_url, scope, each),
+            is_control=each.voice.panel in {Panel.SHUFFLED, Panel.OTHER},
+        )
+        for each in (*own, *figures.others)
+        if each.agreement.comparisons
+    ]
+
+
+def _rows_url(rows_url: str, scope: TrustScope, each: VoiceFigures) -> str:
+    behind = _OWN.get(each.voice.panel)
+    return f"{rows_url}?{trust_query(scope, of=behind)}" if behind else ""
+
+
+def trust_query(scope: TrustScope, **more: str) -> str:
+    """The parameters of an address that asks the same question."""
+    question = scope.question
+    parameters = {
+        "dataset": scope.dataset.slug if scope.dataset else None,
+        "annotator": scope.annotator.id if scope.annotator else None,
+        "run": scope.run.id if scope.run else None,
+        "scenario": question.scenario,
+        "rule": question.rule.value,
+        "policy": question.policy.value,
+        **more,
+    }
+    return urlencode({name: value for name, value in parameters.items() if value is not None})
+
+
+def agreement_plot(rows: list[VoiceRow]) -> IntervalPlot:
+    """Agreement of every voice with its interval, against chance."""
+    return interval_plot([_agreement_row(row) for row in rows], write=percent, reference=CHANCE)
+
+
+def _agreement_row(row: VoiceRow) -> IntervalRow:
+    css, mark = _MARKS[row.figures.voice.panel]
+    agreement = row.figures.agreement
+    low, high = _ends(agreement.interval)
+    return IntervalRow(
+        label=row.name,
+        value=agreement.value,
+        low=low,
+        high=high,
+        text=f"{percent(agreement.value)} ({_range(agreement.interval)})",
+        css=css,
+        mark=mark,
+        strong=row.figures.voice.panel is Panel.SELECTED,
+        url=row.url,
+    )
+
+
+def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    return (interval.low, interval.high) if interval else (None, None)
+
+
+def _range(interval: Interval | None) -> str:
+    if interval is None:
+        return "–"
+    return f"{interval.low * 100:.0f} … {interval.high * 100:.0f}"
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """One model of a leaderboard table, with its win rate in each scenario of the heading."""
+
+    rating: ModelRating
+    win_rate: WinRate
+    standing: str
+    by_scenario: tuple[WinRate | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardView:
+    """A leaderboard with its chart."""
+
+    board: Board
+    name: str
+    plot: IntervalPlot
+    scenarios: tuple[str, ...]
+    rows: tuple[BoardRow, ...]
+
+
+def board_view(board: Board) -> BoardView:
+    """A leaderboard as its card shows it; scenarios are told apart only where there are several."""
+    topics = tuple(board.by_scenario) if len(board.by_scenario) > 1 else ()
+    rows = tuple(
+        BoardRow(
+            rating=row,
+            win_rate=board.win_rates[row.model],
+            standing=standing_name(row.standing),
+            by_scenario=tuple(board.by_scenario[topic].get(row.model) for topic in topics),
+        )
+        for row in board.ranking.models
+    )
+    return BoardView(board, source_name(board), rating_plot(board), topics, rows)
+
+
+def source_name(board: Board) -> str:
+    """Whose verdicts a leaderboard counts."""
+    return {
+        Source.HUMAN: _("By the human labels"),
+        Source.SELECTED: _("By the judge, with selected preferences (%(judge)s)"),
+        Source.BASE: _("By the base judge (%(judge)s)"),
+    }[board.source] % {"judge": board.judge}
+
+
+def rating_plot(board: Board) -> IntervalPlot:
+    """Ratings with their intervals, best first; a model without one keeps its line and says why."""
+    return interval_plot([_rating_row(row) for row in board.ranking.models], write=_whole)
+
+
+def _rating_row(row: ModelRating) -> IntervalRow:
+    if row.rating is None:
+        text = standing_name(row.standing)
+    elif row.low is None or row.high is None:
+        text = _whole(row.rating)
+    else:
+        text = f"{_whole(row.rating)} ({_whole(row.low)} … {_whole(row.high)})"
+    return IntervalRow(label=row.model, value=row.rating, low=row.low, high=row.high, text=text)
+
+
+def standing_name(standing: Standing) -> str:
+    """Why a model has, or has no, rating."""
+    return {
+        Standing.RATED: _("rated"),
+        Standing.UNBOUNDED: _("unbounded: never lost, or never won"),
+        Standing.NOT_COMPARABLE: _("not comparable: no chain of verdicts"),
+    }[standing]
+
+
+def _whole(value: float) -> str:
+    return f"{value:.0f}"

@@ -1,0 +1,52 @@
+"""Which model wins, by the humans and by the judge."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from benchmark.forms import LeaderboardForm, LeaderboardRowsForm, asked
+from benchmark.queries.choices import UnknownChoiceError
+from benchmark.queries.leaderboard import leaderboard_page
+from benchmark.queries.leaderboard_rows import leaderboard_rows
+from benchmark.queries.trust import SEED
+from benchmark.views.figures import FIGURES_ID, board_view
+from benchmark.views.readers import require_sees_everyone
+
+
+@require_GET
+@login_required
+def leaderboard(request: HttpRequest) -> HttpResponse:
+    """Ratings and win rates from human labels and from the judge's decisions."""
+    require_sees_everyone(request)
+    question = asked(LeaderboardForm, request.GET).question()
+    try:
+        page = leaderboard_page(question, seed=SEED)
+    except UnknownChoiceError as error:
+        raise Http404 from error
+    boards = [board_view(board) for board in page.boards]
+    context = {"page": page, "scope": page.scope, "boards": boards, "figures_id": FIGURES_ID}
+    is_part = request.headers.get("HX-Target") == FIGURES_ID
+    template = "benchmark/_leaderboard.html" if is_part else "benchmark/leaderboard.html"
+    return render(request, template, context)
+
+
+@require_GET
+@login_required
+def leaderboard_model(request: HttpRequest) -> HttpResponse:
+    """The comparisons behind one model's figures."""
+    require_sees_everyone(request)
+    form = asked(LeaderboardRowsForm, request.GET)
+    try:
+        found = leaderboard_rows(
+            form.question(),
+            model=form.cleaned_data["model"],
+            source=form.source_asked(),
+            page=request.GET.get("page", ""),
+        )
+    except UnknownChoiceError as error:
+        raise Http404 from error
+    context = {"found": found, "scope": found.scope, "page": found.page}
+    return render(request, "benchmark/leaderboard_model.html", context)

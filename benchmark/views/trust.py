@@ -1,0 +1,107 @@
+"""Can I trust this judge for this annotator? The page, and the rows behind each of its numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from benchmark.core.metrics import MetricName
+from benchmark.core.trust import Figures, TrustFigures
+from benchmark.forms import POLICIES, RULES, RowsForm, TrustForm, asked
+from benchmark.queries.choices import UnknownChoiceError
+from benchmark.queries.rows import Outcome, evidence_rows
+from benchmark.queries.trust import TrustPage, TrustScope, trust_page
+from benchmark.views.figures import FIGURES_ID, agreement_plot, trust_query, voice_rows
+from benchmark.views.readers import reader_of
+
+
+@require_GET
+@login_required
+def trust(request: HttpRequest) -> HttpResponse:
+    """The figures of one annotator; to htmx the part below the filters alone."""
+    question = asked(TrustForm, request.GET).question()
+    try:
+        page = trust_page(question, reader_of(request))
+    except UnknownChoiceError as error:
+        raise Http404 from error
+    template = "benchmark/_trust.html" if _asks_for_figures(request) else "benchmark/trust.html"
+    return render(request, template, _trust_context(page))
+
+
+def _asks_for_figures(request: HttpRequest) -> bool:
+    return request.headers.get("HX-Target") == FIGURES_ID
+
+
+def _trust_context(page: TrustPage) -> dict[str, Any]:
+    context = {
+        "page": page,
+        "scope": page.scope,
+        "rules": RULES,
+        "policies": POLICIES,
+        "query": trust_query(page.scope),
+        "figures_id": FIGURES_ID,
+        "leading": _leading(page),
+    }
+    if page.figures is not None:
+        context |= _figures_context(page.figures, page.scope)
+    return context
+
+
+def _figures_context(figures: TrustFigures, scope: TrustScope) -> dict[str, Any]:
+    rows = voice_rows(figures, scope, reverse("benchmark:trust-rows"))
+    return {
+        "figures": figures,
+        "overall": figures.overall,
+        "voices": rows,
+        "plot": agreement_plot(rows),
+        "human_query": trust_query(scope, of="human"),
+        "base_query": trust_query(scope, of="base"),
+        "selected_query": trust_query(scope, of="selected"),
+        "scenario_rows": [_scenario_row(each, scope) for each in figures.scenarios],
+    }
+
+
+def _scenario_row(figures: Figures, scope: TrustScope) -> dict[str, Any]:
+    ids = {each.name: each.id for each in scope.scenarios}
+    query = trust_query(scope, of="base", scenario=str(ids.get(figures.scenario or "", "")))
+    return {"figures": figures, "url": f"{reverse('benchmark:trust-rows')}?{query}"}
+
+
+def _leading(page: TrustPage) -> dict[str, Any] | None:
+    """The correlation that an answer about satisfaction rests on: within users where there are."""
+    found = page.own_satisfaction or page.all_satisfaction
+    if found is None:
+        return None
+    names = [MetricName.PEARSON] if page.own_satisfaction else [MetricName.WITHIN_USER_PEARSON]
+    metrics = [row.calibrated for row in found.metrics if row.name in names]
+    return {"metric": metrics[0], "turns": found.turns}
+
+
+@require_GET
+@login_required
+def trust_rows(request: HttpRequest) -> HttpResponse:
+    """The comparisons behind a number, with the human's verdict and the judge's decisions."""
+    form = asked(RowsForm, request.GET)
+    try:
+        found = evidence_rows(
+            form.question(),
+            reader_of(request),
+            behind=form.behind(),
+            outcome=form.outcome_asked(),
+            page=request.GET.get("page", ""),
+        )
+    except UnknownChoiceError as error:
+        raise Http404 from error
+    context = {
+        "found": found,
+        "scope": found.scope,
+        "page": found.page,
+        "back": trust_query(found.scope),
+        "outcomes": [(each.value, found.counts[each]) for each in Outcome],
+    }
+    return render(request, "benchmark/trust_rows.html", context)

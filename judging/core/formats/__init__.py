@@ -1,0 +1,1 @@
+"""Formats of verdicts, one file each."""

@@ -1,0 +1,63 @@
+"""Starting a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Dataset, User
+from annotation.queries.annotators import annotators
+from judging.models import ModelEndpoint, RunKind
+from judging.services.judges import LEXICAL
+
+KINDS = [
+    (RunKind.DISTIL.value, _("Learn: distil preferences, judge the dev part, select")),
+    (RunKind.TEST.value, _("Measure: judge the test part with the selected preferences")),
+    (RunKind.SATISFACTION.value, _("Score satisfaction turn by turn")),
+]
+
+
+class RunForm(forms.Form):
+    """What to run, for whom, by which judge; the dataset is chosen before."""
+
+    kind = forms.ChoiceField(label=_("What to do"), choices=KINDS, widget=forms.RadioSelect)
+    annotator = forms.TypedChoiceField(
+        label=_("Annotator"),
+        coerce=int,
+        empty_value=None,
+        required=False,
+        help_text=_("For satisfaction, leave empty to score everybody's turns."),
+    )
+    judge = forms.ChoiceField(
+        label=_("Judge"),
+        help_text=_("The lexical judge needs no endpoint. It is no language model."),
+    )
+
+    def __init__(self, data: Any = None, *, dataset: Dataset, **kwargs: Any) -> None:
+        """Offer the dataset's annotators and the judges in use."""
+        super().__init__(data, **kwargs)
+        people = [(each.id, each.name) for each in annotators(dataset=dataset)]
+        self._field("annotator").choices = [("", _("everybody")), *people]
+        endpoints = ModelEndpoint.objects.filter(enabled=True).order_by("name")
+        names = [LEXICAL, *endpoints.values_list("name", flat=True)]
+        self._field("judge").choices = [(name, name) for name in names]
+
+    def _field(self, name: str) -> forms.ChoiceField:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
+        return field
+
+    def clean(self) -> dict[str, Any]:
+        """Preferences are somebody's: pairwise runs need an annotator."""
+        cleaned = super().clean() or {}
+        pairwise = cleaned.get("kind") in {RunKind.DISTIL, RunKind.TEST}
+        if pairwise and cleaned.get("annotator") is None and "annotator" not in self.errors:
+            self.add_error("annotator", _("Choose whose preferences to learn or to measure."))
+        return cleaned
+
+    def person(self) -> User | None:
+        """The annotator chosen, None for everybody."""
+        key = self.cleaned_data["annotator"]
+        return None if key is None else User.objects.get(pk=key)

@@ -1,0 +1,354 @@
+"""What the pages of runs show: the list, one run's work, a set with its evidence, a comparison."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, Q
+
+from annotation.core.choices import JudgmentStatus, Order
+from annotation.models import Comparison
+from judging.core.pair_texts import PairTexts
+from judging.core.run_progress import RunProgress
+from judging.models import (
+    JudgeRun,
+    Judgment,
+    Preference,
+    PreferenceSet,
+    RunKind,
+    RunStatus,
+    SatisfactionJudgment,
+    UserMemory,
+)
+from judging.queries.comparisons import texts_of
+from judging.queries.runs import DISTILLED, run_progress
+
+RUNS_A_PAGE: Final = 30
+COMPARISONS_A_PAGE: Final = 50
+
+
+class NoSuchPageError(Exception):
+    """The run, set or comparison does not exist."""
+
+    code = "run:unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """A run in the list, with how many of its rows are answered."""
+
+    id: int
+    kind: RunKind
+    status: RunStatus
+    dataset: str
+    annotator: str
+    judge: str
+    answered: int
+    total: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RunList:
+    """A page of runs, the newest first, and the datasets to filter by."""
+
+    lines: Sequence[RunLine]
+    page: Page[JudgeRun]
+    datasets: Sequence[tuple[str, str]]
+    dataset: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonLine:
+    """A comparison that a run judged, with its judgments by status."""
+
+    id: int
+    key: str
+    scenario: str
+    done: int
+    pending: int
+    unreadable: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """A run: what was asked, how far it is, and what came of it."""
+
+    run: JudgeRun
+    progress: RunProgress
+    settings: Sequence[tuple[str, object]]
+    sets: Sequence[PreferenceSet]
+    children: Sequence[JudgeRun]
+    comparisons: Sequence[ComparisonLine]
+    page: Page[int]
+
+
+def run_list(*, dataset: str, page: str) -> RunList:
+    """The runs of all datasets or of one, by its slug. Seven queries."""
+    runs = JudgeRun.objects.select_related("dataset", "annotator").defer("config").order_by("-pk")
+    if dataset:
+        runs = runs.filter(dataset__slug=dataset)
+    shown = Paginator(runs, RUNS_A_PAGE).get_page(page)
+    rows = list(shown.object_list)
+    counts = _answered([run.pk for run in rows])
+    known = JudgeRun.objects.order_by("dataset__name").values_list("dataset__slug", "dataset__name")
+    return RunList(
+        lines=[
+            RunLine(
+                id=run.pk,
+                kind=RunKind(run.kind),
+                status=RunStatus(run.status),
+                dataset=run.dataset.name,
+                annotator=str(run.annotator or ""),
+                judge=run.judge,
+                answered=counts[run.pk][0],
+                total=counts[run.pk][1],
+                created_at=run.created_at,
+            )
+            for run in rows
+        ],
+        page=shown,
+        datasets=list(known.distinct()),
+        dataset=dataset,
+    )
+
+
+def _answered(runs: Collection[int]) -> Mapping[int, tuple[int, int]]:
+    """For each run, its rows that need no further call, and all its rows."""
+    pending: dict[int, int] = defaultdict(int)
+    total: dict[int, int] = defaultdict(int)
+    of_runs = [
+        Preference.objects.filter(kind__in=DISTILLED),
+        Judgment.objects.all(),
+        UserMemory.objects.filter(version=1),
+        SatisfactionJudgment.objects.all(),
+    ]
+    for rows in of_runs:
+        counted = (
+            rows.filter(run__in=runs)
+            .order_by()
+            .values_list("run_id")
+            .annotate(all=Count("pk"), waiting=Count("pk", filter=Q(status=JudgmentStatus.PENDING)))
+        )
+        for run, everything, waiting in counted:
+            total[run] += everything
+            pending[run] += waiting
+    return {run: (total[run] - pending[run], total[run]) for run in runs}
+
+
+def run_page(run_id: int, *, page: str) -> RunPage:
+    """One run.
+
+    Raises:
+        NoSuchPageError: there is none.
+    """
+    run = (
+        JudgeRun.objects.select_related("dataset", "annotator", "parent", "created_by")
+        .filter(pk=run_id)
+        .first()
+    )
+    if run is None:
+        raise NoSuchPageError
+    judged = (
+        Judgment.objects.filter(run=run)
+        .order_by("comparison_id")
+        .values_list("comparison_id", flat=True)
+        .distinct()
+    )
+    shown = Paginator(judged, COMPARISONS_A_PAGE).get_page(page)
+    return RunPage(
+        run=run,
+        progress=run_progress(run_id),
+        settings=[(name, value) for name, value in run.config.items() if _is_plain(value)],
+        sets=list(
+            PreferenceSet.objects.filter(run=run)
+            .select_related("scenario")
+            .prefetch_related("members")
+            .order_by("scenario__position", "scenario_id", "control")
+        ),
+        children=list(run.children.defer("config").order_by("pk")),
+        comparisons=_comparison_lines(run_id, list(shown.object_list)),
+        page=shown,
+    )
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, str | int | float | bool)
+
+
+def _comparison_lines(run_id: int, shown: Collection[int]) -> list[ComparisonLine]:
+    counts: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    rows = (
+        Judgment.objects.filter(run=run_id, comparison__in=shown)
+        .order_by()
+        .values_list("comparison_id", "status")
+        .annotate(Count("pk"))
+    )
+    for comparison, status, count in rows:
+        counts[comparison][status] = count
+    return [
+        ComparisonLine(
+            id=row.pk,
+            key=row.key,
+            scenario=row.turn.session.scenario.name,
+            done=counts[row.pk][JudgmentStatus.DONE],
+            pending=counts[row.pk][JudgmentStatus.PENDING],
+            unreadable=counts[row.pk][JudgmentStatus.UNPARSEABLE],
+            failed=counts[row.pk][JudgmentStatus.FAILED],
+        )
+        for row in Comparison.objects.filter(pk__in=shown)
+        .select_related("turn__session__scenario")
+        .order_by("pk")
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a selection: a preference, whether it was selected, and its correct cells."""
+
+    preference: Preference
+    selected: bool
+    correct: int
+    answered: int
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """A dev comparison with its cells, chosen shown first and second, in column order."""
+
+    comparison: int
+    key: str
+    cells: Sequence[tuple[int | None, int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class SetPage:
+    """A preference set with the texts, the matrix and the evidence that it was selected on."""
+
+    chosen: PreferenceSet
+    columns: Sequence[Column]
+    rows: Sequence[MatrixRow]
+    others: Sequence[PreferenceSet]
+
+
+def set_page(set_id: int) -> SetPage:
+    """One preference set.
+
+    Raises:
+        NoSuchPageError: there is none.
+    """
+    chosen = (
+        PreferenceSet.objects.select_related("run", "dataset", "scenario", "annotator")
+        .filter(pk=set_id)
+        .first()
+    )
+    if chosen is None:
+        raise NoSuchPageError
+    selected = {member.pk for member in chosen.members.all()}
+    preferences = Preference.objects.in_bulk(chosen.columns)
+    original, swapped = _matrix(chosen)
+    return SetPage(
+        chosen=chosen,
+        columns=[
+            _column(preferences[key], place, (*original, *swapped), selected=key in selected)
+            for place, key in enumerate(chosen.columns)
+            if key in preferences
+        ],
+        rows=[
+            MatrixRow(key, name, list(zip(original[place], swapped[place], strict=True)))
+            for place, (key, name) in enumerate(_keys(chosen.rows))
+        ],
+        others=list(
+            PreferenceSet.objects.filter(
+                run=chosen.run_id, annotator=chosen.annotator_id, scenario=chosen.scenario_id
+            )
+            .exclude(pk=chosen.pk)
+            .order_by("pk")
+        ),
+    )
+
+
+def _matrix(chosen: PreferenceSet) -> tuple[list[list[int | None]], list[list[int | None]]]:
+    stored: dict[str, Any] = chosen.matrix
+    return stored.get("matrix_original", []), stored.get("matrix_swapped", [])
+
+
+def _column(
+    preference: Preference, place: int, rows: Sequence[Sequence[int | None]], *, selected: bool
+) -> Column:
+    cells = [row[place] for row in rows if row[place] is not None]
+    return Column(preference, selected, sum(cell or 0 for cell in cells), len(cells))
+
+
+def _keys(rows: Sequence[int]) -> list[tuple[int, str]]:
+    names = dict(Comparison.objects.filter(pk__in=rows).values_list("pk", "key"))
+    return [(key, names.get(key, str(key))) for key in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A judgment as it was shown, in one order."""
+
+    order: Order
+    judgment: Judgment | None
+
+
+@dataclass(frozen=True, slots=True)
+class PreferenceJudgments:
+    """The judgments of a comparison under one preference, the original order first."""
+
+    preference: Preference
+    sides: tuple[Side, Side]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonPage:
+    """A comparison as a run judged it: the texts, and every reply in both orders."""
+
+    run: JudgeRun
+    comparison: Comparison
+    texts: PairTexts | None
+    judgments: Sequence[PreferenceJudgments]
+
+
+def comparison_page(run_id: int, comparison_id: int) -> ComparisonPage:
+    """What one run made of one comparison.
+
+    Raises:
+        NoSuchPageError: the run did not judge it.
+    """
+    rows = list(
+        Judgment.objects.filter(run=run_id, comparison=comparison_id)
+        .select_related("preference", "call")
+        .order_by("preference__position", "preference_id", "order")
+    )
+    if not rows:
+        raise NoSuchPageError
+    grouped: dict[int, list[Judgment]] = defaultdict(list)
+    for row in rows:
+        grouped[row.preference_id].append(row)
+    return ComparisonPage(
+        run=JudgeRun.objects.select_related("dataset", "annotator").get(pk=run_id),
+        comparison=Comparison.objects.select_related("turn__session__scenario").get(
+            pk=comparison_id
+        ),
+        texts=texts_of([comparison_id]).get(comparison_id),
+        judgments=[
+            PreferenceJudgments(given[0].preference, _sides(given)) for given in grouped.values()
+        ],
+    )
+
+
+def _sides(given: Sequence[Judgment]) -> tuple[Side, Side]:
+    by_order = {row.order: row for row in given}
+    combined = by_order.get(Order.COMBINED)
+    return (
+        Side(Order.ORIGINAL, by_order.get(Order.ORIGINAL, combined)),
+        Side(Order.SWAPPED, by_order.get(Order.SWAPPED)),
+    )

@@ -1,0 +1,135 @@
+"""`manage.py leaderboard`: Bradley-Terry ratings of a dataset's models, or of a file of battles."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentTypeError
+from pathlib import Path
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.core.formats.reading import UnreadableFileError, read_rows
+from benchmark.core.bradley_terry import outcome_of
+from benchmark.core.ranking import ModelRating, Ranking, UnknownAnchorError, bradley_terry
+from benchmark.queries.choices import UnknownChoiceError
+from benchmark.queries.leaderboard import (
+    DRAWS,
+    LeaderboardQuestion,
+    Source,
+    leaderboard_scope,
+    source_ranking,
+)
+from benchmark.queries.trust import SEED
+from judging.core.formats.battles import BattleInvalidError, battles
+
+INPUT_WRONG: Final = 2
+_ERRORS: Final = (UnreadableFileError, BattleInvalidError, UnknownChoiceError, UnknownAnchorError)
+
+
+class Command(BaseCommand):
+    """Ranks models with intervals; what the data cannot say has no number."""
+
+    help = (
+        "Bradley-Terry ratings (400 points are odds of ten to one) with 95 % bootstrap intervals "
+        "over comparisons. A model that never lost or never won has no rating."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declares whose verdicts, and how they are resampled."""
+        source = parser.add_mutually_exclusive_group(required=True)
+        source.add_argument("--dataset", metavar="SLUG", help="the verdicts stored for a dataset")
+        source.add_argument("--battles", type=Path, metavar="FILE", help="model_a, model_b, winner")
+        parser.add_argument(
+            "--verdicts",
+            choices=[each.value for each in Source],
+            default=Source.HUMAN.value,
+            help="with --dataset: by the human labels, or by the judge",
+        )
+        parser.add_argument("--anchor", metavar="MODEL", help="is 1000; without one the mean is")
+        parser.add_argument("--bootstrap", type=_count, default=DRAWS, metavar="N")
+        parser.add_argument("--seed", type=_count, default=SEED, metavar="N")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Rates and prints; exits 2 where the input cannot be understood."""
+        try:
+            ranking = _ranking(options)
+        except _ERRORS as error:
+            raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(_fields(ranking), ensure_ascii=False))
+        else:
+            self.stdout.write("\n".join(_lines(ranking)))
+
+
+def _count(text: str) -> int:
+    """A whole number of 0 or more."""
+    if not text.isdecimal():
+        message = f"{text!r} is no whole number of 0 or more"
+        raise ArgumentTypeError(message)
+    return int(text)
+
+
+def _ranking(options: dict[str, Any]) -> Ranking:
+    settings = {
+        "draws": options["bootstrap"],
+        "seed": options["seed"],
+        "anchor": options["anchor"],
+    }
+    if options["battles"] is not None:
+        fought = battles(read_rows(options["battles"]))
+        return bradley_terry(
+            (outcome_of(each.model_a, each.model_b, [each.verdict]) for each in fought), **settings
+        )
+    scope = leaderboard_scope(LeaderboardQuestion(dataset=options["dataset"]))
+    return source_ranking(scope, Source(options["verdicts"]), **settings)
+
+
+def _fields(ranking: Ranking) -> dict[str, object]:
+    return {
+        "method": "bradley-terry",
+        "seed": ranking.seed,
+        "bootstrap": ranking.draws,
+        "bounded_draws": ranking.bounded_draws,
+        "comparisons": ranking.comparisons,
+        "anchor": ranking.anchor,
+        "models": [
+            {
+                "model": row.model,
+                "rating": row.rating,
+                "low": row.low,
+                "high": row.high,
+                "rank": row.rank,
+                "rank_low": row.rank_low,
+                "rank_high": row.rank_high,
+                "comparisons": row.comparisons,
+                "standing": row.standing.lower(),
+            }
+            for row in ranking.models
+        ],
+    }
+
+
+def _lines(ranking: Ranking) -> list[str]:
+    if not ranking.models:
+        return ["no comparison of named models has a verdict"]
+    width = max(len(row.model) for row in ranking.models)
+    heading = f"{'rank':>10}  {'model':<{width}}  {'rating':>8}  {'95 % interval':<18}  comparisons"
+    return [
+        heading,
+        *(_line(row, width) for row in ranking.models),
+        (
+            f"Bradley-Terry on {ranking.comparisons} comparisons; {ranking.bounded_draws} of "
+            f"{ranking.draws} bootstrap draws with finite ratings, seed {ranking.seed}"
+        ),
+    ]
+
+
+def _line(row: ModelRating, width: int) -> str:
+    ranks = "-" if row.rank is None else str(row.rank)
+    if row.rank_low is not None and row.rank_low != row.rank_high:
+        ranks += f" ({row.rank_low}-{row.rank_high})"
+    rating = row.standing.lower().replace("_", " ") if row.rating is None else f"{row.rating:.1f}"
+    ends = "" if row.low is None or row.high is None else f"{row.low:.1f} to {row.high:.1f}"
+    return f"{ranks:>10}  {row.model:<{width}}  {rating:>8}  {ends:<18}  {row.comparisons}"

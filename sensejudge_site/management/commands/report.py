@@ -1,0 +1,144 @@
+"""`manage.py report`: agreement of the judge with each annotator, without and with preferences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.core.intervals import Interval
+from annotation.queries.annotators import UnknownAnnotatorError
+from benchmark.core.metrics import Metric
+from benchmark.core.report import ReportRow
+from benchmark.queries.choices import UnknownChoiceError
+from benchmark.queries.report import Report, report
+from benchmark.queries.satisfaction import SatisfactionFigures
+from sensejudge_site.management.runs import INPUT_WRONG
+
+
+class Command(BaseCommand):
+    """Prints agreement, gain, bias and consistency with their intervals."""
+
+    help = "Agreement of judge and annotator on unseen comparisons, with bias and consistency."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declares whose figures."""
+        parser.add_argument("--dataset", required=True, metavar="SLUG")
+        parser.add_argument("--annotator", default="", metavar="NAME", help="all without it")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Measures and prints; exits 2 where the dataset or the annotator is not known."""
+        try:
+            found = report(options["dataset"], annotator=options["annotator"])
+        except (UnknownChoiceError, UnknownAnnotatorError) as error:
+            raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(_fields(found), ensure_ascii=False))
+        else:
+            self.stdout.write("\n".join(_lines(found)))
+
+
+def _fields(found: Report) -> dict[str, object]:
+    return {
+        "dataset": found.dataset,
+        "judges": list(found.judges),
+        "seed": found.seed,
+        "rows": [asdict(row) for row in found.rows],
+        "satisfaction": None if found.satisfaction is None else _satisfaction(found.satisfaction),
+    }
+
+
+def _satisfaction(figures: SatisfactionFigures) -> dict[str, object]:
+    return {
+        "users": figures.users,
+        "turns": figures.turns,
+        "unreadable": figures.unreadable,
+        "failed": figures.failed,
+        "fallbacks": figures.fallbacks,
+        "metrics": [
+            {
+                "name": row.name.value,
+                "calibrated": _metric(row.calibrated),
+                "raw": _metric(row.raw),
+            }
+            for row in figures.metrics
+        ],
+    }
+
+
+def _metric(metric: Metric) -> dict[str, object]:
+    interval = metric.interval
+    return {
+        "value": metric.value,
+        "low": interval.low if interval else None,
+        "high": interval.high if interval else None,
+        "undefined": metric.undefined.value if metric.undefined else None,
+    }
+
+
+def _lines(found: Report) -> Iterator[str]:
+    if found.rows:
+        yield f"judged by {', '.join(found.judges)}; 95 % intervals, seed {found.seed}"
+        names = max(len(_name(row)) for row in found.rows)
+        yield (
+            f"{'':<{names}}  {'n':>5}  {'base':>5}  {'selected':<15}  {'gain':<15}  "
+            f"{'shuffled':>8}  {'bias':>5}  {'human bias':>10}  {'consistent':>10}"
+        )
+        yield from (_line(row, names) for row in found.rows)
+    else:
+        yield "no judge has decided on comparisons that somebody labelled"
+    if found.satisfaction is not None:
+        yield ""
+        yield from _satisfaction_lines(found.satisfaction)
+
+
+def _name(row: ReportRow) -> str:
+    return f"{row.annotator}, {row.scenario or 'all'}"
+
+
+def _line(row: ReportRow, width: int) -> str:
+    selected = _percent(row.selected) + _ends(row.low, row.high)
+    gain = _points(row.gain) + _ends(row.gain_low, row.gain_high)
+    return (
+        f"{_name(row):<{width}}  {row.n:>5}  {_percent(row.base):>5}  {selected:<15}  {gain:<15}  "
+        f"{_percent(row.shuffled):>8}  {_points(row.position_bias):>5}  "
+        f"{_points(row.human_position_bias):>10}  {_percent(row.consistency):>10}"
+    )
+
+
+def _satisfaction_lines(figures: SatisfactionFigures) -> Iterator[str]:
+    yield (
+        f"satisfaction: {figures.turns} turns of {figures.users} users, "
+        f"{figures.unreadable} unreadable, {figures.failed} failed"
+    )
+    for row in figures.metrics:
+        yield (
+            f"{row.name.value:<20}  calibrated {_figure(row.calibrated):<22}  "
+            f"raw {_figure(row.raw)}"
+        )
+
+
+def _figure(metric: Metric) -> str:
+    if metric.value is None:
+        return metric.undefined.value.lower().replace("_", " ") if metric.undefined else "-"
+    return f"{metric.value:.3f}{_between(metric.interval)}"
+
+
+def _between(interval: Interval | None) -> str:
+    return "" if interval is None else f" ({interval.low:.2f} to {interval.high:.2f})"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.0f}%"
+
+
+def _points(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:+.0f}"
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" ({100 * low:.0f} to {100 * high:.0f})"

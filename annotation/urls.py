@@ -2,8 +2,38 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path, re_path
+
+from annotation.views import datasets, labelling, studies
 
 app_name = "annotation"
 
-urlpatterns: list[URLPattern] = []
+# Labelling: studies, and the pages on which annotators work.
+_labelling = [
+    path("studies/", studies.studies, name="studies"),
+    path("studies/new/", studies.new_study, name="new-study"),
+    path("studies/<slug:slug>/", studies.study, name="study"),
+    path("studies/<slug:slug>/status/", studies.study_status, name="study-status"),
+    path("studies/<slug:slug>/next/", labelling.next_item, name="next"),
+    path("studies/<slug:slug>/items/<int:number>/", labelling.item, name="item"),
+    path("studies/<slug:slug>/items/<int:number>/answer/", labelling.answer, name="answer"),
+    path("studies/<slug:slug>/items/<int:number>/ratings/", labelling.ratings, name="ratings"),
+    path("studies/<slug:slug>/items/<int:number>/skip/", labelling.skip_item, name="skip"),
+]
+
+# Data in and out: datasets, what is in them, imports and exports.
+_datasets = [
+    path("datasets/", datasets.datasets, name="datasets"),
+    path("datasets/import/", datasets.import_file, name="import"),
+    path("datasets/<slug:slug>/", datasets.dataset, name="dataset"),
+    re_path(
+        r"^datasets/(?P<slug>[-\w]+)/export/"
+        r"(?P<kind>labels|satisfaction|sessions)\.(?P<format_name>jsonl|csv)$",
+        datasets.export,
+        name="export",
+    ),
+    path("sessions/<int:session_id>/", datasets.session, name="session"),
+    path("comparisons/<int:comparison_id>/", datasets.comparison, name="comparison"),
+]
+
+urlpatterns: list[URLPattern] = [*_labelling, *_datasets]

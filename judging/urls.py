@@ -2,8 +2,45 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path, re_path
+
+from judging.views import exports, memories, runs, satisfaction_turns
 
 app_name = "judging"
 
-urlpatterns: list[URLPattern] = []
+# Downloads of what the judges said, beside those of labels.
+_exports = [
+    re_path(
+        r"^datasets/(?P<slug>[-\w]+)/export/"
+        r"(?P<kind>judgments|preferences|preference_sets|memories|satisfaction_judgments)"
+        r"\.(?P<format_name>jsonl|csv)$",
+        exports.export,
+        name="export",
+    ),
+]
+
+# Runs, and what came of them.
+_runs = [
+    path("runs/", runs.runs, name="runs"),
+    path("runs/new/", runs.new_run, name="run-new"),
+    path("runs/<int:run_id>/", runs.run, name="run"),
+    path("runs/<int:run_id>/progress/", runs.progress, name="run-progress"),
+    path("runs/<int:run_id>/retry/", runs.retry, name="run-retry"),
+    path("runs/<int:run_id>/stop/", runs.stop, name="run-stop"),
+    path("runs/<int:run_id>/comparisons/<int:comparison_id>/", runs.comparison, name="comparison"),
+    path("preference-sets/<int:set_id>/", runs.preference_set, name="preference-set"),
+]
+
+# Satisfaction: judged turns beside the users' own scores, and user memories.
+_satisfaction = [
+    path("runs/<int:run_id>/turns/", satisfaction_turns.run_turns, name="run-turns"),
+    path(
+        "runs/<int:run_id>/turns/<int:judgment_id>/", satisfaction_turns.run_turn, name="run-turn"
+    ),
+    path("runs/<int:run_id>/memories/", memories.run_memories, name="run-memories"),
+    path("memories/", memories.my_memories, name="my-memories"),
+    path("memories/<int:memory_id>/", memories.memory, name="memory"),
+    path("memories/<int:memory_id>/edit/", memories.edit_memory, name="memory-edit"),
+]
+
+urlpatterns: list[URLPattern] = [*_exports, *_runs, *_satisfaction]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,6 +16,18 @@ Facts = tuple[tuple[str, str], ...]
 def facts_of(fields: Mapping[str, object]) -> Facts:
     """Fields as a reader likes them: texts as they are, lists of texts joined, the rest as JSON."""
     return tuple((name, _shown(value)) for name, value in fields.items())
+
+
+def answers_of(answers: Iterable[Mapping[str, object]]) -> Facts:
+    """The answers of a questionnaire as question and answer; of another shape: field by field."""
+    facts: list[tuple[str, str]] = []
+    for answer in answers:
+        question = answer.get("query") or answer.get("summary")
+        if question and "option" in answer:
+            facts.append((_shown(question), _shown(answer["option"])))
+        else:
+            facts.extend(facts_of(answer))
+    return tuple(facts)
 
 
 def _shown(value: object) -> str:
@@ -158,7 +170,7 @@ class Questionnaire:
     """Somebody's answers after a session."""
 
     annotator: str
-    answers: tuple[Mapping[str, object], ...]
+    answers: Facts
 
 
 @dataclass(frozen=True, slots=True)

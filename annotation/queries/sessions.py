@@ -19,6 +19,7 @@ from annotation.core.datasets import (
     ResponseView,
     SessionPage,
     TurnView,
+    answers_of,
     facts_of,
 )
 from annotation.models import (
@@ -80,7 +81,7 @@ def session_page(session_id: int) -> SessionPage | None:
         ratings=_ratings(session.labels.all(), names),
         gold=_gold(session.gold_labels.all()),
         questionnaires=tuple(
-            Questionnaire(names[each.annotator_id], tuple(each.answers))
+            Questionnaire(names[each.annotator_id], answers_of(each.answers))
             for each in session.questionnaires.all()
         ),
     )

@@ -1,0 +1,70 @@
+"""What a manager says of an import, and what a reader looks for in a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.core.formats.detect import AUTO, FORMATS
+
+_FORMAT_NAMES: Final = {
+    "sensejudge": _("SenseJudge (JSONL)"),
+    "pandalm": _("PandaLM test set"),
+    "recllmsim": _("RecLLMSim (JSONL)"),
+    "sensebench": _("SenseBench prompts"),
+}
+
+
+class ImportForm(forms.Form):
+    """A file, and the dataset that it goes to."""
+
+    file = forms.FileField(
+        label=_("File"),
+        allow_empty_file=True,
+        help_text=_("JSONL or a JSON array, also gzipped. Rows are checked before any is stored."),
+    )
+    format = forms.ChoiceField(label=_("Format"), initial=AUTO)
+    dataset = forms.SlugField(
+        label=_("Dataset"),
+        max_length=80,
+        help_text=_(
+            "Its short name: letters, digits, - and _. An existing dataset is added to, "
+            "never overwritten."
+        ),
+        widget=forms.TextInput(attrs={"list": "known-datasets", "autocomplete": "off"}),
+    )
+    dry_run = forms.BooleanField(label=_("Only check, store nothing"), required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["format"] = forms.ChoiceField(
+            label=_("Format"),
+            choices=[
+                (AUTO, _("Told by the file")),
+                *((name, _FORMAT_NAMES.get(name, name)) for name in FORMATS),
+            ],
+        )
+
+
+class SessionFilterForm(forms.Form):
+    """Which sessions of a dataset to list; what makes no sense is ignored."""
+
+    scenario = forms.TypedChoiceField(
+        label=_("Scenario"), required=False, coerce=int, empty_value=None
+    )
+    q = forms.CharField(label=_("Contains"), required=False, max_length=200)
+
+    def __init__(self, *args: Any, scenarios: Sequence[tuple[int, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = [("", _("All")), *((str(key), name) for key, name in scenarios)]
+        self.fields["scenario"] = forms.TypedChoiceField(
+            label=_("Scenario"), required=False, coerce=int, empty_value=None, choices=choices
+        )
+
+    def wanted(self) -> tuple[int | None, str]:
+        """The scenario's id or None, and the text to look for."""
+        self.is_valid()
+        return self.cleaned_data.get("scenario"), self.cleaned_data.get("q", "")

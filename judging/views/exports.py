@@ -1,0 +1,25 @@
+"""Downloads of what the judges said."""
+
+from __future__ import annotations
+
+from django.http import Http404
+from django.http.response import HttpResponseBase
+from django.views.decorators.http import require_GET
+
+from annotation.exports import ExportFormat
+from annotation.queries.datasets import UnknownDatasetError, dataset_of
+from annotation.views.access import SignedInRequest, reader_required
+from annotation.views.downloads import download
+from judging.exports import EXPORTS
+
+
+@require_GET
+@reader_required
+def export(_request: SignedInRequest, slug: str, kind: str, format_name: str) -> HttpResponseBase:
+    """A download of one kind, for those who see everyone."""
+    try:
+        dataset = dataset_of(slug)
+    except UnknownDatasetError as error:
+        raise Http404(str(error)) from error
+    format_ = ExportFormat(format_name)
+    return download(EXPORTS[kind].blocks(dataset, format_), name=f"{slug}-{kind}", format_=format_)

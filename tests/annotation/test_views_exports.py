@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from annotation.models import Dataset
+from tests.annotation.records import everything, import_rows
+from tests.factory import (
+    make_comparison,
+    make_label,
+    make_session,
+    make_turn,
+    make_user,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def data(tmp_path):
+    import_rows(tmp_path, *everything())
+    return Dataset.objects.get()
+
+
+def body(answer) -> str:
+    assert answer.streaming
+    return b"".join(answer.streaming_content).decode()
+
+
+@pytest.mark.parametrize("role", ["VIEWER", "MANAGER", "ADMIN"])
+@pytest.mark.parametrize("kind", ["labels", "satisfaction", "sessions"])
+def test_those_who_see_everyone_download_everything(client, data, role, kind):
+    client.force_login(make_user(role=role))
+    answer = client.get(f"/datasets/data/export/{kind}.jsonl")
+    assert [json.loads(line) for line in body(answer).splitlines()]
+    assert answer["Content-Disposition"] == f'attachment; filename="data-{kind}.jsonl"'
+    assert answer["Content-Type"] == "application/jsonl; charset=utf-8"
+    assert answer["Cache-Control"] == "no-store"
+
+
+def test_a_csv_is_a_csv(client, data):
+    client.force_login(make_user(role="VIEWER"))
+    answer = client.get("/datasets/data/export/labels.csv")
+    rows = list(csv.DictReader(io.StringIO(body(answer), newline="")))
+    assert len(rows) == 6
+    assert rows[0]["annotator"] == "ann"
+    assert answer["Content-Type"] == "text/csv; charset=utf-8"
+
+
+@pytest.mark.parametrize("format_name", ["jsonl", "csv"])
+def test_an_annotator_downloads_their_own_labels_alone(client, data, format_name):
+    alice = make_user(username="alice", role="ANNOTATOR")
+    turn = make_turn(make_session(data.scenarios.first()), user_message="mine")
+    comparison = make_comparison(turn)
+    make_label(comparison, annotator=alice)
+    client.force_login(alice)
+    text = body(client.get(f"/datasets/data/export/labels.{format_name}"))
+    assert "alice" in text
+    assert "bob" not in text
+    assert comparison.response_a.model not in text
+    assert client.get(f"/datasets/data/export/sessions.{format_name}").status_code == 404
+
+
+def test_an_annotator_without_labels_there_finds_nothing(client, data):
+    client.force_login(make_user(role="ANNOTATOR"))
+    assert client.get("/datasets/data/export/labels.csv").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/datasets/none/export/labels.csv",
+        "/datasets/data/export/passwords.csv",
+        "/datasets/data/export/labels.xlsx",
+    ],
+)
+def test_what_is_not_there_is_not_found(client, data, address):
+    client.force_login(make_user(role="ADMIN"))
+    assert client.get(address).status_code == 404
+
+
+def test_strangers_sign_in_first_and_downloads_are_only_read(client, data):
+    address = "/datasets/data/export/labels.csv"
+    assert client.get(address).url == f"/sign-in/?next={address}"
+    client.force_login(make_user(role="ADMIN"))
+    assert client.post(address).status_code == 405

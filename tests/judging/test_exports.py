@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from annotation.exports import ExportFormat
+from judging.exports import EXPORTS
+from judging.models import PreferenceSet, SatisfactionJudgment, UserMemory
+from tests.factory import (
+    make_comparison,
+    make_dataset,
+    make_judgment,
+    make_label,
+    make_preference,
+    make_rater,
+    make_rating,
+    make_response,
+    make_run,
+    make_scenario,
+    make_session,
+    make_turn,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def dataset():
+    """A dataset with one row of each kind, and another one beside it."""
+    for slug in ("data", "other"):
+        dataset = make_dataset(slug=slug)
+        scenario = make_scenario(dataset, name="s")
+        turn = make_turn(make_session(scenario, key=f"{slug}-k"))
+        comparison = make_comparison(turn, key="c")
+        response = make_response(turn, original=True, model="m", variant="v")
+        rater = make_rater(dataset, "ann")
+        make_label(comparison, annotator=rater)
+        make_rating(response, annotator=rater)
+        run = make_run(dataset, annotator=rater)
+        preference = make_preference(
+            run=run,
+            dataset=dataset,
+            scenario=scenario,
+            annotator=rater,
+            kind="PAIR",
+            source_comparison=comparison,
+            source_verdict="A",
+            text=f"Prefers {slug}.",
+        )
+        make_judgment(run, comparison, preference, verdict="B", log_odds=-0.5, raw="=B")
+        make_judgment(
+            run,
+            comparison,
+            preference,
+            order="SWAPPED",
+            status="UNPARSEABLE",
+            error_code="verdict:unparseable",
+        )
+        chosen = PreferenceSet.objects.create(
+            run=run, dataset=dataset, scenario=scenario, annotator=rater, dev_accuracy=0.75
+        )
+        chosen.members.add(preference)
+        memory = UserMemory.objects.create(
+            run=run,
+            user=rater,
+            target_scenario=scenario,
+            judge="lexical",
+            status="DONE",
+            texts={"scoring_style": "strict"},
+        )
+        common = {"run": run, "user": rater, "status": "DONE", "score": 4, "memory": memory}
+        SatisfactionJudgment.objects.create(response=response, calibrated=5, **common)
+        SatisfactionJudgment.objects.create(session=turn.session, **common)
+    make_preference(kind="EMPTY", text="")
+    return type(dataset).objects.get(slug="data")
+
+
+def rows_of(kind, dataset):
+    blocks = EXPORTS[kind].blocks(dataset, ExportFormat.JSONL)
+    return [json.loads(line) for line in "".join(blocks).splitlines()]
+
+
+def test_judgments_are_in_canonical_coordinates_with_their_order(dataset):
+    first, second = rows_of("judgments", dataset)
+    assert (first["order"], first["verdict"], first["log_odds"]) == ("ORIGINAL", "B", -0.5)
+    assert (first["session"], first["turn"], first["comparison"]) == ("data-k", 1, "c")
+    assert (first["annotator"], first["judge"], first["preference_kind"]) == (
+        "ann",
+        "lexical",
+        "PAIR",
+    )
+    assert (second["order"], second["verdict"], second["status"], second["error_code"]) == (
+        "SWAPPED",
+        None,
+        "UNPARSEABLE",
+        "verdict:unparseable",
+    )
+
+
+def test_preferences_name_the_pair_they_come_from_and_the_empty_one_is_there(dataset):
+    pair, empty = rows_of("preferences", dataset)
+    assert (pair["text"], pair["annotator"], pair["source_verdict"]) == (
+        "Prefers data.",
+        "ann",
+        "A",
+    )
+    assert (pair["source_session"], pair["source_turn"], pair["source_comparison"]) == (
+        "data-k",
+        1,
+        "c",
+    )
+    assert (empty["kind"], empty["source_session"], empty["annotator"]) == ("EMPTY", None, None)
+
+
+def test_preference_sets_carry_ids_and_texts(dataset):
+    [row] = rows_of("preference_sets", dataset)
+    [member] = row["members"]
+    assert member == rows_of("preferences", dataset)[0]["preference"]
+    assert (row["texts"], row["dev_accuracy"], row["scenario"]) == (["Prefers data."], 0.75, "s")
+
+
+def test_memories_carry_their_texts(dataset):
+    [row] = rows_of("memories", dataset)
+    assert (row["annotator"], row["target_scenario"], row["built_by"]) == ("ann", "s", "lexical")
+    assert row["texts"] == {"scoring_style": "strict"}
+
+
+def test_satisfaction_judgments_name_their_target(dataset):
+    of_turn, of_session = rows_of("satisfaction_judgments", dataset)
+    assert (of_turn["target"], of_turn["turn"], of_turn["model"], of_turn["variant"]) == (
+        "response",
+        1,
+        "m",
+        "v",
+    )
+    assert (of_turn["score"], of_turn["calibrated"]) == (4, 5)
+    assert (of_session["target"], of_session["session"], of_session["turn"]) == (
+        "session",
+        "data-k",
+        None,
+    )
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+def test_columns_are_those_of_the_rows(dataset, kind):
+    assert all(tuple(row) == EXPORTS[kind].columns for row in rows_of(kind, dataset))
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+def test_csv_runs_nothing(dataset, kind):
+    text = "".join(EXPORTS[kind].blocks(dataset, ExportFormat.CSV))
+    heading, *records = csv.reader(io.StringIO(text, newline=""))
+    assert tuple(heading) == EXPORTS[kind].columns
+    assert records
+    assert not any(value.startswith(("=", "+", "@")) for row in records for value in row)
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+def test_queries_do_not_grow_with_rows(dataset, kind, django_assert_max_num_queries):
+    with django_assert_max_num_queries(3):
+        rows_of(kind, dataset)

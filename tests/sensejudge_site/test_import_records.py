@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.models import Dataset, PairwiseLabel
+from tests.annotation.records import pair, rated, write
+
+pytestmark = pytest.mark.django_db
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def run(path, *options, stderr=None):
+    """Standard output and standard error of the command."""
+    out, err = io.StringIO(), stderr or io.StringIO()
+    call_command("import_records", path, "--dataset", "data", *options, stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+def refused(path, *options):
+    """What the command says as it fails with status 2, and its standard output."""
+    out = io.StringIO()
+    with pytest.raises(CommandError) as caught:
+        call_command("import_records", path, "--dataset", "data", *options, stdout=out)
+    assert caught.value.returncode == 2
+    return str(caught.value), out.getvalue()
+
+
+@pytest.fixture
+def file(tmp_path):
+    return write(tmp_path / "rows.jsonl", [pair(text_a=7), pair(prompt="q")])
+
+
+def test_it_tells_what_it_did(file):
+    out, err = run(file)
+    assert out.splitlines() == [
+        "data: 2 rows as sensejudge, 2 new, 0 unchanged, 1 values coerced",
+        "added: 2 sessions, 2 turns, 4 responses, 2 comparisons, 2 labels, 1 raters",
+    ]
+    assert err == ""
+    assert PairwiseLabel.objects.count() == 2
+
+
+def test_as_json_it_prints_one_object_and_nothing_else(file):
+    out, _err = run(file, "--json")
+    assert json.loads(out) == {
+        "dataset": "data",
+        "format": "sensejudge",
+        "rows": 2,
+        "created": 2,
+        "unchanged": 0,
+        "coerced": 1,
+        "fault_count": 0,
+        "faults": [],
+        "objects": {
+            "sessions": 2,
+            "turns": 2,
+            "responses": 4,
+            "comparisons": 2,
+            "labels": 2,
+            "raters": 1,
+        },
+        "missing_users": [],
+        "dry_run": False,
+    }
+
+
+def test_a_dry_run_writes_nothing(file):
+    out, _err = run(file, "--dry-run")
+    assert "a dry run: nothing was written" in out
+    assert not Dataset.objects.exists()
+
+
+def test_a_bad_row_is_named_and_nothing_is_written(tmp_path):
+    path = write(tmp_path / "f", [pair(), pair(verdict="C", prompt="q")])
+    error, out = refused(path)
+    assert error == (
+        "nothing was written; faults: 1, the first on line 2, verdict: "
+        'one of A, B, TIE is expected: "C"'
+    )
+    assert 'line 2, verdict: one of A, B, TIE is expected: "C"' in out
+    assert not Dataset.objects.exists()
+
+
+def test_faults_as_json(tmp_path):
+    path = write(tmp_path / "f", [pair(), pair(verdict=9, prompt="q")])
+    _error, out = refused(path, "--json")
+    report = json.loads(out)
+    assert (report["fault_count"], report["created"]) == (1, 0)
+    assert report["faults"] == [
+        {"line": 2, "field": "verdict", "reason": "one of A, B, TIE is expected", "value": 9}
+    ]
+
+
+def test_many_faults_are_cut_for_readers(tmp_path):
+    path = write(tmp_path / "f", [pair(verdict="C", prompt=f"p{place}") for place in range(230)])
+    _error, out = refused(path)
+    assert "... and 210 more faults (--json lists 200)" in out
+    _error, out = refused(path, "--json")
+    assert (json.loads(out)["fault_count"], len(json.loads(out)["faults"])) == (230, 200)
+
+
+def test_only_the_users_of_a_list(tmp_path):
+    path = write(tmp_path / "f", [rated(), rated(key="k2", user="User_2", questionnaires=[])])
+    (tmp_path / "splits.json").write_text('{"train": ["User_1", "User_9"]}', "utf-8")
+    out, _err = run(path, "--only-users", f"{tmp_path / 'splits.json'}:train")
+    assert out.startswith("data: 1 rows")
+    assert "not in the file: User_9" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--format", "csv"], "import:format: unknown format 'csv'"),
+        (["--only-users", "nowhere.json:train"], "import:unreadable: nowhere.json"),
+        (["--dataset", "a b"], "import:dataset: 'a b' is no short name"),
+    ],
+)
+def test_wrong_arguments_are_said_in_one_line(file, options, said):
+    error, out = refused(file, *options)
+    assert error.startswith(said)
+    assert "\n" not in error
+    assert out == ""
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path):
+    error, _out = refused(tmp_path / "nowhere.jsonl")
+    assert error == "import:unreadable: nowhere.jsonl: No such file or directory"
+
+
+def test_progress_goes_to_a_terminal_only(file):
+    terminal = Terminal()
+    _out, err = run(file, stderr=terminal)
+    assert "2 rows" in err
+
+
+def test_long_imports_tell_their_progress_without_a_terminal(tmp_path):
+    path = write(tmp_path / "f", [pair(prompt=f"p{place % 7}") for place in range(10_000)])
+    _out, err = run(path)
+    assert err == "10000 rows\n"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from annotation.core.choices import JudgmentStatus
-from judging.core.calibration import LEVELS, calibrate, score_counts
+from judging.core.calibration import LEVELS, Calibrated, Calibration, calibrate, score_counts
 from judging.core.satisfaction_settings import satisfaction_settings
 from judging.core.stages import StageName
 from judging.models import JudgeRun, SatisfactionJudgment
@@ -23,28 +24,35 @@ def calibrate_run(run: JudgeRun) -> None:
     changes nothing; where there is no memory they are counted now.
     """
     method = satisfaction_settings(run.config).calibration
-    blocks: dict[tuple[int, int], list[SatisfactionJudgment]] = {}
+    blocks: dict[tuple[int, int], list[tuple[int, int]]] = {}
     scored = (
         score_rows(run.pk)
         .filter(status=JudgmentStatus.DONE, response__isnull=False)
         .order_by("pk")
-        .values_list("pk", "user_id", "score", "response__turn__session__scenario_id")
+        .values_list("user_id", "response__turn__session__scenario_id", "pk", "score")
     )
-    for pk, user_id, score, scenario_id in scored:
-        row = SatisfactionJudgment(pk=pk, score=score, calibration=method.value)
-        blocks.setdefault((user_id, scenario_id), []).append(row)
+    for user_id, scenario_id, pk, score in scored:
+        if score is not None:
+            blocks.setdefault((user_id, scenario_id), []).append((pk, score))
     counts = _history_counts(run)
-    changed: list[SatisfactionJudgment] = []
+    outcomes: dict[Calibrated, list[int]] = {}
     for key, rows in blocks.items():
-        raw = [row.score for row in rows if row.score is not None]
-        results = calibrate(raw, method=method, history=counts.get(key, (0,) * LEVELS))
-        for row, result in zip(rows, results, strict=True):
-            row.calibrated = result.score
-            row.fallback_reason = "" if result.fallback is None else result.fallback.value
-            changed.append(row)
-    SatisfactionJudgment.objects.bulk_update(
-        changed, ["calibrated", "calibration", "fallback_reason"], batch_size=_CHUNK
-    )
+        history = counts.get(key, (0,) * LEVELS)
+        results = calibrate([score for _, score in rows], method=method, history=history)
+        for (pk, _), result in zip(rows, results, strict=True):
+            outcomes.setdefault(result, []).append(pk)
+    for result, ids in outcomes.items():
+        _store(ids, result, method)
+
+
+def _store(ids: Sequence[int], result: Calibrated, method: Calibration) -> None:
+    """Write one outcome to all rows that have it: there are few outcomes, and many rows."""
+    for start in range(0, len(ids), _CHUNK):
+        SatisfactionJudgment.objects.filter(pk__in=ids[start : start + _CHUNK]).update(
+            calibrated=result.score,
+            calibration=method.value,
+            fallback_reason="" if result.fallback is None else result.fallback.value,
+        )
 
 
 def _history_counts(run: JudgeRun) -> dict[tuple[int, int], tuple[int, ...]]:

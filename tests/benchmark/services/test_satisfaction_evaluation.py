@@ -123,6 +123,17 @@ def test_a_judge_is_run_once_and_read_in_every_setting(train, test_data):
     assert list(stored) == [5, 5, 4, 4, 3, 2] * 2 + [4, 4, 3, 3, 2, 1] * 2
 
 
+def test_the_embedded_judge_needs_nothing_else(train, test_data):
+    found = evaluate_satisfaction(train=train, test=test_data, evaluators=["lexical"], draws=0)
+    assert [one.setting for one in found.evaluators] == [
+        "memory raw",
+        "memory mean_shift",
+        "memory cdf",
+        "memory cdf_expected",
+    ]
+    assert {(one.name, one.turns, one.missing) for one in found.evaluators} == {("lexical", 24, 0)}
+
+
 def test_the_no_memory_judge_is_an_evaluator_of_its_own(train, test_data):
     with FakeLlm() as server:
         make_endpoint(name="fake", base_url=server.base_url)

@@ -166,6 +166,7 @@ class ChatClient:
             if self._broken is not None:
                 raise LlmError(self._broken.code, self._broken.detail)
             await self._pacer.turn(tokens)
+            self._transport.open()
             self.counts.calls += 1
             started = time.monotonic()
             try:

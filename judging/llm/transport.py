@@ -72,7 +72,7 @@ class Transport:
         from httpx2 import Response
         from openai import APIConnectionError, APIStatusError
 
-        client = self._client or self._open()
+        client = self.open()
         sent = {self._limit_name if name == "max_tokens" else name: body[name] for name in body}
         seconds = self._endpoint.timeout_seconds
         try:
@@ -95,7 +95,10 @@ class Transport:
             raise LlmError(LlmCode.UNAVAILABLE, f"no connection ({_said(cause)})") from error
         return self._json(response.content)
 
-    def _open(self) -> AsyncOpenAI:
+    def open(self) -> AsyncOpenAI:
+        """The library's client, made on first use: importing it takes more than a second."""
+        if self._client is not None:
+            return self._client
         from httpx2 import Limits, Timeout
         from openai import AsyncOpenAI, DefaultAioHttpClient, Omit
 

@@ -1,0 +1,222 @@
+"""Trying an endpoint out: what it can do, and the whole method on a handful of pairs.
+
+Leaves no row: replies are kept for the length of the check, in which the second run of the same
+questions shows that nothing is asked twice.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from asgiref.sync import async_to_sync
+
+from annotation.core.choices import Verdict
+from annotation.core.dialogue import Message, Role
+from judging.core.chat import ChatRequest, Reply
+from judging.core.endpoints import Endpoint
+from judging.core.questions import LabelledPair, PairAnswer, ShownPair
+from judging.core.reply_schemas import turn_schema
+from judging.core.verdicts import VerdictRule
+from judging.judges.asking import NO_ANSWER
+from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
+from judging.llm.client import ChatClient, ClientCounts
+from judging.llm.errors import LlmError
+from judging.llm.stores import MemoryReplyStore
+
+_EXCERPT: Final = 200
+_MOST_PREFERENCES: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class CheckPair:
+    """A comparison whose better response is known by a stated rule."""
+
+    pair: LabelledPair
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """Whether an endpoint can do something, and what it said or which call failed."""
+
+    works: bool
+    said: str
+    latency_ms: int = 0
+    error_code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictTally:
+    """How pairs were judged in one way, over both orders and every preference."""
+
+    asked: int
+    decided: int
+    unparseable: int
+    failed: int
+    agreed: int
+    first_won: int
+    error_codes: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointCheck:
+    """What was seen; `error_code` is None where every call that had to work did."""
+
+    chat: Ability
+    log_probabilities: Ability
+    json_schema: Ability
+    preferences: tuple[str, ...]
+    strict: VerdictTally | None
+    letter: VerdictTally | None
+    calls_of_second_run: int
+    counts: ClientCounts
+    seconds: float
+    error_code: str | None
+
+    @property
+    def cached_share(self) -> float:
+        """Share of prompt tokens that the server took from its cache; 0 where it does not say."""
+        return self.counts.cached_tokens / max(1, self.counts.input_tokens)
+
+
+def check_endpoint(
+    endpoint: Endpoint, pairs: Sequence[CheckPair], *, environ: Mapping[str, str]
+) -> EndpointCheck:
+    """Chat, log-probabilities, JSON schema; then distil, judge in both orders, and judge again.
+
+    Args:
+        endpoint: whom to try; its stated abilities do not matter, they are found out.
+        pairs: one preference is distilled from each; each is judged under none and under two.
+        environ: where the key's variable is looked up.
+    """
+    return async_to_sync(_check)(endpoint, pairs, environ)
+
+
+async def _check(
+    endpoint: Endpoint, pairs: Sequence[CheckPair], environ: Mapping[str, str]
+) -> EndpointCheck:
+    started = time.monotonic()
+    able = replace(endpoint, has_logprobs=True, has_json_schema=True)
+    async with ChatClient(able, store=MemoryReplyStore(), environ=environ) as client:
+        chat, log_probabilities, json_schema = await _abilities(client)
+        preferences: list[str] = []
+        strict = letter = None
+        repeated = 0
+        failure = chat.error_code
+        if chat.works:
+            judge = LlmJudge(client, settings=LlmJudgeSettings(unparseable_retries=0))
+            preferences = await _distil(judge, pairs)
+            used = preferences[:_MOST_PREFERENCES]
+            strict = await _judge(judge, pairs, used)
+            if log_probabilities.works:
+                rule = LlmJudgeSettings(rule=VerdictRule.LOGPROB)
+                letter = await _judge(LlmJudge(client, settings=rule), pairs, used)
+            before = client.counts.calls
+            await _judge(judge, pairs, used)
+            repeated = client.counts.calls - before
+            codes = [*strict.error_codes, *(letter.error_codes if letter else ())]
+            failure = next((code for code in codes if code.startswith("llm:")), None)
+        return EndpointCheck(
+            chat=chat,
+            log_probabilities=log_probabilities,
+            json_schema=json_schema,
+            preferences=tuple(preferences),
+            strict=strict,
+            letter=letter,
+            calls_of_second_run=repeated,
+            counts=client.counts,
+            seconds=time.monotonic() - started,
+            error_code=failure,
+        )
+
+
+async def _abilities(client: ChatClient) -> tuple[Ability, Ability, Ability]:
+    where = client.endpoint
+    hello = (Message(Role.USER, "Say hello in one short sentence."),)
+    letter = (Message(Role.USER, "Answer with one letter and nothing else: A or B."),)
+    score = (Message(Role.USER, "Rate this reply from 1 to 5 as JSON: 'Hello, how are you?'"),)
+    chat = await _try(client, where.request(hello, max_tokens=40))
+    if not chat.works:
+        return chat, Ability(works=False, said="not tried"), Ability(works=False, said="not tried")
+    return (
+        chat,
+        await _try(client, where.request(letter, max_tokens=1, top_logprobs=5), steps=True),
+        await _try(
+            client, where.request(score, max_tokens=200, schema=turn_schema("en")), form=True
+        ),
+    )
+
+
+async def _try(
+    client: ChatClient, request: ChatRequest, *, steps: bool = False, form: bool = False
+) -> Ability:
+    try:
+        reply = await client.complete(request)
+    except LlmError as error:
+        return Ability(works=False, said=error.detail, error_code=error.code.value)
+    if steps:
+        return _log_probabilities(reply)
+    if not reply.text:
+        return Ability(
+            works=False, said="an empty reply", latency_ms=reply.latency_ms, error_code=NO_ANSWER
+        )
+    works = _has_form(reply.text) if form else True
+    return Ability(works, reply.text[:_EXCERPT], reply.latency_ms)
+
+
+def _log_probabilities(reply: Reply) -> Ability:
+    if not reply.steps:
+        return Ability(works=False, said="the reply has none", latency_ms=reply.latency_ms)
+    top = ", ".join(f"{entry.token!r} {entry.logprob:.2f}" for entry in reply.steps[0].top)
+    return Ability(works=True, said=top, latency_ms=reply.latency_ms)
+
+
+def _has_form(text: str) -> bool:
+    """Whether a reply is just the object that the schema asks for."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(found, dict) and set(found) == {"classification", "reason", "analysis"}
+
+
+async def _distil(judge: LlmJudge, pairs: Sequence[CheckPair]) -> list[str]:
+    texts = [(await judge.distil((pair.pair,), language=pair.language)).text for pair in pairs]
+    return [text for text in texts if text is not None]
+
+
+async def _judge(
+    judge: LlmJudge, pairs: Sequence[CheckPair], preferences: Sequence[str]
+) -> VerdictTally:
+    """Every pair in both orders under the base judge and each preference, prefixes together."""
+    started = time.monotonic()
+    answers: list[tuple[Verdict, PairAnswer]] = []
+    for item in pairs:
+        chosen_first = ShownPair(item.pair.dialogue, item.pair.chosen, item.pair.rejected)
+        chosen_second = ShownPair(item.pair.dialogue, item.pair.rejected, item.pair.chosen)
+        for shown, right in [(chosen_first, Verdict.A), (chosen_second, Verdict.B)]:
+            answers += [
+                (
+                    right,
+                    await judge.judge_pair(shown, preference=text, language=item.language),
+                )
+                for text in ["", *preferences]
+            ]
+    codes = [answer.error_code for _, answer in answers if answer.error_code is not None]
+    return VerdictTally(
+        asked=len(answers),
+        decided=sum(answer.verdict is not None for _, answer in answers),
+        unparseable=sum(answer.unparseable for _, answer in answers),
+        failed=sum(
+            answer.error_code is not None and not answer.unparseable for _, answer in answers
+        ),
+        agreed=sum(answer.verdict is right for right, answer in answers),
+        first_won=sum(answer.verdict is Verdict.A for _, answer in answers),
+        error_codes=tuple(sorted(set(codes))),
+        seconds=time.monotonic() - started,
+    )

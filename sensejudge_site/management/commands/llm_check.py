@@ -1,0 +1,98 @@
+"""`manage.py llm_check`: try an OpenAI-compatible endpoint out."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from judging.core.chat import Sampling
+from judging.core.endpoints import Endpoint, InvalidEndpointError
+from judging.core.error_texts import error_text
+from judging.services.endpoint_check import Ability, EndpointCheck, VerdictTally, check_endpoint
+from sensejudge_site.demo.check_pairs import check_pairs
+
+WORK_FAILED: Final = 1
+INPUT_WRONG: Final = 2
+
+
+class Command(BaseCommand):
+    """Finds out what an endpoint can do and runs the method on four pairs of the demo study."""
+
+    help = (
+        "Tries an endpoint: chat, log-probabilities, JSON schema, distil and judge; keeps nothing."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declares the endpoint and the output."""
+        parser.add_argument("--base-url", required=True, metavar="URL", help="ends in /v1, mostly")
+        parser.add_argument("--model", required=True, metavar="NAME")
+        parser.add_argument(
+            "--key-variable",
+            default="LLM_API_KEY",
+            metavar="NAME",
+            help="environment variable that holds the key (default: LLM_API_KEY)",
+        )
+        parser.add_argument("--max-tokens", type=int, default=300, metavar="N", help="a reply")
+        parser.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Prints what was seen; exits 1 where a call failed, 2 where the address is wrong."""
+        try:
+            endpoint = Endpoint(
+                name="checked",
+                base_url=options["base_url"],
+                model=options["model"],
+                key_variable=options["key_variable"],
+                sampling=Sampling(max_tokens=options["max_tokens"]),
+                timeout_seconds=options["timeout"],
+                concurrency=1,
+            )
+        except InvalidEndpointError as error:
+            raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
+        found = check_endpoint(endpoint, check_pairs(), environ=os.environ)
+        if options["json"]:
+            fields = asdict(found) | {"cached_share": found.cached_share}
+            self.stdout.write(json.dumps(fields, ensure_ascii=False))
+        else:
+            self.stdout.write("\n".join(_lines(found)))
+        if found.error_code is not None:
+            message = f"{found.error_code}: {error_text(found.error_code)} {found.chat.said}"
+            raise CommandError(message, returncode=WORK_FAILED)
+
+
+def _lines(found: EndpointCheck) -> list[str]:
+    counts = found.counts
+    lines = [
+        _ability("chat", found.chat),
+        _ability("log-probabilities", found.log_probabilities),
+        _ability("JSON schema", found.json_schema),
+    ]
+    lines += [f"preference {n}: {text}" for n, text in enumerate(found.preferences, start=1)]
+    lines += _tally("text verdicts", found.strict) + _tally("one letter", found.letter)
+    return [
+        *lines,
+        f"same questions again: {found.calls_of_second_run} calls",
+        f"{counts.calls} calls in {found.seconds:.1f} s; {counts.input_tokens:,} prompt tokens, "
+        f"{counts.cached_tokens:,} of them from the server's cache ({found.cached_share:.0%}); "
+        f"{counts.output_tokens:,} tokens written",
+    ]
+
+
+def _ability(name: str, ability: Ability) -> str:
+    word = "yes" if ability.works else "no"
+    return f"{name}: {word}, {ability.latency_ms} ms ({' '.join(ability.said.split())})"
+
+
+def _tally(name: str, tally: VerdictTally | None) -> list[str]:
+    if tally is None:
+        return [f"{name}: not tried"]
+    return [
+        f"{name}: {tally.asked} asked, {tally.decided} decided, {tally.unparseable} unparseable, "
+        f"{tally.failed} failed; {tally.agreed} for the shorter response, "
+        f"{tally.first_won} for the one shown first; {tally.seconds:.1f} s"
+    ]

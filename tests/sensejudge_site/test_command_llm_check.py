@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from sensejudge_site.demo.check_pairs import check_pairs
+from tests.fake_llm import Act, FakeLlm
+
+
+def run(server, *arguments):
+    output = StringIO()
+    call_command(
+        "llm_check", "--base-url", server.base_url, "--model", "m", *arguments, stdout=output
+    )
+    return output.getvalue()
+
+
+def test_it_prints_what_was_seen():
+    with FakeLlm() as server:
+        said = run(server)
+    assert "chat: yes," in said
+    assert "JSON schema: no," in said
+    assert "preference 4: 这位用户喜欢更短" in said
+    # 4 pairs, 2 orders, base and 2 preferences that both ask for the shorter response
+    assert "text verdicts: 24 asked, 24 decided, 0 unparseable, 0 failed; 16 for the" in said
+    assert "one letter: 24 asked, 24 decided" in said
+    assert "same questions again: 0 calls" in said
+
+
+def test_with_json_it_prints_one_object():
+    with FakeLlm(logprobs=False) as server:
+        found = json.loads(run(server, "--json"))
+    assert found["chat"]["works"] is True
+    assert (found["strict"]["agreed"], found["letter"]) == (16, None)
+    assert 0 < found["cached_share"] < 1
+    assert found["error_code"] is None
+
+
+def test_without_log_probabilities_it_says_that_letters_were_not_tried():
+    with FakeLlm(logprobs=False) as server:
+        assert "one letter: not tried" in run(server)
+
+
+def test_the_key_is_read_from_the_variable_and_sent(monkeypatch):
+    monkeypatch.setenv("CHECK_KEY", "sk-check")
+    with FakeLlm() as server:
+        said = run(server, "--key-variable", "CHECK_KEY")
+    assert server.headers[0]["Authorization"] == "Bearer sk-check"
+    assert "sk-check" not in said
+
+
+def test_an_endpoint_that_fails_ends_with_1_and_says_what_to_do():
+    with FakeLlm(script=[Act(status=401)]) as server, pytest.raises(CommandError) as failed:
+        run(server)
+    assert failed.value.returncode == 1
+    assert "llm:refused-key: The endpoint refused the key; check the environment" in str(
+        failed.value
+    )
+
+
+def test_an_address_that_cannot_be_used_ends_with_2():
+    with pytest.raises(CommandError) as wrong:
+        call_command("llm_check", "--base-url", "ftp://x", "--model", "m")
+    assert wrong.value.returncode == 2
+
+
+def test_the_pairs_are_short_and_in_both_languages():
+    pairs = check_pairs()
+    assert [item.language for item in pairs] == ["en", "en", "zh", "zh"]
+    for item in pairs:
+        assert 0 < len(item.pair.chosen) < len(item.pair.rejected)
+        assert item.pair.dialogue[-1].role == "user"

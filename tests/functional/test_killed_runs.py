@@ -1,0 +1,270 @@
+"""Kill -9 at any moment, start again: every judgment once, and no committed reply paid for twice.
+
+Real processes: the server with its embedded worker on SQLite and a broker of files; Celery workers
+on PostgreSQL and Redis where both are there; and the command that needs no worker at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+
+from tests.fake_llm import FakeLlm
+from tests.paths import ROOT
+
+pytestmark = pytest.mark.processes
+
+SCENARIOS = 2
+COMPARISONS = 20  # of them 10 in dev
+DISTILLED = SCENARIOS * 2 * 11
+JUDGMENTS = SCENARIOS * 10 * 2 * (1 + 11 + 11)
+PATIENCE = 90.0
+POSTGRES = "postgres://postgres@127.0.0.1:5432"
+DEPLOYMENT = {"DATABASE_URL", "CELERY_BROKER_URL"}
+REDIS = "redis://127.0.0.1:6379/9"
+
+SUBMIT = """
+from annotation.models import Dataset, User
+from judging.submission import submit_distillation
+dataset = Dataset.objects.get()
+submit_distillation(dataset=dataset, annotator=User.objects.get(), judge="llm")
+"""
+MAKE_STUDY = f"""
+from tests.judging.study import make_study
+make_study(scenarios={SCENARIOS}, comparisons={COMPARISONS})
+"""
+
+
+@dataclass
+class Site:
+    """One deployment: its environment, its database, and the processes that were started."""
+
+    env: dict[str, str]
+    query: Callable[[str], list[tuple]]
+    llm: FakeLlm
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def manage(self, *arguments: str) -> None:
+        """Runs a command to its end."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=self.env,
+            check=False,
+            capture_output=True,
+            timeout=PATIENCE,
+        )
+        assert done.returncode == 0, done.stderr.decode()
+
+    def start(self, *command: str) -> subprocess.Popen[bytes]:
+        """Starts a process in a group of its own, so that its children die with it."""
+        process = subprocess.Popen(
+            [sys.executable, *command],
+            cwd=ROOT,
+            env=self.env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self.processes.append(process)
+        return process
+
+    def count(self, status: str) -> int:
+        """Answers of both kinds with a status."""
+        return sum(
+            count
+            for table in ("judging_preference", "judging_judgment")
+            for stored, count in self.query(
+                f"SELECT status, count(*) FROM {table} WHERE run_id > 0 GROUP BY status"  # noqa: S608
+            )
+            if stored == status
+        )
+
+    def wait_until(self, answered: int) -> None:
+        """Waits until so many rows are answered."""
+        self._wait(lambda: self.count("DONE") >= answered, f"{answered} answers")
+
+    def wait_for_the_end(self) -> None:
+        """Waits until the run is over."""
+        self._wait(lambda: self.status() not in {"PENDING", "RUNNING"}, "the end of the run")
+
+    def status(self) -> str:
+        """The run's."""
+        return self.query("SELECT status FROM judging_judgerun")[0][0]
+
+    def committed(self) -> set[str]:
+        """The bodies of calls whose replies are stored."""
+        rows = self.query("SELECT request FROM judging_llmcall")
+        return {
+            canonical(row[0] if isinstance(row[0], dict) else json.loads(row[0])) for row in rows
+        }
+
+    def _wait(self, done: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not done():
+            assert time.monotonic() < deadline, f"still no {what}: {self.count('DONE')} answers"
+            time.sleep(0.05)
+
+
+def canonical(body: dict) -> str:
+    return json.dumps(body, sort_keys=True)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill -9, the whole group."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(10)
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@contextmanager
+def site(tmp_path: Path, query: Callable[[str], list[tuple]], **env: str) -> Iterator[Site]:
+    with FakeLlm(rule="longer", latency=0.05) as llm:
+        found = Site(
+            env={
+                **{name: value for name, value in os.environ.items() if name not in DEPLOYMENT},
+                "DJANGO_SETTINGS_MODULE": "sensejudge_site.settings",
+                "SENSEJUDGE_VAR": str(tmp_path),
+                "SECRET_KEY": "only-for-tests",
+                "LLM_BASE_URL": llm.base_url,
+                "LLM_MODEL": "fake",
+                "LLM_CONCURRENCY": "8",
+                "RUN_STALE_SECONDS": "2",
+                "PYTHONWARNINGS": "ignore",
+                **env,
+            },
+            query=query,
+            llm=llm,
+        )
+        try:
+            found.manage("migrate", "--verbosity=0")
+            found.manage("shell", "-c", MAKE_STUDY)
+            yield found
+        finally:
+            for process in found.processes:
+                if process.poll() is None:
+                    kill(process)
+
+
+@pytest.fixture
+def small_site(tmp_path: Path) -> Iterator[Site]:
+    """SQLite and a broker of files."""
+    import sqlite3
+
+    def query(sql: str) -> list[tuple]:
+        with sqlite3.connect(tmp_path / "sensejudge.sqlite3", timeout=20) as connection:
+            return connection.execute(sql).fetchall()
+
+    with site(tmp_path, query) as found:
+        yield found
+
+
+@pytest.fixture
+def large_site(tmp_path: Path) -> Iterator[Site]:
+    """PostgreSQL and Redis; skipped where either is not there."""
+    try:
+        broker = redis.Redis.from_url(REDIS, socket_connect_timeout=2)
+        broker.flushdb()
+        admin = psycopg.connect(f"{POSTGRES}/postgres", autocommit=True, connect_timeout=2)
+    except (redis.RedisError, psycopg.OperationalError) as error:
+        pytest.skip(f"PostgreSQL and Redis are not both on 127.0.0.1: {error}")
+    name = f"killed_{uuid.uuid4().hex[:12]}"
+    admin.execute(f"CREATE DATABASE {name}")
+    try:
+        with psycopg.connect(f"{POSTGRES}/{name}", autocommit=True) as connection:
+
+            def query(sql: str) -> list[tuple]:
+                return connection.execute(sql).fetchall()
+
+            url = f"{POSTGRES}/{name}"
+            with site(tmp_path, query, DATABASE_URL=url, CELERY_BROKER_URL=REDIS) as found:
+                yield found
+    finally:
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        admin.close()
+        broker.flushdb()
+        broker.close()
+
+
+def check_that_nothing_was_lost_or_paid_twice(found: Site, paid_before: list[tuple[int, set[str]]]):
+    """`paid_before`: at each restart, how many calls had come in and which were committed."""
+    assert found.status() == "DONE"
+    assert found.count("DONE") == DISTILLED + JUDGMENTS
+    assert found.query("SELECT count(*) FROM judging_preferenceset") == [(SCENARIOS * 2,)]
+    asked = [canonical(body) for body in found.llm.bodies]
+    for came_in, committed in paid_before:
+        again = committed.intersection(asked[came_in:])
+        assert not again, f"{len(again)} of {len(committed)} committed replies were paid for again"
+    assert len(set(asked)) == found.query("SELECT count(*) FROM judging_llmcall")[0][0]
+
+
+def kill_twice(found: Site, start: Callable[[], subprocess.Popen[bytes]]) -> None:
+    restarts = []
+    for answered in (10, DISTILLED + 100):
+        process = start()
+        found.wait_until(answered)
+        kill(process)
+        assert found.status() == "RUNNING"
+        restarts.append((len(found.llm.bodies), found.committed()))
+    start()
+    found.wait_for_the_end()
+    check_that_nothing_was_lost_or_paid_twice(found, restarts)
+
+
+def test_a_killed_server_goes_on_when_it_starts_again(small_site):
+    small_site.manage("shell", "-c", SUBMIT)
+    kill_twice(
+        small_site, lambda: small_site.start("manage.py", "serve", "--port", str(free_port()))
+    )
+
+
+def test_killed_workers_are_followed_by_others(large_site):
+    large_site.manage("shell", "-c", SUBMIT)
+    kill_twice(
+        large_site,
+        lambda: large_site.start("-m", "celery", "-A", "sensejudge_site", "worker", "-c", "2"),
+    )
+
+
+def test_one_of_two_workers_dies_and_the_other_finishes(large_site):
+    """Nobody starts anew: the one that is left takes up what the dead one held."""
+    large_site.manage("shell", "-c", SUBMIT)
+    workers = [
+        large_site.start(
+            "-m", "celery", "-A", "sensejudge_site", "worker", "-c", "1", "-n", f"w{number}"
+        )
+        for number in range(2)
+    ]
+    large_site.wait_until(DISTILLED + 100)
+    kill(workers[0])
+    restart = [(len(large_site.llm.bodies), large_site.committed())]
+    large_site.wait_for_the_end()
+    # The other one may have been at any call meanwhile, so only the rows are certain.
+    assert restart[0][0] <= len(large_site.llm.bodies)
+    check_that_nothing_was_lost_or_paid_twice(large_site, [])
+
+
+def test_a_killed_command_goes_on_when_it_is_given_again(small_site):
+    dataset = small_site.query("SELECT slug FROM annotation_dataset")[0][0]
+    command = ("manage.py", "distil", "--dataset", dataset, "--judge", "llm")
+    kill_twice(small_site, lambda: small_site.start(*command))
+    assert small_site.query("SELECT count(*) FROM judging_judgerun") == [(1,)]

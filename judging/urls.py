@@ -38,6 +38,7 @@ _satisfaction = [
         "runs/<int:run_id>/turns/<int:judgment_id>/", satisfaction_turns.run_turn, name="run-turn"
     ),
     path("runs/<int:run_id>/memories/", memories.run_memories, name="run-memories"),
+    path("runs/<int:run_id>/memories/score/", memories.rescore, name="run-rescore"),
     path("memories/", memories.my_memories, name="my-memories"),
     path("memories/<int:memory_id>/", memories.memory, name="memory"),
     path("memories/<int:memory_id>/edit/", memories.edit_memory, name="memory-edit"),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation.models import User
-from annotation.views.access import SignedInRequest, reader_required
+from annotation.views.access import SignedInRequest, manager_required, reader_required
 from judging.core.error_texts import error_text
+from judging.core.satisfaction_settings import satisfaction_settings
 from judging.forms.memories import MemoryForm
 from judging.models import JudgeRun, RunKind, UserMemory
 from judging.queries.satisfaction.memories import (
@@ -21,7 +24,10 @@ from judging.queries.satisfaction.memories import (
     memory_page,
     visible_memory,
 )
+from judging.services.judges import UnknownJudgeError
 from judging.services.memories import MemoryNotEditableError, may_edit, revise_memory
+from judging.services.satisfaction_runs import NothingToScoreError
+from judging.submission import submit_satisfaction
 
 
 @require_GET
@@ -33,6 +39,29 @@ def run_memories(request: SignedInRequest, run_id: int) -> HttpResponse:
     )
     listed = memories_of_run(run, page=request.GET.get("page", "1"))
     return render(request, "judging/memories.html", {"run": run, "listed": listed})
+
+
+@require_POST
+@manager_required
+def rescore(request: SignedInRequest, run_id: int) -> HttpResponse:
+    """Score the same turns once more, with the newest memories of a run, edits included."""
+    run = get_object_or_404(
+        JudgeRun.objects.select_related("dataset", "annotator"),
+        pk=run_id,
+        kind=RunKind.SATISFACTION,
+    )
+    try:
+        started = submit_satisfaction(
+            dataset=run.dataset,
+            judge=run.judge,
+            annotator=run.annotator,
+            settings=replace(satisfaction_settings(run.config), memories_of=run.pk),
+            created_by=request.user,
+        )
+    except (NothingToScoreError, UnknownJudgeError) as error:
+        messages.error(request, gettext(error_text(error.code)))
+        return redirect("judging:run-memories", run_id=run_id)
+    return redirect("judging:run", run_id=started.pk)
 
 
 @require_GET

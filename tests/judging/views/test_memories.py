@@ -2,9 +2,11 @@ import re
 
 import pytest
 from django.urls import reverse
+from django.utils.html import escape
 
 from annotation.models import Role
-from judging.models import UserMemory
+from judging.core.error_texts import error_text
+from judging.models import JudgeRun, UserMemory
 from tests.factory import (
     make_rating,
     make_response,
@@ -229,6 +231,40 @@ def test_the_memories_of_a_run(client, memory, viewer, manager):
     assert address(newest) in page
     assert f'"{address(memory)}"' not in page
     assert "Edited" in page
+
+
+def rescore(memory):
+    return reverse("judging:run-rescore", args=[memory.run_id])
+
+
+def test_a_manager_scores_again_with_the_memories_of_a_run(client, memory, manager):
+    JudgeRun.objects.update(judge="lexical")
+    client.force_login(manager)
+    response = client.post(rescore(memory))
+    run = JudgeRun.objects.exclude(pk=memory.run_id).get()
+    assert response.url == reverse("judging:run", args=[run.pk])
+    assert (run.config["memories_of"], run.created_by) == (memory.run_id, manager)
+    assert run.satisfaction_judgments.count() == 2
+
+
+def test_scoring_again_by_a_judge_that_is_gone_says_so(client, memory, manager):
+    client.force_login(manager)
+    JudgeRun.objects.update(judge="gone")
+    page = client.post(rescore(memory), follow=True).content.decode()
+    assert escape(error_text("judge:unknown")) in page
+    assert JudgeRun.objects.count() == 1
+
+
+@pytest.mark.parametrize("who", ["owner", "viewer"])
+def test_only_managers_score_again(client, request, memory, who):
+    client.force_login(request.getfixturevalue(who))
+    assert client.post(rescore(memory)).status_code == 403
+    assert JudgeRun.objects.count() == 1
+
+
+def test_scoring_again_is_a_post(client, memory, manager):
+    client.force_login(manager)
+    assert client.get(rescore(memory)).status_code == 405
 
 
 def test_a_run_without_memories(client, viewer):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from types import SimpleNamespace
 
 from annotation.core.intervals import Interval
 from benchmark.core.metrics import Metric, MetricName, Undefined
 from benchmark.core.ranking import ModelRating, Ranking, Standing, WinRate
 from benchmark.core.report import ReportRow
-from benchmark.queries.choices import RunChoice
 from benchmark.queries.leaderboard import Board, Source
 from benchmark.queries.report import Report
-from benchmark.queries.satisfaction import MetricRow, SatisfactionFigures
-from judging.models import RunKind, RunStatus
+from benchmark.queries.satisfaction import MetricRow
 from sensejudge_site.demo.words import login_lines, report_lines
 
 NOT_MEASURED = dict.fromkeys(
@@ -31,16 +29,6 @@ NOT_MEASURED = dict.fromkeys(
             for bound in ("", "_low", "_high")
         ),
     ]
-)
-RUN = RunChoice(
-    id=1,
-    dataset=1,
-    judge="lexical",
-    kind=RunKind.SATISFACTION,
-    status=RunStatus.DONE,
-    parent=None,
-    sets_of=None,
-    created_at=datetime(2026, 1, 1, tzinfo=UTC),
 )
 
 
@@ -103,18 +91,13 @@ def test_rows_of_single_scenarios_are_left_to_the_pages():
 
 def test_satisfaction_stands_calibrated_and_raw():
     sure = Metric(0.41, interval=Interval(0.3, 0.5))
-    figures = SatisfactionFigures(
-        run=RUN,
+    figures = SimpleNamespace(
         users=4,
         turns=186,
-        unreadable=0,
-        failed=0,
-        fallbacks=0,
         metrics=(
             MetricRow(MetricName.PEARSON, sure, Metric(0.39)),
             MetricRow(MetricName.AUC, Metric(None, undefined=next(iter(Undefined))), sure),
         ),
-        seed=42,
     )
     lines = printed(satisfaction=figures)
     assert "Satisfaction of 4 users in 186 turns (95 % intervals over users)" in lines

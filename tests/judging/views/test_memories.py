@@ -233,6 +233,20 @@ def test_the_memories_of_a_run(client, memory, viewer, manager):
     assert "Edited" in page
 
 
+def test_lists_cost_as_many_queries_for_many_memories(
+    client, owner, manager, django_assert_num_queries
+):
+    first = make_memory(user=owner)
+    for _ in range(3):
+        make_memory(user=make_user(), run=first.run)
+    client.force_login(manager)
+    with django_assert_num_queries(5):  # session, reader, run, count, rows
+        client.get(reverse("judging:run-memories", args=[first.run_id]))
+    client.force_login(owner)
+    with django_assert_num_queries(3):  # session, reader, rows
+        client.get(reverse("judging:my-memories"))
+
+
 def rescore(memory):
     return reverse("judging:run-rescore", args=[memory.run_id])
 

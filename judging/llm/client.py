@@ -80,6 +80,7 @@ class ChatClient:
         )
         self._under_way: dict[str, asyncio.Task[Reply]] = {}
         self._lookup: _Lookup | None = None
+        self._looking = asyncio.Lock()
         self._broken: LlmError | None = None
 
     async def __aenter__(self) -> Self:
@@ -128,7 +129,7 @@ class ChatClient:
         return reply
 
     async def _look_up(self, key: str) -> Reply | None:
-        """The stored reply; keys that are wanted in one turn of the loop make one query."""
+        """The stored reply; keys that are wanted while a query is under way make the next one."""
         lookup = self._lookup
         if lookup is None or lookup.task is None:
             lookup = self._lookup = _Lookup()
@@ -137,9 +138,10 @@ class ChatClient:
         return (await asyncio.shield(lookup.task)).get(key)
 
     async def _fetch(self, lookup: _Lookup) -> dict[str, Reply]:
-        await asyncio.sleep(0)
-        self._lookup = None
-        return await self._store.get_many(lookup.keys)
+        await asyncio.sleep(0)  # whoever asks in this turn of the loop comes along
+        async with self._looking:
+            self._lookup = None
+            return await self._store.get_many(lookup.keys)
 
     async def _ask(self, key: str, request: ChatRequest) -> Reply:
         body = request.body()

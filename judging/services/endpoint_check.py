@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -84,8 +84,12 @@ class EndpointCheck:
         return self.counts.cached_tokens / max(1, self.counts.input_tokens)
 
 
+Watch = Callable[[str], None]
+"""Told what begins."""
+
+
 def check_endpoint(
-    endpoint: Endpoint, pairs: Sequence[CheckPair], *, environ: Mapping[str, str]
+    endpoint: Endpoint, pairs: Sequence[CheckPair], *, environ: Mapping[str, str], watch: Watch
 ) -> EndpointCheck:
     """Chat, log-probabilities, JSON schema; then distil, judge in both orders, and judge again.
 
@@ -93,16 +97,18 @@ def check_endpoint(
         endpoint: whom to try; its stated abilities do not matter, they are found out.
         pairs: one preference is distilled from each; each is judged under none and under two.
         environ: where the key's variable is looked up.
+        watch: told of each step, since a small machine takes minutes.
     """
-    return async_to_sync(_check)(endpoint, pairs, environ)
+    return async_to_sync(_check)(endpoint, pairs, environ, watch)
 
 
 async def _check(
-    endpoint: Endpoint, pairs: Sequence[CheckPair], environ: Mapping[str, str]
+    endpoint: Endpoint, pairs: Sequence[CheckPair], environ: Mapping[str, str], watch: Watch
 ) -> EndpointCheck:
     started = time.monotonic()
     able = replace(endpoint, has_logprobs=True, has_json_schema=True)
     async with ChatClient(able, store=MemoryReplyStore(), environ=environ) as client:
+        watch("chat, log-probabilities, JSON schema")
         chat, log_probabilities, json_schema = await _abilities(client)
         preferences: list[str] = []
         strict = letter = None
@@ -110,10 +116,13 @@ async def _check(
         failure = chat.error_code
         if chat.works:
             judge = LlmJudge(client, settings=LlmJudgeSettings(unparseable_retries=0))
+            watch(f"distilling {len(pairs)} preferences")
             preferences = await _distil(judge, pairs)
             used = preferences[:_MOST_PREFERENCES]
+            watch("judging in words")
             strict = await _judge(judge, pairs, used)
             if log_probabilities.works:
+                watch("judging by one letter")
                 rule = LlmJudgeSettings(rule=VerdictRule.LOGPROB)
                 letter = await _judge(LlmJudge(client, settings=rule), pairs, used)
             before = client.counts.calls

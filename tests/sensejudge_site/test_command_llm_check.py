@@ -13,7 +13,14 @@ from tests.fake_llm import Act, FakeLlm
 def run(server, *arguments):
     output = StringIO()
     call_command(
-        "llm_check", "--base-url", server.base_url, "--model", "m", *arguments, stdout=output
+        "llm_check",
+        "--base-url",
+        server.base_url,
+        "--model",
+        "m",
+        *arguments,
+        stdout=output,
+        stderr=StringIO(),
     )
     return output.getvalue()
 

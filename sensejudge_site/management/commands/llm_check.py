@@ -54,7 +54,12 @@ class Command(BaseCommand):
             )
         except InvalidEndpointError as error:
             raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
-        found = check_endpoint(endpoint, check_pairs(), environ=os.environ)
+        found = check_endpoint(
+            endpoint,
+            check_pairs(),
+            environ=os.environ,
+            watch=lambda step: self.stderr.write(f"{step} ..."),
+        )
         if options["json"]:
             fields = asdict(found) | {"cached_share": found.cached_share}
             self.stdout.write(json.dumps(fields, ensure_ascii=False))

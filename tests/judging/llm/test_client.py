@@ -225,6 +225,27 @@ def test_the_store_is_asked_once_for_all_that_is_asked_at_once():
     assert store.asked == [50]
 
 
+def test_what_is_wanted_while_the_store_is_asked_makes_one_more_query():
+    class SlowStore(CountingStore):
+        async def get_many(self, keys):
+            await asyncio.sleep(0.05)
+            return await super().get_many(keys)
+
+    async def run(where, store):
+        async with ChatClient(where, store=store) as client:
+            tasks = []
+            for number in range(5):
+                request = say(f"Hello {number}")(where)
+                tasks.append(asyncio.create_task(client.complete(request)))
+                await asyncio.sleep(0.005)
+            await asyncio.gather(*tasks)
+
+    store = SlowStore()
+    with FakeLlm() as server:
+        asyncio.run(run(endpoint(server), store))
+    assert store.asked == [1, 4]
+
+
 def test_a_store_that_fails_fails_the_question():
     class BrokenStore(MemoryReplyStore):
         async def get_many(self, keys):

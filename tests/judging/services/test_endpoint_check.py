@@ -18,16 +18,24 @@ PAIRS = [
 ]
 
 
-def check(server, pairs=PAIRS, **fields):
+def check(server, pairs=PAIRS, steps=None, **fields):
+    steps = [] if steps is None else steps
     endpoint = Endpoint(
         **({"name": "x", "base_url": server.base_url, "model": "m", "concurrency": 1} | fields)
     )
-    return check_endpoint(endpoint, pairs, environ={})
+    return check_endpoint(endpoint, pairs, environ={}, watch=steps.append)
 
 
 def test_a_good_endpoint_is_seen_to_do_it_all():
+    steps = []
     with FakeLlm() as server:
-        found = check(server)
+        found = check(server, steps=steps)
+    assert steps == [
+        "chat, log-probabilities, JSON schema",
+        "distilling 2 preferences",
+        "judging in words",
+        "judging by one letter",
+    ]
     assert found.error_code is None
     assert (found.chat.works, found.chat.said) == (True, "ok")
     assert found.log_probabilities.works

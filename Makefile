@@ -32,13 +32,13 @@ check: .venv/.dev
 	$(PY) -c "from importlinter.cli import lint_imports_command; lint_imports_command()"
 	$(PY) manage.py makemigrations --check --dry-run
 	$(PY) -W error manage.py check
-	find templates -name '*.html' -print0 | xargs -0 $(PY) -m djade --check --target-version 5.2
+	find templates -name '*.html' -print0 | xargs -0 .venv/bin/djade --check --target-version 5.2
 	$(PY) -m djlint --lint --quiet templates
 
 format: .venv/.dev
 	$(PY) -m ruff check --fix $(SOURCES)
 	$(PY) -m ruff format $(SOURCES)
-	-find templates -name '*.html' -print0 | xargs -0 $(PY) -m djade --target-version 5.2
+	-find templates -name '*.html' -print0 | xargs -0 .venv/bin/djade --target-version 5.2
 
 messages: .venv/.dev
 	$(PY) manage.py makemessages --locale zh_Hans --ignore '.venv/*' --ignore 'var/*' --ignore 'tests/*' --no-location --no-obsolete

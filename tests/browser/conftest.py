@@ -1,0 +1,88 @@
+"""A real Chromium over the live server; every page is watched for faults while a test runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from annotation.models import User
+from tests.factory import PASSWORD
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+UNSAFE = "DJANGO_ALLOW_ASYNC_UNSAFE"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """The browser. Playwright keeps an event loop running, in which Django wants to be told."""
+    if not CHROMIUM.exists():
+        pytest.skip(f"no {CHROMIUM} on this machine")
+    before = os.environ.get(UNSAFE)
+    os.environ[UNSAFE] = "1"
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+            yield browser
+            browser.close()
+    finally:
+        if before is None:
+            del os.environ[UNSAFE]
+        else:
+            os.environ[UNSAFE] = before
+
+
+@pytest.fixture
+def open_page(chromium: Browser, live_server: Any) -> Iterator[Callable[..., Page]]:
+    """Open a page of the site, signed in as somebody; afterwards, nothing may have gone wrong.
+
+    A console error (a refused script or style is one), an exception, a dialog, or a request to
+    another host fails the test. `quiet=False` leaves console errors out: a test of failing requests
+    makes some.
+    """
+    faults: list[str] = []
+
+    def open_(path: str, *, user: User | None = None, quiet: bool = True, **context: Any) -> Page:
+        page = chromium.new_context(base_url=live_server.url, **context).new_page()
+        page.on("pageerror", lambda error: faults.append(f"exception: {error}"))
+        page.on("dialog", lambda dialog: (faults.append("a dialog"), dialog.dismiss()))
+        page.on(
+            "request",
+            lambda request: (
+                request.url.startswith((live_server.url, "data:"))
+                or faults.append(f"request to {request.url}")
+            ),
+        )
+        if quiet:
+            page.on(
+                "console",
+                lambda message: (
+                    message.type == "error"
+                    and faults.append(f"{message.text} ({message.location.get('url')})")
+                ),
+            )
+        if user is not None:
+            page.goto("/sign-in/")
+            page.get_by_label("User name").fill(user.username)
+            page.get_by_label("Password").fill(PASSWORD)
+            page.get_by_role("main").get_by_role("button", name="Sign in").click()
+        page.goto(path)
+        return page
+
+    yield open_
+    for context in chromium.contexts:
+        context.close()
+    assert not faults

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from annotation.exports import LABELS
+from annotation.models import AuditEvent, Claim, PairwiseLabel
+from tests.annotation.labelling import make_pair_study
+from tests.browser.labelling import SETTLED_MS, expect_progress, press_answer, shown_texts
+from tests.factory import make_user
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def winner(row):
+    """The text that an exported row says is better; None for a tie."""
+    return {"A": row["text_a"], "B": row["text_b"], "TIE": None}[row["verdict"]]
+
+
+def test_a_person_labels_ten_comparisons_with_the_keyboard(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=10, allow_tie=True, name="Pilot")
+    page = open_page("/", user=annotator)
+    page.get_by_role("link", name="Begin Pilot").press("Enter")
+    chosen = []
+    for number, key in enumerate("1234512345"):
+        expect_progress(page, f"{number} of 10")
+        first, second = shown_texts(page)
+        chosen.append({"1": first, "2": first, "3": None, "4": second, "5": second}[key])
+        press_answer(page, key)
+    expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
+    rows = list(LABELS.rows(study.dataset))
+    assert {row["annotator"] for row in rows} == {annotator.username}
+    order = study.items.order_by("position").values_list("comparison__key", flat=True)
+    by_key = {row["comparison"]: row for row in rows}
+    assert [winner(by_key[key]) for key in order] == chosen
+    shown_first = [
+        row["model_a"] if row["shown_order"] == "ORIGINAL" else row["model_b"] for row in rows
+    ]
+    assert sorted(shown_first) == ["secret-alpha"] * 5 + ["secret-beta"] * 5
+
+
+def test_a_slip_is_seen_and_mended_with_two_keys(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=2)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    first, second = shown_texts(page)
+    press_answer(page, "1")
+    expect(page.get_by_text("Stored: First")).to_be_visible()
+    page.keyboard.press("u")
+    pressed = page.get_by_role("button", name="First", pressed=True)
+    expect(pressed).to_be_visible()
+    assert shown_texts(page) == [first, second]
+    press_answer(page, "5")
+    expect(page.get_by_text("Stored: Second")).to_be_visible()
+    assert page.url.endswith("/next/")
+    (row,) = LABELS.rows(study.dataset)
+    assert winner(row) == second
+    assert PairwiseLabel.objects.get().edits == 1
+
+
+def test_an_answer_is_one_click(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=2, allow_strength=True, allow_both_bad=True)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    first, _second = shown_texts(page)
+    page.get_by_label("Both bad").check()
+    page.get_by_role("button", name="First, clearly").click()
+    expect_progress(page, "1 of 2")
+    (row,) = LABELS.rows(study.dataset)
+    assert (winner(row), row["strength"], row["both_bad"]) == (first, 2, True)
+
+
+def test_an_item_is_skipped_with_the_keyboard(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=2)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    page.keyboard.press("s")
+    expect(page.get_by_role("button", name="I cannot judge this")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect_progress(page, "0 of 1")
+    assert Claim.objects.get(state="SKIPPED").skip_reason == "BROKEN"
+
+
+def test_keys_do_nothing_while_composing_held_down_or_with_a_modifier(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=3)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    page.wait_for_timeout(SETTLED_MS)
+    for extra in ("isComposing", "ctrlKey", "altKey", "metaKey", "repeat"):
+        page.evaluate(
+            "extra => document.body.dispatchEvent(new KeyboardEvent('keydown',"
+            " {key: '1', bubbles: true, [extra]: true}))",
+            extra,
+        )
+    page.wait_for_timeout(SETTLED_MS)
+    assert not PairwiseLabel.objects.exists()
+    page.keyboard.press("1")
+    expect_progress(page, "1 of 3")
+    assert PairwiseLabel.objects.count() == 1
+
+
+def test_a_key_pressed_twice_answers_one_pair(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=3)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    page.wait_for_timeout(SETTLED_MS)
+    page.keyboard.press("1")
+    page.keyboard.press("1")
+    expect_progress(page, "1 of 3")
+    page.wait_for_timeout(SETTLED_MS)
+    assert PairwiseLabel.objects.count() == 1
+
+
+def test_a_failing_connection_loses_nothing_and_doubles_nothing(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=2)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator, quiet=False)
+    page.context.set_offline(True)
+    press_answer(page, "1")
+    expect(page.get_by_role("alert")).to_contain_text("did not go through")
+    page.context.set_offline(False)
+    page.keyboard.press("1")
+    expect_progress(page, "1 of 2")
+    assert AuditEvent.objects.filter(action="label.given").count() == 1
+
+
+def test_everything_works_without_javascript(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=2)
+    page = open_page("/studies/", user=annotator, java_script_enabled=False)
+    page.get_by_role("link", name="Begin").click()
+    _first, second = shown_texts(page)
+    page.get_by_role("button", name="Second").click()
+    expect_progress(page, "1 of 2")
+    (row,) = LABELS.rows(study.dataset)
+    assert winner(row) == second
+    page.get_by_role("link", name="Previous").click()
+    expect(page.get_by_role("button", name="Second", pressed=True)).to_be_visible()
+    page.get_by_role("link", name="raw").first.click()
+    expect(page.locator("pre.raw")).to_have_count(2)
+    page.get_by_role("link", name="To the item at hand").click()
+    page.locator("summary", has_text="Skip").click()
+    page.get_by_role("button", name="Another reason").click()
+    expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from annotation.exports import SATISFACTION
+from annotation.models import SatisfactionLabel
+from tests.annotation.labelling import make_session_study
+from tests.factory import make_user
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def exported(study):
+    rows = SATISFACTION.rows(study.dataset)
+    return [(row["annotator"], row["turn"], row["score"], row["reason"]) for row in rows]
+
+
+def reasons(page, turn):
+    return page.locator(f"#turn-{turn} .reason")
+
+
+def choose(page, turn, name):
+    page.locator(f"#turn-{turn}").get_by_role("radio", name=name).check()
+
+
+def test_a_person_rates_a_session_with_the_keyboard(open_page):
+    annotator = make_user()
+    study = make_session_study([annotator], turns=4)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    rated = page.locator("#rated")
+    expect(rated).to_have_text("0 of 4 rated")
+    for key in ("5", "j", "2", "d", "j", "1", "k", "j", "3", "r", "j", "4"):
+        page.keyboard.press(key)
+    expect(rated).to_have_text("4 of 4 rated")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
+    name = annotator.username
+    assert exported(study) == [
+        (name, 1, 5, None),
+        (name, 2, 2, "INSUFFICIENT_DETAIL"),
+        (name, 3, 3, "REQUIREMENT_UNMET"),
+        (name, 4, 4, None),
+    ]
+
+
+def test_the_reason_is_asked_for_exactly_at_three_and_below(open_page):
+    annotator = make_user()
+    study = make_session_study([annotator], turns=1)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    expect(reasons(page, 1)).to_be_hidden()
+    for score in "123":
+        page.keyboard.press(score)
+        expect(reasons(page, 1)).to_be_visible()
+    page.keyboard.press("Enter")  # the browser asks for the reason, nothing is sent
+    assert not SatisfactionLabel.objects.exists()
+    page.keyboard.press("o")
+    expect(page.get_by_role("radio", name="Other")).to_be_checked()
+    page.keyboard.press("4")
+    expect(reasons(page, 1)).to_be_hidden()
+    page.keyboard.press("d")  # no reason to give: the key does nothing
+    page.keyboard.press("3")
+    expect(page.get_by_role("radio", name="Other")).not_to_be_checked()
+    page.keyboard.press("p")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
+    assert exported(study) == [(annotator.username, 1, 3, "UNUSABLE")]
+
+
+def test_every_turn_must_be_rated_before_anything_is_sent(open_page):
+    annotator = make_user()
+    study = make_session_study([annotator], turns=2)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    page.keyboard.press("5")
+    page.get_by_role("button", name="Save ratings").click()
+    assert page.url.endswith("/next/")
+    assert not SatisfactionLabel.objects.exists()
+
+
+def test_hallucination_has_its_keys(open_page):
+    annotator = make_user()
+    study = make_session_study([annotator], turns=1, ask_hallucination=True)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    page.keyboard.press("4")
+    page.keyboard.press("n")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
+    assert SatisfactionLabel.objects.get().hallucination == "NO"
+
+
+def test_a_rating_is_changed_afterwards(open_page):
+    annotator = make_user()
+    study = make_session_study([annotator], turns=1)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    page.keyboard.press("5")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Back to the last item").click()
+    expect(page.get_by_role("radio", name="5 Very satisfied")).to_be_checked()
+    page.keyboard.press("4")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
+    label = SatisfactionLabel.objects.get()
+    assert (label.score, label.edits) == (4, 1)
+
+
+def test_a_session_is_rated_without_javascript(open_page):
+    annotator = make_user()
+    study = make_session_study([annotator], turns=2)
+    page = open_page(
+        f"/studies/{study.slug}/next/", user=annotator, java_script_enabled=False, quiet=False
+    )
+    choose(page, 1, "5 Very satisfied")
+    choose(page, 2, "3 Neutral")
+    expect(reasons(page, 1)).to_be_hidden()
+    expect(reasons(page, 2)).to_be_visible()
+    page.get_by_role("button", name="Save ratings").click()
+    expect(page.get_by_text("Choose the main reason.", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="reply 2")).to_be_visible()
+    expect(page.locator("#turn-1").get_by_role("radio", name="5")).to_be_checked()
+    assert not SatisfactionLabel.objects.exists()
+    choose(page, 2, "Not enough diversity")
+    page.get_by_role("button", name="Save ratings").click()
+    expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
+    assert [row[2:] for row in exported(study)] == [(5, None), (3, "INSUFFICIENT_DIVERSITY")]

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from tests.annotation.core.test_markdown import HOSTILE
+from tests.annotation.labelling import make_pair_study, make_session_study
+from tests.factory import make_user
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 800}
+RULES = {"allow_tie": True, "allow_strength": True, "allow_both_bad": True}
+MARKUP = (
+    "# Sort\n\n```python\nprint(sorted([3, 1, 2]))  # " + "long " * 40 + "\n```\n\n$x^2$\n\n"
+    "| a | b |\n|--|--:|\n| " + "wide " * 40 + " | 2 |\n\n> quoted\n\n- [link](https://a.example)"
+)
+
+
+def assert_accessible(page):
+    found = Axe().run(page).response["violations"]
+    serious = [
+        (each["id"], each["nodes"][0]["html"])
+        for each in found
+        if each["impact"] in {"serious", "critical"}
+    ]
+    assert not serious
+    width = page.viewport_size["width"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def fill_with_markup(study):
+    for item in study.items.all():
+        turns = [item.comparison.turn] if item.comparison else item.session.turns.all()
+        for turn in turns:
+            turn.responses.update(text=MARKUP)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_an_annotator_s_pages_have_no_serious_fault(open_page, scheme, viewport):
+    annotator = make_user()
+    pairs = make_pair_study([annotator], items=2, guidelines=MARKUP, **RULES)
+    session = make_session_study([annotator], turns=2, ask_hallucination=True)
+    fill_with_markup(pairs)
+    fill_with_markup(session)
+    page = open_page("/studies/", user=annotator, color_scheme=scheme, viewport=viewport)
+    assert_accessible(page)
+    for path in (f"/studies/{pairs.slug}/", f"/studies/{pairs.slug}/next/?raw"):
+        page.goto(path)
+        assert_accessible(page)
+    page.goto(f"/studies/{pairs.slug}/next/")
+    page.locator("summary", has_text="Skip").click()
+    assert_accessible(page)
+    page.goto(f"/studies/{session.slug}/next/")
+    page.locator("#turn-1").get_by_role("radio", name="3 Neutral").check()
+    assert_accessible(page)
+    page.goto("/sign-in/")
+    assert_accessible(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_a_manager_s_study_pages_have_no_serious_fault(open_page, scheme, viewport):
+    manager = make_user(role="MANAGER")
+    study = make_pair_study([manager, make_user()], items=60, **RULES)
+    page = open_page("/studies/", user=manager, color_scheme=scheme, viewport=viewport)
+    assert_accessible(page)
+    for path in (f"/studies/{study.slug}/", f"/studies/new/?dataset={study.dataset.slug}"):
+        page.goto(path)
+        assert_accessible(page)
+
+
+def test_hostile_model_text_does_nothing_in_a_real_browser(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator])
+    comparison = study.items.get().comparison
+    half = len(HOSTILE) // 2
+    texts = [text.replace("\x00", "").replace("\ud800", "") for text in HOSTILE]
+    for response, part in (
+        (comparison.response_a, texts[:half]),
+        (comparison.response_b, texts[half:]),
+    ):
+        response.text = "\n\n".join(part)
+        response.save()
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    page.wait_for_timeout(300)
+    expect(page.locator(".resp")).to_have_count(2)
+    assert page.url.endswith("/next/")
+    assert page.title().endswith("SenseJudge")
+    alien = "script, iframe, object, embed, form, input, img, svg, style, link, base, [style], [id]"
+    assert page.locator(f".resp .prose :is({alien})").count() == 0
+    # `fixture open_page` checks that nothing was run, asked or fetched.
+
+
+def test_theme_and_language_are_switched_by_the_server(open_page):
+    annotator = make_user()
+    page = open_page("/studies/", user=annotator, java_script_enabled=False)
+    page.locator(".menu summary").click()
+    page.get_by_role("button", name="Dark").click()
+    expect(page.locator("html")).to_have_class("theme-dark")
+    expect(page.locator("body")).to_have_css("background-color", "rgb(20, 23, 26)")
+    page.locator("button[name=language]").click()
+    expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
+    page.locator(".menu summary").click()
+    page.locator("button[name=theme][value=light]").click()
+    expect(page.locator("html")).to_have_class("theme-light")
+
+
+def test_a_menu_closes_by_escape_and_by_a_click_elsewhere(open_page):
+    page = open_page("/studies/", user=make_user())
+    menu = page.locator(".menu")
+    menu.locator("summary").click()
+    expect(menu).to_have_attribute("open", "")
+    page.keyboard.press("Escape")
+    expect(menu).not_to_have_attribute("open", "")
+    expect(menu.locator("summary")).to_be_focused()
+    menu.locator("summary").click()
+    page.get_by_role("heading", name="My studies").click()
+    expect(menu).not_to_have_attribute("open", "")
+
+
+def test_signing_out_ends_at_the_sign_in(open_page):
+    page = open_page("/studies/", user=make_user())
+    page.locator(".menu summary").click()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()

@@ -17,9 +17,9 @@ from judging.core.votes import VoteRule
 _LARGEST_ID: Final = 2**63 - 1
 
 RULES: Final = [
-    (VoteRule.DEFAULT.value, _("an even split scores one half")),
-    (VoteRule.PAPER.value, _("an even split goes to the first shown")),
-    (VoteRule.SOFT.value, _("by summed log-odds")),
+    (VoteRule.DEFAULT.value, _("even split: one half")),
+    (VoteRule.PAPER.value, _("even split: first shown")),
+    (VoteRule.SOFT.value, _("summed log-odds")),
 ]
 POLICIES: Final = [
     (InvalidPolicy.EXCLUDED.value, _("left out")),

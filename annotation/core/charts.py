@@ -23,9 +23,9 @@ NARROWEST: Final = 320.0
 """Pixels a chart may count on: a phone in portrait, less the page's margins."""
 
 _INSET: Final = 4.0  # percent on both sides, so that the outer ticks' labels are not cut
-_ROW: Final = 44.0
+_ROW: Final = 46.0
 _LABEL_BASELINE: Final = 14.0
-_MARK_CENTRE: Final = 30.0
+_MARK_CENTRE: Final = 28.0
 _BAND: Final = 18.0
 _AXIS: Final = 20.0
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0, 20.0, 25.0, 50.0)
@@ -96,11 +96,21 @@ class IntervalPlot:
 
 
 @dataclass(frozen=True, slots=True)
+class BarRow:
+    """One value to draw as a bar, at least 0."""
+
+    label: str
+    value: float
+    text: str
+    css: str = "c1"
+
+
+@dataclass(frozen=True, slots=True)
 class Bar:
     """One bar of a bar chart: left edge and width in percent, top and height in pixels."""
 
+    row: BarRow
     label: str
-    text: str
     x: float
     width: float
     top: float
@@ -234,37 +244,37 @@ def _placed(row: IntervalRow, top: float, scale: _Scale) -> PlacedRow:
 
 
 def bar_chart(
-    bars: Sequence[tuple[str, float, str]], *, write: Formatter, plot_height: float = 120.0
+    rows: Sequence[BarRow], *, write: Formatter, plot_height: float = 120.0
 ) -> BarChart:
-    """Upright bars from zero, for counts and shares.
+    """Upright bars from zero, for counts and shares, from left to right.
 
     Args:
-        bars: label, value (at least 0) and the value as text, from left to right.
+        rows: the bars.
         write: writes an axis value.
         plot_height: pixels from the floor to the highest tick.
     """
-    ticks = nice_ticks(0.0, max((value for _, value, _ in bars), default=0.0) or 1.0, at_most=4)
+    ticks = nice_ticks(0.0, max((row.value for row in rows), default=0.0) or 1.0, at_most=4)
     floor_y = plot_height + FONT_SIZE
     scale = _Scale(ticks[0], ticks[-1], floor_y, FONT_SIZE)
-    left = 2 * _INSET
-    slot = (100 - left) / max(1, len(bars))
+    left = 3 * _INSET
+    slot = (100 - left) / max(1, len(rows))
     room = NARROWEST * slot / 100
-    placed = []
-    for number, (label, value, text) in enumerate(bars):
-        start, top = left + number * slot, scale.at(value)
-        placed.append(
+    bars = []
+    for number, row in enumerate(rows):
+        start, top = left + number * slot, scale.at(row.value)
+        bars.append(
             Bar(
-                label=fitted(label, room),
-                text=text,
-                x=start + slot * 0.1,
-                width=slot * 0.8,
+                row=row,
+                label=fitted(row.label, room),
+                x=start + slot * 0.15,
+                width=slot * 0.7,
                 top=top,
                 height=floor_y - top,
                 centre=start + slot / 2,
             )
         )
     marks = tuple(Tick(scale.at(tick), write(tick)) for tick in ticks)
-    return BarChart(tuple(placed), marks, floor_y, floor_y + _AXIS)
+    return BarChart(tuple(bars), marks, floor_y, floor_y + _AXIS)
 
 
 def scatter_plot(

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.db.models import Q
+from django.core.cache import cache
+from django.db.models import Count, Max, Q, QuerySet, Sum
 
 from annotation.core.choices import JudgmentStatus
 from annotation.models import SatisfactionLabel
 from benchmark.core.metrics import Metric, MetricName, evaluate, scored
+from benchmark.core.reliability import ReliabilityPoint, reliability
 from benchmark.queries.choices import DatasetChoice, RunChoice, run_choices
 from judging.models import JudgeRun, RunKind, SatisfactionJudgment
 
+KEPT_SECONDS: Final = 24 * 3600
 METRICS: Final = (
     MetricName.PEARSON,
     MetricName.WITHIN_USER_PEARSON,
@@ -32,6 +36,11 @@ class ScoredTurn:
     gold: int
     raw: int
     calibrated: int | None
+
+    @property
+    def final(self) -> int:
+        """The score that counts: one that could not be calibrated stands as it is."""
+        return self.raw if self.calibrated is None else self.calibrated
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,7 @@ class SatisfactionFigures:
     failed: int
     fallbacks: int
     metrics: tuple[MetricRow, ...]
+    reliability: tuple[ReliabilityPoint, ...]
     seed: int
 
 
@@ -81,8 +91,36 @@ def satisfaction_figures(
     if latest is None:
         return None
     (run,) = run_choices(JudgeRun.objects.filter(pk=latest))
-    stored = judgments.filter(run=latest).values_list("status", "fallback_reason")
-    states = [(status, reason) for status, reason in stored]
+    key = _state(dataset, run, user, seed)
+    found: SatisfactionFigures | None = cache.get(key)
+    if found is None:
+        found = _measured(dataset, run, user, seed)
+        cache.set(key, found, KEPT_SECONDS)
+    return found
+
+
+def _state(dataset: DatasetChoice, run: RunChoice, user: int | None, seed: int) -> str:
+    """A key that changes with every label and judgment behind the figures.
+
+    The bootstrap over users of thousands of turns takes seconds, and a page is looked at often.
+    """
+    stamp = {"rows": Count("pk"), "last": Max("updated_at"), "total": Sum("score")}
+    labels = _labels(dataset).aggregate(**stamp)
+    judgments = SatisfactionJudgment.objects.filter(run=run.id).aggregate(**stamp)
+    parts = (run.id, user, seed, *labels.values(), *judgments.values())
+    digest = hashlib.sha256(repr(parts).encode()).hexdigest()
+    return f"satisfaction-figures:{digest}"
+
+
+def _measured(
+    dataset: DatasetChoice, run: RunChoice, user: int | None, seed: int
+) -> SatisfactionFigures:
+    judgments = SatisfactionJudgment.objects.filter(run=run.id)
+    if user is not None:
+        judgments = judgments.filter(user=user)
+    states = [
+        (status, reason) for status, reason in judgments.values_list("status", "fallback_reason")
+    ]
     turns = _turns(dataset, run, user)
     return SatisfactionFigures(
         run=run,
@@ -92,16 +130,21 @@ def satisfaction_figures(
         failed=sum(status == JudgmentStatus.FAILED for status, _ in states),
         fallbacks=sum(bool(reason) for _, reason in states),
         metrics=_metrics(turns, single=user is not None, seed=seed),
+        reliability=reliability((turn.final, turn.gold) for turn in turns),
         seed=seed,
+    )
+
+
+def _labels(dataset: DatasetChoice) -> QuerySet[SatisfactionLabel]:
+    return SatisfactionLabel.objects.filter(
+        Q(response__turn__session__dataset=dataset.id) | Q(session__dataset=dataset.id),
+        repeat_index=0,
     )
 
 
 def _turns(dataset: DatasetChoice, run: RunChoice, user: int | None) -> list[ScoredTurn]:
     """Scored targets with the user's first label of each."""
-    labels = SatisfactionLabel.objects.filter(
-        Q(response__turn__session__dataset=dataset.id) | Q(session__dataset=dataset.id),
-        repeat_index=0,
-    )
+    labels = _labels(dataset)
     judgments = SatisfactionJudgment.objects.filter(run=run.id, status=JudgmentStatus.DONE)
     if user is not None:
         labels, judgments = labels.filter(annotator=user), judgments.filter(user=user)
@@ -128,8 +171,7 @@ def _turns(dataset: DatasetChoice, run: RunChoice, user: int | None) -> list[Sco
 def _metrics(turns: Sequence[ScoredTurn], *, single: bool, seed: int) -> tuple[MetricRow, ...]:
     gold = [turn.gold for turn in turns]
     raw = [turn.raw for turn in turns]
-    # A score that was not calibrated stands as it is; the page says how many there are.
-    final = [turn.raw if turn.calibrated is None else turn.calibrated for turn in turns]
+    final = [turn.final for turn in turns]
     units = [turn.session if single else turn.user for turn in turns]
     names = [name for name in METRICS if not (single and name is MetricName.WITHIN_USER_PEARSON)]
     return tuple(

@@ -8,13 +8,22 @@ from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _
 
-from annotation.core.charts import IntervalPlot, IntervalRow, Mark, interval_plot
+from annotation.core.charts import (
+    IntervalPlot,
+    IntervalRow,
+    Mark,
+    ScatterPlot,
+    interval_plot,
+    scatter_plot,
+)
 from annotation.core.intervals import Interval
 from annotation.templatetags.look import percent
 from benchmark.core.ranking import ModelRating, Standing, WinRate
+from benchmark.core.reliability import ReliabilityPoint
 from benchmark.core.trust import Panel, TrustFigures, VoiceFigures
 from benchmark.queries.leaderboard import Board, Source
 from benchmark.queries.rows import VOICES
+from benchmark.queries.satisfaction import SatisfactionFigures
 from benchmark.queries.trust import TrustScope
 
 FIGURES_ID: Final = "figures"
@@ -116,6 +125,23 @@ def _range(interval: Interval | None) -> str:
     if interval is None:
         return "–"
     return f"{interval.low * 100:.0f} … {interval.high * 100:.0f}"
+
+
+def reliability_plot(figures: SatisfactionFigures) -> ScatterPlot:
+    """Stated against predicted scores; a point's area is the number of turns behind it."""
+    points = [
+        (float(point.predicted), point.stated, float(point.n), _reliability_text(point))
+        for point in figures.reliability
+    ]
+    return scatter_plot(points, low=1.0, high=5.0, write=_whole, plot_height=160.0)
+
+
+def _reliability_text(point: ReliabilityPoint) -> str:
+    return _("predicted %(predicted)d: stated %(stated).1f on average, n = %(n)d") % {
+        "predicted": point.predicted,
+        "stated": point.stated,
+        "n": point.n,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,13 @@ from benchmark.forms import POLICIES, RULES, RowsForm, TrustForm, asked
 from benchmark.queries.choices import UnknownChoiceError
 from benchmark.queries.rows import Outcome, evidence_rows
 from benchmark.queries.trust import TrustPage, TrustScope, trust_page
-from benchmark.views.figures import FIGURES_ID, agreement_plot, trust_query, voice_rows
+from benchmark.views.figures import (
+    FIGURES_ID,
+    agreement_plot,
+    reliability_plot,
+    trust_query,
+    voice_rows,
+)
 from benchmark.views.readers import reader_of
 
 
@@ -46,6 +52,11 @@ def _trust_context(page: TrustPage) -> dict[str, Any]:
         "query": trust_query(page.scope),
         "figures_id": FIGURES_ID,
         "leading": _leading(page),
+        "satisfaction": [
+            {"found": each, "is_own": each is page.own_satisfaction, "plot": reliability_plot(each)}
+            for each in (page.own_satisfaction, page.all_satisfaction)
+            if each is not None
+        ],
     }
     if page.figures is not None:
         context |= _figures_context(page.figures, page.scope)

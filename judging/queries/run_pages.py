@@ -220,11 +220,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """A dev comparison with its cells, chosen shown first and second, in column order."""
+    """A dev comparison with its cells in column order.
+
+    A cell is right with the chosen response shown first, right with it shown second (1, 0, or None
+    without a verdict), and whether the column was distilled from this very comparison.
+    """
 
     comparison: int
     key: str
-    cells: Sequence[tuple[int | None, int | None]]
+    cells: Sequence[tuple[int | None, int | None, bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +256,7 @@ def set_page(set_id: int) -> SetPage:
         raise NoSuchPageError
     selected = {member.pk for member in chosen.members.all()}
     preferences = Preference.objects.in_bulk(chosen.columns)
+    sources = {key: each.source_comparison_id for key, each in preferences.items()}
     original, swapped = _matrix(chosen)
     return SetPage(
         chosen=chosen,
@@ -261,7 +266,18 @@ def set_page(set_id: int) -> SetPage:
             if key in preferences
         ],
         rows=[
-            MatrixRow(key, name, list(zip(original[place], swapped[place], strict=True)))
+            MatrixRow(
+                key,
+                name,
+                list(
+                    zip(
+                        original[place],
+                        swapped[place],
+                        [key == sources.get(column) for column in chosen.columns],
+                        strict=True,
+                    )
+                ),
+            )
             for place, (key, name) in enumerate(_keys(chosen.rows))
         ],
         others=list(

@@ -12,13 +12,16 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from annotation.core.charts import BarChart, BarRow, bar_chart
 from annotation.models import Dataset, User
+from annotation.templatetags.look import percent
 from judging.core.error_texts import error_text
 from judging.core.run_progress import RunProgress
 from judging.forms.runs import RunForm
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.queries.run_pages import (
     NoSuchPageError,
+    SetPage,
     comparison_page,
     run_list,
     run_page,
@@ -167,7 +170,22 @@ def preference_set(request: HttpRequest, set_id: int) -> HttpResponse:
         raise Http404 from error
     if not reader.sees_everyone and found.chosen.annotator_id != reader.pk:
         raise Http404
-    return render(request, "judging/preference_set.html", {"found": found, "chosen": found.chosen})
+    context = {"found": found, "chosen": found.chosen, "plot": _columns_plot(found)}
+    return render(request, "judging/preference_set.html", context)
+
+
+def _columns_plot(found: SetPage) -> BarChart:
+    """Each column's share of right verdicts on the dev part; the selected ones stand out."""
+    rows = [
+        BarRow(
+            label=str(number),
+            value=column.correct / column.answered if column.answered else 0.0,
+            text=f"{column.correct}/{column.answered}",
+            css="c1" if column.selected else "control",
+        )
+        for number, column in enumerate(found.columns)
+    ]
+    return bar_chart(rows, write=percent, plot_height=96.0)
 
 
 @require_GET

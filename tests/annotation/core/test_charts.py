@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from annotation.core.charts import (
     NARROWEST,
+    BarRow,
     IntervalRow,
     bar_chart,
     fitted,
@@ -105,7 +106,10 @@ def test_a_label_leaves_room_for_its_value(label):
 
 
 def test_bars_stand_on_the_floor_side_by_side():
-    chart = bar_chart([("1", 5.0, "5"), ("2", 0.0, "0"), ("3", 10.0, "10")], write="{:g}".format)
+    chart = bar_chart(
+        [BarRow("1", 5.0, "5"), BarRow("2", 0.0, "0"), BarRow("3", 10.0, "10")],
+        write="{:g}".format,
+    )
     first, second, third = chart.bars
     assert first.top + first.height == pytest.approx(chart.floor_y)
     assert (second.height, third.height) == (0, 120)

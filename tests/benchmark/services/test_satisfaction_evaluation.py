@@ -160,6 +160,7 @@ def test_what_was_measured_is_kept(train, test_data):
     }
     (row,) = report.rows
     metric = found.evaluators[0].whole[MetricName.MAE]
+    assert metric.interval is not None
     assert row["whole"]["mae"] == {
         "value": metric.value,
         "undefined": None,

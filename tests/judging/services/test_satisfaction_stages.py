@@ -2,12 +2,13 @@
 
 import asyncio
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import pytest
 
 from annotation.core.choices import JudgmentStatus, Reason
 from annotation.models import SatisfactionLabel
-from judging.core.questions import Call, MemoryAnswer, TurnAnswer
+from judging.core.questions import Call, MemoryAnswer, MemoryQuestion, TurnAnswer, TurnQuestion
 from judging.models import LlmCall, RunKind, SatisfactionJudgment, UserMemory
 from judging.services.memories import MEMORY_STAGE, revise_memory
 from judging.services.satisfaction_runs import plan_satisfaction
@@ -35,10 +36,10 @@ EVERY_ROW = IdRange(0, 2**31)
 class ScriptedJudge:
     """Answers from two scripts and keeps every question."""
 
-    texts: dict | None = field(default_factory=make_texts)
-    scores: dict = field(default_factory=dict)
-    memory_questions: list = field(default_factory=list)
-    turn_questions: list = field(default_factory=list)
+    texts: dict[str, Any] | None = field(default_factory=make_texts)
+    scores: dict[str, Any] = field(default_factory=dict)
+    memory_questions: list[MemoryQuestion] = field(default_factory=list)
+    turn_questions: list[TurnQuestion] = field(default_factory=list)
     name: str = "scripted"
 
     async def build_memory(self, question):
@@ -248,7 +249,7 @@ def test_a_memory_that_cannot_be_read_fails_its_turns_and_no_others(dataset, ann
     run = make_satisfaction_run(dataset)
     plan_satisfaction(run)
     do(MEMORY_STAGE, run, ScriptedJudge(texts=None))
-    memory = UserMemory.objects.filter(run=run).first()
+    memory = UserMemory.objects.get(run=run, target_scenario__name="travel")
     assert (memory.status, memory.error_code, memory.raw) == (
         "UNPARSEABLE",
         "memory:unparseable",

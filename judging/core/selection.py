@@ -13,7 +13,7 @@ from typing import Final
 from judging.core.matrix import AGGREGATE, Matrix
 from judging.core.selection_beam import Beam
 from judging.core.selection_exhaustive import Exhaustive
-from judging.core.selection_null import FlipNull, flip_null, leave_one_out
+from judging.core.selection_null import Between, FlipNull, flip_null, leave_one_out
 from judging.core.selection_paper import PaperSearch
 from judging.core.selection_rules import (
     NothingToSelectError,
@@ -73,9 +73,15 @@ def select(matrix: Matrix, settings: SelectionSettings | None = None) -> Selecti
 
 
 def assess(
-    matrix: Matrix, settings: SelectionSettings | None = None, *, seed: int = DEFAULT_SEED
+    matrix: Matrix,
+    settings: SelectionSettings | None = None,
+    *,
+    seed: int = DEFAULT_SEED,
+    between: Between | None = None,
 ) -> Assessment:
     """The best subset with its leave-one-out accuracy and its flip null.
+
+    A beam over a hundred columns takes a minute: `between` is called meanwhile, and may stop it.
 
     Raises:
         NothingToSelectError: no verdict at all, or no column that may be selected.
@@ -93,6 +99,7 @@ def assess(
             metric=selection.metric,
             denominator=selection.denominator,
             seed=seed,
+            between=between,
         ),
     )
 

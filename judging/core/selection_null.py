@@ -6,6 +6,7 @@ The best of thousands of subsets on ten pairs is optimistic: coin flips reach .8
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +18,10 @@ from judging.core.selection_rules import Flips, Search, voiced_rows
 MOST_EXACT_ROWS: Final = 10
 """Up to here all 2^n flips are tried."""
 SAMPLED_FLIPS: Final = 1000
-_EXACT_BLOCK: Final = 256
+FLIPS_AT_ONCE: Final = 64
+
+Between = Callable[[], None]
+"""Called now and then while the null is computed; it may raise to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,15 @@ def leave_one_out(search: Search, matrix: Matrix) -> float | None:
     return points / int(voiced.sum())
 
 
-def flip_null(search: Search, *, rows: int, metric: float, denominator: int, seed: int) -> FlipNull:
+def flip_null(
+    search: Search,
+    *,
+    rows: int,
+    metric: float,
+    denominator: int,
+    seed: int,
+    between: Between | None = None,
+) -> FlipNull:
     """The null distribution of the best metric, each pair's label flipped with probability 1/2.
 
     Args:
@@ -65,15 +77,16 @@ def flip_null(search: Search, *, rows: int, metric: float, denominator: int, see
         metric: the observed best metric.
         denominator: what turns a metric into an accuracy.
         seed: of the sampled flips; unused where all of them are tried.
+        between: called after every 64 flips.
     """
     exact = rows <= MOST_EXACT_ROWS
     flips = _all_flips(rows) if exact else _sampled_flips(rows, seed)
-    best = np.concatenate(
-        [
-            search.best_under(flips[start : start + _EXACT_BLOCK])
-            for start in range(0, len(flips), _EXACT_BLOCK)
-        ]
-    )
+    blocks = []
+    for start in range(0, len(flips), FLIPS_AT_ONCE):
+        blocks.append(search.best_under(flips[start : start + FLIPS_AT_ONCE]))
+        if between is not None:
+            between()
+    best = np.concatenate(blocks)
     reached = int((best >= metric).sum())
     p95 = float(np.quantile(best, 0.95, method="inverted_cdf"))
     return FlipNull(

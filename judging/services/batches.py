@@ -15,38 +15,18 @@ from typing import Any, Final
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db import transaction
-from django.utils import timezone
 
-from judging.models import JudgeRun, RunStatus
+from judging.models import JudgeRun
+from judging.services.heartbeats import HEARTBEAT_SECONDS, beat
 from judging.services.judges import JudgeOpener, OpenJudge
 from judging.services.stages import AskingStage, IdRange
 
 COMMIT_EVERY: Final = 64
 COMMIT_SECONDS: Final = 0.5
-HEARTBEAT_SECONDS: Final = 5.0
 MOST_WAITING: Final = 4 * COMMIT_EVERY
 
 Observer = Callable[[int], None]
 """Told how many answers each commit wrote."""
-
-
-class SupersededError(Exception):
-    """The run was dispatched anew, cancelled or failed while this batch was under way."""
-
-    code = "run:superseded"
-
-
-def beat(run_id: int, generation: int) -> None:
-    """Notes a sign of life.
-
-    Raises:
-        SupersededError: the run no longer is at this generation.
-    """
-    alive = JudgeRun.objects.filter(
-        pk=run_id, generation=generation, status=RunStatus.RUNNING
-    ).update(heartbeat_at=timezone.now())
-    if not alive:
-        raise SupersededError
 
 
 def ask_batch(
@@ -182,7 +162,7 @@ class _Committer:
 
     def _store(self, answers: list[Any]) -> None:
         with transaction.atomic():
-            beat(self._run.pk, self._run.generation)
+            beat(self._run)
             self._stage.store(self._run, answers)
         if self._observer is not None and answers:
             self._observer(len(answers))

@@ -19,7 +19,8 @@ from annotation.core.choices import JudgmentStatus
 from judging.core.stages import StageName
 from judging.models import JudgeRun, RunStatus
 from judging.queries.runs import UNFINISHED
-from judging.services.batches import Observer, SupersededError, ask_batch
+from judging.services.batches import Observer, ask_batch
+from judging.services.heartbeats import SupersededError
 from judging.services.judges import JudgeOpener, open_judge
 from judging.services.kinds import STAGES
 from judging.services.stages import AskingStage, ComputingStage, IdRange, Stage

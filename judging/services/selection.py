@@ -19,6 +19,7 @@ from judging.core.stages import StageName
 from judging.models import Control, JudgeRun, Preference, PreferenceKind, PreferenceSet
 from judging.queries.runs import judgment_rows, preference_rows
 from judging.services.distillation import empty_preference
+from judging.services.heartbeats import Pulse
 from judging.services.stages import ComputingStage
 
 NO_LABELS: Final = "selection:no-labels"
@@ -39,12 +40,16 @@ def select_preferences(run: JudgeRun) -> None:
     """Stores the set of every scenario of a run, and the shuffled control's beside it.
 
     Where nothing can be selected (no dev label, or no verdict at all) the set is the base judge
-    alone, with the code of the reason.
+    alone, with the code of the reason. Signs of life are given meanwhile.
+
+    Raises:
+        SupersededError: somebody else has the run now.
     """
+    pulse = Pulse(run)
     settings = settings_from_config(run.config)
     verdicts = _verdicts(run)
     for group in _groups(run, settings):
-        _store(run, group, verdicts, settings)
+        _store(run, group, verdicts, settings, pulse)
 
 
 def _verdicts(run: JudgeRun) -> dict[VerdictKey, Verdict]:
@@ -85,6 +90,7 @@ def _store(
     group: _Group,
     verdicts: Mapping[VerdictKey, Verdict],
     settings: PairwiseSettings,
+    pulse: Pulse,
 ) -> None:
     matrix = correctness_matrix(winners=group.winners, columns=group.columns, verdicts=verdicts)
     columns = [preference for preference, _ in group.columns]
@@ -96,7 +102,7 @@ def _store(
     }
     chosen: tuple[int, ...] = (0,)
     try:
-        found = _assess(matrix, settings)
+        found = _assess(matrix, settings, pulse)
         chosen = found.selection.selected[0]
         fields |= _evidence(found)
     except NothingToSelectError as error:
@@ -119,9 +125,9 @@ def _store(
         stored.members.set([columns[column] for column in chosen])
 
 
-def _assess(matrix: Matrix, settings: PairwiseSettings) -> Assessment:
+def _assess(matrix: Matrix, settings: PairwiseSettings, pulse: Pulse) -> Assessment:
     rules = SelectionSettings(aggregate_eligible=settings.aggregate_eligible)
-    return assess(matrix, rules, seed=settings.seed)
+    return assess(matrix, rules, seed=settings.seed, between=pulse)
 
 
 def _matrix_json(matrix: Matrix) -> dict[str, Any]:

@@ -76,6 +76,18 @@ def test_more_than_ten_rows_are_sampled_with_a_seed():
     assert 1 / 1001 <= found.null.p_value <= 1
 
 
+def test_a_long_computation_can_be_looked_after_and_stopped():
+    calls: list[int] = []
+    assess(coins(11, 3, seed=1), between=lambda: calls.append(1))
+    assert len(calls) == 16  # 1,000 flips, 64 at a time
+
+    def stop():
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        assess(coins(11, 3, seed=1), between=stop)
+
+
 def test_ten_rows_are_flipped_in_every_way():
     found = assess(coins(10, 3, seed=1))
     assert (found.null.flips, found.null.exact) == (1024, True)

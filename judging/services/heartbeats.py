@@ -1,0 +1,51 @@
+"""Signs of life: a run whose worker gives none is taken over by another one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from django.utils import timezone
+
+from judging.models import JudgeRun, RunStatus
+
+HEARTBEAT_SECONDS: Final = 5.0
+
+
+class SupersededError(Exception):
+    """The run was dispatched anew, cancelled or failed while somebody was at work on it."""
+
+    code = "run:superseded"
+
+
+def beat(run: JudgeRun) -> None:
+    """Notes a sign of life.
+
+    Raises:
+        SupersededError: the run no longer is at this generation.
+    """
+    alive = JudgeRun.objects.filter(
+        pk=run.pk, generation=run.generation, status=RunStatus.RUNNING
+    ).update(heartbeat_at=timezone.now())
+    if not alive:
+        raise SupersededError
+
+
+class Pulse:
+    """Gives a sign of life every few seconds, however often it is called in a long computation."""
+
+    def __init__(self, run: JudgeRun, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._run = run
+        self._clock = clock
+        self._beaten = clock()
+
+    def __call__(self) -> None:
+        """Gives a sign of life where one is due.
+
+        Raises:
+            SupersededError: somebody else has the run now.
+        """
+        if self._clock() - self._beaten >= HEARTBEAT_SECONDS:
+            beat(self._run)
+            self._beaten = self._clock()

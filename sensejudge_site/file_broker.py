@@ -19,11 +19,11 @@ from kombu.utils.json import dumps
 class Channel(filesystem.Channel):
     """A channel whose messages are put by an atomic rename."""
 
-    def _put(self, queue: str, payload: Any, **_kwargs: Any) -> None:
+    def _put(self, queue: str, message: Any, **_kwargs: Any) -> None:
         folder = Path(self.data_folder_out)
         name = f"{monotonic_ns():020d}_{uuid.uuid4()}"
         unfinished = folder / f"{name}.unfinished"
-        unfinished.write_bytes(dumps(payload).encode())
+        unfinished.write_bytes(dumps(message).encode())
         unfinished.replace(folder / f"{name}.{queue}.msg")
 
 

@@ -5,7 +5,7 @@ import json
 import tracemalloc
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.core.formats import reading
@@ -33,6 +33,7 @@ def values(rows):
 
 @pytest.mark.parametrize("ascii_only", [True, False])
 @pytest.mark.parametrize("indent", [None, 1])
+@settings(max_examples=40, deadline=None)
 @given(rows=OBJECTS)
 def test_an_array_comes_back_as_it_was_written(tmp_path_factory, rows, indent, ascii_only):
     text = json.dumps(rows, indent=indent, ensure_ascii=ascii_only)
@@ -41,6 +42,7 @@ def test_an_array_comes_back_as_it_was_written(tmp_path_factory, rows, indent, a
     assert [row.line for row in found] == list(range(1, len(rows) + 1))
 
 
+@settings(max_examples=40, deadline=None)
 @given(rows=OBJECTS)
 def test_lines_come_back_as_they_were_written(tmp_path_factory, rows):
     text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)

@@ -78,6 +78,10 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "score:no-turn": gettext_noop(
         "The rating of this turn was taken back after the run was started."
     ),
+    "run:superseded": gettext_noop(
+        "This run was dispatched anew or cancelled meanwhile; what it had committed stays."
+    ),
+    "run:unknown": gettext_noop("There is no such run; choose one from the list."),
     "run:crashed": gettext_noop(
         "Something that nobody foresaw stopped the run; report what it says, then retry it."
     ),

@@ -19,11 +19,12 @@ from kombu.utils.json import dumps
 class Channel(filesystem.Channel):
     """A channel whose messages are put by an atomic rename."""
 
-    def _put(self, queue: str, message: Any, **_kwargs: Any) -> None:
+    # The stubs of kombu's two base classes disagree on the second name.
+    def _put(self, queue: str, payload: Any, **_kwargs: Any) -> None:  # type: ignore[override]
         folder = Path(self.data_folder_out)
         name = f"{monotonic_ns():020d}_{uuid.uuid4()}"
         unfinished = folder / f"{name}.unfinished"
-        unfinished.write_bytes(dumps(message).encode())
+        unfinished.write_bytes(dumps(payload).encode())
         unfinished.replace(folder / f"{name}.{queue}.msg")
 
 

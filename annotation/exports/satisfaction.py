@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 from django.db.models import Q
 
 from annotation.core.tables import Row
 from annotation.exports.export import Export, names_a_model
 from annotation.exports.given import GIVEN, given
-from annotation.models import Dataset, SatisfactionLabel
+from annotation.models import Dataset, Response, SatisfactionLabel, Session
 from annotation.queries.annotators import names_of
 
 _COLUMNS: Final = (
@@ -56,9 +56,7 @@ def _rows(dataset: Dataset, annotator_id: int | None = None) -> Iterator[Row]:
 
 
 def _of_response(label: SatisfactionLabel) -> Row:
-    response = label.response
-    if response is None:  # the query asks for labels of responses
-        raise ValueError(f"label {label.pk} has no response")
+    response = cast(Response, label.response)
     session = response.turn.session
     return {
         "target": "response",
@@ -73,9 +71,7 @@ def _of_response(label: SatisfactionLabel) -> Row:
 
 
 def _of_session(label: SatisfactionLabel) -> Row:
-    session = label.session
-    if session is None:  # the query asks for labels of sessions
-        raise ValueError(f"label {label.pk} has no session")
+    session = cast(Session, label.session)
     return {
         "target": "session",
         "session": session.key,

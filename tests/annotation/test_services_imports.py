@@ -322,8 +322,18 @@ def test_accounts_of_this_site_get_no_labels_from_a_file(tmp_path):
         text_b=stored_pair.response_b.text,
     )
     assert import_rows(tmp_path, known).unchanged == 1
-    report = import_rows(tmp_path, pair(prompt="another"), rated(key="k2", user="ann"))
-    assert [fault.field for fault in report.faults] == ["annotator", "user"]
+    by_ann = rated(
+        key="k3",
+        satisfaction=[{"annotator": "ann", "score": 5}],
+        questionnaires=[{"annotator": "ann", "answers": []}],
+    )
+    report = import_rows(tmp_path, pair(prompt="another"), rated(key="k2", user="ann"), by_ann)
+    assert [(fault.line, fault.field) for fault in report.faults] == [
+        (1, "annotator"),
+        (2, "user"),
+        (3, "annotator"),
+        (3, "annotator"),
+    ]
     assert all("by signing in" in fault.reason for fault in report.faults)
 
 

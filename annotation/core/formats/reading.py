@@ -10,9 +10,10 @@ import codecs
 import gzip
 import io
 import json
+import math
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,11 @@ from annotation.core.formats.faults import Fault, shown
 MAX_ROW_CHARS: Final = 16 * 1024 * 1024
 """A longer row is a fault: no conversation is that long, and memory has an end."""
 
+MAX_DEPTH: Final = 50
+"""Deeper nesting is a fault: what is read would not be written by every database."""
+
 WINDOW: Final = 256 * 1024
+_TOO_DEEP: Final = "nested too deeply"
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -54,7 +59,15 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
 
 
-_DECODER: Final = json.JSONDecoder(parse_constant=_no_constant)
+def _finite(digits: str) -> float:
+    """A number that fits: 1e999 is JSON, but it would be read as infinity."""
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"{digits} is too large a number")
+    return value
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 
 
 @contextmanager
@@ -145,13 +158,15 @@ def _decoded(line: int, text: str) -> RawRow:
     try:
         value = _DECODER.decode(text.strip())
     except (ValueError, RecursionError) as error:
-        reason = f"not JSON: {error}" if isinstance(error, ValueError) else "nested too deeply"
+        reason = f"not JSON: {error}" if isinstance(error, ValueError) else _TOO_DEEP
         return RawRow(line, fault=Fault(line, "", reason, shown(text.strip())))
     return _storable(line, value, text)
 
 
 def _storable(line: int, value: object, text: str) -> RawRow:
-    """The row, unless its text holds what no text column can: NUL, or half of a character."""
+    """The row, unless it holds what no column can: NUL, half a character, endless nesting."""
+    if _is_deep(value):
+        return RawRow(line, fault=Fault(line, "", _TOO_DEEP, shown(text.strip())))
     if (text.isascii() or _is_utf8(text)) and not _ESCAPED_TROUBLE.search(text):
         return RawRow(line, value)
     for found in _texts(value):
@@ -161,6 +176,25 @@ def _storable(line: int, value: object, text: str) -> RawRow:
             reason = "a text holds bytes or escapes that are no characters"
             return RawRow(line, fault=Fault(line, "", reason, shown(found)))
     return RawRow(line, value)
+
+
+def _is_deep(value: object) -> bool:
+    """Whether lists and objects stand in one another more than MAX_DEPTH times."""
+    level = [value]
+    for _depth in range(MAX_DEPTH):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: object) -> Iterable[object]:
+    """The lists and objects right inside a value."""
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list):
+        return ()
+    return (inner for inner in value if isinstance(inner, dict | list))
 
 
 def _is_utf8(text: str) -> bool:

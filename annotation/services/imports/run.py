@@ -79,6 +79,7 @@ def import_records(
         dataset, made = Dataset.objects.get_or_create(
             slug=dataset_slug, defaults={"name": dataset_slug}
         )
+        Dataset.objects.select_for_update().get(pk=dataset.pk)  # one import at a time
         job = _Job(dataset=dataset, made=made, now=now, only_users=only_users)
         for batch in _batches(rows):
             job.take(batch)

@@ -172,27 +172,23 @@ def _load_labels(
     responses: dict[int, ResponseNode],
     comparisons: dict[int, ComparisonNode],
 ) -> None:
+    """What is filtered by a target has that target: `or 0` only tells the type checker so."""
     sessions = list(nodes)
     for verdict in PairwiseLabel.objects.filter(comparison__turn__session__in=sessions):
         comparisons[verdict.comparison_id].labels[label_key(verdict)] = verdict
     for rating in SatisfactionLabel.objects.filter(response__turn__session__in=sessions):
-        if rating.response_id is not None:
-            responses[rating.response_id].ratings[label_key(rating)] = rating
+        responses[rating.response_id or 0].ratings[label_key(rating)] = rating
     for gold in GoldLabel.objects.filter(comparison__turn__session__in=sessions):
-        if gold.comparison_id is not None:
-            comparisons[gold.comparison_id].gold[gold.source] = gold
+        comparisons[gold.comparison_id or 0].gold[gold.source] = gold
     for gold in GoldLabel.objects.filter(response__turn__session__in=sessions):
-        if gold.response_id is not None:
-            responses[gold.response_id].gold[gold.source] = gold
+        responses[gold.response_id or 0].gold[gold.source] = gold
 
 
 def _load_session_labels(nodes: dict[int, SessionNode]) -> None:
     sessions = list(nodes)
     for rating in SatisfactionLabel.objects.filter(session__in=sessions):
-        if rating.session_id is not None:
-            nodes[rating.session_id].ratings[label_key(rating)] = rating
+        nodes[rating.session_id or 0].ratings[label_key(rating)] = rating
     for gold in GoldLabel.objects.filter(session__in=sessions):
-        if gold.session_id is not None:
-            nodes[gold.session_id].gold[gold.source] = gold
+        nodes[gold.session_id or 0].gold[gold.source] = gold
     for answers in SessionQuestionnaire.objects.filter(session__in=sessions):
         nodes[answers.session_id].questionnaires[(answers.annotator_id, answers.study_id)] = answers

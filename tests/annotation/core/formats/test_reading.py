@@ -102,6 +102,17 @@ def test_a_bad_item_is_a_fault(tmp_path, text, good, reason):
     assert fault.reason.startswith(reason)
 
 
+@pytest.mark.parametrize("array", [True, False])
+def test_endless_nesting_and_numbers_are_faults(tmp_path, array):
+    deep = "[" * 60 + "1" + "]" * 60
+    rows = [f'{{"a": {deep}}}', '{"a": 1e999}', f'{{"a": {deep[15:-15]}, "b": 1.5}}']
+    text = f"[{', '.join(rows)}]" if array else "\n".join(rows)
+    first, second, third = rows_of(tmp_path, text.encode())
+    assert "nested too deeply" in str(first.fault)
+    assert "1e999 is too large a number" in str(second.fault)
+    assert third.fault is None
+
+
 def test_an_empty_array_and_an_empty_file_have_no_rows(tmp_path):
     assert rows_of(tmp_path, b" [ ] ") == []
     assert rows_of(tmp_path, b"") == []

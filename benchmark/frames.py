@@ -23,7 +23,7 @@ def agreement_table(rows: Sequence[ReportRow]) -> tuple[list[str], list[Mapping[
 
     if not rows:
         return ["scenario"], []
-    frame = pd.DataFrame([asdict(row) for row in rows])
+    frame = pd.DataFrame([asdict(row) for row in rows], dtype=object)  # whole n stay whole
     frame["scenario"] = frame["scenario"].fillna(ALL_SCENARIOS)
     scenarios = list(dict.fromkeys(frame["scenario"]))
     annotators = list(dict.fromkeys(frame["annotator"]))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.core.cache import cache
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Q, QuerySet
 
 from annotation.core.choices import JudgmentStatus
 from annotation.models import SatisfactionLabel
@@ -91,36 +91,8 @@ def satisfaction_figures(
     if latest is None:
         return None
     (run,) = run_choices(JudgeRun.objects.filter(pk=latest))
-    key = _state(dataset, run, user, seed)
-    found: SatisfactionFigures | None = cache.get(key)
-    if found is None:
-        found = _measured(dataset, run, user, seed)
-        cache.set(key, found, KEPT_SECONDS)
-    return found
-
-
-def _state(dataset: DatasetChoice, run: RunChoice, user: int | None, seed: int) -> str:
-    """A key that changes with every label and judgment behind the figures.
-
-    The bootstrap over users of thousands of turns takes seconds, and a page is looked at often.
-    """
-    stamp = {"rows": Count("pk"), "last": Max("updated_at"), "total": Sum("score")}
-    labels = _labels(dataset).aggregate(**stamp)
-    judgments = SatisfactionJudgment.objects.filter(run=run.id).aggregate(**stamp)
-    parts = (run.id, user, seed, *labels.values(), *judgments.values())
-    digest = hashlib.sha256(repr(parts).encode()).hexdigest()
-    return f"satisfaction-figures:{digest}"
-
-
-def _measured(
-    dataset: DatasetChoice, run: RunChoice, user: int | None, seed: int
-) -> SatisfactionFigures:
-    judgments = SatisfactionJudgment.objects.filter(run=run.id)
-    if user is not None:
-        judgments = judgments.filter(user=user)
-    states = [
-        (status, reason) for status, reason in judgments.values_list("status", "fallback_reason")
-    ]
+    stored = judgments.filter(run=run.id).values_list("status", "fallback_reason")
+    states = [(status, reason) for status, reason in stored]
     turns = _turns(dataset, run, user)
     return SatisfactionFigures(
         run=run,
@@ -129,7 +101,7 @@ def _measured(
         unreadable=sum(status == JudgmentStatus.UNPARSEABLE for status, _ in states),
         failed=sum(status == JudgmentStatus.FAILED for status, _ in states),
         fallbacks=sum(bool(reason) for _, reason in states),
-        metrics=_metrics(turns, single=user is not None, seed=seed),
+        metrics=_kept_metrics(turns, single=user is not None, seed=seed),
         reliability=reliability((turn.final, turn.gold) for turn in turns),
         seed=seed,
     )
@@ -166,6 +138,17 @@ def _turns(dataset: DatasetChoice, run: RunChoice, user: int | None) -> list[Sco
         for rater, response, session, own, score, calibrated in rows
         if (rater, response, session) in gold and score is not None
     ]
+
+
+def _kept_metrics(turns: Sequence[ScoredTurn], *, single: bool, seed: int) -> tuple[MetricRow, ...]:
+    """The metrics of exactly these turns, kept: a bootstrap over thousands takes seconds."""
+    digest = hashlib.sha256(repr((turns, single, seed)).encode()).hexdigest()
+    key = f"satisfaction-metrics:{digest}"
+    found: tuple[MetricRow, ...] | None = cache.get(key)
+    if found is None:
+        found = _metrics(turns, single=single, seed=seed)
+        cache.set(key, found, KEPT_SECONDS)
+    return found
 
 
 def _metrics(turns: Sequence[ScoredTurn], *, single: bool, seed: int) -> tuple[MetricRow, ...]:

@@ -1,0 +1,44 @@
+from annotation.core.choices import Order, Verdict
+from benchmark.core.report import report_rows
+from benchmark.core.trust import BASE, SELECTED, Case, HumanLabel, trust_figures
+
+A, B = Verdict.A, Verdict.B
+BOTH = (Order.ORIGINAL, Order.SWAPPED)
+
+
+def case(key, scenario, base, selected):
+    decisions = {BASE: dict.fromkeys(BOTH, base)}
+    if selected:
+        decisions[SELECTED] = dict.fromkeys(BOTH, selected)
+    return Case(key, scenario, A, decisions)
+
+
+def rows(cases, labels=()):
+    return list(report_rows("ann", trust_figures(cases, labels, seed=1)))
+
+
+def test_every_scenario_has_a_row_and_several_have_one_together():
+    found = rows([case(1, "Code", A, A), case(2, "Math", B, A), case(3, "Math", A, A)])
+    assert [(row.scenario, row.n, row.verdicts, row.base, row.selected) for row in found] == [
+        ("Code", 1, 2, 1.0, 1.0),
+        ("Math", 2, 4, 0.5, 1.0),
+        (None, 3, 6, 2 / 3, 1.0),
+    ]
+    assert found[1].gain == 0.5
+    assert found[1].low == found[1].high == 1.0
+
+
+def test_a_single_scenario_is_its_own_whole():
+    (row,) = rows([case(1, "pandalm", A, B)], [HumanLabel(1, "pandalm", A, Order.SWAPPED)])
+    assert (row.scenario, row.human_position_bias) == ("pandalm", -0.5)
+    assert (row.shuffled, row.position_bias, row.consistency) == (None, 0.0, 1.0)
+
+
+def test_without_preferences_the_base_judge_is_described():
+    (row,) = rows([case(1, "Code", B, None)])
+    assert (row.n, row.base, row.selected, row.low, row.gain) == (1, 0.0, None, 0.0, None)
+    assert (row.position_bias, row.consistency) == (0.0, 1.0)
+
+
+def test_nothing_judged_has_no_rows():
+    assert rows([]) == []

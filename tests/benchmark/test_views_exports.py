@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from tests.benchmark.stage import Stage
+from tests.factory import make_user
+
+pytestmark = pytest.mark.django_db
+
+FIGURES = "/trust/figures.csv"
+AGREEMENT = "/trust/agreement.csv"
+
+
+@pytest.fixture
+def viewer(client):
+    client.force_login(make_user(role="VIEWER"))
+    return client
+
+
+def study(*, scenario="Writing"):
+    stage = Stage.make(scenarios=(scenario, "Code"), size=4)
+    ann, bob = stage.rater("ann"), stage.rater("bob")
+    stage.label(ann, "ABAB" + "AAAA")
+    stage.label(bob, "ABAB" + "....")
+    stage.tested(ann, stage.distilled(ann), base="AAAA" * 2, selected="ABAA" + "AAAA")
+    stage.tested(bob, stage.distilled(bob), base="BBBB....", selected="ABAB....")
+    return stage, ann, bob
+
+
+def records(answer):
+    return list(csv.DictReader(io.StringIO(answer.content.decode())))
+
+
+def test_strangers_sign_in_first(client):
+    for address in (FIGURES, AGREEMENT):
+        answer = client.get(address)
+        assert (answer.status_code, answer.url) == (302, f"/sign-in/?next={address}")
+
+
+def test_exports_are_only_read(viewer):
+    assert [viewer.post(address).status_code for address in (FIGURES, AGREEMENT)] == [405, 405]
+
+
+def test_the_figures_of_one_annotator_have_a_row_a_scenario(viewer):
+    _stage, ann, _bob = study()
+    answer = viewer.get(f"{FIGURES}?annotator={ann.pk}")
+    assert answer["Content-Disposition"] == 'attachment; filename="figures.csv"'
+    rows = records(answer)
+    assert [(row["scenario"], row["n"], row["base"], row["selected"]) for row in rows] == [
+        ("Writing", "4", "0.5", "0.75"),
+        ("Code", "4", "1.0", "1.0"),
+        ("", "8", "0.75", "0.875"),
+    ]
+
+
+def test_no_labels_are_no_rows(viewer):
+    assert records(viewer.get(FIGURES)) == []
+
+
+def test_every_annotator_and_scenario_make_a_wide_table(viewer):
+    study()
+    answer = viewer.get(f"{AGREEMENT}?dataset=study")
+    assert answer["Content-Disposition"] == 'attachment; filename="agreement-study.csv"'
+    rows = records(answer)
+    assert [row["scenario"] for row in rows] == ["Writing", "Code", "all"]
+    assert [row["ann selected"] for row in rows] == ["0.75", "1.0", "0.875"]
+    # bob labelled in one scenario only, so there is nothing to take together.
+    assert [row["bob selected"] for row in rows] == ["1.0", "", ""]
+    assert [row["bob n"] for row in rows] == ["4", "", ""]
+
+
+def test_a_dataset_without_verdicts_makes_an_empty_table(viewer):
+    Stage.make()
+    assert viewer.get(f"{AGREEMENT}?dataset=study").content.decode().strip() == "scenario"
+
+
+def test_a_scenario_named_like_a_formula_is_no_formula(viewer):
+    study(scenario="=1+1")
+    assert records(viewer.get(f"{AGREEMENT}?dataset=study"))[0]["scenario"] == "'=1+1"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [f"{FIGURES}?dataset=none", f"{AGREEMENT}?dataset=none", AGREEMENT, f"{FIGURES}?run=x"],
+)
+def test_what_is_not_there_is_not_found(viewer, address):
+    assert viewer.get(address).status_code == 404
+
+
+def test_an_annotator_exports_their_own_figures_alone(client):
+    _stage, ann, bob = study()
+    ann.is_active = True
+    ann.save()
+    client.force_login(ann)
+    assert {row["annotator"] for row in records(client.get(FIGURES))} == {"ann"}
+    assert client.get(f"{FIGURES}?annotator={bob.pk}").status_code == 404
+    assert client.get(f"{AGREEMENT}?dataset=study").status_code == 403

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.benchmark.stage import Stage
+from tests.factory import make_comparison, make_label, make_response, make_turn, make_user
+
+pytestmark = pytest.mark.django_db
+
+MODEL = "/leaderboard/model/"
+CSV = "/leaderboard/leaderboard.csv"
+
+
+@pytest.fixture
+def viewer(client):
+    client.force_login(make_user(role="VIEWER"))
+    return client
+
+
+def study():
+    stage = Stage.make(scenarios=("Writing", "Code"), size=4)
+    ann, bob = stage.rater("ann"), stage.rater("bob")
+    stage.label(ann, "AABT" + "ABAA")
+    stage.label(bob, "ABBA" + "AA..")
+    stage.tested(ann, stage.distilled(ann), base="BBBB" * 2, selected="AAB." + "ABBA")
+    return stage, ann, bob
+
+
+def text(answer):
+    return " ".join(answer.content.decode().split())
+
+
+def test_strangers_sign_in_first(client):
+    for address in ("/leaderboard/", MODEL, CSV):
+        answer = client.get(address)
+        assert (answer.status_code, answer.url) == (302, f"/sign-in/?next={address}")
+
+
+def test_annotators_stay_blind_to_models(client):
+    study()
+    client.force_login(make_user(role="ANNOTATOR"))
+    for address in ("/leaderboard/", MODEL, CSV):
+        answer = client.get(address)
+        assert answer.status_code == 403
+        assert "alpha" not in text(answer)
+
+
+def test_pages_are_only_read(viewer):
+    assert [viewer.post(each).status_code for each in ("/leaderboard/", MODEL, CSV)] == [405] * 3
+
+
+def test_without_verdicts_the_page_says_so(viewer):
+    assert "No comparisons with a verdict here" in text(viewer.get("/leaderboard/"))
+    Stage.make()
+    assert "No comparisons with a verdict here" in text(viewer.get("/leaderboard/"))
+
+
+def test_humans_and_judges_have_a_leaderboard_each(viewer):
+    study()
+    boards = {
+        view.board.source.value: view.board
+        for view in viewer.get("/leaderboard/").context["boards"]
+    }
+    human = boards["human"]
+    # alpha: ann 5 wins and a tie of 8, bob 4 of 6.
+    assert human.verdicts == 14
+    assert human.win_rates["alpha"].value == pytest.approx(9.5 / 14)
+    assert human.win_rates["alpha"].comparisons == 8
+    # Two orders of 7 comparisons with a winner: the fourth was a tie and is not judged.
+    assert boards["selected"].verdicts == 14
+    assert boards["selected"].win_rates["alpha"].value == pytest.approx(4 / 7)
+    assert boards["base"].win_rates["alpha"].value == 0
+
+
+def test_a_model_that_never_won_has_no_rating(viewer):
+    study()
+    page = text(viewer.get("/leaderboard/"))
+    assert "unbounded: never lost, or never won" in page
+    assert "By the base judge (lexical)" in page
+
+
+def test_scenario_and_annotator_narrow_every_board(viewer):
+    stage, _ann, bob = study()
+    address = f"/leaderboard/?dataset=study&scenario={stage.scenarios[1].pk}&annotator={bob.pk}"
+    (view,) = viewer.get(address).context["boards"]
+    assert (view.board.source, view.board.verdicts, view.scenarios) == ("human", 2, ())
+    only_code = viewer.get(f"/leaderboard/?scenario={stage.scenarios[1].pk}").context["boards"]
+    assert [each.board.verdicts for each in only_code] == [6, 8, 8]
+
+
+def test_another_dataset_drops_the_finer_choices(viewer):
+    stage, ann, _bob = study()
+    other = make_label().comparison.turn.session.dataset
+    address = f"/leaderboard/?dataset={other.slug}&was_dataset=study&annotator={ann.pk}"
+    scope = viewer.get(address).context["scope"]
+    assert (scope.dataset.slug, scope.annotator) == (other.slug, None)
+    assert stage.dataset.slug in {each.slug for each in scope.datasets}
+
+
+def test_verdicts_on_unnamed_models_are_counted_and_left_out(viewer):
+    stage, ann, _bob = study()
+    turn = make_turn(stage.comparisons["Code"][0].turn.session)
+    unnamed = make_comparison(
+        turn, response_a=make_response(turn, model=""), response_b=make_response(turn, model="beta")
+    )
+    make_label(unnamed, annotator=ann)
+    page = viewer.get("/leaderboard/")
+    assert page.context["boards"][0].board.unnamed == 1
+    assert "1 verdict is on responses whose model nobody recorded." in text(page)
+
+
+def test_htmx_gets_the_part_below_the_navigation(viewer):
+    study()
+    part = text(viewer.get("/leaderboard/", headers={"HX-Request": "true", "HX-Target": "figures"}))
+    assert "<html" not in part
+    assert "By the human labels" in part
+
+
+def test_a_hidden_repeat_is_no_second_verdict(viewer):
+    stage, ann, _bob = study()
+    make_label(stage.comparisons["Writing"][0], annotator=ann, verdict="B", repeat_index=1)
+    board = viewer.get("/leaderboard/").context["boards"][0].board
+    assert board.verdicts == 14
+
+
+def test_the_rows_of_a_model_say_how_each_verdict_went(viewer):
+    study()
+    found = viewer.get(f"{MODEL}?model=beta").context["found"]
+    rows = {row.key: (row.opponent, row.won, row.tied, row.lost) for row in found.rows}
+    assert len(rows) == 8
+    # The second comparison: ann A, bob B; the fourth: ann a tie, bob A.
+    assert list(rows.values())[1] == ("alpha", 1, 0, 1)
+    assert list(rows.values())[3] == ("alpha", 0, 1, 1)
+    judged = viewer.get(f"{MODEL}?model=alpha&source=base").context["found"]
+    assert [row.lost for row in judged.rows] == [2] * 7
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/leaderboard/?dataset=none",
+        "/leaderboard/?scenario=999999",
+        "/leaderboard/?annotator=x",
+        MODEL,
+        f"{MODEL}?model=nobody",
+        f"{MODEL}?model=alpha&source=oracle",
+        f"{CSV}?dataset=none",
+    ],
+)
+def test_what_is_not_there_is_not_found(viewer, address):
+    study()
+    assert viewer.get(address).status_code == 404
+
+
+def test_the_export_holds_every_figure(viewer):
+    study()
+    answer = viewer.get(CSV)
+    assert answer["Content-Type"] == "text/csv; charset=utf-8"
+    heading, *lines = answer.content.decode().splitlines()
+    assert heading.startswith("source,judge,model,standing,rating,low,high,rank")
+    assert len(lines) == 6
+    assert lines[0].startswith("human,,alpha,RATED,")
+
+
+def test_the_export_of_nothing_is_empty(viewer):
+    assert viewer.get(CSV).content.decode().strip() == ""
+
+
+def test_what_the_page_costs_does_not_grow_with_rows(viewer, django_assert_num_queries):
+    study()
+    with django_assert_num_queries(19):
+        viewer.get("/leaderboard/")
+    with django_assert_num_queries(11):
+        viewer.get(f"{MODEL}?model=alpha")

@@ -1,0 +1,326 @@
+from __future__ import annotations
+
+import pytest
+
+from judging.models import Judgment
+from tests.benchmark.stage import Stage
+from tests.factory import make_dataset, make_label, make_rating, make_run, make_user
+
+pytestmark = pytest.mark.django_db
+
+ROWS = "/trust/rows/"
+
+
+@pytest.fixture
+def viewer(client):
+    client.force_login(make_user(role="VIEWER"))
+    return client
+
+
+def study(**fields):
+    """Twelve labels of `ann`; the base judge names B, the selected set mostly what `ann` said."""
+    stage = Stage.make(scenarios=("Writing", "Code"), size=6, **fields)
+    ann = stage.rater("ann")
+    stage.label(ann, "ABABAB" + "AABBAT", shown="ORIGINAL")
+    run = stage.tested(
+        ann,
+        stage.distilled(ann),
+        base="BBBBBB" + "BBBBBB",
+        selected="ABABAB" + "AABBB.",
+        shuffled="ABBA?A" + "BBAAA.",
+    )
+    return stage, ann, run
+
+
+def text(answer):
+    return " ".join(answer.content.decode().split())
+
+
+def test_strangers_sign_in_first(client):
+    for address in ("/trust/", ROWS):
+        answer = client.get(address)
+        assert (answer.status_code, answer.url) == (302, f"/sign-in/?next={address}")
+
+
+def test_pages_are_only_read(viewer):
+    assert [viewer.post(address).status_code for address in ("/trust/", ROWS)] == [405, 405]
+
+
+def test_without_labels_the_page_says_what_will_appear(viewer):
+    page = text(viewer.get("/trust/"))
+    assert "No labels yet" in page
+    make_dataset()
+    assert "Nobody labelled in this dataset yet" in text(viewer.get("/trust/"))
+
+
+def test_labels_without_a_judge_have_no_answer_yet(client):
+    stage = Stage.make()
+    stage.label(stage.rater("ann"), "AB.T", shown="SWAPPED")
+    client.force_login(make_user(role="MANAGER"))
+    page = text(client.get("/trust/"))
+    assert "Not known yet" in page
+    assert "There are 3 labels." in page
+    assert f"/runs/new/?dataset={stage.dataset.slug}" in page
+    # Who favours the first shown is known all the same: A shown second, B shown first.
+    assert "Annotator" in page
+
+
+def test_the_answer_comes_in_words_with_its_numbers(viewer):
+    study()
+    page = text(viewer.get("/trust/"))
+    # Selected: 10 of 11 comparisons right in both orders; base: the 5 that ann gave to B.
+    assert "Yes, more than without preferences: 91 % against 45 %." in page
+    assert "On 22 unseen verdicts (11 comparisons)" in page
+    assert "Control: shuffled labels" in page
+
+
+def test_every_number_leads_to_its_rows(viewer):
+    _stage, ann, run = study()
+    page = text(viewer.get("/trust/"))
+    question = f"dataset=study&amp;annotator={ann.pk}&amp;run={run.pk}"
+    for of in ("human", "base", "selected"):
+        assert f"{ROWS}?{question}&amp;rule=DEFAULT&amp;policy=EXCLUDED&amp;of={of}" in page
+
+
+def test_the_selected_texts_are_shown_with_their_evidence(viewer):
+    study()
+    page = text(viewer.get("/trust/"))
+    assert "ann prefers writing none." in page
+    assert "ann prefers code none." in page
+    assert "shuffled." not in page  # the control's texts are on their own page
+    assert "/preference-sets/" in page
+
+
+@pytest.mark.parametrize(
+    ("policy", "agreement", "verdicts"), [("EXCLUDED", 3 / 10, 20), ("WRONG", 3 / 11, 22)]
+)
+def test_unreadable_verdicts_are_left_out_or_wrong(viewer, policy, agreement, verdicts):
+    study()
+    figures = viewer.get(f"/trust/?policy={policy}").context["figures"]
+    shuffled = figures.overall.shuffled.agreement
+    assert (shuffled.value, shuffled.verdicts) == (pytest.approx(agreement), verdicts)
+    assert shuffled.unreadable == 2
+
+
+def test_one_scenario_narrows_every_figure(viewer):
+    stage, _ann, _run = study()
+    page = text(viewer.get(f"/trust/?scenario={stage.scenarios[0].pk}"))
+    assert "On 12 unseen verdicts (6 comparisons)" in page
+    assert "By scenario" not in page
+
+
+def test_other_annotators_sets_are_tried_on_these_labels(viewer):
+    stage, ann, _run = study()
+    other = stage.rater("other")
+    stage.label(other, "BABABA" + "BBAABA")
+    stage.tested(other, stage.distilled(other), base="AAAAAA" * 2, selected="BABABA" + "BBAABA")
+    page = text(viewer.get(f"/trust/?annotator={ann.pk}"))
+    # On what both labelled with a winner, other's set contradicts ann but for one comparison.
+    assert "Preferences of other" in page
+
+
+def test_a_set_tried_on_the_same_labels_comes_before_its_owners_own_run(viewer):
+    stage, ann, _run = study()
+    other = stage.rater("other")
+    stage.label(other, "B" * 12)
+    parent = stage.distilled(other)
+    stage.tested(other, parent, base="A" * 12, selected="B" * 12)
+    tried = stage.tested(ann, parent, base="A" * 12, selected="A" * 12, sets_of=other)
+    page = viewer.get(f"/trust/?annotator={ann.pk}")
+    voices = {row.name: row.figures for row in page.context["voices"]}
+    assert voices["Preferences of other"].agreement.value == pytest.approx(6 / 11)
+    # It is no run of ann's own preferences.
+    assert tried.pk not in {run.id for run in page.context["scope"].runs}
+
+
+def test_a_run_under_way_says_so(viewer):
+    stage = Stage.make()
+    ann = stage.rater("ann")
+    stage.label(ann, "ABAB")
+    stage.tested(ann, None, base="A--A", status="RUNNING")
+    page = text(viewer.get("/trust/"))
+    assert "4 judgments are to come" in page
+    assert "Without preferences the judge agrees on" in page
+
+
+def test_calls_that_failed_are_named(viewer):
+    _stage, _ann, run = study()
+    Judgment.objects.filter(run=run, status="UNPARSEABLE").update(
+        status="FAILED", error_code="llm:timeout"
+    )
+    assert "2 calls failed and stand in no figure." in text(viewer.get("/trust/"))
+
+
+def test_labels_edited_after_the_run_do_not_change_its_figures(viewer):
+    _stage, ann, _run = study()
+    ann.pairwiselabels.update(verdict="B")
+    assert "91 % against 45 %" in text(viewer.get("/trust/"))
+
+
+def test_htmx_gets_the_part_below_the_navigation(viewer):
+    study()
+    part = text(viewer.get("/trust/", headers={"HX-Request": "true", "HX-Target": "figures"}))
+    assert "<html" not in part
+    assert "91 % against 45 %" in part
+
+
+def test_another_dataset_drops_the_finer_choices(viewer):
+    _stage, ann, run = study()
+    make_label(annotator=(someone := make_user()))
+    other = someone.pairwiselabels.get().comparison.turn.session.dataset
+    address = f"/trust/?dataset={other.slug}&was_dataset=study&annotator={ann.pk}&run={run.pk}"
+    assert viewer.get(address).context["scope"].annotator.id == someone.pk
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/trust/?dataset=none",
+        "/trust/?annotator=999999",
+        "/trust/?run=999999",
+        "/trust/?scenario=999999",
+        "/trust/?annotator=abc",
+        "/trust/?policy=LENIENT",
+        f"/trust/?annotator={2**70}",
+        f"{ROWS}?of=nobody",
+        f"{ROWS}?annotator=999999",
+    ],
+)
+def test_what_is_not_there_is_not_found(viewer, address):
+    study()
+    assert viewer.get(address).status_code == 404
+
+
+def annotator_of(rater, client):
+    rater.is_active = True
+    rater.save()
+    client.force_login(rater)
+    return client
+
+
+def test_an_annotator_reads_of_themselves_alone(client):
+    stage, ann, run = study()
+    other = stage.rater("other")
+    stage.label(other, "BBBBBB" * 2)
+    stage.tested(other, stage.distilled(other), base="A" * 12, selected="B" * 12)
+    annotator_of(ann, client)
+    page = text(client.get("/trust/"))
+    assert "91 % against 45 %" in page
+    assert "Preferences of other" not in page
+    assert "other" not in [each.name for each in client.get("/trust/").context["scope"].annotators]
+    assert client.get(f"/trust/?annotator={other.pk}").status_code == 404
+    assert client.get(f"{ROWS}?annotator={other.pk}").status_code == 404
+    assert client.get(ROWS).status_code == 200
+    assert f"/runs/{run.pk}/" not in page
+
+
+def test_an_annotator_never_reads_a_models_name(client):
+    _stage, ann, _run = study()
+    annotator_of(ann, client)
+    for address in ("/trust/", ROWS, f"{ROWS}?of=human"):
+        page = text(client.get(address))
+        assert "alpha" not in page
+        assert "beta" not in page
+
+
+def test_an_annotator_of_other_data_sees_none_of_this(client):
+    study()
+    client.force_login(make_user(role="ANNOTATOR"))
+    assert "No labels yet" in text(client.get("/trust/"))
+    assert client.get("/trust/?dataset=study").status_code == 404
+
+
+def test_rows_show_both_orders_and_the_outcome(viewer):
+    study()
+    page = viewer.get(ROWS)
+    found = page.context["found"]
+    assert found.total == 11
+    assert {key.value: count for key, count in found.counts.items()} == {
+        "agrees": 10,
+        "disagrees": 1,
+    }
+    only = viewer.get(f"{ROWS}?outcome=disagrees").context["found"]
+    (row,) = only.rows
+    assert (row.cells, row.found.human, row.opening) == (
+        ("B", "B"),
+        "A",
+        "Write a note to my landlord.",
+    )
+
+
+def test_rows_of_a_control_with_an_unreadable_reply(viewer):
+    study()
+    found = viewer.get(f"{ROWS}?of=shuffled&outcome=unreadable").context["found"]
+    assert [row.cells for row in found.rows] == [("", "")]
+
+
+def test_rows_of_a_run_in_one_order_leave_the_other_empty(viewer):
+    stage = Stage.make()
+    ann = stage.rater("ann")
+    stage.label(ann, "ABAB")
+    stage.tested(ann, None, base="aTAB")
+    rows = viewer.get(f"{ROWS}?of=base").context["found"].rows
+    assert [row.cells for row in rows] == [("A", None), ("TIE", "TIE"), ("A", "A"), ("B", "B")]
+
+
+def test_rows_of_the_annotator_are_labels_with_a_winner_and_a_known_order(viewer):
+    stage = Stage.make()
+    ann = stage.rater("ann")
+    stage.label(ann, "AT..", shown="SWAPPED")
+    stage.label(ann, "..B.")
+    found = viewer.get(f"{ROWS}?of=human").context["found"]
+    assert [(row.found.human, row.found.shown) for row in found.rows] == [("A", "SWAPPED")]
+
+
+def test_no_rows_is_a_page_of_its_own(viewer):
+    study()
+    assert "No comparisons here" in text(viewer.get(f"{ROWS}?outcome=split"))
+
+
+def test_imported_verdicts_are_read_against_the_labels_in_the_tables(viewer):
+    stage = Stage.make()
+    ann = stage.rater("ann")
+    stage.label(ann, "ABA.")
+    run = stage.tested(ann, None, base="AAA.", kind="RECORDED")
+    run.config = {}
+    run.save()
+    page = text(viewer.get("/trust/"))
+    assert "Without preferences the judge agrees on 67 %" in page
+
+
+def test_satisfaction_alone_has_its_own_answer(viewer):
+    from judging.models import SatisfactionJudgment
+
+    stage = Stage.make()
+    rater = stage.rater("rater")
+    run = make_run(stage.dataset, kind="SATISFACTION", status="DONE")
+    scores = [1, 2, 3, 4, 5, 5, 4, 3, 2, 1]
+    for place, score in enumerate(scores):
+        turn = stage.comparisons["Writing"][place % 4].turn
+        response = turn.responses.create(model=f"m{place}", text=str(place))
+        reason = {"reason": "OTHER"} if score <= 3 else {}
+        make_rating(response, annotator=rater, score=score, **reason)
+        SatisfactionJudgment.objects.create(
+            run=run, user=rater, response=response, status="DONE", score=score, calibrated=score
+        )
+    page = text(viewer.get("/trust/"))
+    assert "Its scores follow the stated ones: r = 1.00." in page
+    assert "On 10 turns" in page
+    assert "Turns rated by rater" in page
+    assert "Pearson within users" in page
+    run.satisfaction_judgments.update(calibrated=3)
+    page = text(viewer.get("/trust/?annotator=" + str(rater.pk)))
+    assert "too few or too alike" in page
+    assert "all predicted scores are equal" in page
+
+
+def test_what_the_page_costs_does_not_grow_with_rows(viewer, django_assert_num_queries):
+    stage, ann, _run = study()
+    other = stage.rater("other")
+    stage.label(other, "BABABA" * 2)
+    stage.tested(other, stage.distilled(other), base="A" * 12, selected="B" * 12)
+    viewer.get("/trust/")
+    with django_assert_num_queries(18):
+        viewer.get(f"/trust/?annotator={ann.pk}")
+    with django_assert_num_queries(12):
+        viewer.get(f"{ROWS}?annotator={ann.pk}")

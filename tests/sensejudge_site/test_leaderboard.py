@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from tests.benchmark.stage import Stage
+from tests.paths import shared_data
+
+pytestmark = pytest.mark.django_db
+
+
+def leaderboard(*arguments):
+    out = io.StringIO()
+    call_command("leaderboard", *map(str, arguments), stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def battles(tmp_path):
+    def write(*results):
+        path = tmp_path / "battles.jsonl"
+        path.write_text(
+            "\n".join(
+                json.dumps({"model_a": one, "model_b": other, "winner": winner})
+                for one, other, winner in results
+            )
+        )
+        return path
+
+    return write
+
+
+def study():
+    stage = Stage.make(size=6)
+    ann = stage.rater("ann")
+    stage.label(ann, "AAABBT")
+    stage.tested(ann, stage.distilled(ann), base="AABBA.", selected="AAAAB.")
+    return stage
+
+
+def test_the_fields_that_scripts_read(battles):
+    fought = [("x", "y", "model_a")] * 30 + [("x", "y", "model_b")] * 10
+    printed = leaderboard("--battles", battles(*fought), "--json", "--seed", 5, "--bootstrap", 200)
+    found = json.loads(printed)
+    assert printed.count("\n") == 1
+    assert (found["method"], found["seed"], found["bootstrap"]) == ("bradley-terry", 5, 200)
+    first, second = found["models"]
+    # 3 to 1 are 400 log10(3) = 190.85 points around 1000.
+    assert (first["model"], first["rating"]) == ("x", pytest.approx(1095.42, abs=0.01))
+    assert first["low"] < first["rating"] < first["high"]
+    assert (first["rank"], first["rank_low"], first["rank_high"]) == (1, 1, 1)
+    assert (second["model"], second["rank"], second["comparisons"]) == ("y", 2, 40)
+
+
+def test_the_same_seed_gives_the_same_intervals(battles):
+    path = battles(*[("x", "y", "model_a")] * 9, *[("x", "y", "model_b")] * 9)
+    assert leaderboard("--battles", path, "--json") == leaderboard("--battles", path, "--json")
+
+
+def test_a_model_that_never_lost_has_no_number(battles):
+    path = battles(("x", "y", "model_a"), ("y", "z", "model_a"), ("y", "z", "model_b"))
+    first = json.loads(leaderboard("--battles", path, "--json"))["models"][0]
+    assert (first["model"], first["rating"], first["standing"]) == ("x", None, "unbounded")
+    assert "unbounded" in leaderboard("--battles", path)
+
+
+def test_a_table_for_readers(battles):
+    path = battles(("x", "y", "tie"), ("x", "y", "model_a"), ("x", "y", "model_b"))
+    printed = leaderboard("--battles", path, "--bootstrap", 0)
+    assert printed.splitlines()[1].split() == ["1", "x", "1000.0", "3"]
+    assert "Bradley-Terry on 3 comparisons; 0 of 0 bootstrap draws" in printed
+
+
+def test_an_anchor_is_1000(battles):
+    path = battles(*[("x", "y", "model_a")] * 3, ("x", "y", "model_b"))
+    found = json.loads(leaderboard("--battles", path, "--anchor", "y", "--json"))
+    assert {row["model"]: row["rating"] for row in found["models"]}["y"] == 1000
+
+
+def test_a_dataset_is_ranked_by_its_labels_or_by_its_judge():
+    study()
+    human = json.loads(leaderboard("--dataset", "study", "--json"))
+    assert human["comparisons"] == 6
+    judged = json.loads(leaderboard("--dataset", "study", "--verdicts", "selected", "--json"))
+    assert judged["comparisons"] == 5
+    # 8 of 10 decisions for alpha: odds of four to one are 240.82 points.
+    ratings = {row["model"]: row["rating"] for row in judged["models"]}
+    assert ratings["alpha"] - ratings["beta"] == pytest.approx(240.82, abs=0.01)
+
+
+def test_a_dataset_without_verdicts_says_so():
+    Stage.make()
+    assert "no comparison of named models" in leaderboard("--dataset", "study")
+    assert json.loads(leaderboard("--dataset", "study", "--json"))["models"] == []
+
+
+def test_mtbench_votes_rank_as_published():
+    votes = shared_data("mtbench_votes_human.jsonl")
+    found = json.loads(leaderboard("--battles", votes, "--json", "--bootstrap", 100))
+    assert [round(row["rating"], 2) for row in found["models"]][:2] == [1177.39, 1111.67]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--dataset", "none"], "no dataset 'none'"),
+        (["--battles", "/nowhere.jsonl"], "nowhere.jsonl"),
+        (["--dataset", "study", "--anchor", "gamma"], "gamma"),
+    ],
+)
+def test_what_is_not_known_is_wrong_input(arguments, problem):
+    study()
+    with pytest.raises(CommandError, match=problem) as refused:
+        leaderboard(*arguments)
+    assert refused.value.returncode == 2
+
+
+def test_a_broken_file_is_wrong_input_with_its_line(battles):
+    with pytest.raises(CommandError, match="line 2: winner is 'none'") as refused:
+        leaderboard("--battles", battles(("x", "y", "tie"), ("x", "y", "none")))
+    assert refused.value.returncode == 2
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--dataset", "a", "--battles", "b"], ["--dataset", "a", "--seed", "-1"]]
+)
+def test_arguments_that_make_no_sense_are_refused(arguments):
+    with pytest.raises(CommandError):
+        leaderboard(*arguments)

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from judging.models import SatisfactionJudgment
+from tests.benchmark.stage import Stage
+from tests.factory import make_rating, make_run
+
+pytestmark = pytest.mark.django_db
+
+
+def report(*arguments):
+    out = io.StringIO()
+    call_command("report", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def study():
+    stage = Stage.make(scenarios=("Writing", "Code"), size=4)
+    ann, bob = stage.rater("ann"), stage.rater("bob")
+    stage.label(ann, "ABAB" + "AAAA", shown="ORIGINAL")
+    stage.label(bob, "ABAB" + "....")
+    stage.tested(
+        ann, stage.distilled(ann), base="AAAA" * 2, selected="ABAA" + "AAAA", shuffled="BBBB" * 2
+    )
+    stage.tested(bob, stage.distilled(bob), base="BBBB....", selected="ABAB....")
+    return stage
+
+
+def test_the_fields_that_scripts_read():
+    study()
+    printed = report("--dataset", "study", "--json")
+    found = json.loads(printed)
+    assert printed.count("\n") == 1
+    assert [(row["annotator"], row["scenario"], row["n"]) for row in found["rows"]] == [
+        ("ann", "Writing", 4),
+        ("ann", "Code", 4),
+        ("ann", None, 8),
+        ("bob", "Writing", 4),
+    ]
+    overall = found["rows"][2]
+    assert (overall["base"], overall["selected"], overall["shuffled"]) == (0.75, 0.875, 0.25)
+    assert overall["low"] <= 0.875 <= overall["high"]
+    assert (overall["position_bias"], overall["consistency"]) == (0.0, 1.0)
+    assert overall["human_position_bias"] == 0.25
+    assert found["satisfaction"] is None
+    assert found["judges"] == ["lexical"]
+
+
+def test_one_annotator_alone():
+    study()
+    found = json.loads(report("--dataset", "study", "--annotator", "bob", "--json"))
+    assert {row["annotator"] for row in found["rows"]} == {"bob"}
+
+
+def test_a_table_for_readers():
+    study()
+    printed = report("--dataset", "study")
+    assert "judged by lexical; 95 % intervals, seed 42" in printed
+    assert "ann, all" in printed
+    assert "88% (" in printed
+    assert "bob, Writing" in printed
+
+
+def test_nothing_judged_is_said():
+    Stage.make()
+    assert "no judge has decided" in report("--dataset", "study")
+
+
+def test_satisfaction_stands_below():
+    stage = study()
+    rater = stage.rater("rater")
+    run = make_run(stage.dataset, kind="SATISFACTION", status="DONE")
+    for score, comparison in enumerate(stage.comparisons["Code"], start=1):
+        response = comparison.response_a
+        make_rating(
+            response, annotator=rater, score=score, **({"reason": "OTHER"} if score < 4 else {})
+        )
+        SatisfactionJudgment.objects.create(
+            run=run, user=rater, response=response, status="DONE", score=score
+        )
+    printed = report("--dataset", "study")
+    assert "satisfaction: 4 turns of 1 users, 0 unreadable, 0 failed" in printed
+    assert "pearson               calibrated 1.000" in printed
+    found = json.loads(report("--dataset", "study", "--json"))["satisfaction"]
+    assert found["metrics"][0]["name"] == "pearson"
+    assert found["metrics"][0]["raw"]["value"] == pytest.approx(1)
+    SatisfactionJudgment.objects.update(score=3)
+    assert "constant prediction" in report("--dataset", "study")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--dataset", "none"], "no dataset 'none'"),
+        (["--dataset", "study", "--annotator", "nobody"], "no annotator 'nobody'"),
+    ],
+)
+def test_what_is_not_known_is_wrong_input(arguments, problem):
+    study()
+    with pytest.raises(CommandError, match=problem) as refused:
+        report(*arguments)
+    assert refused.value.returncode == 2

@@ -175,9 +175,10 @@ class Questionnaire:
 
 @dataclass(frozen=True, slots=True)
 class SessionPage:
-    """One session with everything about it."""
+    """One session with everything about it; `number` is its place in the file, from 1."""
 
     id: int
+    number: int
     key: str
     dataset: str
     dataset_name: str
@@ -209,7 +210,7 @@ class ComparisonPage:
     id: int
     key: str
     session_id: int
-    session_key: str
+    session_number: int
     dataset: str
     dataset_name: str
     scenario: str

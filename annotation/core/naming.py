@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 _SLUG_CHARS = 80
+
+
+def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
+    """A sorting key that puts User_2 before User_10."""
+    return tuple(
+        (0, int(piece), "") if re.fullmatch("[0-9]+", piece) else (1, 0, piece)
+        for piece in re.split("([0-9]+)", name)
+    )
 
 
 def rater_username(dataset: str, name: str) -> str:

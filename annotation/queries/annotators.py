@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
+from annotation.core.naming import natural_key
 from annotation.models import (
     Dataset,
     PairwiseLabel,
@@ -50,7 +51,7 @@ def annotators(*, dataset: Dataset) -> list[Annotator]:
         if imported and name in people:
             name = username
         found.append(Annotator(pk, name, username, imported))
-    return sorted(found, key=lambda each: each.name)
+    return sorted(found, key=lambda each: natural_key(each.name))
 
 
 def _labels_in(dataset: Dataset) -> Q:

@@ -67,6 +67,7 @@ def session_page(session_id: int) -> SessionPage | None:
     names = names_of(dataset=session.dataset)
     return SessionPage(
         id=session.pk,
+        number=session.position + 1,
         key=session.key,
         dataset=session.dataset.slug,
         dataset_name=session.dataset.name,
@@ -109,7 +110,7 @@ def comparison_page(comparison_id: int) -> ComparisonPage | None:
         id=comparison.pk,
         key=comparison.key,
         session_id=session.pk,
-        session_key=session.key,
+        session_number=session.position + 1,
         dataset=session.dataset.slug,
         dataset_name=session.dataset.name,
         scenario=session.scenario.name,

@@ -90,3 +90,11 @@ def test_it_costs_one_query(dataset, turn, django_assert_num_queries):
     make_label(make_comparison(turn), annotator=make_rater(dataset, "ann"))
     with django_assert_num_queries(1):
         annotators(dataset=dataset)
+
+
+def test_names_come_in_the_order_a_reader_expects(dataset, turn):
+    comparison = make_comparison(turn)
+    for name in ("User_10", "User_2", "User_1"):
+        make_label(comparison, annotator=make_rater(dataset, name))
+    names = [each.name for each in annotators(dataset=dataset)]
+    assert names == ["User_1", "User_2", "User_10"]

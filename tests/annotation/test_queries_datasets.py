@@ -125,7 +125,7 @@ def test_a_session_with_everything_about_it(dataset):
 def test_a_comparison_with_the_dialogue_before_it(dataset):
     page = comparison_page(Comparison.objects.get(key="later").pk)
     assert page is not None
-    assert (page.turn, page.scenario, page.session_key) == (2, "s", "k")
+    assert (page.turn, page.scenario, page.session_number) == (2, "s", 1)
     assert [(each.by_user, each.text) for each in page.dialogue] == [
         (True, "a"),
         (False, "A"),

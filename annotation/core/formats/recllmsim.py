@@ -9,7 +9,6 @@ the session's `extra` under `reasons_above_3`, by message.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from annotation.core.formats.records import (
     SessionRecord,
     split_profile,
 )
+from annotation.core.naming import natural_key
 
 NAME: Final = "recllmsim"
 
@@ -186,7 +186,7 @@ def read_directory(root: Path) -> Iterator[RawRow]:
     """
     base = root / "human_exp_V2" if (root / "human_exp_V2").is_dir() else root
     files = sorted(
-        (path for path in base.glob("*/*/*.json") if not path.name.startswith(".")), key=_natural
+        (path for path in base.glob("*/*/*.json") if not path.name.startswith(".")), key=_place
     )
     if not files:
         raise UnreadableFileError(f"{root.name}: no User_N/<scenario>/<session>.json in it")
@@ -194,13 +194,9 @@ def read_directory(root: Path) -> Iterator[RawRow]:
         yield _session_file(number, path)
 
 
-def _natural(path: Path) -> list[tuple[int, int, str]]:
+def _place(path: Path) -> tuple[tuple[tuple[int, int, str], ...], ...]:
     """User_2 before User_10, 2.json before 10.json."""
-    names = (path.parts[-3], path.parts[-2], path.stem)
-    pieces = [piece for name in names for piece in (*re.split("([0-9]+)", name), "")]
-    return [
-        (0, int(piece), "") if re.fullmatch("[0-9]+", piece) else (1, 0, piece) for piece in pieces
-    ]
+    return tuple(natural_key(name) for name in (path.parts[-3], path.parts[-2], path.stem))
 
 
 def _session_file(number: int, path: Path) -> RawRow:

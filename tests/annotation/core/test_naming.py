@@ -3,7 +3,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.naming import imported_study_slug, rater_username, study_name
+from annotation.core.naming import (
+    imported_study_slug,
+    natural_key,
+    rater_username,
+    study_name,
+)
 
 SLUGS = st.text(st.sampled_from("abcABC019-_"), min_size=1, max_size=80)
 
@@ -26,3 +31,8 @@ def test_a_study_of_this_site_goes_by_its_short_name():
 def test_long_names_stay_apart():
     names = {imported_study_slug("d" * 60, "s" * 40 + end) for end in "ab"}
     assert len(names) == 2
+
+
+def test_numbers_in_names_count():
+    names = ["User_10", "User_2", "2", "10", "a", "User_", "²"]
+    assert sorted(names, key=natural_key) == ["2", "10", "User_", "User_2", "User_10", "a", "²"]

@@ -1,0 +1,102 @@
+"""Annotators at the same instant: SQLite lets in one writer at a time, PostgreSQL many."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+
+from annotation.core.labelling import GivenAnswer, NothingLeft
+from annotation.core.presentation import Answer
+from annotation.models import AuditEvent, Claim, PairwiseLabel
+from annotation.services.claims import next_task
+from annotation.services.labels import answer_pair
+from tests.annotation.labelling import NOW, make_pair_study
+from tests.factory import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _needs_postgresql():
+    if connection.vendor != "postgresql":
+        pytest.skip(
+            "needs PostgreSQL (set DATABASE_URL): the test database of SQLite is one connection"
+        )
+
+
+def at_once(calls):
+    """Run calls in as many threads, each with its own connection."""
+
+    def run(call):
+        try:
+            return call()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return list(threads.map(run, calls))
+
+
+def label_all(study, annotator):
+    """Take and answer items until nothing is left."""
+    count = 0
+    while True:
+        task = next_task(study=study.slug, annotator=annotator, now=NOW)
+        if isinstance(task, NothingLeft):
+            return count
+        answer_pair(
+            study=study.slug,
+            item=task.place.item,
+            annotator=annotator,
+            answer=GivenAnswer(Answer.FIRST, None, both_bad=False, comment=""),
+            submission=uuid4(),
+            now=NOW,
+        )
+        count += 1
+
+
+@pytest.mark.parametrize("overlap", [1, 3])
+def test_no_item_goes_beyond_its_overlap_and_every_answer_is_a_row(overlap):
+    annotators = [make_user() for _ in range(6)]
+    study = make_pair_study(annotators, items=20, overlap=overlap)
+    counts = at_once([lambda who=who: label_all(study, who) for who in annotators])
+    held = Counter(Claim.objects.values_list("item", flat=True))
+    assert set(held.values()) == {overlap}
+    assert len(held) == 20
+    assert sum(counts) == PairwiseLabel.objects.count() == 20 * overlap
+
+
+def test_two_tabs_get_one_item():
+    annotator = make_user()
+    study = make_pair_study([annotator], items=9)
+    tasks = at_once(
+        [lambda: next_task(study=study.slug, annotator=annotator, now=NOW) for _tab in range(6)]
+    )
+    assert len({task.place.item for task in tasks}) == 1
+    assert Claim.objects.count() == 1
+
+
+def test_one_submission_sent_by_many_requests_is_stored_once():
+    annotator = make_user()
+    study = make_pair_study([annotator])
+    task = next_task(study=study.slug, annotator=annotator, now=NOW)
+    submission = uuid4()
+    at_once(
+        [
+            lambda: answer_pair(
+                study=study.slug,
+                item=task.place.item,
+                annotator=annotator,
+                answer=GivenAnswer(Answer.SECOND, None, both_bad=False, comment=""),
+                submission=submission,
+                now=NOW,
+            )
+        ]
+        * 6
+    )
+    assert PairwiseLabel.objects.get().edits == 0
+    assert AuditEvent.objects.count() == 1

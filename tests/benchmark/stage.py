@@ -8,7 +8,7 @@ from typing import Any
 
 from annotation.core.choices import Verdict
 from annotation.models import Comparison, Dataset, Scenario, User
-from judging.core.run_plans import AppliedPlan
+from judging.core.run_plans import AppliedPlan, DistilPlan
 from judging.models import (
     Control,
     JudgeRun,
@@ -94,12 +94,32 @@ class Stage:
     def distilled(self, rater: User, **fields: Any) -> JudgeRun:
         """A finished distillation with a selected set of one preference in every scenario."""
         run = make_run(
-            self.dataset, kind=RunKind.DISTIL, annotator=rater, status=RunStatus.DONE, **fields
+            self.dataset,
+            kind=RunKind.DISTIL,
+            annotator=rater,
+            status=RunStatus.DONE,
+            config={"scenarios": [self._distil_plan(rater, each) for each in self.scenarios]},
+            **fields,
         )
         for scenario in self.scenarios:
             for control in (Control.NONE, Control.SHUFFLED):
                 self._set(run, rater, scenario, control)
         return run
+
+    def _distil_plan(self, rater: User, scenario: Scenario) -> dict[str, Any]:
+        """The first comparison is the dev part."""
+        dev, *test = self.comparisons[scenario.name]
+        return DistilPlan(
+            scenario_id=scenario.pk,
+            scenario=scenario.name,
+            dev=(dev.pk,),
+            test=tuple(each.pk for each in test),
+            winners=self._winners(rater, [dev]),
+            shuffled=(),
+            dev_ties=0,
+            test_winners=self._winners(rater, test),
+            test_ties=0,
+        ).to_json()
 
     def _set(self, run: JudgeRun, rater: User, scenario: Scenario, control: Control) -> None:
         text = f"{rater.display_name} prefers {scenario.name.lower()} {control.lower()}."

@@ -1,0 +1,353 @@
+from __future__ import annotations
+
+import pytest
+
+from judging.models import JudgeRun, Judgment, LlmCall, Preference, PreferenceSet, RunKind
+from tests.benchmark.stage import Stage
+from tests.factory import make_endpoint, make_judgment, make_rating, make_run, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def study():
+    """Two scenarios, a finished distillation and the test run that applies it."""
+    stage = Stage.make(scenarios=("Writing", "Code"), size=4)
+    ann = stage.rater("ann")
+    stage.label(ann, "ABAB" + "AAAA")
+    parent = stage.distilled(ann)
+    run = stage.tested(ann, parent, base="AA?-" + "AAAA", selected="ABAB" + "AAAA")
+    return stage, ann, parent, run
+
+
+def addresses(run, stage):
+    comparison = stage.comparisons["Writing"][0]
+    return [
+        "/runs/",
+        f"/runs/{run.pk}/",
+        f"/runs/{run.pk}/progress/",
+        f"/runs/{run.pk}/comparisons/{comparison.pk}/",
+    ]
+
+
+def text(answer):
+    return " ".join(answer.content.decode().split())
+
+
+@pytest.fixture
+def viewer(client):
+    client.force_login(make_user(role="VIEWER"))
+    return client
+
+
+@pytest.fixture
+def manager(client):
+    client.force_login(make_user(role="MANAGER"))
+    return client
+
+
+def test_strangers_sign_in_first(client):
+    stage, _ann, _parent, run = study()
+    for address in [*addresses(run, stage), "/runs/new/", "/preference-sets/1/"]:
+        answer = client.get(address)
+        assert (answer.status_code, answer.url) == (302, f"/sign-in/?next={address}")
+
+
+def test_annotators_do_not_see_runs(client):
+    stage, _ann, _parent, run = study()
+    client.force_login(make_user(role="ANNOTATOR"))
+    for address in [*addresses(run, stage), "/runs/new/"]:
+        assert client.get(address).status_code == 403
+
+
+def test_only_managers_start_stop_and_repeat(viewer):
+    _stage, _ann, _parent, run = study()
+    assert viewer.get("/runs/new/").status_code == 403
+    assert viewer.post("/runs/new/", {"dataset": "study"}).status_code == 403
+    assert viewer.post(f"/runs/{run.pk}/stop/").status_code == 403
+    assert viewer.post(f"/runs/{run.pk}/retry/").status_code == 403
+    assert "Start a run" not in text(viewer.get("/runs/"))
+
+
+def test_wrong_methods_are_refused(manager):
+    stage, _ann, _parent, run = study()
+    assert [manager.post(each).status_code for each in addresses(run, stage)] == [405] * 4
+    for action in ("stop", "retry"):
+        assert manager.get(f"/runs/{run.pk}/{action}/").status_code == 405
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/runs/999999/",
+        "/runs/999999/progress/",
+        "/runs/999999/comparisons/1/",
+        "/preference-sets/999999/",
+    ],
+)
+def test_what_is_not_there_is_not_found(viewer, address):
+    assert viewer.get(address).status_code == 404
+
+
+def test_a_comparison_that_the_run_did_not_judge_is_not_found(viewer):
+    stage, _ann, parent, _run = study()
+    comparison = stage.comparisons["Writing"][0]
+    assert viewer.get(f"/runs/{parent.pk}/comparisons/{comparison.pk}/").status_code == 404
+
+
+def test_an_empty_list_says_what_runs_are_for(manager):
+    page = text(manager.get("/runs/"))
+    assert "No runs yet" in page
+    assert "Start a run" in page
+
+
+def test_the_list_counts_answered_rows(viewer):
+    _stage, _ann, parent, run = study()
+    lines = {line.id: line for line in viewer.get("/runs/").context["found"].lines}
+    # 8 comparisons by 2 preferences and 2 orders, less one comparison that is still to come.
+    assert (lines[run.pk].answered, lines[run.pk].total) == (30, 32)
+    assert (lines[parent.pk].answered, lines[parent.pk].total) == (0, 0)
+
+
+def test_the_list_is_filtered_by_dataset(viewer):
+    study()
+    other = make_run()
+    found = viewer.get(f"/runs/?dataset={other.dataset.slug}").context["found"]
+    assert [line.id for line in found.lines] == [other.pk]
+    assert viewer.get("/runs/?dataset=none").context["found"].lines == []
+
+
+def test_a_run_shows_its_rules_steps_and_errors(viewer):
+    _stage, ann, parent, run = study()
+    run.config |= {"seed": 42}
+    run.save()
+    page = text(viewer.get(f"/runs/{run.pk}/"))
+    assert "Judge comparisons" in page
+    assert '<dt class="mono">seed</dt><dd class="mono">42</dd>' in page
+    assert "verdict:unparseable" in page
+    assert "The reply states no verdict" in page
+    assert f'<a href="/runs/{parent.pk}/">run {parent.pk}</a>' in page
+    assert f"/trust/?dataset=study&amp;annotator={ann.pk}&amp;run={run.pk}" in page
+
+
+def test_a_distillation_shows_what_it_selected(manager):
+    _stage, ann, parent, run = study()
+    page = text(manager.get(f"/runs/{parent.pk}/"))
+    assert "Selected preferences" in page
+    assert "shuffled labels" in page
+    assert f"/runs/new/?dataset=study&amp;annotator={ann.pk}&amp;kind=TEST" in page
+    assert f'<a href="/runs/{run.pk}/">run {run.pk}</a>' in page
+
+
+def test_a_satisfaction_run_leads_to_its_turns_and_memories(viewer):
+    run = make_run(kind=RunKind.SATISFACTION)
+    page = text(viewer.get(f"/runs/{run.pk}/"))
+    assert f"/runs/{run.pk}/turns/" in page
+    assert f"/runs/{run.pk}/memories/" in page
+
+
+def test_progress_asks_for_itself_until_the_run_is_over(viewer):
+    _stage, _ann, _parent, run = study()
+    JudgeRun.objects.filter(pk=run.pk).update(status="RUNNING")
+    answer = viewer.get(f"/runs/{run.pk}/progress/")
+    assert answer.status_code == 200
+    assert 'hx-trigger="every 2s"' in text(answer)
+    assert 'hx-trigger="every 2s"' in text(viewer.get(f"/runs/{run.pk}/"))
+    JudgeRun.objects.filter(pk=run.pk).update(status="DONE")
+    over = viewer.get(f"/runs/{run.pk}/progress/")
+    assert (over.status_code, over["HX-Refresh"]) == (286, "true")
+    assert "hx-trigger" not in text(over)
+
+
+def test_a_failed_run_says_why(viewer):
+    run = make_run(status="FAILED", error_code="llm:timeout", error_detail="after 120 s")
+    page = text(viewer.get(f"/runs/{run.pk}/"))
+    assert "The endpoint did not answer in time" in page
+    assert "after 120 s" in page
+
+
+def test_a_manager_stops_a_run_and_lets_it_go_on(manager):
+    _stage, _ann, _parent, run = study()
+    JudgeRun.objects.filter(pk=run.pk).update(status="RUNNING")
+    assert manager.post(f"/runs/{run.pk}/stop/").url == f"/runs/{run.pk}/"
+    run.refresh_from_db()
+    assert run.status == "CANCELLED"
+    assert "Go on" in text(manager.get(f"/runs/{run.pk}/"))
+    assert manager.post(f"/runs/{run.pk}/retry/").url == f"/runs/{run.pk}/"
+    run.refresh_from_db()
+    assert run.status == "PENDING"
+
+
+def test_what_is_over_is_not_stopped_and_what_runs_is_not_repeated(manager):
+    run = make_run(status="DONE")
+    page = text(manager.post(f"/runs/{run.pk}/stop/", follow=True))
+    assert "The run was already over." in page
+    JudgeRun.objects.filter(pk=run.pk).update(status="RUNNING")
+    page = text(manager.post(f"/runs/{run.pk}/retry/", follow=True))
+    assert "The run is still under way." in page
+
+
+def test_what_failed_is_asked_again(manager):
+    _stage, _ann, _parent, run = study()
+    rows = Judgment.objects.filter(run=run, status="UNPARSEABLE")
+    rows.update(status="FAILED", error_code="llm:timeout")
+    assert "Retry what failed" in text(manager.get(f"/runs/{run.pk}/"))
+    manager.post(f"/runs/{run.pk}/retry/")
+    assert Judgment.objects.filter(run=run, status="PENDING").count() == 4
+
+
+def start(manager, **fields):
+    return manager.post("/runs/new/", {"dataset": "study", "judge": "lexical", **fields})
+
+
+def test_the_form_offers_the_datasets_annotators_and_judges(manager):
+    study()
+    endpoint = make_endpoint(name="qwen")
+    make_endpoint(name="retired", enabled=False)
+    page = text(manager.get("/runs/new/"))
+    assert "Study" in page
+    assert "What to do" not in page
+    page = text(manager.get("/runs/new/?dataset=study"))
+    assert "What to do" in page
+    assert ">ann</option>" in page
+    assert f">{endpoint.name}</option>" in page
+    assert "retired" not in page
+
+
+def test_without_datasets_there_is_nothing_to_run_on(manager):
+    assert "No datasets yet" in text(manager.get("/runs/new/"))
+
+
+def test_learning_measuring_and_scoring_are_started(manager):
+    stage, ann, _parent, _run = study()
+    make_rating(stage.comparisons["Code"][0].response_a, annotator=ann)
+    for kind, person in (("DISTIL", ann.pk), ("TEST", ann.pk), ("SATISFACTION", "")):
+        answer = start(manager, kind=kind, annotator=person)
+        run = JudgeRun.objects.order_by("-pk").first()
+        assert (answer.status_code, answer.url) == (302, f"/runs/{run.pk}/")
+        assert (run.kind, run.annotator_id, run.judge) == (kind, person or None, "lexical")
+        assert run.created_by is not None
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"kind": "DISTIL", "annotator": ""}, "Choose whose preferences to learn or to measure."),
+        ({"kind": "DISTIL", "annotator": "999999"}, "Select a valid choice"),
+        ({"kind": "BENCHMARK", "annotator": ""}, "Select a valid choice"),
+        ({"kind": "SATISFACTION", "annotator": "", "judge": "oracle"}, "Select a valid choice"),
+        ({"kind": "SATISFACTION", "annotator": ""}, "Nobody rated a response of this dataset"),
+    ],
+)
+def test_what_cannot_be_started_says_why(manager, fields, problem):
+    study()
+    answer = start(manager, **fields)
+    assert answer.status_code == 422
+    assert problem in text(answer)
+
+
+def test_measuring_before_learning_is_refused(manager):
+    stage, _ann, _parent, _run = study()
+    other = stage.rater("other")
+    stage.label(other, "AAAA" * 2)
+    answer = start(manager, kind="TEST", annotator=other.pk)
+    assert answer.status_code == 422
+    assert not JudgeRun.objects.filter(annotator=other).exists()
+
+
+def test_a_set_shows_its_texts_matrix_and_null(viewer):
+    _stage, _ann, parent, _run = study()
+    chosen = PreferenceSet.objects.filter(run=parent, control="NONE").first()
+    page = viewer.get(f"/preference-sets/{chosen.pk}/")
+    found = page.context["found"]
+    assert [(column.selected, column.correct, column.answered) for column in found.columns] == [
+        (False, 0, 1),
+        (True, 2, 2),
+    ]
+    assert [row.cells for row in found.rows] == [[(0, None, False), (1, 1, False)]]
+    assert "ann prefers writing none." in text(page)
+    assert "all 2 flips" in text(page)
+    assert "Not above its null" in text(page)
+
+
+def test_a_cell_on_a_columns_own_source_is_marked_as_masked(viewer):
+    stage, _ann, parent, _run = study()
+    chosen = PreferenceSet.objects.filter(run=parent, control="NONE").first()
+    source = stage.comparisons["Writing"][0]
+    chosen.members.update(source_comparison=source)
+    (row,) = viewer.get(f"/preference-sets/{chosen.pk}/").context["found"].rows
+    assert [masked for _first, _second, masked in row.cells] == [False, True]
+
+
+def test_the_control_and_an_empty_selection_say_what_they_are(viewer):
+    _stage, _ann, parent, _run = study()
+    control = PreferenceSet.objects.filter(run=parent, control="SHUFFLED").first()
+    assert "labels flipped at random" in text(viewer.get(f"/preference-sets/{control.pk}/"))
+    control.selection = {"error_code": "selection:no-labels"}
+    control.save()
+    assert "the base judge stands in" in text(viewer.get(f"/preference-sets/{control.pk}/"))
+    control.selection, control.p_value = {}, 0.01
+    control.save()
+    assert "Above its null" in text(viewer.get(f"/preference-sets/{control.pk}/"))
+
+
+def test_an_annotator_sees_their_own_set_alone(client):
+    stage, ann, parent, _run = study()
+    ann.is_active = True
+    ann.save()
+    client.force_login(ann)
+    own = PreferenceSet.objects.filter(run=parent).first()
+    page = text(client.get(f"/preference-sets/{own.pk}/"))
+    assert "ann prefers writing none." in page
+    assert f"/runs/{parent.pk}/" not in page
+    other = PreferenceSet.objects.filter(run=stage.distilled(stage.rater("other"))).first()
+    assert client.get(f"/preference-sets/{other.pk}/").status_code == 404
+
+
+def test_a_comparison_shows_every_reply_in_both_orders(viewer):
+    stage, _ann, _parent, run = study()
+    comparison = stage.comparisons["Writing"][2]
+    page = text(viewer.get(f"/runs/{run.pk}/comparisons/{comparison.pk}/"))
+    assert "Write a note to my landlord." in page
+    assert "Base judge, no preference" in page
+    assert "verdict:unparseable" in page
+    assert '<pre class="raw">Hm.</pre>' in page
+    assert "A is better" in page
+    assert "alpha" not in page
+
+
+def test_a_reply_of_an_endpoint_is_shown_from_its_stored_call(viewer):
+    stage, _ann, _parent, run = study()
+    comparison = stage.comparisons["Writing"][0]
+    call = LlmCall.objects.create(
+        key="k" * 64, base_url="http://127.0.0.1:9/v1", model="m", request={}, reply="<b>A wins</b>"
+    )
+    Judgment.objects.filter(run=run, comparison=comparison).update(call=call)
+    page = text(viewer.get(f"/runs/{run.pk}/comparisons/{comparison.pk}/"))
+    assert "&lt;b&gt;A wins&lt;/b&gt;" in page
+
+
+def test_a_verdict_on_both_orders_together_stands_on_the_left(viewer):
+    stage, _ann, _parent, run = study()
+    comparison = stage.comparisons["Code"][0]
+    Judgment.objects.filter(run=run, comparison=comparison).delete()
+    base = Preference.objects.get(kind="EMPTY")
+    make_judgment(run, comparison, base, order="COMBINED", verdict="TIE")
+    page = text(viewer.get(f"/runs/{run.pk}/comparisons/{comparison.pk}/"))
+    assert "not judged in this order" in page
+    assert "tie" in page
+
+
+def test_what_the_pages_cost_does_not_grow_with_rows(viewer, django_assert_num_queries):
+    stage, _ann, parent, run = study()
+    comparison = stage.comparisons["Writing"][0]
+    chosen = PreferenceSet.objects.filter(run=parent).first()
+    viewer.get("/runs/")
+    for address, queries in (
+        ("/runs/", 9),
+        (f"/runs/{run.pk}/", 15),
+        (f"/runs/{run.pk}/progress/", 9),
+        (f"/runs/{run.pk}/comparisons/{comparison.pk}/", 6),
+        (f"/preference-sets/{chosen.pk}/", 7),
+    ):
+        with django_assert_num_queries(queries):
+            viewer.get(address)

@@ -65,9 +65,14 @@ class AnnotatorRow:
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """One item of a study: how many answered, hold or skipped it."""
+    """One item of a study: how many answered, hold or skipped it.
+
+    Either `comparison` or `session` is the number of what is asked about.
+    """
 
     item: int
+    comparison: int | None
+    session: int | None
     position: int
     kind: str
     key: str

@@ -124,6 +124,8 @@ def _item_row(item: StudyItem, states: dict[str, int]) -> ItemRow:
     session = item.comparison.turn.session if item.comparison else item.session
     return ItemRow(
         item=item.pk,
+        comparison=item.comparison_id,
+        session=item.session_id,
         position=item.position + 1,
         kind=item.get_kind_display(),
         key=target.key if target else "",

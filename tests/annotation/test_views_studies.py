@@ -122,6 +122,7 @@ def test_a_viewer_sees_how_far_everybody_is(client, signed_in):
     html = page.content.decode()
     assert "at work" in html
     assert "ties allowed" in html
+    assert f'<a href="/comparisons/{first.comparison_id}/">' in html
     assert 'name="status"' not in html
 
 
@@ -129,7 +130,9 @@ def test_a_study_of_sessions_lists_their_keys(client, signed_in):
     signed_in("VIEWER")
     study = make_session_study([])
     page = client.get(reverse("annotation:study", args=[study.slug]))
-    assert study.items.get().session.key in page.content.decode()
+    session = study.items.get().session
+    link = f'<a href="/sessions/{session.pk}/">{session.key}</a>'
+    assert link in page.content.decode()
     assert "Nobody is in this study" in page.content.decode()
 
 

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from judging.models import PreferenceSet
+from tests.benchmark.stage import Stage
+from tests.browser.test_pages import NARROW, WIDE, assert_accessible
+from tests.factory import make_user
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def study():
+    stage = Stage.make(scenarios=("Writing", "Code"), size=6)
+    ann, bob = stage.rater("ann"), stage.rater("bob")
+    stage.label(ann, "ABABAB" + "AABBAB", shown="ORIGINAL")
+    stage.label(bob, "AAAAAA" + "BBBBBB", shown="SWAPPED")
+    run = stage.tested(
+        ann,
+        stage.distilled(ann),
+        base="BBBBBB" * 2,
+        selected="ABABAB" + "AABBBB",
+        shuffled="A?" * 6,
+    )
+    stage.tested(bob, stage.distilled(bob), base="BBBBBB" * 2, selected="BBBBBB" + "AAAAAA")
+    return stage, run
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_a_researcher_s_pages_have_no_serious_fault(open_page, scheme, viewport):
+    stage, run = study()
+    manager = make_user(role="MANAGER")
+    page = open_page("/trust/", user=manager, color_scheme=scheme, viewport=viewport)
+    page.locator("summary", has_text="Table").first.click()
+    assert_accessible(page)
+    comparison = stage.comparisons["Writing"][1]
+    chosen = PreferenceSet.objects.filter(run=run.parent).first()
+    for path in (
+        "/trust/rows/?of=shuffled",
+        "/leaderboard/",
+        "/leaderboard/model/?model=alpha",
+        "/runs/",
+        f"/runs/{run.pk}/",
+        f"/runs/{run.parent_id}/",
+        f"/runs/{run.pk}/comparisons/{comparison.pk}/",
+        f"/preference-sets/{chosen.pk}/",
+        "/runs/new/?dataset=study",
+    ):
+        page.goto(path)
+        assert_accessible(page)
+
+
+def test_a_filter_changes_the_figures_and_the_address_without_a_new_page(open_page):
+    study()
+    page = open_page("/trust/", user=make_user(role="VIEWER"), viewport=WIDE)
+    expect(page.locator(".answer b")).to_contain_text("Yes, more than without preferences")
+    page.evaluate("window.kept = true")
+    page.get_by_label("Annotator").select_option(label="bob")
+    expect(page.locator(".answer b")).to_contain_text("disagrees with the annotator")
+    assert page.evaluate("window.kept")
+    assert "annotator=" in page.url
+    page.go_back()
+    expect(page.locator(".answer b")).to_contain_text("Yes, more than without preferences")
+
+
+def test_a_number_leads_to_its_rows_and_back(open_page):
+    study()
+    page = open_page("/trust/", user=make_user(role="VIEWER"), viewport=WIDE)
+    page.get_by_role("row", name="With preferences").first.get_by_role("link").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        "Decided with the selected preferences"
+    )
+    page.get_by_role("link", name="disagrees").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("navigation", name="Where you are").get_by_role("link", name="Trust").click()
+    expect(page.locator(".answer b")).to_contain_text("Yes, more than without preferences")
+
+
+def test_a_run_s_page_follows_it_to_its_end(open_page):
+    _stage, run = study()
+    type(run).objects.filter(pk=run.pk).update(status="RUNNING")
+    page = open_page(f"/runs/{run.pk}/", user=make_user(role="VIEWER"), viewport=WIDE)
+    expect(page.locator("#progress .status")).to_have_text("Running")
+    type(run).objects.filter(pk=run.pk).update(status="DONE")
+    expect(page.locator("#progress .status")).to_have_text("Done", timeout=10_000)
+    expect(page.locator("#progress[hx-get]")).to_have_count(0)

@@ -9,7 +9,7 @@ from django.db import transaction
 from annotation.models import Dataset, User
 from judging.core.pairwise_settings import PairwiseSettings
 from judging.core.satisfaction_settings import SatisfactionSettings
-from judging.models import JudgeRun
+from judging.models import JudgeRun, RunStatus
 from judging.services import pairwise_runs, run_control, satisfaction_runs
 from judging.tasks import dispatch_run
 
@@ -93,8 +93,11 @@ def retry_run(run_id: int) -> int:
 def enqueue_run(run: JudgeRun) -> None:
     """Tells the workers of a run once its rows are committed.
 
-    Where the broker cannot be reached the run waits: the next worker to start takes it up.
+    A run that is under way already is left to those who work on it. Where the broker cannot be
+    reached the run waits: the next worker to start takes it up.
     """
+    if run.status != RunStatus.PENDING:
+        return
     transaction.on_commit(partial(dispatch_run.delay, run_id=run.pk), robust=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from annotation.core.choices import JudgmentStatus, Verdict
 from judging.core.pair_texts import PairTexts
@@ -77,10 +77,8 @@ def _sources(run: JudgeRun, rows: Sequence[Preference]) -> dict[int, _Sources]:
 
 
 def _source(pair: Preference) -> tuple[int, Verdict]:
-    if pair.source_comparison_id is None or pair.source_verdict is None:
-        message = f"preference {pair.pk} has no source, which the database forbids"
-        raise ValueError(message)
-    return pair.source_comparison_id, Verdict(pair.source_verdict)
+    # A constraint lets no preference of this kind be without its source.
+    return cast("int", pair.source_comparison_id), Verdict(cast("str", pair.source_verdict))
 
 
 def _pairs(sources: _Sources, texts: Mapping[int, PairTexts]) -> tuple[LabelledPair, ...]:

@@ -53,8 +53,6 @@ def run_to_end(
 
 
 def _is_stale(run: JudgeRun) -> bool:
-    if run.heartbeat_at is None:
-        return True
-    silent = (timezone.now() - run.heartbeat_at).total_seconds()
+    silent = (timezone.now() - (run.heartbeat_at or run.created_at)).total_seconds()
     limit: int = settings.RUN_STALE_SECONDS
     return silent > limit

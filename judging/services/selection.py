@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from django.db import transaction
 
@@ -82,7 +82,7 @@ def _groups(run: JudgeRun, settings: PairwiseSettings) -> Iterator[_Group]:
 def _source(preference: Preference, rows: Mapping[int, int]) -> ColumnSource:
     if preference.kind == PreferenceKind.AGGREGATE:
         return AGGREGATE
-    return rows[preference.source_comparison_id or 0]
+    return rows[cast("int", preference.source_comparison_id)]
 
 
 def _store(

@@ -104,7 +104,7 @@ class Site:
 
     def status(self) -> str:
         """The run's."""
-        return self.query("SELECT status FROM judging_judgerun")[0][0]
+        return str(self.query("SELECT status FROM judging_judgerun")[0][0])
 
     def committed(self) -> set[str]:
         """The bodies of calls whose replies are stored."""
@@ -133,7 +133,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+        return int(listener.getsockname()[1])
 
 
 @contextmanager

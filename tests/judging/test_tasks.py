@@ -121,6 +121,14 @@ def test_asking_for_a_run_tells_the_workers_once_it_is_committed(
     assert sent() == [("dispatch_run", {"run_id": test_run.pk}, False)]
 
 
+def test_asking_again_for_a_run_under_way_disturbs_nobody(sent, django_capture_on_commit_callbacks):
+    run = started()
+    JudgeRun.objects.update(status="RUNNING")
+    with django_capture_on_commit_callbacks(execute=True):
+        again = submit_distillation(dataset=run.dataset, annotator=run.annotator, judge="lexical")
+    assert (again.pk, sent()) == (run.pk, [])
+
+
 def test_retrying_dispatches_what_failed(sent, django_capture_on_commit_callbacks):
     run = started()
     JudgeRun.objects.update(status="CANCELLED")

@@ -78,13 +78,18 @@ def test_a_batch_of_an_older_generation_drops_itself():
 
 
 def test_a_batch_that_is_delivered_twice_asks_once():
-    run, judge = started(comparisons=4), FakeJudge()
-    distil = dispatched(run)
-    batches = going(runs.run_batch(run.pk, 1, distil.batches[0], opener=opener_of(judge))).batches
-    runs.run_batch(run.pk, 1, batches[0], opener=opener_of(judge))
-    asked = len(judge.asked)
-    assert runs.run_batch(run.pk, 1, distil.batches[0], opener=opener_of(judge)) is None
-    assert asked == len(judge.asked) == run.judgments.count()
+    dataset, rater = make_study(comparisons=200)
+    run = start_test_run(
+        dataset=dataset, annotator=rater, with_sets=False, judge=make_endpoint().name
+    )
+    judge = FakeJudge()
+    first, second = dispatched(run).batches
+    for ids in (first, first):
+        assert runs.run_batch(run.pk, 1, ids, opener=opener_of(judge)) is None
+    assert len(judge.asked) == runs.BATCH_ROWS
+    for ids in (second, second, first):
+        runs.run_batch(run.pk, 1, ids, opener=opener_of(judge))
+    assert len(judge.asked) == run.judgments.count() == 380
 
 
 def test_a_finished_run_is_not_dispatched():

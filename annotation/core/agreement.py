@@ -1,97 +1,216 @@
-"""How often raters agree, and how much of that is more than chance.
+"""How often raters agree, and how much of that is more than chance: the shapes all measures share.
 
-An undefined figure is a stated reason, never a number: kappa does not exist where chance alone
-already explains everything.
+Every measure is computed from counts: how many raters gave an item each value. Items with the same
+counts are alike, so a table of tens of thousands of labels shrinks to a few dozen patterns, and a
+bootstrap draw is a row of integers, how often each pattern was drawn. One definition, a statistic
+of weighted patterns, gives the value and its interval.
+
+An undefined figure is a stated reason, never a number.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import combinations
+from typing import Final
 
-from annotation.core.choices import Verdict
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.core.intervals import (
+    DEFAULT_DRAWS,
+    FloatArray,
+    Interval,
+    Statistic,
+    percentile_interval,
+)
+
+IntArray = NDArray[np.int64]
+
+_CHUNK_CELLS: Final = 1_000_000
+_ENOUGH_FOR_AN_INTERVAL: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class PercentAgreement:
-    """How many of n paired ratings are the same."""
+class Measure(StrEnum):
+    """What is measured; the kappas are of two raters, the others of any number."""
 
-    agreed: int
-    n: int
-
-    @property
-    def share(self) -> float | None:
-        """Agreed / n in 0..1; None where nothing was rated by both."""
-        return self.agreed / self.n if self.n else None
+    PERCENT = "PERCENT"
+    KAPPA = "KAPPA"
+    KAPPA_LINEAR = "KAPPA_LINEAR"
+    KAPPA_QUADRATIC = "KAPPA_QUADRATIC"
+    FLEISS = "FLEISS"
+    ALPHA_NOMINAL = "ALPHA_NOMINAL"
+    ALPHA_ORDINAL = "ALPHA_ORDINAL"
+    ALPHA_INTERVAL = "ALPHA_INTERVAL"
+    AC1 = "AC1"
+    AC2_LINEAR = "AC2_LINEAR"
+    AC2_QUADRATIC = "AC2_QUADRATIC"
+    AC2_ORDINAL = "AC2_ORDINAL"
 
 
 class Undefined(StrEnum):
-    """Why a kappa has no value."""
+    """Why a measure has no value."""
 
     NO_ITEMS = "NO_ITEMS"
     ONE_CATEGORY = "ONE_CATEGORY"
 
 
-@dataclass(frozen=True, slots=True)
-class Kappa:
-    """Cohen's kappa of two raters; exactly one of `value` and `undefined` is set."""
+class Weighting(StrEnum):
+    """How near two different values are taken to be."""
 
+    IDENTITY = "IDENTITY"
+    LINEAR = "LINEAR"
+    QUADRATIC = "QUADRATIC"
+    ORDINAL = "ORDINAL"
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """A measure with what it rests on; exactly one of `value` and `undefined` is set.
+
+    Attributes:
+        measure: What it is.
+        value: The figure; a share in 0..1 for PERCENT, at most 1 for the others.
+        undefined: Why there is none.
+        items: Items with two answers or more: those that can agree or disagree.
+        answers: Answers on these items.
+        interval: Percentile bootstrap over items; None for fewer than two items.
+    """
+
+    measure: Measure
     value: float | None
     undefined: Undefined | None
-    observed: PercentAgreement
+    items: int
+    answers: int
+    interval: Interval | None
 
 
-def percent_agreement(pairs: Iterable[tuple[Hashable, Hashable]]) -> PercentAgreement:
-    """Share of items that two raters gave the same category."""
-    ratings = list(pairs)
-    return PercentAgreement(sum(one == other for one, other in ratings), len(ratings))
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerCounts:
+    """Rated items, alike ones together.
 
-
-def cohens_kappa(pairs: Iterable[tuple[Hashable, Hashable]]) -> Kappa:
-    """Cohen's unweighted kappa: (observed - expected) / (1 - expected), in -1..1.
-
-    `expected` is the agreement of two independent raters with these two category distributions.
-    It is computed in integers, so that "both used one category only" is exact.
+    Attributes:
+        patterns: (patterns, categories); how often an item was given each value, at least once in
+            all. The categories are the whole scale, also those that nobody used: the chance that
+            AC1 allows for depends on their number.
+        items: (patterns,); how many items have these counts.
     """
-    ratings = list(pairs)
-    observed = percent_agreement(ratings)
-    if not ratings:
-        return Kappa(None, Undefined.NO_ITEMS, observed)
-    first = Counter(one for one, _ in ratings)
-    second = Counter(other for _, other in ratings)
-    squared = observed.n**2
-    expected = sum(count * second[category] for category, count in first.items())
-    if expected == squared:
-        return Kappa(None, Undefined.ONE_CATEGORY, observed)
-    value = (observed.agreed * observed.n - expected) / (squared - expected)
-    return Kappa(value, None, observed)
+
+    patterns: IntArray
+    items: IntArray
+
+    @property
+    def ratings(self) -> IntArray:
+        """(patterns,); answers on an item of each pattern."""
+        totals: IntArray = self.patterns.sum(axis=1)
+        return totals
+
+    @property
+    def pairable(self) -> NDArray[np.bool_]:
+        """(patterns,); whether an item of each pattern has two answers or more."""
+        enough: NDArray[np.bool_] = self.ratings >= 2
+        return enough
 
 
-def agreement_between(
-    items: Iterable[tuple[Sequence[Verdict], Sequence[Verdict]]], *, ties: bool
-) -> PercentAgreement:
-    """Agreement of two groups of raters: every vote of one group against every of the other.
+def answer_counts(counts: IntArray) -> AnswerCounts:
+    """Items by what they were given.
 
-    Each item holds the verdicts of both groups on one comparison (seed 004, agreement). With
-    `ties` a tie agrees with a tie; without, pairs of votes in which either is a tie are left out.
+    Args:
+        counts: (items, categories), how many raters gave each value; rows of zeros are left out.
+
+    Raises:
+        ValueError: a scale of fewer than two values, or a negative count.
     """
-    return percent_agreement(
-        (one, other)
-        for first, second in items
-        for one in first
-        for other in second
-        if ties or Verdict.TIE not in (one, other)
-    )
+    if counts.ndim != 2 or counts.shape[1] < 2:
+        raise ValueError("agreement needs a scale of at least two values")
+    if counts.size and counts.min() < 0:
+        raise ValueError("a count is negative")
+    rated = counts[counts.sum(axis=1) > 0]
+    patterns, items = np.unique(rated, axis=0, return_counts=True)
+    return AnswerCounts(patterns.astype(np.int64), items.astype(np.int64))
 
 
-def agreement_within(items: Iterable[Sequence[Verdict]], *, ties: bool) -> PercentAgreement:
-    """Agreement within one group: every unordered pair of votes on the same comparison."""
-    return percent_agreement(
-        (one, other)
-        for verdicts in items
-        for one, other in combinations(verdicts, 2)
-        if ties or Verdict.TIE not in (one, other)
+def weight_matrix(weighting: Weighting, categories: int) -> FloatArray:
+    """Agreement weights between values: (categories, categories), 1 on the diagonal, 0..1 off it.
+
+    Linear and quadratic weights fall with the distance of the values and its square; Gwet's
+    ordinal weights with the number of pairs among the values from one to the other.
+    """
+    place = np.arange(categories, dtype=np.float64)
+    distance = np.abs(place[:, None] - place[None, :])
+    match weighting:
+        case Weighting.IDENTITY:
+            penalty = (distance > 0).astype(np.float64)
+        case Weighting.LINEAR:
+            penalty = distance / (categories - 1)
+        case Weighting.QUADRATIC:
+            penalty = (distance / (categories - 1)) ** 2
+        case _:
+            penalty = distance * (distance + 1) / (categories * (categories - 1))
+    weights: FloatArray = 1 - penalty
+    return weights
+
+
+def estimate(
+    statistics: Sequence[Statistic], items: IntArray, *, seed: int, draws: int = DEFAULT_DRAWS
+) -> list[tuple[float, Interval | None]]:
+    """Each statistic's value on the items as they are, and its interval over resampled items.
+
+    Drawing n items with replacement is one multinomial draw over their kinds. All statistics see
+    the same draws.
+
+    Args:
+        statistics: Of weights (draws, kinds); nan where undefined.
+        items: (kinds,), how many items there are of each kind.
+        seed: The same seed gives the same intervals.
+        draws: Number of resamples.
+
+    Returns:
+        A value (nan where undefined) and an interval for each statistic.
+    """
+    total = int(items.sum())
+    if total == 0:
+        return [(float("nan"), None) for _ in statistics]
+    whole = items[None, :].astype(np.float64)
+    values = [float(statistic(whole)[0]) for statistic in statistics]
+    if total < _ENOUGH_FOR_AN_INTERVAL:
+        return [(value, None) for value in values]
+    rng = np.random.default_rng(seed)
+    chunk = max(1, _CHUNK_CELLS // len(items))
+    drawn: list[list[FloatArray]] = [[] for _ in statistics]
+    for start in range(0, draws, chunk):
+        size = min(chunk, draws - start)
+        weights = rng.multinomial(total, items / total, size=size).astype(np.float64)
+        for found, statistic in zip(drawn, statistics, strict=True):
+            found.append(statistic(weights))
+    return [
+        (value, percentile_interval(np.concatenate(found)))
+        for value, found in zip(values, drawn, strict=True)
+    ]
+
+
+def quotient(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Elementwise `above / below`, nan where `below` is 0."""
+    result: FloatArray = np.divide(
+        above, below, out=np.full(np.shape(below), np.nan), where=below != 0
     )
+    return result
+
+
+def coefficient(
+    measure: Measure,
+    found: tuple[float, Interval | None],
+    *,
+    items: int,
+    answers: int,
+) -> Coefficient:
+    """A measured value as a coefficient; nan becomes the reason for it."""
+    value, interval = found
+    if items == 0:
+        return Coefficient(measure, None, Undefined.NO_ITEMS, items, answers, None)
+    if np.isnan(value):
+        return Coefficient(measure, None, Undefined.ONE_CATEGORY, items, answers, None)
+    if items < _ENOUGH_FOR_AN_INTERVAL:
+        interval = None
+    return Coefficient(measure, value, None, items, answers, interval)

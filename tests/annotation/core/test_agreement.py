@@ -1,116 +1,100 @@
-import json
-from collections import defaultdict
+from __future__ import annotations
 
+from math import nan
+
+import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from annotation.core.agreement import (
+    Coefficient,
+    Measure,
     Undefined,
-    agreement_between,
-    agreement_within,
-    cohens_kappa,
-    percent_agreement,
+    Weighting,
+    answer_counts,
+    coefficient,
+    estimate,
+    quotient,
+    weight_matrix,
 )
-from annotation.core.choices import Verdict
-from tests.paths import shared_data
-
-verdict_pairs = st.lists(st.tuples(st.sampled_from(Verdict), st.sampled_from(Verdict)))
+from annotation.core.intervals import Interval
 
 
-def test_percent_agreement_counts_equal_ratings():
-    result = percent_agreement([("A", "A"), ("A", "B"), ("B", "B")])
-    assert (result.agreed, result.n, result.share) == (2, 3, pytest.approx(2 / 3))
+def test_items_with_the_same_counts_are_one_pattern():
+    found = answer_counts(np.array([[2, 1], [0, 3], [2, 1], [0, 0], [1, 0]]))
+    assert found.patterns.tolist() == [[0, 3], [1, 0], [2, 1]]
+    assert found.items.tolist() == [1, 1, 2]
+    assert found.ratings.tolist() == [3, 1, 3]
+    assert found.pairable.tolist() == [True, False, True]
 
 
-def test_percent_agreement_of_nothing_has_no_share():
-    assert percent_agreement([]).share is None
+def test_nothing_rated_is_no_pattern():
+    assert answer_counts(np.zeros((0, 3), dtype=int)).items.tolist() == []
 
 
-def test_kappa_of_a_table_worked_by_hand():
-    # 50 items: both yes 20, both no 15, yes/no 5, no/yes 10. Observed 35/50 = .7; the first rater
-    # says yes 25, the second 30: expected (25*30 + 25*20)/2500 = .5; kappa = .2/.5 = .4
-    pairs = [("yes", "yes")] * 20 + [("no", "no")] * 15 + [("yes", "no")] * 5 + [("no", "yes")] * 10
-    result = cohens_kappa(pairs)
-    assert result.value == pytest.approx(0.4)
-    assert result.undefined is None
+@pytest.mark.parametrize("counts", [[[1], [2]], [1, 2], [[1, -1], [2, 0]]])
+def test_a_table_that_is_none_is_refused(counts):
+    with pytest.raises(ValueError, match=r"scale|negative"):
+        answer_counts(np.array(counts))
 
 
 @pytest.mark.parametrize(
-    ("pairs", "reason"),
-    [([], Undefined.NO_ITEMS), ([("A", "A")] * 7, Undefined.ONE_CATEGORY)],
-)
-def test_an_undefined_kappa_says_why(pairs, reason):
-    result = cohens_kappa(pairs)
-    assert result.value is None
-    assert result.undefined is reason
-
-
-def test_kappa_is_defined_where_each_rater_uses_one_category_but_not_the_same():
-    # Nothing agrees and nothing is expected to: 0 - 0 over 1 - 0.
-    assert cohens_kappa([("A", "B")] * 3).value == 0
-
-
-@given(verdict_pairs)
-def test_kappa_is_symmetric_and_at_most_one(pairs):
-    one = cohens_kappa(pairs)
-    other = cohens_kappa([(second, first) for first, second in pairs])
-    assert one.value == other.value
-    assert one.value is None or -1 <= one.value <= 1
-
-
-@given(st.lists(st.sampled_from(Verdict), min_size=2).filter(lambda votes: len(set(votes)) > 1))
-def test_kappa_is_one_on_agreement(verdicts):
-    assert cohens_kappa([(verdict, verdict) for verdict in verdicts]).value == 1
-
-
-@given(verdict_pairs)
-def test_flipping_both_verdicts_changes_no_agreement(pairs):
-    flipped = [(one.flipped(), other.flipped()) for one, other in pairs]
-    assert cohens_kappa(flipped) == cohens_kappa(pairs)
-
-
-def mtbench_verdicts(name, judges):
-    """Verdicts by turn and comparison, in the coordinates of the sorted model names."""
-    votes = defaultdict(list)
-    for line in shared_data(name).read_text().splitlines():
-        vote = json.loads(line)
-        if not vote["judge"].startswith(judges):
-            continue
-        verdict = {"model_a": Verdict.A, "model_b": Verdict.B}.get(vote["winner"], Verdict.TIE)
-        models = (vote["model_a"], vote["model_b"])
-        if models != tuple(sorted(models)):
-            verdict = verdict.flipped()
-        votes[vote["turn"], vote["question_id"], *sorted(models)].append(verdict)
-    return votes
-
-
-@pytest.mark.parametrize(
-    ("turn", "ties", "judge_human", "human_human"),
+    ("weighting", "first_row"),
     [
-        (1, True, (886, 1343), (454, 721)),
-        (1, False, (727, 859), (388, 479)),
-        (2, True, (871, 1325), (471, 707)),
-        (2, False, (731, 864), (388, 474)),
+        (Weighting.IDENTITY, [1, 0, 0, 0]),
+        (Weighting.LINEAR, [1, 2 / 3, 1 / 3, 0]),
+        (Weighting.QUADRATIC, [1, 8 / 9, 5 / 9, 0]),
+        # 1 - C(d + 1, 2) / C(4, 2): pairs among 2, 3 and 4 values are 1, 3 and 6 of 6.
+        (Weighting.ORDINAL, [1, 5 / 6, 1 / 2, 0]),
     ],
 )
-def test_mtbench_agreement_is_that_of_fastchat(turn, ties, judge_human, human_human):
-    # protocols.md 3.5, computed with FastChat's own compute_agreement.py.
-    people = mtbench_verdicts("mtbench_votes_human.jsonl", "expert")
-    gpt4 = mtbench_verdicts("mtbench_votes_gpt4_pair.jsonl", "gpt4_pair")
-    items = [(gpt4[key], votes) for key, votes in people.items() if key[0] == turn and key in gpt4]
-    between = agreement_between(items, ties=ties)
-    within = agreement_within((v for key, v in people.items() if key[0] == turn), ties=ties)
-    assert (between.agreed, between.n) == judge_human
-    assert (within.agreed, within.n) == human_human
+def test_weights_fall_with_the_distance(weighting, first_row):
+    weights = weight_matrix(weighting, 4)
+    assert weights[0].tolist() == pytest.approx(first_row)
+    assert np.array_equal(weights, weights.T)
 
 
-@pytest.mark.parametrize(("first", "second"), [(1, 2), (1, 3), (2, 3)])
-def test_kappa_of_pandalms_annotators_is_that_of_scikit_learn(first, second):
-    from sklearn.metrics import cohen_kappa_score
+def test_the_same_seed_gives_the_same_interval():
+    def share(weights):
+        return quotient(weights[:, 0], weights.sum(axis=1))
 
-    rows = json.loads(shared_data("pandalm_testset_dev.json").read_text())
-    ratings = [[row[f"annotator{number}"] for row in rows] for number in (first, second)]
-    expected = cohen_kappa_score(*ratings)
-    assert 0.8 < expected < 0.9
-    assert cohens_kappa(zip(*ratings, strict=True)).value == pytest.approx(expected)
+    items = np.array([30, 70])
+    one, again, other = (estimate([share], items, seed=seed)[0] for seed in (1, 1, 2))
+    assert one == again
+    assert one != other
+    value, interval = one
+    assert value == 0.3
+    # A share of 100 with sd sqrt(.3 * .7 / 100) = .046: about .21 to .39.
+    assert interval.low == pytest.approx(0.21, abs=0.02)
+    assert interval.high == pytest.approx(0.39, abs=0.02)
+    assert interval.draws == 1000
+
+
+def test_many_patterns_are_drawn_in_chunks():
+    def mean(weights):
+        return weights @ np.arange(weights.shape[1]) / weights.sum(axis=1)
+
+    value, interval = estimate([mean], np.ones(3000, dtype=int), seed=1, draws=500)[0]
+    assert value == 1499.5
+    assert interval.draws == 500
+    assert interval.low < value < interval.high
+
+
+def test_a_single_item_has_no_interval():
+    assert estimate([lambda weights: weights[:, 0]], np.array([1, 0]), seed=1) == [(1.0, None)]
+
+
+def test_a_quotient_by_nothing_is_no_number():
+    assert np.isnan(quotient(np.array([1.0, 4.0]), np.array([0.0, 2.0]))).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("value", "items", "expected"),
+    [
+        (0.5, 9, Coefficient(Measure.AC1, 0.5, None, 9, 18, Interval(0, 1))),
+        (0.5, 1, Coefficient(Measure.AC1, 0.5, None, 1, 18, None)),
+        (nan, 9, Coefficient(Measure.AC1, None, Undefined.ONE_CATEGORY, 9, 18, None)),
+        (nan, 0, Coefficient(Measure.AC1, None, Undefined.NO_ITEMS, 0, 18, None)),
+    ],
+)
+def test_an_undefined_figure_says_why(value, items, expected):
+    assert coefficient(Measure.AC1, (value, Interval(0, 1)), items=items, answers=18) == expected

@@ -1,0 +1,181 @@
+"""Agreement of any number of raters, each of whom may have missed any item.
+
+Percent agreement, Fleiss' kappa, Krippendorff's alpha and Gwet's AC1 and AC2, all from how often an
+item was given each value; the notation is that of Gwet, Handbook of Inter-Rater Reliability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from annotation.core.agreement import (
+    AnswerCounts,
+    Coefficient,
+    Measure,
+    Weighting,
+    coefficient,
+    estimate,
+    quotient,
+    weight_matrix,
+)
+from annotation.core.intervals import DEFAULT_DRAWS, FloatArray, Statistic
+
+Distances = Callable[[FloatArray], FloatArray]
+"""Frequencies of the values (draws, categories) to squared distances (draws, c, c)."""
+
+
+def coefficients(
+    measures: Sequence[Measure], counts: AnswerCounts, *, seed: int, draws: int = DEFAULT_DRAWS
+) -> tuple[Coefficient, ...]:
+    """The measures of one table, in the order asked for.
+
+    The bootstrap resamples all rated items. Items with one answer alone say nothing about
+    agreement, but Fleiss' and Gwet's chance terms use them (as Gwet's own package does).
+
+    Args:
+        measures: Any but the kappas of two raters.
+        counts: The rated items.
+        seed: Of the bootstrap.
+        draws: Number of resamples.
+
+    Raises:
+        KeyError: A measure of two raters.
+    """
+    items = int(counts.items[counts.pairable].sum())
+    answers = int((counts.items * counts.ratings)[counts.pairable].sum())
+    statistics = [STATISTICS[measure](counts) for measure in measures]
+    found = estimate(statistics, counts.items, seed=seed, draws=draws)
+    return tuple(
+        coefficient(measure, each, items=items, answers=answers)
+        for measure, each in zip(measures, found, strict=True)
+    )
+
+
+def _observed(counts: AnswerCounts, weighting: Weighting) -> Statistic:
+    """Mean over pairable items of the (weighted) share of agreeing pairs of answers."""
+    ratings, pairable = counts.ratings, counts.pairable
+    near = counts.patterns @ weight_matrix(weighting, counts.patterns.shape[1])
+    agreeing = (counts.patterns * (near - 1)).sum(axis=1)
+    pairs = np.where(pairable, ratings * (ratings - 1), 1)
+    share = np.where(pairable, agreeing / pairs, 0.0)
+    counted = pairable.astype(np.float64)
+
+    def observed(weights: FloatArray) -> FloatArray:
+        return quotient(weights @ share, weights @ counted)
+
+    return observed
+
+
+def _prevalence(counts: AnswerCounts) -> Statistic:
+    """Mean over rated items of the share of answers that each value got: (draws, categories)."""
+    shares = counts.patterns / counts.ratings[:, None]
+
+    def prevalence(weights: FloatArray) -> FloatArray:
+        mean: FloatArray = (weights @ shares) / weights.sum(axis=1, keepdims=True)
+        return mean
+
+    return prevalence
+
+
+def _percent(counts: AnswerCounts) -> Statistic:
+    return _observed(counts, Weighting.IDENTITY)
+
+
+def _fleiss(counts: AnswerCounts) -> Statistic:
+    """(p_a - p_e) / (1 - p_e), p_e = sum of squared prevalences (Fleiss 1971).
+
+    With unequal numbers of answers this is Gwet's extension; with equal ones the two are the same.
+    """
+    observed, prevalence = _percent(counts), _prevalence(counts)
+    used = (counts.patterns > 0).astype(np.float64)
+
+    def kappa(weights: FloatArray) -> FloatArray:
+        chance = (prevalence(weights) ** 2).sum(axis=1)
+        varied = ((weights @ used) > 0).sum(axis=1) > 1
+        room = np.where(varied, 1 - chance, 0.0)
+        return quotient(observed(weights) - chance, room)
+
+    return kappa
+
+
+def _alpha(distances: Distances) -> Callable[[AnswerCounts], Statistic]:
+    """1 - D_o / D_e from the coincidence matrix (Krippendorff 2011, sections C to E)."""
+
+    def of(counts: AnswerCounts) -> Statistic:
+        patterns = np.where(counts.pairable[:, None], counts.patterns, 0)
+        categories = patterns.shape[1]
+        # Ordered pairs of answers of an item, each item weighing as many answers as it has.
+        pairs = patterns[:, :, None] * (patterns[:, None, :] - np.eye(categories, dtype=np.int64))
+        others = np.maximum(counts.ratings - 1, 1)
+        coincidences = (pairs / others[:, None, None]).reshape(-1, categories**2)
+
+        def alpha(weights: FloatArray) -> FloatArray:
+            together = (weights @ coincidences).reshape(-1, categories, categories)
+            frequency = weights @ patterns
+            total = frequency.sum(axis=1)
+            apart = distances(frequency)
+            observed = (together * apart).sum(axis=(1, 2))
+            expected = (frequency[:, :, None] * frequency[:, None, :] * apart).sum(axis=(1, 2))
+            return 1 - quotient((total - 1) * observed, expected)
+
+        return alpha
+
+    return of
+
+
+def _nominal(frequency: FloatArray) -> FloatArray:
+    categories = frequency.shape[1]
+    apart: FloatArray = np.broadcast_to(
+        1.0 - np.eye(categories), (len(frequency), categories, categories)
+    )
+    return apart
+
+
+def _ordinal(frequency: FloatArray) -> FloatArray:
+    """Squared difference of mid-ranks: how many answers lie between two values."""
+    rank = frequency.cumsum(axis=1) - frequency / 2
+    apart: FloatArray = (rank[:, :, None] - rank[:, None, :]) ** 2
+    return apart
+
+
+def _interval(frequency: FloatArray) -> FloatArray:
+    value = np.arange(frequency.shape[1], dtype=np.float64)
+    apart: FloatArray = np.broadcast_to(
+        (value[:, None] - value[None, :]) ** 2, (len(frequency), len(value), len(value))
+    )
+    return apart
+
+
+def _gwet(weighting: Weighting) -> Callable[[AnswerCounts], Statistic]:
+    """(p_a - p_e) / (1 - p_e), p_e = T_w / (q (q - 1)) * sum of prevalence * (1 - prevalence)."""
+
+    def of(counts: AnswerCounts) -> Statistic:
+        categories = counts.patterns.shape[1]
+        total = weight_matrix(weighting, categories).sum()
+        observed, prevalence = _observed(counts, weighting), _prevalence(counts)
+
+        def ac(weights: FloatArray) -> FloatArray:
+            share = prevalence(weights)
+            spread = (share * (1 - share)).sum(axis=1)
+            chance = total * spread / (categories * (categories - 1))
+            return quotient(observed(weights) - chance, 1 - chance)
+
+        return ac
+
+    return of
+
+
+STATISTICS: Final[dict[Measure, Callable[[AnswerCounts], Statistic]]] = {
+    Measure.PERCENT: _percent,
+    Measure.FLEISS: _fleiss,
+    Measure.ALPHA_NOMINAL: _alpha(_nominal),
+    Measure.ALPHA_ORDINAL: _alpha(_ordinal),
+    Measure.ALPHA_INTERVAL: _alpha(_interval),
+    Measure.AC1: _gwet(Weighting.IDENTITY),
+    Measure.AC2_LINEAR: _gwet(Weighting.LINEAR),
+    Measure.AC2_QUADRATIC: _gwet(Weighting.QUADRATIC),
+    Measure.AC2_ORDINAL: _gwet(Weighting.ORDINAL),
+}

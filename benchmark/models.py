@@ -14,13 +14,20 @@ class BenchmarkVersion(models.Model):
     """A frozen, versioned set of items with its datasheet; never changed once written."""
 
     dataset = models.ForeignKey(
-        Dataset, on_delete=models.PROTECT, related_name="benchmark_versions"
+        Dataset,
+        verbose_name=_("dataset"),
+        on_delete=models.PROTECT,
+        related_name="benchmark_versions",
     )
     version = models.CharField(_("version"), max_length=40)
-    items = models.JSONField(default=list)
-    datasheet = models.JSONField(default=dict)
+    items = models.JSONField(_("items"), default=list)
+    datasheet = models.JSONField(_("datasheet"), default=dict)
     created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("made by"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
     )
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
@@ -39,12 +46,22 @@ class ReplayRun(models.Model):
     """Candidate models answer fixed prefixes, a frozen evaluator scores the answers."""
 
     benchmark = models.ForeignKey(
-        BenchmarkVersion, on_delete=models.PROTECT, related_name="replays"
+        BenchmarkVersion,
+        verbose_name=_("benchmark"),
+        on_delete=models.PROTECT,
+        related_name="replays",
     )
-    candidate = models.ForeignKey(ModelEndpoint, on_delete=models.PROTECT, related_name="replays")
+    candidate = models.ForeignKey(
+        ModelEndpoint, verbose_name=_("candidate"), on_delete=models.PROTECT, related_name="replays"
+    )
     variant = models.CharField(_("generation context"), max_length=120)
     evaluator_run = models.ForeignKey(
-        JudgeRun, on_delete=models.PROTECT, null=True, blank=True, related_name="replays"
+        JudgeRun,
+        verbose_name=_("run of the evaluator"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="replays",
     )
     config = models.JSONField(_("configuration"), default=dict)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
@@ -65,12 +82,19 @@ class ReplayRun(models.Model):
 class LeaderboardSnapshot(models.Model):
     """A leaderboard as it stood, with the settings that made it."""
 
-    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="leaderboards")
+    dataset = models.ForeignKey(
+        Dataset, verbose_name=_("dataset"), on_delete=models.CASCADE, related_name="leaderboards"
+    )
     run = models.ForeignKey(
-        JudgeRun, on_delete=models.PROTECT, null=True, blank=True, related_name="leaderboards"
+        JudgeRun,
+        verbose_name=_("run"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="leaderboards",
     )
     settings = models.JSONField(_("settings"), default=dict)
-    rows = models.JSONField(default=list)
+    rows = models.JSONField(_("rows"), default=list)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:
@@ -85,11 +109,14 @@ class VerificationReport(models.Model):
     """A report on how far evaluators may be trusted, with the settings that made it."""
 
     dataset = models.ForeignKey(
-        Dataset, on_delete=models.CASCADE, related_name="verification_reports"
+        Dataset,
+        verbose_name=_("dataset"),
+        on_delete=models.CASCADE,
+        related_name="verification_reports",
     )
     kind = models.CharField(_("kind"), max_length=40)
     settings = models.JSONField(_("settings"), default=dict)
-    rows = models.JSONField(default=list)
+    rows = models.JSONField(_("rows"), default=list)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:

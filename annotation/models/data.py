@@ -27,7 +27,7 @@ class Dataset(models.Model):
     source = models.CharField(_("source"), max_length=300, blank=True, default="")
     licence = models.CharField(_("licence"), max_length=100, blank=True, default="")
     simulated = models.BooleanField(_("simulated"), default=False)
-    extra = models.JSONField(default=dict, blank=True)
+    extra = models.JSONField(_("other fields"), default=dict, blank=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:
@@ -41,9 +41,11 @@ class Dataset(models.Model):
 class Scenario(models.Model):
     """A topic, category or task family of a dataset."""
 
-    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="scenarios")
+    dataset = models.ForeignKey(
+        Dataset, verbose_name=_("dataset"), on_delete=models.CASCADE, related_name="scenarios"
+    )
     name = models.CharField(_("name"), max_length=120)
-    position = models.PositiveIntegerField(default=0)
+    position = models.PositiveIntegerField(_("position"), default=0)
 
     class Meta:
         verbose_name = _("scenario")
@@ -59,8 +61,12 @@ class Scenario(models.Model):
 class Session(models.Model):
     """One conversation; keys that the format does not know are kept in `extra`."""
 
-    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="sessions")
-    scenario = models.ForeignKey(Scenario, on_delete=models.PROTECT, related_name="sessions")
+    dataset = models.ForeignKey(
+        Dataset, verbose_name=_("dataset"), on_delete=models.CASCADE, related_name="sessions"
+    )
+    scenario = models.ForeignKey(
+        Scenario, verbose_name=_("scenario"), on_delete=models.PROTECT, related_name="sessions"
+    )
     key = models.CharField(_("key"), max_length=200)
     position = models.PositiveIntegerField(_("place in file"), default=0)
     system_prompt = models.TextField(_("system prompt"), blank=True, default="")
@@ -68,13 +74,14 @@ class Session(models.Model):
     language = models.CharField(_("language"), max_length=16, blank=True, default="")
     original_user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
+        verbose_name=_("original user"),
         on_delete=models.PROTECT,
         null=True,
         blank=True,
         related_name="own_sessions",
     )
-    profile_snapshot = models.JSONField(default=dict, blank=True)
-    extra = models.JSONField(default=dict, blank=True)
+    profile_snapshot = models.JSONField(_("profile at the time"), default=dict, blank=True)
+    extra = models.JSONField(_("other fields"), default=dict, blank=True)
 
     class Meta:
         verbose_name = _("session")
@@ -94,7 +101,9 @@ class Turn(models.Model):
     `user_message` is NULL where an assistant message follows another one, or opens the session.
     """
 
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="turns")
+    session = models.ForeignKey(
+        Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="turns"
+    )
     position = models.PositiveIntegerField(_("position"))
     user_message = models.TextField(_("user message"), null=True, blank=True)
 
@@ -116,17 +125,26 @@ class Response(models.Model):
     line); `variant` names the generation context, and tells equal texts of one unnamed model apart.
     """
 
-    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="responses")
+    turn = models.ForeignKey(
+        Turn, verbose_name=_("turn"), on_delete=models.CASCADE, related_name="responses"
+    )
     model = models.CharField(_("model"), max_length=200, blank=True, default="")
     text = models.TextField(_("text"), null=True, blank=True)
-    text_hash = models.CharField(max_length=64, blank=True, default="", editable=False)
+    text_hash = models.CharField(
+        _("hash of the text"), max_length=64, blank=True, default="", editable=False
+    )
     original = models.BooleanField(_("original"), default=False)
     continues = models.ForeignKey(
-        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="continued_by"
+        "self",
+        verbose_name=_("continues"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="continued_by",
     )
     variant = models.CharField(_("variant"), max_length=120, blank=True, default="")
-    position = models.PositiveIntegerField(default=0)
-    extra = models.JSONField(default=dict, blank=True)
+    position = models.PositiveIntegerField(_("position"), default=0)
+    extra = models.JSONField(_("other fields"), default=dict, blank=True)
 
     class Meta:
         verbose_name = _("response")
@@ -152,12 +170,18 @@ class Response(models.Model):
 class Comparison(models.Model):
     """Two responses to one turn; verdicts on it are always in terms of its own A and B."""
 
-    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="comparisons")
-    response_a = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="as_a")
-    response_b = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="as_b")
+    turn = models.ForeignKey(
+        Turn, verbose_name=_("turn"), on_delete=models.CASCADE, related_name="comparisons"
+    )
+    response_a = models.ForeignKey(
+        Response, verbose_name=_("response A"), on_delete=models.PROTECT, related_name="as_a"
+    )
+    response_b = models.ForeignKey(
+        Response, verbose_name=_("response B"), on_delete=models.PROTECT, related_name="as_b"
+    )
     key = models.CharField(_("key"), max_length=200)
     position = models.PositiveIntegerField(_("place in file"), default=0)
-    extra = models.JSONField(default=dict, blank=True)
+    extra = models.JSONField(_("other fields"), default=dict, blank=True)
 
     class Meta:
         verbose_name = _("comparison")

@@ -24,10 +24,18 @@ class LabelBase(models.Model):
     """What every label records about how it was given."""
 
     annotator = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="%(class)ss"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("annotator"),
+        on_delete=models.PROTECT,
+        related_name="%(class)ss",
     )
     study = models.ForeignKey(
-        Study, on_delete=models.PROTECT, null=True, blank=True, related_name="%(class)ss"
+        Study,
+        verbose_name=_("study"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="%(class)ss",
     )
     repeat_index = models.PositiveSmallIntegerField(_("repeat"), default=0)
     submission_id = models.UUIDField(_("submission"), null=True, blank=True, db_index=True)
@@ -36,9 +44,13 @@ class LabelBase(models.Model):
     idle_seconds = models.FloatField(_("idle seconds"), null=True, blank=True)
     input_device = models.CharField(_("input device"), max_length=16, blank=True, default="")
     edits = models.PositiveIntegerField(_("edits"), default=0)
-    guidelines_version = models.PositiveIntegerField(null=True, blank=True)
-    app_version = models.CharField(max_length=40, blank=True, default="")
-    extra = models.JSONField(default=dict, blank=True)
+    guidelines_version = models.PositiveIntegerField(
+        _("version of the guidelines"), null=True, blank=True
+    )
+    app_version = models.CharField(
+        _("version of SenseJudge"), max_length=40, blank=True, default=""
+    )
+    extra = models.JSONField(_("other fields"), default=dict, blank=True)
     created_at = models.DateTimeField(_("given"), default=timezone.now)
     updated_at = models.DateTimeField(_("changed"), auto_now=True)
 
@@ -53,7 +65,9 @@ class PairwiseLabel(LabelBase):
     nobody knows it.
     """
 
-    comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="labels")
+    comparison = models.ForeignKey(
+        Comparison, verbose_name=_("comparison"), on_delete=models.PROTECT, related_name="labels"
+    )
     verdict = models.CharField(_("verdict"), max_length=3, choices=VERDICTS)
     strength = models.PositiveSmallIntegerField(_("strength"), null=True, blank=True)
     both_bad = models.BooleanField(_("both bad"), default=False)
@@ -96,10 +110,20 @@ class SatisfactionLabel(LabelBase):
     """A human rating of a response, or of a whole session; the reason exactly at 3 and below."""
 
     response = models.ForeignKey(
-        Response, on_delete=models.PROTECT, null=True, blank=True, related_name="labels"
+        Response,
+        verbose_name=_("response"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="labels",
     )
     session = models.ForeignKey(
-        Session, on_delete=models.PROTECT, null=True, blank=True, related_name="labels"
+        Session,
+        verbose_name=_("session"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="labels",
     )
     score = models.PositiveSmallIntegerField(
         _("score"), validators=[MinValueValidator(1), MaxValueValidator(5)]
@@ -164,11 +188,21 @@ class SessionQuestionnaire(models.Model):
     """The questions asked after a session (memory, detail, availability, diversity)."""
 
     annotator = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="questionnaires"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("annotator"),
+        on_delete=models.PROTECT,
+        related_name="questionnaires",
     )
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="questionnaires")
+    session = models.ForeignKey(
+        Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="questionnaires"
+    )
     study = models.ForeignKey(
-        Study, on_delete=models.PROTECT, null=True, blank=True, related_name="questionnaires"
+        Study,
+        verbose_name=_("study"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="questionnaires",
     )
     answers = models.JSONField(_("answers"), default=list)
     created_at = models.DateTimeField(_("given"), default=timezone.now)
@@ -205,13 +239,28 @@ class GoldLabel(models.Model):
     """The answer held to be right for a comparison, a response or a session."""
 
     comparison = models.ForeignKey(
-        Comparison, on_delete=models.CASCADE, null=True, blank=True, related_name="gold_labels"
+        Comparison,
+        verbose_name=_("comparison"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="gold_labels",
     )
     response = models.ForeignKey(
-        Response, on_delete=models.CASCADE, null=True, blank=True, related_name="gold_labels"
+        Response,
+        verbose_name=_("response"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="gold_labels",
     )
     session = models.ForeignKey(
-        Session, on_delete=models.CASCADE, null=True, blank=True, related_name="gold_labels"
+        Session,
+        verbose_name=_("session"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="gold_labels",
     )
     verdict = models.CharField(_("verdict"), max_length=3, choices=VERDICTS, null=True, blank=True)
     score = models.PositiveSmallIntegerField(_("score"), null=True, blank=True)
@@ -219,6 +268,7 @@ class GoldLabel(models.Model):
     rationale = models.TextField(_("rationale"), blank=True, default="")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
+        verbose_name=_("made by"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
@@ -277,6 +327,7 @@ class AuditEvent(models.Model):
 
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL,
+        verbose_name=_("actor"),
         on_delete=models.PROTECT,
         null=True,
         blank=True,
@@ -284,8 +335,8 @@ class AuditEvent(models.Model):
     )
     action = models.CharField(_("action"), max_length=60)
     target = models.CharField(_("target"), max_length=60)
-    target_id = models.PositiveBigIntegerField(null=True, blank=True)
-    detail = models.JSONField(default=dict, blank=True)
+    target_id = models.PositiveBigIntegerField(_("number of the target"), null=True, blank=True)
+    detail = models.JSONField(_("details"), default=dict, blank=True)
     created_at = models.DateTimeField(_("when"), default=timezone.now)
 
     class Meta:

@@ -47,7 +47,9 @@ class Study(models.Model):
     status = models.CharField(
         _("status"), max_length=8, choices=StudyStatus.choices, default=StudyStatus.DRAFT
     )
-    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="studies")
+    dataset = models.ForeignKey(
+        Dataset, verbose_name=_("dataset"), on_delete=models.PROTECT, related_name="studies"
+    )
     annotators = models.ManyToManyField(
         settings.AUTH_USER_MODEL, blank=True, related_name="studies", verbose_name=_("annotators")
     )
@@ -77,6 +79,7 @@ class Study(models.Model):
     seed = models.PositiveIntegerField(_("seed"), default=42)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
+        verbose_name=_("made by"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
@@ -103,18 +106,35 @@ class Study(models.Model):
 class StudyItem(models.Model):
     """One comparison or one session in a study; a repeat names the item that it repeats."""
 
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items")
+    study = models.ForeignKey(
+        Study, verbose_name=_("study"), on_delete=models.CASCADE, related_name="items"
+    )
     comparison = models.ForeignKey(
-        Comparison, on_delete=models.PROTECT, null=True, blank=True, related_name="study_items"
+        Comparison,
+        verbose_name=_("comparison"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="study_items",
     )
     session = models.ForeignKey(
-        Session, on_delete=models.PROTECT, null=True, blank=True, related_name="study_items"
+        Session,
+        verbose_name=_("session"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="study_items",
     )
     kind = models.CharField(
         _("kind"), max_length=8, choices=ItemKind.choices, default=ItemKind.NORMAL
     )
     repeat_of = models.ForeignKey(
-        "self", on_delete=models.CASCADE, null=True, blank=True, related_name="repeats"
+        "self",
+        verbose_name=_("repeat of"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="repeats",
     )
     position = models.PositiveIntegerField(_("position"))
 
@@ -156,11 +176,16 @@ class Claim(models.Model):
     finished claim holds a slot 0..overlap-1, and (item, slot) is unique: overlap is a constraint.
     """
 
-    item = models.ForeignKey(StudyItem, on_delete=models.CASCADE, related_name="claims")
-    annotator = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="claims"
+    item = models.ForeignKey(
+        StudyItem, verbose_name=_("item"), on_delete=models.CASCADE, related_name="claims"
     )
-    slot = models.PositiveSmallIntegerField(null=True, blank=True)
+    annotator = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("annotator"),
+        on_delete=models.PROTECT,
+        related_name="claims",
+    )
+    slot = models.PositiveSmallIntegerField(_("slot"), null=True, blank=True)
     state = models.CharField(
         _("state"), max_length=8, choices=ClaimState.choices, default=ClaimState.ACTIVE
     )

@@ -114,7 +114,9 @@ class User(AbstractBaseUser):
 class AnnotatorProfile(models.Model):
     """The structured fields of seed 003, section 3; unknown keys are kept in `extra`."""
 
-    user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="profile")
+    user = models.OneToOneField(
+        User, verbose_name=_("user"), on_delete=models.CASCADE, related_name="profile"
+    )
     gender = models.CharField(_("gender"), max_length=50, blank=True, default="")
     age = models.CharField(_("age"), max_length=50, blank=True, default="")
     background = models.TextField(_("background"), blank=True, default="")

@@ -79,24 +79,29 @@ class LlmCall(models.Model):
     `reasoning` keeps it.
     """
 
-    key = models.CharField(max_length=64, unique=True)
+    key = models.CharField(_("key"), max_length=64, unique=True)
     endpoint = models.ForeignKey(
-        ModelEndpoint, on_delete=models.SET_NULL, null=True, blank=True, related_name="calls"
+        ModelEndpoint,
+        verbose_name=_("model endpoint"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="calls",
     )
-    base_url = models.CharField(max_length=300)
-    model = models.CharField(max_length=200)
-    request = models.JSONField()
-    reply = models.TextField(blank=True, default="")
-    reasoning = models.TextField(blank=True, default="")
-    logprobs = models.JSONField(null=True, blank=True)
-    finish_reason = models.CharField(max_length=40, blank=True, default="")
-    sample_index = models.PositiveSmallIntegerField(default=0)
-    attempt = models.PositiveSmallIntegerField(default=0)
-    input_tokens = models.PositiveIntegerField(null=True, blank=True)
-    cached_tokens = models.PositiveIntegerField(null=True, blank=True)
-    output_tokens = models.PositiveIntegerField(null=True, blank=True)
-    cost = models.DecimalField(max_digits=14, decimal_places=8, null=True, blank=True)
-    latency_ms = models.PositiveIntegerField(null=True, blank=True)
+    base_url = models.CharField(_("base URL"), max_length=300)
+    model = models.CharField(_("model"), max_length=200)
+    request = models.JSONField(_("request"))
+    reply = models.TextField(_("reply"), blank=True, default="")
+    reasoning = models.TextField(_("reasoning"), blank=True, default="")
+    logprobs = models.JSONField(_("log-probabilities"), null=True, blank=True)
+    finish_reason = models.CharField(_("why it ended"), max_length=40, blank=True, default="")
+    sample_index = models.PositiveSmallIntegerField(_("sample"), default=0)
+    attempt = models.PositiveSmallIntegerField(_("attempt"), default=0)
+    input_tokens = models.PositiveIntegerField(_("input tokens"), null=True, blank=True)
+    cached_tokens = models.PositiveIntegerField(_("cached tokens"), null=True, blank=True)
+    output_tokens = models.PositiveIntegerField(_("output tokens"), null=True, blank=True)
+    cost = models.DecimalField(_("cost"), max_digits=14, decimal_places=8, null=True, blank=True)
+    latency_ms = models.PositiveIntegerField(_("latency in ms"), null=True, blank=True)
     created_at = models.DateTimeField(_("when"), auto_now_add=True)
 
     class Meta:
@@ -134,9 +139,12 @@ class JudgeRun(models.Model):
     """
 
     kind = models.CharField(_("kind"), max_length=16, choices=RunKind.choices)
-    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="runs")
+    dataset = models.ForeignKey(
+        Dataset, verbose_name=_("dataset"), on_delete=models.CASCADE, related_name="runs"
+    )
     annotator = models.ForeignKey(
         settings.AUTH_USER_MODEL,
+        verbose_name=_("annotator"),
         on_delete=models.PROTECT,
         null=True,
         blank=True,
@@ -144,22 +152,33 @@ class JudgeRun(models.Model):
     )
     judge = models.CharField(_("judge"), max_length=80)
     endpoint = models.ForeignKey(
-        ModelEndpoint, on_delete=models.PROTECT, null=True, blank=True, related_name="runs"
+        ModelEndpoint,
+        verbose_name=_("model endpoint"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="runs",
     )
     parent = models.ForeignKey(
-        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="children"
+        "self",
+        verbose_name=_("parent run"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="children",
     )
     config = models.JSONField(_("configuration"), default=dict)
     status = models.CharField(
         _("status"), max_length=10, choices=RunStatus.choices, default=RunStatus.PENDING
     )
     stage = models.CharField(_("stage"), max_length=24, blank=True, default="")
-    generation = models.PositiveIntegerField(default=0)
-    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    generation = models.PositiveIntegerField(_("start"), default=0)
+    heartbeat_at = models.DateTimeField(_("last sign of life"), null=True, blank=True)
     error_code = models.CharField(_("error"), max_length=60, blank=True, default="")
-    error_detail = models.TextField(blank=True, default="")
+    error_detail = models.TextField(_("details of the error"), blank=True, default="")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
+        verbose_name=_("made by"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,

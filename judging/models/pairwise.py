@@ -38,16 +38,32 @@ class Preference(models.Model):
     """
 
     run = models.ForeignKey(
-        JudgeRun, on_delete=models.CASCADE, null=True, blank=True, related_name="preferences"
+        JudgeRun,
+        verbose_name=_("run"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="preferences",
     )
     dataset = models.ForeignKey(
-        Dataset, on_delete=models.CASCADE, null=True, blank=True, related_name="preferences"
+        Dataset,
+        verbose_name=_("dataset"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="preferences",
     )
     scenario = models.ForeignKey(
-        Scenario, on_delete=models.CASCADE, null=True, blank=True, related_name="preferences"
+        Scenario,
+        verbose_name=_("scenario"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="preferences",
     )
     annotator = models.ForeignKey(
         settings.AUTH_USER_MODEL,
+        verbose_name=_("annotator"),
         on_delete=models.PROTECT,
         null=True,
         blank=True,
@@ -58,9 +74,16 @@ class Preference(models.Model):
         _("control"), max_length=8, choices=Control.choices, default=Control.NONE
     )
     source_comparison = models.ForeignKey(
-        Comparison, on_delete=models.PROTECT, null=True, blank=True, related_name="preferences"
+        Comparison,
+        verbose_name=_("distilled from"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="preferences",
     )
-    source_verdict = models.CharField(max_length=3, choices=VERDICTS, null=True, blank=True)
+    source_verdict = models.CharField(
+        _("verdict it was distilled from"), max_length=3, choices=VERDICTS, null=True, blank=True
+    )
     position = models.PositiveIntegerField(_("column"), default=0)
     status = models.CharField(
         _("status"),
@@ -72,16 +95,27 @@ class Preference(models.Model):
     language = models.CharField(_("language"), max_length=16, default="en")
     judge = models.CharField(_("distilled by"), max_length=80, blank=True, default="")
     call = models.ForeignKey(
-        LlmCall, on_delete=models.SET_NULL, null=True, blank=True, related_name="preferences"
+        LlmCall,
+        verbose_name=_("LLM call"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="preferences",
     )
     raw = models.TextField(_("raw reply"), blank=True, default="")
     error_code = models.CharField(_("error"), max_length=60, blank=True, default="")
     version = models.PositiveIntegerField(_("version"), default=1)
     previous = models.ForeignKey(
-        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="next_versions"
+        "self",
+        verbose_name=_("version before"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="next_versions",
     )
     edited_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
+        verbose_name=_("edited by"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
@@ -137,9 +171,15 @@ class Judgment(models.Model):
     Without a verdict there is an error code and the raw text, never a wrong answer in disguise.
     """
 
-    run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="judgments")
-    comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="judgments")
-    preference = models.ForeignKey(Preference, on_delete=models.PROTECT, related_name="judgments")
+    run = models.ForeignKey(
+        JudgeRun, verbose_name=_("run"), on_delete=models.CASCADE, related_name="judgments"
+    )
+    comparison = models.ForeignKey(
+        Comparison, verbose_name=_("comparison"), on_delete=models.PROTECT, related_name="judgments"
+    )
+    preference = models.ForeignKey(
+        Preference, verbose_name=_("preference"), on_delete=models.PROTECT, related_name="judgments"
+    )
     order = models.CharField(_("presentation order"), max_length=8, choices=ORDERS)
     status = models.CharField(
         _("status"),
@@ -150,7 +190,12 @@ class Judgment(models.Model):
     verdict = models.CharField(_("verdict"), max_length=3, choices=VERDICTS, null=True, blank=True)
     log_odds = models.FloatField(_("log odds of A"), null=True, blank=True)
     call = models.ForeignKey(
-        LlmCall, on_delete=models.SET_NULL, null=True, blank=True, related_name="judgments"
+        LlmCall,
+        verbose_name=_("LLM call"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="judgments",
     )
     raw = models.TextField(_("raw reply"), blank=True, default="")
     error_code = models.CharField(_("error"), max_length=60, blank=True, default="")
@@ -184,8 +229,12 @@ class Judgment(models.Model):
 class ResponseScore(models.Model):
     """A score of one response: single grading, or a reward model; `scale` says what it means."""
 
-    run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="response_scores")
-    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="scores")
+    run = models.ForeignKey(
+        JudgeRun, verbose_name=_("run"), on_delete=models.CASCADE, related_name="response_scores"
+    )
+    response = models.ForeignKey(
+        Response, verbose_name=_("response"), on_delete=models.PROTECT, related_name="scores"
+    )
     value = models.FloatField(_("value"), null=True, blank=True)
     scale = models.CharField(_("scale"), max_length=40)
     status = models.CharField(
@@ -195,9 +244,14 @@ class ResponseScore(models.Model):
         default=JudgmentStatus.PENDING.value,
     )
     call = models.ForeignKey(
-        LlmCall, on_delete=models.SET_NULL, null=True, blank=True, related_name="response_scores"
+        LlmCall,
+        verbose_name=_("LLM call"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="response_scores",
     )
-    raw = models.TextField(blank=True, default="")
+    raw = models.TextField(_("raw reply"), blank=True, default="")
     error_code = models.CharField(_("error"), max_length=60, blank=True, default="")
 
     class Meta:
@@ -225,20 +279,32 @@ class PreferenceSet(models.Model):
     (rows: dev comparisons by id, see `rows`); `selection` is the stored result with its settings.
     """
 
-    run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="preference_sets")
-    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="preference_sets")
-    scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="preference_sets")
+    run = models.ForeignKey(
+        JudgeRun, verbose_name=_("run"), on_delete=models.CASCADE, related_name="preference_sets"
+    )
+    dataset = models.ForeignKey(
+        Dataset, verbose_name=_("dataset"), on_delete=models.CASCADE, related_name="preference_sets"
+    )
+    scenario = models.ForeignKey(
+        Scenario,
+        verbose_name=_("scenario"),
+        on_delete=models.CASCADE,
+        related_name="preference_sets",
+    )
     annotator = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="preference_sets"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("annotator"),
+        on_delete=models.PROTECT,
+        related_name="preference_sets",
     )
     control = models.CharField(
         _("control"), max_length=8, choices=Control.choices, default=Control.NONE
     )
-    members = models.ManyToManyField(Preference, related_name="sets")
-    columns = models.JSONField(default=list)
-    rows = models.JSONField(default=list)
-    matrix = models.JSONField(default=dict)
-    selection = models.JSONField(default=dict)
+    members = models.ManyToManyField(Preference, verbose_name=_("members"), related_name="sets")
+    columns = models.JSONField(_("columns"), default=list)
+    rows = models.JSONField(_("rows"), default=list)
+    matrix = models.JSONField(_("matrix"), default=dict)
+    selection = models.JSONField(_("selection"), default=dict)
     dev_accuracy = models.FloatField(_("dev accuracy"), null=True, blank=True)
     leave_one_out = models.FloatField(_("leave-one-out accuracy"), null=True, blank=True)
     null_p95 = models.FloatField(_("95th percentile under the null"), null=True, blank=True)

@@ -20,14 +20,29 @@ class UserMemory(models.Model):
     in a later version. `evidence` lists the turns shown to the judge, by score.
     """
 
-    run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="memories")
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="memories"
+    run = models.ForeignKey(
+        JudgeRun, verbose_name=_("run"), on_delete=models.CASCADE, related_name="memories"
     )
-    target_scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="memories")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("user"),
+        on_delete=models.PROTECT,
+        related_name="memories",
+    )
+    target_scenario = models.ForeignKey(
+        Scenario,
+        verbose_name=_("judged scenario"),
+        on_delete=models.CASCADE,
+        related_name="memories",
+    )
     version = models.PositiveIntegerField(_("version"), default=1)
     previous = models.ForeignKey(
-        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="next_versions"
+        "self",
+        verbose_name=_("version before"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="next_versions",
     )
     judge = models.CharField(_("built by"), max_length=80)
     language = models.CharField(_("language"), max_length=16, default="en")
@@ -37,16 +52,22 @@ class UserMemory(models.Model):
         choices=JUDGMENT_STATUSES,
         default=JudgmentStatus.PENDING.value,
     )
-    statistics = models.JSONField(default=dict)
-    texts = models.JSONField(default=dict)
-    evidence = models.JSONField(default=dict)
+    statistics = models.JSONField(_("statistics"), default=dict)
+    texts = models.JSONField(_("texts"), default=dict)
+    evidence = models.JSONField(_("evidence"), default=dict)
     call = models.ForeignKey(
-        LlmCall, on_delete=models.SET_NULL, null=True, blank=True, related_name="memories"
+        LlmCall,
+        verbose_name=_("LLM call"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="memories",
     )
     raw = models.TextField(_("raw reply"), blank=True, default="")
     error_code = models.CharField(_("error"), max_length=60, blank=True, default="")
     edited_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
+        verbose_name=_("edited by"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
@@ -75,13 +96,20 @@ class SatisfactionJudgment(models.Model):
     """
 
     run = models.ForeignKey(
-        JudgeRun, on_delete=models.CASCADE, related_name="satisfaction_judgments"
+        JudgeRun,
+        verbose_name=_("run"),
+        on_delete=models.CASCADE,
+        related_name="satisfaction_judgments",
     )
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="satisfaction_judgments"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("user"),
+        on_delete=models.PROTECT,
+        related_name="satisfaction_judgments",
     )
     response = models.ForeignKey(
         Response,
+        verbose_name=_("response"),
         on_delete=models.PROTECT,
         null=True,
         blank=True,
@@ -89,13 +117,19 @@ class SatisfactionJudgment(models.Model):
     )
     session = models.ForeignKey(
         Session,
+        verbose_name=_("session"),
         on_delete=models.PROTECT,
         null=True,
         blank=True,
         related_name="satisfaction_judgments",
     )
     memory = models.ForeignKey(
-        UserMemory, on_delete=models.PROTECT, null=True, blank=True, related_name="judgments"
+        UserMemory,
+        verbose_name=_("user memory"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="judgments",
     )
     status = models.CharField(
         _("status"),
@@ -112,6 +146,7 @@ class SatisfactionJudgment(models.Model):
     analysis = models.TextField(_("analysis"), blank=True, default="")
     call = models.ForeignKey(
         LlmCall,
+        verbose_name=_("LLM call"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,

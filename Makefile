@@ -8,7 +8,7 @@ SERVE ?= 1
 PORT ?= 8000
 SOURCES := annotation benchmark judging sensejudge_site tests manage.py
 
-.PHONY: demo serve test check format messages llm-check clean
+.PHONY: demo serve test test-rows check format messages llm-check clean
 
 demo: .venv/.base
 	$(PY) manage.py migrate --verbosity 0
@@ -23,7 +23,14 @@ serve: .venv/.base
 
 test: .venv/.dev
 	@[ -x /usr/bin/chromium ] || echo "No /usr/bin/chromium here: the browser tests will be skipped."
-	$(PY) -m pytest --cov --cov-report=term:skip-covered $(ARGS)
+	$(PY) -m pytest --quiet --numprocesses auto --dist worksteal -m "not browser and not processes" \
+		--cov --cov-report= $(ARGS)
+	$(PY) -m pytest -m "browser or processes" --cov --cov-append --cov-report=term:skip-covered $(ARGS)
+
+# What touches rows, for a second database: the core and the browser have none.
+test-rows: .venv/.dev
+	$(PY) -m pytest --quiet --numprocesses auto --dist worksteal -m "not browser and not processes" \
+		--ignore-glob='*/core/*' $(ARGS)
 
 check: .venv/.dev
 	$(PY) -m ruff check $(SOURCES)

@@ -190,6 +190,15 @@ def estimate(
     ]
 
 
+def weighted(weights: FloatArray, table: FloatArray) -> FloatArray:
+    """`weights @ table` for a table of few columns: (draws, kinds) and (kinds, n) to (draws, n).
+
+    A product a column: for a matrix product of this size the threads of BLAS mostly wait for one
+    another, which is 13 times slower on two busy cores.
+    """
+    return np.stack([weights @ column for column in np.ascontiguousarray(table.T)], axis=1)
+
+
 def quotient(above: FloatArray, below: FloatArray) -> FloatArray:
     """Elementwise `above / below`, nan where `below` is 0."""
     result: FloatArray = np.divide(

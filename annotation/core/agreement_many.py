@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from annotation.core.agreement import (
     AnswerCounts,
@@ -20,11 +21,14 @@ from annotation.core.agreement import (
     estimate,
     quotient,
     weight_matrix,
+    weighted,
 )
 from annotation.core.intervals import DEFAULT_DRAWS, FloatArray, Statistic
 
-Distances = Callable[[FloatArray], FloatArray]
-"""Frequencies of the values (draws, categories) to squared distances (draws, c, c)."""
+Places = NDArray[np.intp]
+Distances = Callable[[FloatArray, Places, Places], FloatArray]
+"""Frequencies of the values (draws, categories), and the lower and the higher value of each pair,
+to squared distances: (draws, pairs), or (pairs,) where frequencies do not matter."""
 
 
 def coefficients(
@@ -74,7 +78,7 @@ def _prevalence(counts: AnswerCounts) -> Statistic:
     shares = counts.patterns / counts.ratings[:, None]
 
     def prevalence(weights: FloatArray) -> FloatArray:
-        mean: FloatArray = (weights @ shares) / weights.sum(axis=1, keepdims=True)
+        mean: FloatArray = weighted(weights, shares) / weights.sum(axis=1, keepdims=True)
         return mean
 
     return prevalence
@@ -94,7 +98,7 @@ def _fleiss(counts: AnswerCounts) -> Statistic:
 
     def kappa(weights: FloatArray) -> FloatArray:
         chance = (prevalence(weights) ** 2).sum(axis=1)
-        varied = ((weights @ used) > 0).sum(axis=1) > 1
+        varied = (weighted(weights, used) > 0).sum(axis=1) > 1
         room = np.where(varied, 1 - chance, 0.0)
         return quotient(observed(weights) - chance, room)
 
@@ -102,50 +106,42 @@ def _fleiss(counts: AnswerCounts) -> Statistic:
 
 
 def _alpha(distances: Distances) -> Callable[[AnswerCounts], Statistic]:
-    """1 - D_o / D_e from the coincidence matrix (Krippendorff 2011, sections C to E)."""
+    """1 - D_o / D_e from the coincidences of values (Krippendorff 2011, sections C to E).
+
+    Both sums run over pairs of different values once; the factor 2 cancels.
+    """
 
     def of(counts: AnswerCounts) -> Statistic:
-        patterns = np.where(counts.pairable[:, None], counts.patterns, 0)
-        categories = patterns.shape[1]
-        # Ordered pairs of answers of an item, each item weighing as many answers as it has.
-        pairs = patterns[:, :, None] * (patterns[:, None, :] - np.eye(categories, dtype=np.int64))
+        patterns = np.where(counts.pairable[:, None], counts.patterns, 0).astype(np.float64)
+        low, high = np.triu_indices(patterns.shape[1], k=1)
         others = np.maximum(counts.ratings - 1, 1)
-        coincidences = (pairs / others[:, None, None]).reshape(-1, categories**2)
+        coincidences = patterns[:, low] * patterns[:, high] / others[:, None]
 
         def alpha(weights: FloatArray) -> FloatArray:
-            together = (weights @ coincidences).reshape(-1, categories, categories)
-            frequency = weights @ patterns
-            total = frequency.sum(axis=1)
-            apart = distances(frequency)
-            observed = (together * apart).sum(axis=(1, 2))
-            expected = (frequency[:, :, None] * frequency[:, None, :] * apart).sum(axis=(1, 2))
-            return 1 - quotient((total - 1) * observed, expected)
+            frequency = weighted(weights, patterns)
+            apart = distances(frequency, low, high)
+            observed = (weighted(weights, coincidences) * apart).sum(axis=1)
+            expected = (frequency[:, low] * frequency[:, high] * apart).sum(axis=1)
+            return 1 - quotient((frequency.sum(axis=1) - 1) * observed, expected)
 
         return alpha
 
     return of
 
 
-def _nominal(frequency: FloatArray) -> FloatArray:
-    categories = frequency.shape[1]
-    apart: FloatArray = np.broadcast_to(
-        1.0 - np.eye(categories), (len(frequency), categories, categories)
-    )
-    return apart
+def _nominal(frequency: FloatArray, low: Places, high: Places) -> FloatArray:  # noqa: ARG001
+    return np.ones(len(low))
 
 
-def _ordinal(frequency: FloatArray) -> FloatArray:
+def _ordinal(frequency: FloatArray, low: Places, high: Places) -> FloatArray:
     """Squared difference of mid-ranks: how many answers lie between two values."""
     rank = frequency.cumsum(axis=1) - frequency / 2
-    apart: FloatArray = (rank[:, :, None] - rank[:, None, :]) ** 2
+    apart: FloatArray = (rank[:, high] - rank[:, low]) ** 2
     return apart
 
 
-def _interval(frequency: FloatArray) -> FloatArray:
-    value = np.arange(frequency.shape[1], dtype=np.float64)
-    apart: FloatArray = np.broadcast_to(
-        (value[:, None] - value[None, :]) ** 2, (len(frequency), len(value), len(value))
-    )
+def _interval(frequency: FloatArray, low: Places, high: Places) -> FloatArray:  # noqa: ARG001
+    apart: FloatArray = (high - low).astype(np.float64) ** 2
     return apart
 
 

@@ -243,9 +243,7 @@ def _placed(row: IntervalRow, top: float, scale: _Scale) -> PlacedRow:
     )
 
 
-def bar_chart(
-    rows: Sequence[BarRow], *, write: Formatter, plot_height: float = 120.0
-) -> BarChart:
+def bar_chart(rows: Sequence[BarRow], *, write: Formatter, plot_height: float = 120.0) -> BarChart:
     """Upright bars from zero, for counts and shares, from left to right.
 
     Args:

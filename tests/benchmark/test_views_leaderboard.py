@@ -172,3 +172,14 @@ def test_what_the_page_costs_does_not_grow_with_rows(viewer, django_assert_num_q
         viewer.get("/leaderboard/")
     with django_assert_num_queries(11):
         viewer.get(f"{MODEL}?model=alpha")
+
+
+def test_recorded_verdicts_have_a_leaderboard(viewer):
+    stage, ann, _bob = study()
+    run = stage.tested(ann, None, base="AAB." + "AAAB", kind="RECORDED", judge="gpt-4")
+    run.config = {}
+    run.save()
+    for parameters, verdicts in (("", 14), (f"?scenario={stage.scenarios[1].pk}", 8)):
+        boards = viewer.get(f"/leaderboard/{parameters}").context["boards"]
+        (recorded,) = (each.board for each in boards if each.board.source == "base")
+        assert (recorded.judge, recorded.verdicts) == ("gpt-4", verdicts)

@@ -9,6 +9,7 @@ from typing import Final
 from annotation.core.assignment import Progress, SkipReason
 from annotation.core.choices import Hallucination, Reason, StudyKind
 from annotation.core.dialogue import Dialogue
+from annotation.core.language import CHINESE, language_of
 from annotation.core.presentation import Answer
 
 _WORDS: Final = re.compile(
@@ -67,8 +68,13 @@ class ShownResponse:
 
     @property
     def words(self) -> int:
-        """Length in words."""
+        """Length in words; in characters where the text is Chinese."""
         return count_words(self.text or "")
+
+    @property
+    def is_chinese(self) -> bool:
+        """Whether the text is Chinese, so that its length is one of characters."""
+        return language_of(self.text or "") == CHINESE
 
 
 @dataclass(frozen=True, slots=True)

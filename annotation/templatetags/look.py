@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from django import template
+from django.core.exceptions import FieldDoesNotExist
 from django.template import Context
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from annotation.core.markdown import to_html
+from annotation.models import AnnotatorProfile
 
 register = template.Library()
 
@@ -57,3 +59,13 @@ def _signed(value: float, places: int) -> str:
 def markdown(text: str) -> SafeString:
     """Model or user text as safe HTML (annotation.core.markdown)."""
     return mark_safe(to_html(text))  # noqa: S308 - sanitised there, last of all
+
+
+@register.filter
+def profile_field(name: str) -> str:
+    """How a page calls a field of a user's profile; one that only the file knows stays as it is."""
+    try:
+        field = AnnotatorProfile._meta.get_field(name)  # noqa: SLF001 - documented, for all its name
+    except FieldDoesNotExist:
+        return name
+    return str(getattr(field, "verbose_name", name))

@@ -29,6 +29,8 @@ def render(source, **context):
         ("{{ x|decimal }}", -0.5, "\u22120.50"),
         ("{{ x|decimal:3 }}", 1 / 3, "0.333"),
         ("{{ x|decimal }}", None, "–"),
+        ("{{ x|profile_field }}", "daily_interests", "daily interests"),
+        ("{{ x|profile_field }}", "shoe_size", "shoe_size"),
         ("{{ x|markdown }}", "**a** <b>", "<p><strong>a</strong> &lt;b&gt;</p>\n"),
     ],
 )

@@ -47,6 +47,14 @@ def test_a_response_that_is_not_available_has_no_words():
     assert ShownResponse("two words").words == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "is_chinese"),
+    [("你好，世界。", True), ("A 茶 house", False), ("", False), (None, False)],
+)
+def test_a_chinese_response_is_measured_in_characters(text, is_chinese):
+    assert ShownResponse(text).is_chinese is is_chinese
+
+
 def test_only_turns_with_a_response_are_rated():
     answered = RatedTurn(1, "Hello", "Hi", None)
     unanswered = RatedTurn(2, "Anybody?", None, None)

@@ -1,0 +1,70 @@
+"""How the rules of a run read on its page."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django import template
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from annotation.core.splits import Sampling
+from judging.core.calibration import Calibration
+from judging.core.verdicts import VerdictRule
+from judging.core.windows import Window
+
+register = template.Library()
+
+_AS_IN_THE_PAPER: Final = _("as in the paper's code")
+_NAMES: Final = {
+    "dev_size": _("dev comparisons a scenario"),
+    "seed": _("seed"),
+    "sampling": _("how the dev part is drawn"),
+    "verdict_rule": _("how a verdict is read"),
+    "window": _("shown of a conversation"),
+    "aggregate_eligible": _("the joint preference can be selected"),
+    "shuffled_control": _("control with shuffled labels"),
+    "sets_of": _("preferences of"),
+    "calibration": _("calibration"),
+    "with_memory": _("with user memories"),
+    "memories_of": _("memories of run"),
+    "ratings": _("fingerprint of the ratings"),
+}
+_WORDS: Final = {
+    "sampling": {
+        Sampling.DEFAULT.value: _("by data, size and seed"),
+        Sampling.PAPER.value: _AS_IN_THE_PAPER,
+    },
+    "verdict_rule": {
+        VerdictRule.STRICT.value: _("strictly, the stated verdict alone"),
+        VerdictRule.PAPER.value: _AS_IN_THE_PAPER,
+        VerdictRule.LOGPROB.value: _("by the probability of the letters"),
+    },
+    "window": {
+        Window.ALL.value: _("all turns"),
+        Window.LAST_TURN.value: _("the last turn"),
+        Window.LAST_TWO_TURNS.value: _("the last two turns"),
+    },
+    "calibration": {
+        Calibration.RAW.value: _("none"),
+        Calibration.MEAN_SHIFT.value: _("shift of the mean"),
+        Calibration.CDF.value: _("to the user's distribution (CDF)"),
+        Calibration.REFERENCE_CDF.value: _("from reference scores (CDF)"),
+    },
+}
+
+
+@register.filter
+def setting_name(name: str) -> str:
+    """How a page calls a setting of a run; a name that it does not know stays as it is."""
+    return str(_NAMES.get(name, name))
+
+
+@register.filter
+def setting_value(value: object, name: str) -> str:
+    """A setting's value in words; a value that has none stays as it is."""
+    if value is None:
+        return gettext("none")
+    if isinstance(value, bool):
+        return gettext("yes") if value else gettext("no")
+    return str(_WORDS.get(name, {}).get(str(value), value))

@@ -29,7 +29,7 @@ def main() -> None:
     params.n_ctx = 8192
     params.n_parallel = 1
     params.verbosity = 0
-    params.cpuparams.n_threads = min(4, os.cpu_count() or 1)
+    params.cpuparams.n_threads = max(1, (os.cpu_count() or 1) - 1)
     server = xllamacpp.Server(params)
     sys.stdout.write(f"{server.listening_address}\n")
     sys.stdout.flush()

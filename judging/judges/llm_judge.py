@@ -50,6 +50,8 @@ from judging.llm.errors import LlmCode, LlmError
 LETTER_ALTERNATIVES: Final = 20
 SCORE_ALTERNATIVES: Final = 10
 NO_HISTORY: Final = "memory:no-history"
+_PART_OF_A_CHARACTER: Final = "\ufffd"
+"""What llama.cpp says, without log-probabilities, where the likeliest token is half a character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +209,7 @@ class _TurnReading:
 
 
 def _read_letter(reply: Reply) -> _PairReading:
-    if reply.steps is None:
+    if reply.steps is None and _PART_OF_A_CHARACTER not in reply.text:
         raise LlmError(LlmCode.NO_LOGPROBS)
     log_odds = letter_log_odds(reply.steps[0].top) if reply.steps else None
     if log_odds is None:

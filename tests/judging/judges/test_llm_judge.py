@@ -149,6 +149,12 @@ def test_an_endpoint_that_keeps_its_log_probabilities_to_itself_is_found_out():
     assert (answer.error_code, answer.unparseable) == ("llm:no-logprobs", False)
 
 
+def test_half_a_character_without_log_probabilities_is_no_letter():
+    with FakeLlm(script=[Act(text="\ufffd")], logprobs=False) as server:
+        answer = verdict(server, settings=LETTER, has_logprobs=True, language="zh")
+    assert (answer.error_code, answer.unparseable) == ("verdict:unparseable", True)
+
+
 def test_a_letter_that_is_not_there_is_unparseable_and_not_asked_for_again():
     with FakeLlm(script=[Act(text="Neither")]) as server:
         answer = verdict(server, settings=LETTER, has_logprobs=True)

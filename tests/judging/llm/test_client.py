@@ -147,11 +147,11 @@ def test_a_redirect_is_not_followed():
 
 
 def test_retry_after_holds_every_call_of_the_client():
-    with FakeLlm(script=[Act(status=429, headers={"Retry-After": "0.3"})]) as server:
+    with FakeLlm(script=[Act(status=429, headers={"Retry-After": "1"})]) as server:
         answers, counts = ask(server, *(say(f"Hello {i}") for i in range(4)), concurrency=1)
     assert [reply.text for reply in answers] == ["ok"] * 4
     assert counts.calls == 5
-    assert sum(reply.latency_ms for reply in answers) < 300  # the pause is no latency
+    assert all(reply.latency_ms < 1_000 for reply in answers)  # the pause is no latency
 
 
 def test_a_retry_after_that_is_too_long_is_given_up_for_now():

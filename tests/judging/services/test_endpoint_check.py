@@ -53,7 +53,6 @@ def test_a_good_endpoint_is_seen_to_do_it_all():
     # hello, letter, score, 2 preferences, 12 verdicts, 12 letters
     assert found.counts.calls == server.stats()["calls"] == 29
     assert found.cached_share > 0.4
-    assert found.chat.latency_ms < 1_000
 
 
 def test_a_reply_in_the_form_of_the_schema_is_recognised():

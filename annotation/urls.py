@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from annotation.views import datasets, labelling, studies
+from annotation.views import agreement, datasets, labelling, studies
 
 app_name = "annotation"
 
@@ -36,4 +36,11 @@ _datasets = [
     path("comparisons/<int:comparison_id>/", datasets.comparison, name="comparison"),
 ]
 
-urlpatterns: list[URLPattern] = [*_labelling, *_datasets]
+# Agreement: how far annotators agree.
+_agreement = [
+    path("agreement/", agreement.agreement, name="agreement"),
+    path("agreement/rows/", agreement.agreement_rows, name="agreement-rows"),
+    path("agreement/agreement.csv", agreement.agreement_csv, name="agreement-csv"),
+]
+
+urlpatterns: list[URLPattern] = [*_labelling, *_datasets, *_agreement]

@@ -1,0 +1,316 @@
+"""How far the annotators of a dataset agree, and the items behind every number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from django.core.paginator import Page, Paginator
+from django.db.models import Exists, OuterRef, Q
+
+from annotation.core.agreement_report import (
+    SCORE_SCALE,
+    AgreementReport,
+    Answers,
+    Finding,
+    GroupFigures,
+    agreement_report,
+    finding_of,
+    verdict_scale,
+)
+from annotation.core.answers import VERDICT_VALUES, AnswerKind, target_of, written_answer
+from annotation.core.choices import Verdict
+from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Scenario
+from annotation.queries.annotators import names_of
+from annotation.queries.answers import ReadAnswers, read_answers
+from annotation.queries.targets import TargetRow, target_rows
+
+SEED: Final = 42
+ROWS_A_PAGE: Final = 50
+
+
+class UnknownAgreementChoiceError(Exception):
+    """A dataset, kind, scenario, model pair or annotator that has no answers."""
+
+    code = "agreement:unknown-choice"
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementQuestion:
+    """What is asked; empty means all, or the first there is.
+
+    Attributes:
+        dataset: Short name.
+        kind: Verdicts or scores.
+        ties: Whether ties count as answers.
+        scenario: Its number.
+        models: Model pair, as `pair_label` writes it.
+    """
+
+    dataset: str = ""
+    kind: AnswerKind | None = None
+    ties: bool = True
+    scenario: int | None = None
+    models: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetOption:
+    """A dataset with answers, and of which kinds."""
+
+    id: int
+    slug: str
+    name: str
+    simulated: bool
+    kinds: tuple[AnswerKind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementScope:
+    """What a question came to, and what else could be asked.
+
+    Attributes:
+        question: With everything filled in; None where no dataset has answers.
+        dataset: The dataset.
+        datasets: All with answers.
+        scenarios: Number and name of the dataset's scenarios that have answers.
+        models: The model pairs that have answers.
+        names: Of the annotators, by number.
+    """
+
+    question: AgreementQuestion
+    dataset: DatasetOption | None
+    datasets: tuple[DatasetOption, ...]
+    scenarios: tuple[tuple[int, str], ...] = ()
+    models: tuple[str, ...] = ()
+    names: dict[int, str] | None = None
+
+    def name(self, annotator: int) -> str:
+        """An annotator's name within the dataset."""
+        return (self.names or {})[annotator]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFigures:
+    """The figures of a scenario or model pair, by name."""
+
+    name: str
+    figures: GroupFigures
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementPage:
+    """The figures that answer a question; None where nothing was ever answered."""
+
+    scope: AgreementScope
+    report: AgreementReport | None = None
+    finding: Finding = Finding.NO_OVERLAP
+    scenarios: tuple[NamedFigures, ...] = ()
+    models: tuple[NamedFigures, ...] = ()
+    seed: int = SEED
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredRow:
+    """One item with who answered what."""
+
+    target: TargetRow
+    answers: tuple[tuple[str, Verdict | int], ...]
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredRows:
+    """The items behind a number, a page of them."""
+
+    scope: AgreementScope
+    between: tuple[str, ...]
+    outcome: str
+    same: int
+    different: int
+    page: Page[AnsweredRow]
+
+    @property
+    def all(self) -> int:
+        """Items of either outcome."""
+        return self.same + self.different
+
+
+def pair_label(models: tuple[str, str]) -> str:
+    """How addresses and pages name two models; an unnamed one is a dash."""
+    return " / ".join(model or "–" for model in models)
+
+
+def agreement_page(question: AgreementQuestion) -> AgreementPage:
+    """The agreement of a dataset's annotators. Four queries for verdicts, five for scores.
+
+    Raises:
+        UnknownAgreementChoiceError: something asked for does not exist.
+    """
+    scope, chosen = _scope_and_answers(question)
+    if chosen is None:
+        return AgreementPage(scope)
+    if scope.question.kind is AnswerKind.SCORES:
+        scale = SCORE_SCALE
+    else:
+        # The scale is what was in fact answered with: where nobody may tie, a tie is no choice.
+        tie = VERDICT_VALUES.index(Verdict.TIE)
+        scale = verdict_scale(ties=bool((chosen.value == tie).any()))
+    report = agreement_report(chosen, scale, seed=SEED)
+    scenarios = dict(scope.scenarios)
+    return AgreementPage(
+        scope=scope,
+        report=report,
+        finding=finding_of(report.overall.leading),
+        scenarios=tuple(
+            NamedFigures(name, figures)
+            for number, name in scenarios.items()
+            for figures in report.scenarios
+            if figures.key == number
+        ),
+        models=tuple(
+            NamedFigures(scope.models[figures.key or 0], figures) for figures in report.models
+        ),
+    )
+
+
+def answered_rows(
+    question: AgreementQuestion,
+    *,
+    between: Sequence[int] = (),
+    outcome: str = "",
+    page: int | str = 1,
+) -> AnsweredRows:
+    """The items with two answers or more, or those that two annotators both answered.
+
+    Args:
+        question: As for the page.
+        between: Two annotators, or nobody for all.
+        outcome: "same", "different", or "" for both.
+        page: Which page; one that does not exist gives the nearest.
+
+    Raises:
+        UnknownAgreementChoiceError: something asked for does not exist.
+    """
+    scope, chosen = _scope_and_answers(question)
+    if chosen is None or not set(between) <= set(scope.names or {}):
+        raise UnknownAgreementChoiceError("no such annotators with answers here")
+    if between:
+        chosen = chosen.chosen(np.isin(chosen.annotator, between))
+    kept = chosen.first_of_each()
+    items, place, number = np.unique(kept.item, return_inverse=True, return_counts=True)
+    low, high = np.full(len(items), 9), np.full(len(items), -1)
+    np.minimum.at(low, place, kept.value)
+    np.maximum.at(high, place, kept.value)
+    shared = number >= 2
+    listed = {"": shared, "same": shared & (low == high), "different": shared & (low != high)}
+    paginator = Paginator(items[listed[outcome]].tolist(), ROWS_A_PAGE)
+    found = paginator.get_page(page)
+    rows = _answered(scope, kept, [int(item) for item in found.object_list])
+    return AnsweredRows(
+        scope=scope,
+        between=tuple(scope.name(each) for each in between),
+        outcome=outcome,
+        same=int(listed["same"].sum()),
+        different=int(listed["different"].sum()),
+        page=Page(rows, found.number, paginator),
+    )
+
+
+def _answered(scope: AgreementScope, answers: Answers, items: list[int]) -> list[AnsweredRow]:
+    kind = scope.question.kind or AnswerKind.VERDICTS
+    targets = {item: target_of(kind, item) for item in items}
+    known = target_rows(targets.values())
+    given: dict[int, list[tuple[str, int]]] = {item: [] for item in items}
+    here = answers.chosen(np.isin(answers.item, items))
+    columns = (here.item.tolist(), here.annotator.tolist(), here.value.tolist())
+    for item, annotator, value in zip(*columns, strict=True):
+        given[item].append((scope.name(annotator), value))
+    return [
+        AnsweredRow(
+            target=known[targets[item]],
+            answers=tuple((name, written_answer(kind, value)) for name, value in sorted(said)),
+            same=len({value for _name, value in said}) == 1,
+        )
+        for item, said in given.items()
+    ]
+
+
+def _scope_and_answers(question: AgreementQuestion) -> tuple[AgreementScope, Answers | None]:
+    options = dataset_options()
+    dataset = _picked(options, question.dataset)
+    if dataset is None:
+        return AgreementScope(question, None, options), None
+    kind = question.kind or dataset.kinds[0]
+    if kind not in dataset.kinds:
+        raise UnknownAgreementChoiceError(f"no {kind} in {dataset.slug}")
+    found = read_answers(dataset.id, kind, ties=question.ties)
+    scope = AgreementScope(
+        question=replace(question, dataset=dataset.slug, kind=kind),
+        dataset=dataset,
+        datasets=options,
+        scenarios=_scenarios(dataset.id),
+        models=tuple(pair_label(pair) for pair in found.models),
+        names=names_of(dataset=Dataset(pk=dataset.id, slug=dataset.slug)),
+    )
+    return scope, _narrowed(scope, found)
+
+
+def _narrowed(scope: AgreementScope, found: ReadAnswers) -> Answers:
+    answers, question = found.answers, scope.question
+    if question.scenario is not None:
+        if question.scenario not in dict(scope.scenarios):
+            raise UnknownAgreementChoiceError("no such scenario")
+        answers = answers.chosen(answers.scenario == question.scenario)
+    if question.models:
+        if question.models not in scope.models:
+            raise UnknownAgreementChoiceError("no such model pair")
+        answers = answers.chosen(answers.models == scope.models.index(question.models))
+    return answers
+
+
+def _scenarios(dataset: int) -> tuple[tuple[int, str], ...]:
+    rows = Scenario.objects.filter(dataset=dataset).order_by("position", "pk")
+    return tuple(rows.values_list("pk", "name"))
+
+
+def _picked(options: Iterable[DatasetOption], slug: str) -> DatasetOption | None:
+    for option in options:
+        if slug in {"", option.slug}:
+            return option
+    if slug:
+        raise UnknownAgreementChoiceError(f"no answers in a dataset {slug!r}")
+    return None
+
+
+def dataset_options() -> tuple[DatasetOption, ...]:
+    """The datasets in which somebody answered, by name. One query."""
+    verdicts = PairwiseLabel.objects.filter(comparison__turn__session__dataset=OuterRef("pk"))
+    of_turns = SatisfactionLabel.objects.filter(response__turn__session__dataset=OuterRef("pk"))
+    of_sessions = SatisfactionLabel.objects.filter(session__dataset=OuterRef("pk"))
+    rows = (
+        Dataset.objects.annotate(
+            has_verdicts=Exists(verdicts), has_scores=Q(Exists(of_turns) | Exists(of_sessions))
+        )
+        .filter(Q(has_verdicts=True) | Q(has_scores=True))
+        .order_by("name", "slug")
+    )
+    return tuple(
+        DatasetOption(
+            row.pk,
+            row.slug,
+            row.name,
+            row.simulated,
+            tuple(
+                kind
+                for kind, there in (
+                    (AnswerKind.VERDICTS, row.has_verdicts),
+                    (AnswerKind.SCORES, row.has_scores),
+                )
+                if there
+            ),
+        )
+        for row in rows
+    )

@@ -1,0 +1,88 @@
+"""What answers are about, as lists of items name it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from annotation.core.answers import Target, TargetKind
+from annotation.models import Comparison, Response, Session, Turn
+
+_OPENING_CHARS: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRow:
+    """A target in a list: its name, the beginning of the request, and its place in a session."""
+
+    target: Target
+    key: str
+    opening: str
+    scenario: str
+    session: int
+    turn: int | None
+
+
+def target_rows(targets: Iterable[Target]) -> dict[Target, TargetRow]:
+    """The rows of these targets; one query for each kind among them, two for sessions."""
+    wanted: dict[TargetKind, list[int]] = {}
+    for target in targets:
+        wanted.setdefault(target.kind, []).append(target.id)
+    rows = [
+        row
+        for kind, ids in wanted.items()
+        for row in {
+            TargetKind.COMPARISON: _comparisons,
+            TargetKind.RESPONSE: _responses,
+            TargetKind.SESSION: _sessions,
+        }[kind](ids)
+    ]
+    return {row.target: row for row in rows}
+
+
+def _comparisons(ids: list[int]) -> list[TargetRow]:
+    rows = Comparison.objects.filter(pk__in=ids).select_related("turn__session__scenario")
+    return [
+        _of_turn(Target(TargetKind.COMPARISON, row.pk), row.key, row.turn)
+        for row in rows.defer("extra", "turn__session__extra")
+    ]
+
+
+def _responses(ids: list[int]) -> list[TargetRow]:
+    rows = Response.objects.filter(pk__in=ids).select_related("turn__session__scenario")
+    return [
+        _of_turn(
+            Target(TargetKind.RESPONSE, row.pk),
+            f"{row.turn.session.key} · {row.turn.position + 1}",
+            row.turn,
+        )
+        for row in rows.defer("text", "extra", "turn__session__extra")
+    ]
+
+
+def _sessions(ids: list[int]) -> list[TargetRow]:
+    opened = Turn.objects.filter(session__in=ids, position=0)
+    openings = dict(opened.values_list("session_id", "user_message"))
+    return [
+        TargetRow(
+            Target(TargetKind.SESSION, row.pk),
+            row.key,
+            (openings.get(row.pk) or "")[:_OPENING_CHARS],
+            row.scenario.name,
+            row.pk,
+            None,
+        )
+        for row in Session.objects.filter(pk__in=ids).select_related("scenario").defer("extra")
+    ]
+
+
+def _of_turn(target: Target, key: str, turn: Turn) -> TargetRow:
+    return TargetRow(
+        target,
+        key,
+        (turn.user_message or "")[:_OPENING_CHARS],
+        turn.session.scenario.name,
+        turn.session_id,
+        turn.position + 1,
+    )

@@ -1,0 +1,199 @@
+"""From an expected score to a decision: cut points, the chance of dissatisfaction, the reason.
+
+All three are learned from predictions of training users who were held out when they were made.
+The cut points are ONE setting for every metric: they maximise Pearson + QWK + F1-DSAT of the
+whole scores, averaged over resamples of users, so that no single user sets them. An expectation
+spreads less than the scores that it stands for, so a whole score may lie beyond the nearest one,
+but never more than 1.5 below its expectation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.core.choices import SATISFIED_FROM, Reason
+from annotation.core.intervals import FloatArray
+from judging.core.calibration import HIGHEST, LEVELS, LOWEST
+
+REASONS: Final = (
+    Reason.INSUFFICIENT_DETAIL,
+    Reason.INSUFFICIENT_DIVERSITY,
+    Reason.REQUIREMENT_UNMET,
+    Reason.UNUSABLE,
+    Reason.OTHER,
+)
+"""What can be wrong with a response; NOT_RECORDED says nothing and is not predicted."""
+
+_GRID: Final = (
+    *(0.0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.12, 0.14, 0.16, 0.18, 0.2, 0.22),
+    *(0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
+)
+"""Quantiles of the expected scores that a cut may stand at; dissatisfaction is the rare class."""
+_RESAMPLES: Final = 41
+_REACH: Final = 1.5
+_TINY: Final = 1e-12
+_STEPS: Final = 30
+
+
+def whole_scores(expected: FloatArray, cuts: FloatArray) -> NDArray[np.intp]:
+    """1 plus the number of cuts that an expected score reaches."""
+    return LOWEST + np.searchsorted(cuts, expected, side="right")
+
+
+def choose_cuts(
+    expected: FloatArray, gold: NDArray[np.intp], users: NDArray[np.intp], *, seed: int
+) -> FloatArray:
+    """The four cut points, ascending.
+
+    Args:
+        expected: held-out expected scores, at least one.
+        gold: what the users said, 1-5.
+        users: the number of each turn's user, from 0; numbers may be missing.
+        seed: of the resamples of users.
+    """
+    grid = np.unique([LOWEST, *np.quantile(expected, _GRID)])
+    cell = np.searchsorted(grid, expected, side="right")
+    by_user = np.zeros((users.max() + 1, len(grid) + 1, LEVELS))
+    np.add.at(by_user, (users, cell, gold - LOWEST), 1.0)
+    choices = np.array(list(combinations_with_replacement(range(len(grid)), LEVELS - 1)))
+    choices = choices[(grid[choices] <= np.arange(LOWEST, HIGHEST) + _REACH).all(axis=1)]
+    by_user = by_user[by_user.any(axis=(1, 2))]
+    random = np.random.default_rng(seed)
+    drawn = random.integers(len(by_user), size=(_RESAMPLES, len(by_user)))
+    best = [choices[np.argmax(_merit(by_user[draw].sum(axis=0), choices))] for draw in drawn]
+    found: FloatArray = grid[np.array(best)].mean(axis=0)
+    return found
+
+
+def _merit(cells: FloatArray, choices: NDArray[np.intp]) -> FloatArray:
+    """Pearson + QWK + F1-DSAT of each choice of cuts, from counts by cell and gold score."""
+    below = np.concatenate([np.zeros((1, LEVELS)), np.cumsum(cells, axis=0)])
+    edges = np.hstack(
+        [
+            np.zeros((len(choices), 1), dtype=np.intp),
+            choices + 1,
+            np.full((len(choices), 1), len(cells), dtype=np.intp),
+        ]
+    )
+    table = np.diff(below[edges], axis=1)  # choices x predicted x gold
+    total = cells.sum()
+    levels = np.arange(LEVELS, dtype=np.float64)
+    predicted, actual = table.sum(axis=2), cells.sum(axis=0)
+    mean_p, mean_a = predicted @ levels / total, actual @ levels / total
+    variance_p = predicted @ levels**2 / total - mean_p**2
+    variance_a = actual @ levels**2 / total - mean_a**2
+    covariance = levels @ table @ levels / total - mean_p * mean_a
+    pearson = covariance / np.sqrt(np.maximum(variance_p * variance_a, _TINY))
+    # Weighted kappa with squared weights is a ratio of moments.
+    spread = np.maximum(variance_p + variance_a + (mean_p - mean_a) ** 2, _TINY)
+    cut = SATISFIED_FROM - LOWEST
+    hits = table[:, :cut, :cut].sum(axis=(1, 2))
+    named = predicted[:, :cut].sum(axis=1) + actual[:cut].sum()
+    merit: FloatArray = pearson + 2 * covariance / spread + 2 * hits / np.maximum(named, _TINY)
+    return merit
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """P = 1 / (1 + exp(-(intercept + weights . x)))."""
+
+    intercept: float
+    weights: FloatArray
+
+    def probability(self, rows: FloatArray) -> FloatArray:
+        """For each row of n x d."""
+        probability: FloatArray = 1.0 / (1.0 + np.exp(-(self.intercept + rows @ self.weights)))
+        return probability
+
+
+def fit_logistic(rows: FloatArray, positive: NDArray[np.bool_]) -> Logistic:
+    """Logistic regression by Newton's method, each weight with a normal prior of spread 10.
+
+    With the expected score as a row this is Platt's calibration.
+    """
+    wide = np.hstack([np.ones((len(rows), 1)), rows])
+    goal = positive.astype(np.float64)
+    weights = np.zeros(wide.shape[1])
+    prior = np.full(wide.shape[1], 0.01)
+    for _ in range(_STEPS):
+        probability = 1.0 / (1.0 + np.exp(-(wide @ weights)))
+        gradient = wide.T @ (goal - probability) - prior * weights
+        curvature = (wide.T * (probability * (1 - probability))) @ wide + np.diag(prior)
+        weights = weights + np.linalg.solve(curvature, gradient)
+    return Logistic(float(weights[0]), weights[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonModel:
+    """The likely reason: how often each is given, leaning on the user's own complaints.
+
+    `weights` (features x reasons) move the training users' log shares `prior` by what the
+    response is like; a user's own counts are added to `lean` turns of the result.
+    """
+
+    prior: FloatArray
+    weights: FloatArray
+    lean: float
+
+    def probabilities(self, rows: FloatArray, own: FloatArray) -> FloatArray:
+        """P(reason | dissatisfied) for each row, n x REASONS.
+
+        Args:
+            rows: standardised features, n x d.
+            own: how often this user gave each reason in the history.
+        """
+        logits = self.prior + rows @ self.weights
+        logits = logits - logits.max(axis=1, keepdims=True)
+        general = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        shares: FloatArray = (self.lean * general + own) / (self.lean + own.sum())
+        return shares
+
+
+def fit_reasons(
+    rows: FloatArray, reasons: NDArray[np.intp], *, strength: float, lean: float
+) -> ReasonModel:
+    """Multinomial logistic regression with a strong pull towards the reasons' shares.
+
+    Args:
+        rows: standardised features of dissatisfied training turns, n x d, possibly none.
+        reasons: the place of each one's reason in REASONS.
+        strength: inverse of the penalty on the weights.
+        lean: turns of a user's own complaints that weigh as much as the rest.
+    """
+    shares = np.bincount(reasons, minlength=len(REASONS)) + 1.0
+    prior = np.log(shares / shares.sum())
+    weights = np.zeros((rows.shape[1], len(REASONS)))
+    known = np.unique(reasons)
+    if len(known) > 1:
+        from sklearn.linear_model import LogisticRegression
+
+        fitted = LogisticRegression(C=strength, max_iter=1_000).fit(rows, reasons)
+        coefficients = fitted.coef_
+        if len(known) == 2:
+            coefficients = np.vstack([-coefficients[0], coefficients[0]]) / 2
+        weights[:, known] = coefficients.T
+    return ReasonModel(prior, weights, lean)
+
+
+def reason_counts(reasons: tuple[Reason | None, ...]) -> FloatArray:
+    """How often each of REASONS occurs."""
+    return np.array([sum(one is reason for one in reasons) for reason in REASONS], dtype=np.float64)
+
+
+def bent(raw: FloatArray) -> FloatArray:
+    """Raw expectations kept within 1-5 in their order: the identity but close to the ends.
+
+    At an end it gives 0.07 less than the end, half a score inside it no difference to speak of.
+    """
+    over = np.logaddexp(0.0, (raw - HIGHEST) / _BEND) * _BEND
+    under = np.logaddexp(0.0, (LOWEST - raw) / _BEND) * _BEND
+    inside: FloatArray = np.clip(raw - over + under, LOWEST, HIGHEST)
+    return inside
+
+
+_BEND: Final = 0.1

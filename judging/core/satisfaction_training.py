@@ -1,0 +1,261 @@
+"""Training the learned evaluator, and how its like does on users it has not seen.
+
+Cut points, chances and the figures on training users all come from predictions in which the
+user's labels of the target scenario and all labels that trained the general part were others':
+each group of users is held out in turn, and reads its own history as a new user would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.core.choices import SATISFIED_FROM, Reason
+from annotation.core.intervals import FloatArray
+from judging.core.satisfaction_corpus import Corpus, Example, IntArray, read_blocks
+from judging.core.satisfaction_decisions import (
+    REASONS,
+    ReasonModel,
+    bent,
+    choose_cuts,
+    fit_logistic,
+    fit_reasons,
+    reason_counts,
+    whole_scores,
+)
+from judging.core.satisfaction_expectation import (
+    Prepared,
+    Settings,
+    dissatisfied_share,
+    expect,
+    prepare,
+)
+from judging.core.satisfaction_general import (
+    General,
+    GeneralSettings,
+    deviation,
+    fit_general,
+    scaling,
+    spread_of,
+)
+from judging.core.satisfaction_model import Model
+
+MIN_USERS: Final = 4
+"""Fewer training users leave too little to learn from when some are held out."""
+
+Mask = NDArray[np.bool_]
+Numbers = NDArray[np.intp]
+
+
+class TooFewRatingsError(ValueError):
+    """Too few users, or turns of one kind only, to train and check a model."""
+
+    code = "learned:too-few-ratings"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """Predictions of training users, each by a model that saw none of that user's labels.
+
+    Whole scores, chances and reasons come from decisions learned on the other users' held-out
+    predictions. Turns stand in the order of the examples and their targets; a reason is None
+    where the user gave none.
+    """
+
+    users: tuple[str, ...]
+    gold: tuple[int, ...]
+    reasons: tuple[Reason | None, ...]
+    expected: tuple[float, ...]
+    scores: tuple[int, ...]
+    dissatisfied: tuple[float, ...]
+    predicted_reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A model, and how its like does on users it has not seen."""
+
+    model: Model
+    held_out: HeldOut
+
+
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """The training turns in order: corpus row, block, user number, score, place of the reason.
+
+    The place is -1 where no known reason was given.
+    """
+
+    rows: IntArray
+    blocks: Numbers
+    users: Numbers
+    scores: Numbers
+    reasons: Numbers
+    names: tuple[str, ...]
+
+    def below(self) -> Mask:
+        """Which turns dissatisfied."""
+        below: Mask = self.scores < SATISFIED_FROM
+        return below
+
+    def deviations(self, settings: GeneralSettings) -> FloatArray:
+        """Scores less the user's mean, in the user's spreads."""
+        found = np.zeros(len(self.rows))
+        for user in range(len(self.names)):
+            own = self.users == user
+            scores = self.scores[own].astype(np.float64)
+            found[own] = (scores - scores.mean()) / spread_of(scores, settings)
+        return found
+
+
+def train(examples: Sequence[Example], settings: Settings | None = None) -> Trained:
+    """Train on the labelled blocks of training users.
+
+    Args:
+        examples: their blocks with what they said.
+        settings: how; the defaults are the evaluator's one setting.
+
+    Raises:
+        TooFewRatingsError: fewer than MIN_USERS users, or no dissatisfied turn, or only such.
+    """
+    chosen = settings or Settings()
+    corpus = read_blocks([one.block for one in examples])
+    turns = _turns(examples, corpus)
+    below = turns.below()
+    if len(turns.names) < MIN_USERS or below.all() or not below.any():
+        raise TooFewRatingsError(
+            f"training needs {MIN_USERS} users, satisfied and dissatisfied turns; there are "
+            f"{len(turns.names)} users and {below.sum()} dissatisfied of {len(below)} turns"
+        )
+    scale = scaling(corpus.features, corpus.scenarios, corpus.counts)
+    prepared = prepare(corpus, scale)
+    fold_of_user = _folds(len(turns.names), chosen)
+    folds = fold_of_user[turns.users]
+    expected = np.zeros(len(turns.rows))
+    for fold in np.unique(folds):
+        general, mean = _general(prepared, turns, folds != fold, chosen)
+        _fill(expected, prepared, turns, folds == fold, general=general, mean=mean, how=chosen)
+    everyone = np.ones(len(folds), dtype=np.bool_)
+    general, mean = _general(prepared, turns, everyone, chosen)
+    wide = _wide(corpus, turns, expected)
+    model = Model(
+        settings=chosen,
+        scaling=scale,
+        mean=mean,
+        general=general,
+        cuts=_cuts(turns, expected, everyone, chosen),
+        dissatisfied=fit_logistic(wide, below),
+        reasons=_reasons(prepared, turns, everyone, chosen),
+    )
+    return Trained(model, _held_out(prepared, turns, folds, wide, chosen))
+
+
+def _turns(examples: Sequence[Example], corpus: Corpus) -> _Turns:
+    names = tuple(dict.fromkeys(own.user for own in corpus.blocks))
+    sizes = [len(own.targets) for own in corpus.blocks]
+    place = {reason: at for at, reason in enumerate(REASONS)}
+    return _Turns(
+        rows=np.concatenate([own.targets for own in corpus.blocks] or [np.zeros(0, np.intp)]),
+        blocks=np.repeat(np.arange(len(sizes)), sizes),
+        users=np.repeat([names.index(own.user) for own in corpus.blocks], sizes).astype(np.intp),
+        scores=np.array([score for one in examples for score in one.scores], dtype=np.intp),
+        reasons=np.array(
+            [-1 if why is None else place.get(why, -1) for one in examples for why in one.reasons],
+            dtype=np.intp,
+        ),
+        names=names,
+    )
+
+
+def _folds(users: int, settings: Settings) -> Numbers:
+    """The fold of each user: as even as can be, in a seeded order."""
+    order = np.random.default_rng(settings.seed).permutation(users)
+    folds = np.zeros(users, dtype=np.intp)
+    folds[order] = np.arange(users) % min(settings.folds, users)
+    return folds
+
+
+def _general(
+    prepared: Prepared, turns: _Turns, known: Mask, settings: Settings
+) -> tuple[General, float]:
+    """The general part and the mean score, from some of the training turns."""
+    rows = turns.rows[known]
+    general = fit_general(
+        prepared.rows[rows],
+        prepared.texts[rows],
+        prepared.centre,
+        turns.deviations(settings.general)[known],
+        settings.general,
+        seed=settings.seed,
+    )
+    return general, float(turns.scores[known].mean())
+
+
+def _fill(
+    expected: FloatArray,
+    prepared: Prepared,
+    turns: _Turns,
+    asked: Mask,
+    *,
+    general: General,
+    mean: float,
+    how: Settings,
+) -> None:
+    """Write the expectations of the users held out."""
+    said = deviation(general, prepared.rows, prepared.texts, prepared.centre)
+    for block in np.unique(turns.blocks[asked]):
+        own = prepared.corpus.blocks[block]
+        raw = expect(prepared, own, said, mean=mean, settings=how).raw
+        expected[turns.blocks == block] = bent(raw)
+
+
+def _wide(corpus: Corpus, turns: _Turns, expected: FloatArray) -> FloatArray:
+    """What the chance of dissatisfaction is read from: n x 2."""
+    shares = np.array([dissatisfied_share(own) for own in corpus.blocks])
+    return np.column_stack([expected, shares[turns.blocks]])
+
+
+def _cuts(turns: _Turns, expected: FloatArray, known: Mask, settings: Settings) -> FloatArray:
+    return choose_cuts(expected[known], turns.scores[known], turns.users[known], seed=settings.seed)
+
+
+def _reasons(prepared: Prepared, turns: _Turns, known: Mask, settings: Settings) -> ReasonModel:
+    given = known & turns.below() & (turns.reasons >= 0)
+    return fit_reasons(
+        prepared.rows[turns.rows[given]],
+        turns.reasons[given],
+        strength=settings.reason_strength,
+        lean=settings.reason_lean,
+    )
+
+
+def _held_out(
+    prepared: Prepared, turns: _Turns, folds: Numbers, wide: FloatArray, settings: Settings
+) -> HeldOut:
+    """Decide on each fold with what the other folds' held-out predictions teach."""
+    below, expected = turns.below(), wide[:, 0]
+    scores, reasons = np.zeros_like(turns.scores), np.zeros_like(turns.scores)
+    chances = np.zeros(len(below))
+    complaints = np.array([reason_counts(own.reasons) for own in prepared.corpus.blocks])
+    for fold in np.unique(folds):
+        asked, others = folds == fold, folds != fold
+        scores[asked] = whole_scores(expected[asked], _cuts(turns, expected, others, settings))
+        chances[asked] = fit_logistic(wide[others], below[others]).probability(wide[asked])
+        model = _reasons(prepared, turns, others, settings)
+        for at in np.flatnonzero(asked):
+            row = prepared.rows[turns.rows[at]][None, :]
+            shares = model.probabilities(row, complaints[turns.blocks[at]])
+            reasons[at] = int(shares[0].argmax())
+    return HeldOut(
+        users=tuple(turns.names[user] for user in turns.users),
+        gold=tuple(turns.scores.tolist()),
+        reasons=tuple(None if at < 0 else REASONS[at] for at in turns.reasons),
+        expected=tuple(expected.tolist()),
+        scores=tuple(scores.tolist()),
+        dissatisfied=tuple(chances.tolist()),
+        predicted_reasons=tuple(REASONS[at] for at in reasons),
+    )

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import dataclasses
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+from judging.core.retrieval import build_blocks
+from judging.core.satisfaction_artefact import ArtefactError, from_bytes, to_bytes
+from judging.core.satisfaction_corpus import read_blocks
+from judging.core.satisfaction_expectation import Settings
+from judging.core.satisfaction_features import Group
+from judging.core.satisfaction_general import GeneralSettings
+from judging.core.satisfaction_model import predict
+from judging.core.satisfaction_training import TooFewRatingsError, train
+from tests.judging.core.satisfaction_people import NOT_RECORDED, examples, sessions
+
+QUICK = Settings(general=GeneralSettings(trees=8), folds=4)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return train(examples(), QUICK)
+
+
+@pytest.fixture(scope="module")
+def new_blocks():
+    return build_blocks(sessions(seed=5))
+
+
+def test_held_out_predictions_follow_the_users(trained):
+    held_out = trained.held_out
+    assert len(held_out.users) == len(held_out.gold) == len(held_out.predicted_reasons) == 96
+    assert np.corrcoef(held_out.expected, held_out.gold)[0, 1] > 0.4
+    assert all(0 < chance < 1 for chance in held_out.dissatisfied)
+    assert all(1 <= score <= 5 for score in held_out.scores)
+    assert all(
+        (reason is None) == (gold >= 4)
+        for reason, gold in zip(held_out.reasons, held_out.gold, strict=True)
+    )
+
+
+def test_opposite_tastes_are_read_from_each_users_own_history(trained, new_blocks):
+    gold = {
+        rating.turn_id: rating.score
+        for s in sessions(seed=5)
+        for t in s.turns
+        for rating in t.ratings
+    }
+    pairs = [
+        (one.expected, gold[target.turn_id])
+        for block, found in zip(new_blocks, predict(trained.model, new_blocks), strict=True)
+        for target, one in zip(block.targets, found, strict=True)
+    ]
+    expected, said = np.array(pairs).T
+    assert np.corrcoef(expected, said)[0, 1] > 0.5
+
+
+def test_moves_and_baseline_make_up_the_expectation(trained, new_blocks):
+    for found in predict(trained.model, new_blocks):
+        for one in found:
+            raw = one.baseline + sum(one.moves.values())
+            assert set(one.moves) == set(Group)
+            if 1.5 < raw < 4.5:
+                assert one.expected == pytest.approx(raw, abs=1e-3)
+            assert 1 <= one.expected <= 5
+            assert (one.reason is None) == (one.score >= 4)
+            assert sum(one.reason_chances) == pytest.approx(1)
+
+
+def test_predictions_do_not_depend_on_the_other_blocks(trained, new_blocks):
+    together = predict(trained.model, new_blocks)
+    alone = predict(trained.model, new_blocks[4:5])
+    assert [one.expected for one in alone[0]] == pytest.approx(
+        [one.expected for one in together[4]], abs=1e-9
+    )
+
+
+def test_nothing_to_predict(trained):
+    assert predict(trained.model, []) == ()
+
+
+def test_a_user_without_history_is_judged_by_the_general_part(trained):
+    block = build_blocks(sessions(users=1))[0]
+    (found,) = predict(trained.model, [dataclasses.replace(block, history=())])
+    assert len(found) == len(block.targets)
+
+
+@pytest.mark.parametrize("sentinel", [1, 5])
+def test_no_label_of_the_target_scenario_reaches_a_feature_or_a_prediction(trained, sentinel):
+    """The target scenario's labels are all 1, or all 5: nothing computed for it may differ."""
+    usual, marked = (
+        [
+            block
+            for block in build_blocks(sessions(targets_score=score, target_scenario="gifts"))
+            if block.scenario == "gifts"
+        ]
+        for score in (3, sentinel)
+    )
+    one, other = read_blocks(usual), read_blocks(marked)
+    assert one.features.tolist() == other.features.tolist()
+    assert (one.counts != other.counts).nnz == 0
+    assert predict(trained.model, usual) == predict(trained.model, marked)
+
+
+def test_held_out_expectations_do_not_depend_on_the_users_own_target_labels():
+    """Changing one user's labels of one scenario leaves that block's expectation as it was."""
+    plain = examples()
+    changed = list(plain)
+    at = next(i for i, one in enumerate(plain) if one.block.scenario == "gifts")
+    changed[at] = dataclasses.replace(plain[at], scores=(5, 5, 5, 1), reasons=(None,) * 4)
+    before, after = (train(made, QUICK).held_out.expected for made in (plain, changed))
+    start = sum(len(one.scores) for one in plain[:at])
+    assert before[start : start + 4] == pytest.approx(after[start : start + 4], abs=1e-12)
+    assert before != after
+
+
+def test_too_few_users_are_refused():
+    with pytest.raises(TooFewRatingsError, match="there are 2 users"):
+        train(examples(users=2), QUICK)
+    with pytest.raises(TooFewRatingsError, match="there are 0 users"):
+        train([], QUICK)
+
+
+def test_turns_of_one_kind_are_refused():
+    happy = [dataclasses.replace(one, scores=(5,) * len(one.scores)) for one in examples()]
+    with pytest.raises(TooFewRatingsError):
+        train(happy, QUICK)
+
+
+def test_a_reason_that_was_not_recorded_teaches_nothing():
+    made = [
+        dataclasses.replace(one, reasons=tuple(why and NOT_RECORDED for why in one.reasons))
+        for one in examples()
+    ]
+    model = train(made, QUICK).model
+    assert not model.reasons.weights.any()
+
+
+def test_a_stored_model_predicts_the_same(trained, new_blocks):
+    stored = to_bytes(trained.model)
+    assert predict(from_bytes(stored), new_blocks) == predict(trained.model, new_blocks)
+
+
+def test_training_again_gives_the_same_model(trained):
+    again = train(examples(), QUICK)
+    assert to_bytes(again.model) == to_bytes(trained.model)
+
+
+def test_a_stored_model_holds_no_pickle(trained):
+    with zipfile.ZipFile(io.BytesIO(to_bytes(trained.model))) as archive:
+        for name in archive.namelist():
+            assert b"'descr': '|O'" not in archive.read(name)
+
+
+def _replaced(stored, **arrays):
+    with np.load(io.BytesIO(stored), allow_pickle=False) as archive:
+        kept = {name: archive[name] for name in archive.files}
+    buffer = io.BytesIO()
+    np.savez(buffer, **{**kept, **arrays})
+    return buffer.getvalue()
+
+
+def test_damaged_bytes_are_refused(trained):
+    stored = to_bytes(trained.model)
+    for bad in (
+        b"",
+        b"nothing",
+        stored[:200],
+        _replaced(stored, about=np.frombuffer(b"[", dtype=np.uint8)),
+        _replaced(stored, about=np.frombuffer(b"{}", dtype=np.uint8)),
+    ):
+        with pytest.raises(ArtefactError, match="cannot be read"):
+            from_bytes(bad)
+
+
+def test_objects_are_refused(trained):
+    with pytest.raises(ArtefactError, match="cannot be read"):
+        from_bytes(_replaced(to_bytes(trained.model), cuts=np.array([{"a": 1}], dtype=object)))
+
+
+def test_another_version_is_refused(trained):
+    about = np.frombuffer(b'{"version": 0, "features": []}', dtype=np.uint8)
+    with pytest.raises(ArtefactError, match="another version"):
+        from_bytes(_replaced(to_bytes(trained.model), about=about))

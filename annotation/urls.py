@@ -19,6 +19,7 @@ _labelling = [
     path("studies/<slug:slug>/items/<int:number>/answer/", labelling.answer, name="answer"),
     path("studies/<slug:slug>/items/<int:number>/ratings/", labelling.ratings, name="ratings"),
     path("studies/<slug:slug>/items/<int:number>/skip/", labelling.skip_item, name="skip"),
+    path("studies/<slug:slug>/items/<int:number>/lease/", labelling.lease, name="lease"),
 ]
 
 # Data in and out: datasets, what is in them, imports and exports.

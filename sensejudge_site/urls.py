@@ -8,12 +8,12 @@ from django.urls import include, path
 from django.views.i18n import set_language
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from sensejudge_site.views import home, set_theme
+from sensejudge_site.views import SignOut, home, set_theme
 
 urlpatterns = [
     path("", home, name="home"),
     path("sign-in/", auth.LoginView.as_view(redirect_authenticated_user=True), name="sign-in"),
-    path("sign-out/", auth.LogoutView.as_view(), name="sign-out"),
+    path("sign-out/", SignOut.as_view(), name="sign-out"),
     path("language/", set_language, name="set_language"),
     path("theme/", set_theme, name="set-theme"),
     path("", include("annotation.urls")),

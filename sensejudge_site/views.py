@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import LogoutView
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.models import User
+from annotation.services.leases import release_claims
 from sensejudge_site.context_processors import THEMES
 
 ONE_YEAR = 365 * 24 * 3600
@@ -21,6 +23,16 @@ def home(request: HttpRequest) -> HttpResponse:
     user = request.user
     sees_everyone = isinstance(user, User) and user.sees_everyone
     return redirect("benchmark:trust" if sees_everyone else "annotation:studies")
+
+
+class SignOut(LogoutView):
+    """Leave, and give back what one holds to label."""
+
+    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        """Release the claims, then sign out."""
+        if isinstance(request.user, User):
+            release_claims(request.user)
+        return super().post(request, *args, **kwargs)
 
 
 @require_POST

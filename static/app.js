@@ -1,5 +1,5 @@
 "use strict";
-/* What plain HTML cannot do: keys, menus that close, and a word when a request fails.
+/* What plain HTML cannot do: keys, menus that close, drafts, leases, and a word when a request fails.
    Every page works without this file. */
 (() => {
   const isTyping = (target) =>
@@ -18,16 +18,135 @@
     if (form) form.requestSubmit();
   });
 
-  const fail = () => {
+  const say = (notice) => document.getElementById("messages")?.replaceChildren(notice);
+  const sayPrepared = (id) => {
+    const prepared = document.getElementById(id);
+    if (prepared) say(prepared.content.cloneNode(true));
+    return prepared !== null;
+  };
+  const fail = (text) => {
     const notice = document.createElement("p");
     notice.className = "notice error";
     notice.setAttribute("role", "alert");
-    notice.textContent = document.body.dataset.failed;
-    document.getElementById("messages")?.replaceChildren(notice);
+    notice.textContent = text;
+    say(notice);
+    return notice;
   };
-  for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) {
-    document.addEventListener(name, fail);
+  const isSignedOut = (status) => status === 401 || status === 403;
+  document.addEventListener("htmx:responseError", (event) => {
+    const { xhr, requestConfig } = event.detail;
+    if (isSignedOut(xhr.status) && sayPrepared("notice-signed-out")) keepAnswer(requestConfig);
+    else fail(document.body.dataset.failed);
+  });
+  for (const name of ["htmx:sendError", "htmx:timeout"]) {
+    document.addEventListener(name, () => fail(document.body.dataset.failed));
   }
+
+  /* What was entered and has not arrived is kept in this browser, by person and item, until it has. */
+  const KEPT_MS = 14 * 24 * 3600 * 1000;
+  const NOT_KEPT = ["csrfmiddlewaretoken", "submission"];
+  const labelling = () => document.querySelector("form[data-draft]");
+  const draftKey = (form) => `draft ${form.dataset.draft}`;
+  const fieldsOf = (form) =>
+    [...form.elements].filter(
+      (field) => field.name && !NOT_KEPT.includes(field.name) && field.matches("input, textarea"),
+    );
+  const isChoice = (field) => field.type === "radio" || field.type === "checkbox";
+  const readDraft = (form) => {
+    try {
+      const draft = JSON.parse(localStorage.getItem(draftKey(form)));
+      return draft && Date.now() - draft.at < KEPT_MS ? draft : null;
+    } catch {
+      return null; // storage is switched off: this browser keeps no drafts
+    }
+  };
+  const writeDraft = (form, pending = null) => {
+    const values = fieldsOf(form)
+      .filter((field) => (isChoice(field) ? field.checked : field.value))
+      .map((field) => [field.name, field.value]);
+    try {
+      localStorage.setItem(draftKey(form), JSON.stringify({ at: Date.now(), values, pending }));
+    } catch {
+      return; // switched off, or full
+    }
+  };
+  const dropDraft = (form) => {
+    try {
+      localStorage.removeItem(draftKey(form));
+    } catch {
+      return; // switched off
+    }
+  };
+  const restoreDraft = (form) => {
+    const draft = readDraft(form);
+    if (!draft || form.querySelector(".errorlist")) return;
+    for (const field of fieldsOf(form)) {
+      const found = draft.values.filter(([name]) => name === field.name).map(([, value]) => value);
+      if (isChoice(field)) field.checked = found.includes(field.value);
+      else field.value = found[0] ?? "";
+    }
+    sayPrepared("notice-restored");
+  };
+  const keepAnswer = ({ elt, parameters }) => {
+    if (!elt.matches("form[data-draft]")) return;
+    writeDraft(elt, { submission: parameters.submission, answer: parameters.answer ?? null });
+  };
+  const sendKept = () => {
+    const form = labelling();
+    const pending = form && readDraft(form)?.pending;
+    if (!pending) return;
+    writeDraft(form); // once only: whatever happens now, the next page load does not send it again
+    sayPrepared("notice-sending");
+    form.elements.submission.value = pending.submission;
+    const buttons = [...form.elements].filter((each) => each.type === "submit");
+    (buttons.find((each) => each.value === pending.answer) ?? buttons[0]).click();
+  };
+  for (const name of ["input", "change"]) {
+    document.addEventListener(name, (event) => {
+      const form = event.target.form;
+      if (form?.matches("form[data-draft]")) writeDraft(form);
+    });
+  }
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { xhr, requestConfig } = event.detail;
+    const form = labelling();
+    if (form && requestConfig.verb === "post" && xhr.status < 300) dropDraft(form);
+  });
+
+  /* While its page is open, the item stays with the annotator. */
+  let renewedAt = Date.now();
+  let beat = null;
+  const renew = async () => {
+    const form = labelling();
+    if (!form?.dataset.lease) return;
+    renewedAt = Date.now();
+    const headers = {
+      Accept: "text/plain",
+      "X-CSRFToken": form.elements.csrfmiddlewaretoken.value,
+    };
+    let answer;
+    try {
+      answer = await fetch(form.dataset.lease, { method: "POST", headers });
+    } catch {
+      return; // no connection: the next beat tries again
+    }
+    if (form !== labelling()) return;
+    if (answer.ok) document.querySelector(".lease-lost")?.remove();
+    else if (isSignedOut(answer.status)) sayPrepared("notice-signed-out");
+    else if (answer.headers.get("content-type")?.startsWith("text/plain")) {
+      fail(await answer.text()).classList.add("lease-lost");
+    }
+  };
+  const beginLease = () => {
+    clearInterval(beat);
+    renewedAt = Date.now();
+    const seconds = Number(labelling()?.dataset.renew);
+    beat = seconds ? setInterval(renew, seconds * 1000) : null;
+  };
+  document.addEventListener("visibilitychange", () => {
+    const seconds = Number(labelling()?.dataset.renew);
+    if (!document.hidden && seconds && Date.now() - renewedAt > seconds * 1000) renew();
+  });
 
   /* data-key="2 1": each of these keys presses the element. Within a data-turn only while it is the
      turn one is at (data-current), so that 1-5 rate that turn. Within data-settle not in the first
@@ -119,6 +238,9 @@
   const begin = () => {
     shownAt = performance.now();
     reachScrolling();
+    const form = labelling();
+    if (form) restoreDraft(form);
+    beginLease();
     turns().forEach(askReasons);
     const first = turns().find((turn) => turn.querySelector(".errorlist") || !isRated(turn));
     makeCurrent(first || turns()[0]);
@@ -128,4 +250,5 @@
   };
   document.addEventListener("htmx:afterSettle", begin);
   begin();
+  document.addEventListener("DOMContentLoaded", sendKept); // after htmx took the form over
 })();

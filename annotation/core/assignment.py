@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from random import Random
-from typing import TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T")
+
+_RENEW_AT_MOST: Final = 300  # seconds between two renewals of a lease
 
 
 class SkipReason(StrEnum):
@@ -44,6 +46,11 @@ class Progress:
 def lease_end(now: datetime, minutes: int) -> datetime:
     """When a claim made or renewed now runs out; after that others may take the item."""
     return now + timedelta(minutes=minutes)
+
+
+def renewal_seconds(minutes: int) -> int:
+    """Seconds after which an open page renews a lease: a third of it, at most five minutes."""
+    return min(minutes * 60 // 3, _RENEW_AT_MOST)
 
 
 def free_slot(taken: Collection[int], overlap: int) -> int | None:

@@ -49,6 +49,8 @@ class Place:
         scenario: Name of the item's scenario.
         skipped: Why the annotator skipped the item, if it stands as skipped.
         progress: What is done and left.
+        renew_seconds: After how many seconds the open page renews its lease; None where the item is
+            answered or skipped, so that there is nothing to renew.
     """
 
     item: int
@@ -57,6 +59,7 @@ class Place:
     scenario: str
     skipped: SkipReason | None
     progress: Progress
+    renew_seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
 
-from annotation.core.assignment import SkipReason
+from annotation.core.assignment import SkipReason, renewal_seconds
 from annotation.core.choices import Hallucination, Order, Reason, StudyKind, Verdict
 from annotation.core.dialogue import Message, Role
 from annotation.core.labelling import (
@@ -58,6 +58,7 @@ def task_of(claim: Claim, study: Study, now: datetime) -> Task:
 
 def _place(claim: Claim, study: Study, session: Session, now: datetime) -> Place:
     skipped = claim.state == ClaimState.SKIPPED
+    finished = skipped or claim.state == ClaimState.DONE
     previous = last_finished(study, claim.annotator_id, claim.finished_at)
     said = _given_answer(previous, study) if previous else None
     return Place(
@@ -67,6 +68,7 @@ def _place(claim: Claim, study: Study, session: Session, now: datetime) -> Place
         scenario=session.scenario.name,
         skipped=SkipReason(claim.skip_reason) if skipped else None,
         progress=progress_of(study, claim.annotator_id, now),
+        renew_seconds=None if finished else renewal_seconds(study.lease_minutes),
     )
 
 
@@ -75,7 +77,7 @@ def _pair_task(claim: Claim, comparison: Comparison, study: Study, now: datetime
     sides = [comparison.response_a, comparison.response_b]
     if order is Order.SWAPPED:
         sides.reverse()
-    dialogue, own_lines = _earlier(comparison.turn, sides)
+    dialogue, own_lines = earlier_of(comparison.turn, sides)
     session = comparison.turn.session
     first, second = (
         ShownResponse(side.text, own) for side, own in zip(sides, own_lines, strict=True)
@@ -109,7 +111,7 @@ def _given_answer(claim: Claim, study: Study) -> GivenAnswer | None:
     return GivenAnswer(answer, label.strength, label.both_bad, label.comment)
 
 
-def _earlier(
+def earlier_of(
     turn: Turn, sides: Sequence[Response]
 ) -> tuple[tuple[Message, ...], list[tuple[str, ...]]]:
     """The conversation before a turn, and what of it each of two responses has to itself.

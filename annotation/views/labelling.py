@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from http import HTTPStatus
 from typing import Concatenate, Final, ParamSpec
 from uuid import uuid4
 
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
@@ -36,6 +38,7 @@ from annotation.services.claims import (
     skip,
 )
 from annotation.services.labels import answer_pair, rate_session
+from annotation.services.leases import renew_lease
 from annotation.views.access import SignedInRequest
 
 P = ParamSpec("P")
@@ -53,20 +56,39 @@ REFUSALS: Final = {
 def _refusals(
     view: Callable[Concatenate[SignedInRequest, P], HttpResponse],
 ) -> Callable[Concatenate[SignedInRequest, P], HttpResponse]:
-    """Answer a refusal of the services with its page; what is not one's own does not exist."""
+    """Answer a refusal of the services with its page; what is not one's own does not exist.
+
+    A script that wants no page is refused in one plain sentence.
+    """
 
     @wraps(view)
     def answered(request: SignedInRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if not request.user.is_authenticated:
+            return _sign_in_first(request, **kwargs)
         try:
             return view(request, *args, **kwargs)
         except LabellingRefusedError as refused:
             if refused.code is RefusalCode.NOT_YOURS:
                 raise Http404 from refused
             status, text = REFUSALS[refused.code]
+            if not request.accepts("text/html"):
+                return HttpResponse(text, status=status, content_type="text/plain; charset=utf-8")
             context = {"text": text, "slug": kwargs["slug"]}
             return render(request, "annotation/refused.html", context, status=status)
 
-    return login_required(answered)
+    return answered
+
+
+def _sign_in_first(request: SignedInRequest, **place: object) -> HttpResponse:
+    """To the sign-in, and from there to the item's page: what was sent cannot be sent again by it.
+
+    A script gets a 401 and no page, so that it keeps what the person typed.
+    """
+    if request.method != "POST":
+        return redirect_to_login(request.get_full_path())
+    if "HX-Request" in request.headers or not request.accepts("text/html"):
+        return HttpResponse(status=HTTPStatus.UNAUTHORIZED)
+    return redirect_to_login(reverse("annotation:item", kwargs=place))
 
 
 @require_GET
@@ -143,6 +165,14 @@ def skip_item(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
         now=timezone.now(),
     )
     return redirect("annotation:next", slug)
+
+
+@require_POST
+@_refusals
+def lease(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
+    """Keep the item at hand while its page is open."""
+    renew_lease(study=slug, item=number, annotator=request.user, now=timezone.now())
+    return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
 def _page(request: SignedInRequest, task: Task) -> HttpResponse:

@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
-from annotation.models import Claim, ClaimState, PairwiseLabel, SatisfactionLabel, Study
+from annotation.models import AuditEvent, Claim, ClaimState, PairwiseLabel, SatisfactionLabel, Study
 from tests.annotation.labelling import make_pair_study, make_session_study
 from tests.factory import make_item, make_response, make_user
 
@@ -303,7 +303,7 @@ def test_ratings_of_a_pair_are_refused(client, annotator):
     assert client.post(url("ratings", study), rated((5, ""))).status_code == 422
 
 
-@pytest.mark.parametrize("name", ["next", "item", "answer", "ratings", "skip"])
+@pytest.mark.parametrize("name", ["next", "item", "answer", "ratings", "skip", "lease"])
 def test_strangers_are_sent_to_the_sign_in(client, name):
     study = make_pair_study([make_user()])
     path = next_url(study) if name == "next" else url(name, study)
@@ -312,7 +312,56 @@ def test_strangers_are_sent_to_the_sign_in(client, name):
     assert response.url.startswith(reverse("sign-in"))
 
 
-@pytest.mark.parametrize("name", ["next", "item", "answer", "ratings", "skip"])
+@pytest.mark.parametrize("name", ["answer", "ratings", "skip", "lease"])
+def test_after_an_expired_sign_in_one_comes_back_to_the_item(client, name):
+    study = make_pair_study([make_user()])
+    response = client.post(url(name, study), answered())
+    assert response.url == f"{reverse('sign-in')}?next={url('item', study)}"
+
+
+@pytest.mark.parametrize("headers", [HTMX, {"HTTP_ACCEPT": "text/plain"}])
+@pytest.mark.parametrize("name", ["answer", "ratings", "skip", "lease"])
+def test_a_script_is_told_that_nobody_is_signed_in(client, name, headers):
+    study = make_pair_study([make_user()])
+    response = client.post(url(name, study), answered(), **headers)
+    assert (response.status_code, response.content) == (401, b"")
+
+
+def test_the_lease_is_renewed_while_the_page_is_open(client, annotator):
+    study = make_pair_study([annotator], lease_minutes=30)
+    html = show(client, study).content.decode()
+    assert f'data-lease="{url("lease", study)}" data-renew="300"' in html
+    before = Claim.objects.get().expires_at
+    response = client.post(url("lease", study), HTTP_ACCEPT="text/plain")
+    assert (response.status_code, response.content) == (204, b"")
+    assert Claim.objects.get().expires_at > before
+    assert not AuditEvent.objects.exists()
+
+
+def test_a_lost_lease_is_said_in_one_sentence(client, annotator):
+    other = make_user()
+    study = make_pair_study([annotator, other])
+    show(client, study)
+    Claim.objects.update(expires_at="2020-01-01T00:00Z")
+    client.force_login(other)
+    show(client, study)
+    client.force_login(annotator)
+    response = client.post(url("lease", study), HTTP_ACCEPT="text/plain")
+    assert (response.status_code, response["Content-Type"]) == (409, "text/plain; charset=utf-8")
+    assert "others have answered it" in response.content.decode()
+    assert "This answer was not stored" in client.post(url("lease", study)).content.decode()
+
+
+def test_an_answered_item_s_page_renews_nothing(client, annotator):
+    study = make_pair_study([annotator])
+    show(client, study)
+    client.post(url("answer", study), answered())
+    html = client.get(url("item", study)).content.decode()
+    assert "data-draft" in html
+    assert "data-lease" not in html
+
+
+@pytest.mark.parametrize("name", ["next", "item", "answer", "ratings", "skip", "lease"])
 def test_what_is_not_one_s_own_does_not_exist(client, annotator, name):
     other = make_user()
     study = make_pair_study([other])
@@ -328,7 +377,14 @@ def test_what_is_not_one_s_own_does_not_exist(client, annotator, name):
 
 @pytest.mark.parametrize(
     ("name", "method"),
-    [("next", "post"), ("item", "post"), ("answer", "get"), ("ratings", "get"), ("skip", "get")],
+    [
+        ("next", "post"),
+        ("item", "post"),
+        ("answer", "get"),
+        ("ratings", "get"),
+        ("skip", "get"),
+        ("lease", "get"),
+    ],
 )
 def test_wrong_methods_are_refused(client, annotator, name, method):
     study = make_pair_study([annotator])

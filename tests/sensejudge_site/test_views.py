@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from annotation.models import Claim, ClaimState
 from tests import factory
 
 pytestmark = pytest.mark.django_db
@@ -25,6 +26,25 @@ class TestHome:
 
     def test_it_is_only_read(self, client):
         assert client.post("/").status_code == 405
+
+
+class TestSignOut:
+    def test_what_one_holds_is_given_back(self, client):
+        annotator, other = factory.make_user(), factory.make_user()
+        study = factory.make_study(factory.make_dataset())
+        for user in (annotator, other):
+            factory.make_claim(factory.make_item(study), user)
+        client.force_login(annotator)
+        assert client.post("/sign-out/").url == "/sign-in/"
+        assert "_auth_user_id" not in client.session
+        assert Claim.objects.get(annotator=annotator).state == ClaimState.RELEASED
+        assert Claim.objects.get(annotator=other).state == ClaimState.ACTIVE
+
+    def test_strangers_may_leave_too(self, client):
+        assert client.post("/sign-out/").url == "/sign-in/"
+
+    def test_it_is_only_posted(self, client):
+        assert client.get("/sign-out/").status_code == 405
 
 
 class TestTheme:

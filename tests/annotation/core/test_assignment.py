@@ -6,12 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.assignment import Progress, free_slot, lease_end, study_order
+from annotation.core.assignment import (
+    Progress,
+    free_slot,
+    lease_end,
+    renewal_seconds,
+    study_order,
+)
 
 
 def test_a_lease_runs_for_the_study_s_minutes():
     now = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
     assert lease_end(now, 15) == datetime(2026, 11, 21, 12, 15, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(("minutes", "seconds"), [(1, 20), (9, 180), (15, 300), (600, 300)])
+def test_a_lease_is_renewed_well_before_it_ends(minutes, seconds):
+    assert renewal_seconds(minutes) == seconds
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,48 @@
+"""Keeping a lease while the page is open, and giving all of them back on leaving."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+
+from annotation.core.assignment import lease_end
+from annotation.models import Claim, ClaimState, User
+from annotation.services.claims import (
+    LabellingRefusedError,
+    RefusalCode,
+    hold,
+    open_study_of,
+    own_claim,
+)
+
+
+@transaction.atomic
+def renew_lease(*, study: str, item: int, annotator: User, now: datetime) -> None:
+    """Lengthen the lease on an item at hand; take it again where it ran out and a place is free.
+
+    An answered item needs no lease: renewing it changes nothing.
+
+    Raises:
+        LabellingRefusedError: not theirs, the study not open, the item skipped, or the lease lost
+            to others who filled the item.
+    """
+    row = open_study_of(study, annotator)
+    claim = own_claim(row, item, annotator)
+    if claim.state == ClaimState.SKIPPED:
+        raise LabellingRefusedError(RefusalCode.TAKEN)
+    hold(claim, row, now)
+    renewed = Claim.objects.filter(pk=claim.pk, state=ClaimState.ACTIVE).update(
+        expires_at=lease_end(now, row.lease_minutes)
+    )
+    if not renewed and claim.state != ClaimState.DONE:
+        raise LabellingRefusedError(RefusalCode.TAKEN)
+
+
+def release_claims(annotator: User) -> int:
+    """Give back every item the annotator holds and has not answered; how many there were.
+
+    What they were shown, and in which order, stays with the claim.
+    """
+    held = Claim.objects.filter(annotator=annotator, state=ClaimState.ACTIVE)
+    return held.update(state=ClaimState.RELEASED, slot=None)

@@ -19,10 +19,12 @@ def test_settings_survive_storage_beside_other_keys(settings):
 
 
 def test_defaults():
-    assert satisfaction_settings({}) == SatisfactionSettings(Calibration.CDF, True, None)
+    assert satisfaction_settings({}) == SatisfactionSettings(
+        Calibration.CDF, with_memory=True, memories_of=None
+    )
 
 
 @pytest.mark.parametrize("calibration", ["REFERENCE_CDF", "BEST"])
 def test_calibrations_that_a_run_cannot_do_are_refused(calibration):
-    with pytest.raises(ValueError, match="replay|BEST"):
+    with pytest.raises(ValueError, match=r"replay|BEST"):
         satisfaction_settings({"calibration": calibration})

@@ -211,7 +211,11 @@ class Claim(models.Model):
                 name="claim_slot_while_held",
             ),
         ]
-        indexes = [models.Index(fields=["annotator", "state"], name="claim_by_annotator")]
+        indexes = [
+            models.Index(fields=["annotator", "state", "item"], name="claim_by_state"),
+            models.Index(fields=["annotator", "claimed_at"], name="claim_by_time_given"),
+            models.Index(fields=["annotator", "finished_at"], name="claim_by_time_finished"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.item_id}/{self.annotator_id}"

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
+from typing import Final, TypeAlias
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.core.cache import cache
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation.core.assignment import Progress
 from annotation.core.choices import Order
 from annotation.core.presentation import PastOrder
-from annotation.models import Claim, ClaimState, Comparison, ItemKind, Study, StudyItem
+from annotation.models import Claim, ClaimState, ItemKind, Study, StudyItem, User
 
-_TASK_ROWS = (
-    "item__comparison__turn__session__scenario",
-    "item__comparison__response_a",
-    "item__comparison__response_b",
-    "item__session__scenario",
+ITEM_ROWS: Final = (
+    "comparison__turn__session__scenario",
+    "comparison__response_a",
+    "comparison__response_b",
+    "session__scenario",
 )
+"""What a task needs of an item, but for the earlier turns."""
+
+_COUNTS_A_SECOND: Final = 1000  # how long a count is kept: a second for so many rows counted
+_KEPT_AT_MOST: Final = 60  # seconds
+_ORDERS_KEPT: Final = 6 * 3600  # seconds
+_ORDERS_BLOCK: Final = 100
+
+_Shown: TypeAlias = tuple[str, str, Order]
 
 
 def holding(now: datetime) -> Q:
@@ -26,10 +37,35 @@ def holding(now: datetime) -> Q:
 
 
 def progress_of(study: Study, annotator_id: int, now: datetime) -> Progress:
-    """How many items this annotator answered, gave back, and may still get."""
+    """How many items this annotator answered, gave back, and may still get.
+
+    Their own items count at once; of what others fill in a study of thousands of items, a page may
+    know up to a minute later.
+    """
     mine = Claim.objects.filter(item__study=study, annotator_id=annotator_id)
     states = dict(mine.values_list("state").annotate(n=Count("id")).order_by())
     done, skipped = states.get(ClaimState.DONE, 0), states.get(ClaimState.SKIPPED, 0)
+    left = _open_items(study, annotator_id, now) - done - skipped
+    return Progress(done=done, skipped=skipped, left=max(left, states.get(ClaimState.ACTIVE, 0)))
+
+
+def _open_items(study: Study, annotator_id: int, now: datetime) -> int:
+    """Items of the study but for those that others fill and this annotator never finished.
+
+    What the annotator answers or skips leaves it as it is, so it can be kept while they work.
+    """
+    key = f"open-items:{study.pk}:{study.overlap}:{annotator_id}"
+    kept: int | None = cache.get(key)
+    if kept is not None:
+        return kept
+    items, full = _items_and_full(study, annotator_id, now)
+    seconds = min((items + full) // _COUNTS_A_SECOND, _KEPT_AT_MOST)
+    if seconds:
+        cache.set(key, items - full, seconds)
+    return items - full
+
+
+def _items_and_full(study: Study, annotator_id: int, now: datetime) -> tuple[int, int]:
     seen = Claim.objects.filter(item=OuterRef("item"), annotator_id=annotator_id).exclude(
         state=ClaimState.RELEASED
     )
@@ -41,10 +77,8 @@ def progress_of(study: Study, annotator_id: int, now: datetime) -> Progress:
         .annotate(n=Count("id"))
         .filter(n__gte=study.overlap)
         .order_by()
-        .count()
     )
-    left = study.items.count() - done - skipped - full
-    return Progress(done=done, skipped=skipped, left=max(left, 0))
+    return study.items.count(), full.count()
 
 
 def available_items(study: Study, annotator_id: int, now: datetime) -> QuerySet[StudyItem]:
@@ -70,36 +104,43 @@ def available_items(study: Study, annotator_id: int, now: datetime) -> QuerySet[
         .filter(~Q(kind=ItemKind.REPEAT) | Exists(first_answered))
         .annotate(held=Coalesce(Subquery(held), 0))
         .filter(held__lt=study.overlap)
-        .select_related("comparison__response_a", "comparison__response_b")
+        .select_related(*ITEM_ROWS)
         .order_by("position")
     )
 
 
-def past_orders(annotator_id: int, comparison: Comparison) -> list[PastOrder]:
-    """The annotator's first presentations in the block of a comparison, counted.
+def past_orders(annotator: User) -> list[PastOrder]:
+    """The annotator's first presentations, counted by models and order.
 
-    Hidden repeats are no first presentations; skipped and released claims are.
+    Hidden repeats are no first presentations; skipped and released claims are. Claims only ever
+    grow in number and keep their order, so what was counted by the hundred is kept, and counting
+    goes on from there.
     """
+    key = f"past-orders:{annotator.pk}:{annotator.date_joined.timestamp()}"
+    kept: tuple[int, Counter[_Shown]] = cache.get(key, (0, Counter()))
+    last, counts = kept
     a, b = "item__comparison__response_a__model", "item__comparison__response_b__model"
-    model_a, model_b = comparison.response_a.model, comparison.response_b.model
-    if model_a and model_b and model_a != model_b:
-        block = Q(**{a: model_a, b: model_b}) | Q(**{a: model_b, b: model_a})
-    else:
-        block = Q(**{a: ""}) | Q(**{b: ""}) | Q(**{a: F(b)})
-    counts = (
-        Claim.objects.filter(block, annotator_id=annotator_id, shown_order__isnull=False)
+    since = (
+        Claim.objects.filter(annotator=annotator, pk__gt=last, shown_order__isnull=False)
         .exclude(item__kind=ItemKind.REPEAT)
         .values_list(a, b, "shown_order")
-        .annotate(n=Count("id"))
+        .annotate(n=Count("id"), last=Max("id"))
         .order_by()
     )
-    return [PastOrder(model_a, model_b, Order(order), n) for model_a, model_b, order, n in counts]
+    new = 0
+    for model_a, model_b, order, n, newest in since:
+        counts[model_a, model_b, Order(order)] += n
+        last = max(last, newest)
+        new += n
+    if new >= _ORDERS_BLOCK:
+        cache.set(key, (last, counts), _ORDERS_KEPT)
+    return [PastOrder(*shown, n) for shown, n in counts.items()]
 
 
 def own_claims(study: Study, annotator_id: int) -> QuerySet[Claim]:
     """The annotator's claims of a study, with all that a task needs but the earlier turns."""
     return Claim.objects.filter(item__study=study, annotator_id=annotator_id).select_related(
-        *_TASK_ROWS
+        *(f"item__{rows}" for rows in ITEM_ROWS)
     )
 
 

@@ -7,13 +7,14 @@ constraint may refuse, or an UPDATE that names the state it expects.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from annotation.core.assignment import SkipReason, free_slot, lease_end
 from annotation.core.choices import Order
@@ -58,10 +59,14 @@ def next_task(*, study: str, annotator: User, now: datetime) -> Task | NothingLe
     Raises:
         LabellingRefusedError: `labelling:not-yours` where the annotator is not in the study.
     """
-    row = study_of(study, annotator)
+    at_hand = _active(annotator).filter(item__study=OuterRef("pk")).values("pk")[:1]
+    row = _own_studies(study, annotator).annotate(at_hand=Subquery(at_hand)).first()
+    if row is None:
+        raise LabellingRefusedError(RefusalCode.NOT_YOURS)
     if row.status != StudyStatus.OPEN:
         return _nothing(row, annotator, now)
-    claim = _active(row, annotator) or _claim_next(row, annotator, now)
+    active: int | None = row.__dict__["at_hand"]
+    claim = _known(row, annotator, active) if active else _claim_next(row, annotator, now)
     if claim is None:
         return _nothing(row, annotator, now)
     _renew(claim, row, now)
@@ -75,7 +80,10 @@ def own_task(*, study: str, item: int, annotator: User, now: datetime) -> Task:
         LabellingRefusedError: `labelling:not-yours` where they never were given it.
     """
     row = study_of(study, annotator)
-    return task_of(own_claim(row, item, annotator), row, now)
+    claim = own_claims(row, annotator.pk).filter(item_id=item).first()
+    if claim is None:
+        raise LabellingRefusedError(RefusalCode.NOT_YOURS)
+    return task_of(claim, row, now)
 
 
 def skip(*, study: str, item: int, annotator: User, reason: SkipReason, now: datetime) -> None:
@@ -99,7 +107,7 @@ def skip(*, study: str, item: int, annotator: User, reason: SkipReason, now: dat
 
 def study_of(slug: str, annotator: User) -> Study:
     """The study, where the annotator is in it."""
-    row = Study.objects.filter(slug=slug, annotators=annotator).first()
+    row = _own_studies(slug, annotator).first()
     if row is None:
         raise LabellingRefusedError(RefusalCode.NOT_YOURS)
     return row
@@ -114,8 +122,12 @@ def open_study_of(slug: str, annotator: User) -> Study:
 
 
 def own_claim(study: Study, item: int, annotator: User) -> Claim:
-    """The annotator's claim on an item."""
-    claim = own_claims(study, annotator.pk).filter(item_id=item).first()
+    """The annotator's claim on an item, with its comparison or session."""
+    claim = (
+        Claim.objects.filter(item_id=item, item__study=study, annotator=annotator)
+        .select_related("item__comparison", "item__session")
+        .first()
+    )
     if claim is None:
         raise LabellingRefusedError(RefusalCode.NOT_YOURS)
     return claim
@@ -131,7 +143,7 @@ def hold(claim: Claim, study: Study, now: datetime) -> None:
     """
     if claim.state in {ClaimState.ACTIVE, ClaimState.DONE}:
         return
-    if not _take_again(claim, study, now):
+    if not _take_again(claim, study, now, list(claim.item.claims.all())):
         raise LabellingRefusedError(RefusalCode.TAKEN)
 
 
@@ -145,9 +157,17 @@ def _nothing(study: Study, annotator: User, now: datetime) -> NothingLeft:
     )
 
 
-def _active(study: Study, annotator: User) -> Claim | None:
-    active = own_claims(study, annotator.pk).filter(state=ClaimState.ACTIVE)
-    return active.order_by("claimed_at", "pk").first()
+def _own_studies(slug: str, annotator: User) -> QuerySet[Study]:
+    return Study.objects.filter(slug=slug, annotators=annotator)
+
+
+def _active(annotator: User) -> QuerySet[Claim]:
+    active = Claim.objects.filter(annotator=annotator, state=ClaimState.ACTIVE)
+    return active.order_by("claimed_at", "pk")
+
+
+def _known(study: Study, annotator: User, claim: int) -> Claim:
+    return own_claims(study, annotator.pk).get(pk=claim)
 
 
 def _renew(claim: Claim, study: Study, now: datetime) -> None:
@@ -163,9 +183,9 @@ def _claim_next(study: Study, annotator: User, now: datetime) -> Claim | None:
     # Locks the annotator's row until the commit: two tabs must not claim two items, nor choose two
     # presentation orders from the same counts.
     User.objects.filter(pk=annotator.pk).update(is_active=F("is_active"))
-    active = _active(study, annotator)
+    active = _active(annotator).filter(item__study=study).values_list("pk", flat=True).first()
     if active is not None:
-        return active
+        return _known(study, annotator, active)
     for _try in range(_TRIES):
         item = _next_item(study, annotator, now)
         if item is None:
@@ -191,53 +211,63 @@ def _next_item(study: Study, annotator: User, now: datetime) -> StudyItem | None
 
 def _take(item: StudyItem, study: Study, annotator: User, now: datetime) -> Claim | None:
     """Claim an item; None where others filled it in the meantime."""
-    own = own_claims(study, annotator.pk)
-    released = own.filter(item=item).first()
+    claims = list(item.claims.all())
+    released = next((each for each in claims if each.annotator_id == annotator.pk), None)
     if released is not None:
-        return own.get(pk=released.pk) if _take_again(released, study, now) else None
-    slot = _free_slot(item, study, now)
+        released.item = item
+        return released if _take_again(released, study, now, claims) else None
+    slot = _free_slot(claims, study, now)
     if slot is None:
         return None
-    claim = Claim(
-        item=item,
-        annotator=annotator,
-        slot=slot,
-        shown_order=_order_for(item, study, annotator),
-        claimed_at=now,
-        expires_at=lease_end(now, study.lease_minutes),
-    )
-    Claim.objects.bulk_create([claim], ignore_conflicts=True)
-    return own.filter(item=item).first()
-
-
-def _take_again(claim: Claim, study: Study, now: datetime) -> bool:
-    slot = _free_slot(claim.item, study, now)
-    if slot is None:
-        return False
     try:
         with transaction.atomic():
-            changed = Claim.objects.filter(
-                pk=claim.pk, state__in=[ClaimState.RELEASED, ClaimState.SKIPPED]
-            ).update(
-                state=ClaimState.ACTIVE,
+            return Claim.objects.create(
+                item=item,
+                annotator=annotator,
                 slot=slot,
-                skip_reason="",
-                finished_at=None,
+                shown_order=_order_for(item, study, annotator),
                 claimed_at=now,
                 expires_at=lease_end(now, study.lease_minutes),
             )
     except IntegrityError:
+        return None
+
+
+def _take_again(claim: Claim, study: Study, now: datetime, claims: Sequence[Claim]) -> bool:
+    slot = _free_slot(claims, study, now)
+    if slot is None:
         return False
+    values: dict[str, Any] = {
+        "state": ClaimState.ACTIVE,
+        "slot": slot,
+        "skip_reason": "",
+        "finished_at": None,
+        "claimed_at": now,
+        "expires_at": lease_end(now, study.lease_minutes),
+    }
+    lost = Claim.objects.filter(pk=claim.pk, state__in=[ClaimState.RELEASED, ClaimState.SKIPPED])
+    try:
+        with transaction.atomic():
+            changed = lost.update(**values)
+    except IntegrityError:
+        return False
+    if changed:
+        for name, value in values.items():
+            setattr(claim, name, value)
     return changed == 1
 
 
-def _free_slot(item: StudyItem, study: Study, now: datetime) -> int | None:
-    """A slot of the item nobody holds, after taking back those whose lease ran out."""
-    item.claims.filter(state=ClaimState.ACTIVE, expires_at__lte=now).update(
-        state=ClaimState.RELEASED, slot=None
-    )
-    slots = item.claims.values_list("slot", flat=True)
-    return free_slot({slot for slot in slots if slot is not None}, study.overlap)
+def _free_slot(claims: Sequence[Claim], study: Study, now: datetime) -> int | None:
+    """A slot nobody holds among an item's claims, after taking back those whose lease ran out."""
+    lost = {
+        each.pk for each in claims if each.state == ClaimState.ACTIVE and each.expires_at <= now
+    }
+    if lost:
+        Claim.objects.filter(pk__in=lost, state=ClaimState.ACTIVE, expires_at__lte=now).update(
+            state=ClaimState.RELEASED, slot=None
+        )
+    taken = {each.slot for each in claims if each.slot is not None and each.pk not in lost}
+    return free_slot(taken, study.overlap)
 
 
 def _order_for(item: StudyItem, study: Study, annotator: User) -> Order | None:
@@ -250,6 +280,6 @@ def _order_for(item: StudyItem, study: Study, annotator: User) -> Order | None:
     return balanced_order(
         item.comparison.response_a.model,
         item.comparison.response_b.model,
-        past_orders(annotator.pk, item.comparison),
+        past_orders(annotator),
         random=Random(f"{study.seed}:{annotator.pk}:{item.pk}"),
     )

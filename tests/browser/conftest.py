@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, sync_playwright
 
 from annotation.models import User
 from tests.factory import PASSWORD
@@ -56,24 +56,24 @@ def open_page(chromium: Browser, live_server: Any) -> Iterator[Callable[..., Pag
     faults: list[str] = []
 
     def open_(path: str, *, user: User | None = None, quiet: bool = True, **context: Any) -> Page:
+        def dismissed(dialog: Dialog) -> None:
+            faults.append("a dialog")
+            dialog.dismiss()
+
+        def requested(request: Request) -> None:
+            if not request.url.startswith((live_server.url, "data:")):
+                faults.append(f"request to {request.url}")
+
+        def logged(message: ConsoleMessage) -> None:
+            if message.type == "error":
+                faults.append(f"{message.text} ({message.location.get('url')})")
+
         page = chromium.new_context(base_url=live_server.url, **context).new_page()
         page.on("pageerror", lambda error: faults.append(f"exception: {error}"))
-        page.on("dialog", lambda dialog: (faults.append("a dialog"), dialog.dismiss()))
-        page.on(
-            "request",
-            lambda request: (
-                request.url.startswith((live_server.url, "data:"))
-                or faults.append(f"request to {request.url}")
-            ),
-        )
+        page.on("dialog", dismissed)
+        page.on("request", requested)
         if quiet:
-            page.on(
-                "console",
-                lambda message: (
-                    message.type == "error"
-                    and faults.append(f"{message.text} ({message.location.get('url')})")
-                ),
-            )
+            page.on("console", logged)
         if user is not None:
             page.goto("/sign-in/")
             page.get_by_label("User name").fill(user.username)

@@ -52,7 +52,9 @@ def assert_inert(html: str) -> None:
         assert tag in ALLOWED_TAGS, tag
         assert set(attributes) <= ALLOWED_ATTRIBUTES, attributes
         if tag == "a" and "href" in attributes:
-            assert attributes["href"].startswith(("https://", "http://", "mailto:")), attributes
+            assert (attributes["href"] or "").startswith(("https://", "http://", "mailto:")), (
+                attributes
+            )
 
 
 HOSTILE = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from annotation.views import agreement, datasets, labelling, studies
+from annotation.views import adjudication, agreement, datasets, labelling, studies
 
 app_name = "annotation"
 
@@ -37,11 +37,18 @@ _datasets = [
     path("comparisons/<int:comparison_id>/", datasets.comparison, name="comparison"),
 ]
 
-# Agreement: how far annotators agree.
+# Agreement: how far annotators agree, and deciding where they do not.
 _agreement = [
     path("agreement/", agreement.agreement, name="agreement"),
     path("agreement/rows/", agreement.agreement_rows, name="agreement-rows"),
     path("agreement/agreement.csv", agreement.agreement_csv, name="agreement-csv"),
+    path("adjudication/", adjudication.queue, name="adjudication"),
+    path("adjudication/next/", adjudication.next_item, name="adjudicate-next"),
+    re_path(
+        r"^adjudication/(?P<kind>comparison|response|session)/(?P<number>[0-9]{1,18})/$",
+        adjudication.item,
+        name="adjudicate",
+    ),
 ]
 
 urlpatterns: list[URLPattern] = [*_labelling, *_datasets, *_agreement]

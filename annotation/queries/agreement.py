@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 from django.core.paginator import Page, Paginator
-from django.db.models import Exists, OuterRef, Q
 
 from annotation.core.agreement_report import (
     SCORE_SCALE,
@@ -22,9 +21,9 @@ from annotation.core.agreement_report import (
 )
 from annotation.core.answers import VERDICT_VALUES, AnswerKind, target_of, written_answer
 from annotation.core.choices import Verdict
-from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Scenario
+from annotation.models import Dataset, Scenario
 from annotation.queries.annotators import names_of
-from annotation.queries.answers import ReadAnswers, read_answers
+from annotation.queries.answers import DatasetOption, ReadAnswers, dataset_options, read_answers
 from annotation.queries.targets import TargetRow, target_rows
 
 SEED: Final = 42
@@ -54,17 +53,6 @@ class AgreementQuestion:
     ties: bool = True
     scenario: int | None = None
     models: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetOption:
-    """A dataset with answers, and of which kinds."""
-
-    id: int
-    slug: str
-    name: str
-    simulated: bool
-    kinds: tuple[AnswerKind, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,34 +271,3 @@ def _picked(options: Iterable[DatasetOption], slug: str) -> DatasetOption | None
     if slug:
         raise UnknownAgreementChoiceError(f"no answers in a dataset {slug!r}")
     return None
-
-
-def dataset_options() -> tuple[DatasetOption, ...]:
-    """The datasets in which somebody answered, by name. One query."""
-    verdicts = PairwiseLabel.objects.filter(comparison__turn__session__dataset=OuterRef("pk"))
-    of_turns = SatisfactionLabel.objects.filter(response__turn__session__dataset=OuterRef("pk"))
-    of_sessions = SatisfactionLabel.objects.filter(session__dataset=OuterRef("pk"))
-    rows = (
-        Dataset.objects.annotate(
-            has_verdicts=Exists(verdicts), has_scores=Q(Exists(of_turns) | Exists(of_sessions))
-        )
-        .filter(Q(has_verdicts=True) | Q(has_scores=True))
-        .order_by("name", "slug")
-    )
-    return tuple(
-        DatasetOption(
-            row.pk,
-            row.slug,
-            row.name,
-            row.simulated,
-            tuple(
-                kind
-                for kind, there in (
-                    (AnswerKind.VERDICTS, row.has_verdicts),
-                    (AnswerKind.SCORES, row.has_scores),
-                )
-                if there
-            ),
-        )
-        for row in rows
-    )

@@ -1,4 +1,4 @@
-"""The answers of a dataset as columns of numbers, in canonical coordinates, oldest first."""
+"""Which datasets have answers, and these as columns of numbers in canonical coordinates."""
 
 from __future__ import annotations
 
@@ -7,14 +7,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.core.agreement_report import Answers
 from annotation.core.answers import VERDICT_VALUES, AnswerKind
 from annotation.core.choices import Verdict
-from annotation.models import PairwiseLabel, SatisfactionLabel
+from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel
 
 _VERDICT_NUMBERS = {verdict.value: number for number, verdict in enumerate(VERDICT_VALUES)}
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetOption:
+    """A dataset with answers, and of which kinds."""
+
+    id: int
+    slug: str
+    name: str
+    simulated: bool
+    kinds: tuple[AnswerKind, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +42,7 @@ class ReadAnswers:
 def read_answers(
     dataset: int, kind: AnswerKind, *, ties: bool = True, study: int | None = None
 ) -> ReadAnswers:
-    """All answers of a kind given in a dataset: one query for verdicts, two for scores.
+    """A dataset's answers of a kind, oldest first: one query for verdicts, two for scores.
 
     Args:
         dataset: The dataset's number.
@@ -95,3 +106,34 @@ def _given(labels: QuerySet[Any], study: int | None) -> QuerySet[Any]:
 def _columns(rows: Iterable[Sequence[int]]) -> Answers:
     table = np.array(list(rows), dtype=np.int64).reshape(-1, 5)
     return Answers(*table.T)
+
+
+def dataset_options() -> tuple[DatasetOption, ...]:
+    """The datasets in which somebody answered, by name. One query."""
+    verdicts = PairwiseLabel.objects.filter(comparison__turn__session__dataset=OuterRef("pk"))
+    of_turns = SatisfactionLabel.objects.filter(response__turn__session__dataset=OuterRef("pk"))
+    of_sessions = SatisfactionLabel.objects.filter(session__dataset=OuterRef("pk"))
+    rows = (
+        Dataset.objects.annotate(
+            has_verdicts=Exists(verdicts), has_scores=Q(Exists(of_turns) | Exists(of_sessions))
+        )
+        .filter(Q(has_verdicts=True) | Q(has_scores=True))
+        .order_by("name", "slug")
+    )
+    return tuple(
+        DatasetOption(
+            row.pk,
+            row.slug,
+            row.name,
+            row.simulated,
+            tuple(
+                kind
+                for kind, there in (
+                    (AnswerKind.VERDICTS, row.has_verdicts),
+                    (AnswerKind.SCORES, row.has_scores),
+                )
+                if there
+            ),
+        )
+        for row in rows
+    )

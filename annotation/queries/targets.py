@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from annotation.core.answers import Target, TargetKind
+from annotation.core.answers import AnswerKind, Target, TargetKind
 from annotation.models import Comparison, Response, Session, Turn
 
 _OPENING_CHARS: Final = 160
@@ -39,6 +39,22 @@ def target_rows(targets: Iterable[Target]) -> dict[Target, TargetRow]:
         }[kind](ids)
     ]
     return {row.target: row for row in rows}
+
+
+def target_keys(dataset: int, kind: AnswerKind) -> dict[Target, tuple[str, int]]:
+    """What to sort a dataset's targets by: key and turn; one query for verdicts, two for scores."""
+    if kind is AnswerKind.VERDICTS:
+        pairs = Comparison.objects.filter(turn__session__dataset=dataset)
+        return {
+            Target(TargetKind.COMPARISON, number): (key, turn)
+            for number, key, turn in pairs.values_list("pk", "key", "turn__position")
+        }
+    sessions = Session.objects.filter(dataset=dataset).values_list("pk", "key")
+    keys = {Target(TargetKind.SESSION, number): (key, -1) for number, key in sessions}
+    rated = Response.objects.filter(turn__session__dataset=dataset, labels__isnull=False)
+    for number, key, turn in rated.values_list("pk", "turn__session__key", "turn__position"):
+        keys[Target(TargetKind.RESPONSE, number)] = (key, turn)
+    return keys
 
 
 def _comparisons(ids: list[int]) -> list[TargetRow]:

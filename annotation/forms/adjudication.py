@@ -1,0 +1,73 @@
+"""Which queue an adjudicator looks at, and what they decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.core.adjudication import QueuePart
+from annotation.core.answers import AnswerKind, TargetKind
+from annotation.core.choices import Order, Verdict
+from annotation.core.presentation import Answer, verdict_of
+from annotation.forms.labelling import ANCHORS
+from annotation.queries.adjudication import Decision, QueueQuestion
+
+
+class QueueForm(forms.Form):
+    """A queue; of another dataset than the filters were drawn for, kind and study mean nothing."""
+
+    dataset = forms.SlugField(required=False, max_length=80)
+    kind = forms.ChoiceField(required=False, choices=[(each.value, each) for each in AnswerKind])
+    study = forms.SlugField(required=False, max_length=80)
+    part = forms.ChoiceField(required=False, choices=[(each.value, each) for each in QueuePart])
+    was_dataset = forms.SlugField(required=False, max_length=80)
+
+    def question(self) -> QueueQuestion:
+        """What is asked."""
+        asked = self.cleaned_data
+        same = asked["was_dataset"] in {"", asked["dataset"]}
+        return QueueQuestion(
+            dataset=asked["dataset"],
+            kind=AnswerKind(asked["kind"]) if asked["kind"] and same else None,
+            study=asked["study"] if same else "",
+            part=QueuePart(asked["part"] or QueuePart.OPEN),
+        )
+
+
+class DecisionForm(forms.Form):
+    """The answer to an item and the reason for it."""
+
+    answer = forms.ChoiceField(label=_("Decision"), widget=forms.RadioSelect)
+    rationale = forms.CharField(
+        label=_("Why"),
+        max_length=4000,
+        help_text=_("What decided it; kept with the answer."),
+        widget=forms.Textarea(attrs={"rows": 4}),
+    )
+
+    def __init__(
+        self, *args: Any, kind: TargetKind, stands: Decision | None, **kwargs: Any
+    ) -> None:
+        if stands is not None:
+            kwargs["initial"] = {"answer": str(stands.answer), "rationale": stands.rationale}
+        super().__init__(*args, **kwargs)
+        self.fields["answer"] = forms.ChoiceField(
+            label=_("Decision"), widget=forms.RadioSelect, choices=_choices(kind)
+        )
+
+    def decision(self, order: Order) -> Verdict | int:
+        """What was decided, in the coordinates in which it is stored."""
+        answer: str = self.cleaned_data["answer"]
+        return int(answer) if answer.isdigit() else verdict_of(Answer(answer), order)
+
+
+def _choices(kind: TargetKind) -> list[tuple[str, Any]]:
+    if kind is TargetKind.COMPARISON:
+        return [
+            (Answer.FIRST.value, _("The first is better")),
+            (Answer.TIE.value, _("A tie")),
+            (Answer.SECOND.value, _("The second is better")),
+        ]
+    return [(str(score), f"{score} {words}") for score, words, _more in ANCHORS]

@@ -1,0 +1,326 @@
+"""The queue of items to decide, the most disputed first, and one of them, without names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from django.core.paginator import Page, Paginator
+
+from annotation.core.adjudication import QueuePart, Tally, shown_order, shuffled, tallies
+from annotation.core.answers import SCORES, VERDICT_VALUES, AnswerKind, Target, TargetKind
+from annotation.core.choices import Order, Verdict
+from annotation.core.dialogue import Message, Role
+from annotation.core.labelling import ShownResponse
+from annotation.core.presentation import Answer, answer_of
+from annotation.models import (
+    Comparison,
+    GoldLabel,
+    GoldSource,
+    PairwiseLabel,
+    Response,
+    SatisfactionLabel,
+    Session,
+    Study,
+)
+from annotation.queries.answers import DatasetOption, dataset_options, read_answers
+from annotation.queries.labelling import earlier_of, original_line
+from annotation.queries.targets import TargetRow, target_keys, target_rows
+
+SEED: Final = 42
+SEVERAL: Final = 2
+"""Annotators from which on an item can be disputed."""
+
+ROWS_A_PAGE: Final = 50
+
+
+class UnknownQueueError(Exception):
+    """A dataset, kind or study that has no answers."""
+
+    code = "adjudication:unknown-queue"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueQuestion:
+    """Which queue: empty means the first dataset, its first kind, and every study."""
+
+    dataset: str = ""
+    kind: AnswerKind | None = None
+    study: str = ""
+    part: QueuePart = QueuePart.OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One item of the queue."""
+
+    target: TargetRow
+    tally: Tally
+    decided: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A page of the queue, and how far it is.
+
+    Attributes:
+        question: With everything filled in.
+        dataset: The dataset; None where no dataset has answers.
+        datasets: All with answers.
+        studies: Short and shown names of the dataset's studies.
+        disputed: Items on which annotators disagree.
+        decided: Those of them that are decided.
+        page: The rows.
+    """
+
+    question: QueueQuestion
+    dataset: DatasetOption | None
+    datasets: tuple[DatasetOption, ...]
+    studies: tuple[tuple[str, str], ...]
+    disputed: int
+    decided: int
+    page: Page[QueueRow]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided, as this page shows the item."""
+
+    answer: Answer | int
+    rationale: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisputedItem:
+    """An item as an adjudicator sees it: no annotator's name, no model's.
+
+    Attributes:
+        target: What it is.
+        key: Its name in lists.
+        dataset: Short name.
+        dataset_name: Shown name.
+        scenario: Name.
+        order: Which response of a comparison is shown first.
+        system_prompt: Of the session.
+        task_context: Of the session.
+        dialogue: The conversation before, or the whole of a session.
+        question: The user's message; None where there is none.
+        responses: Two of a comparison, one of a turn, none of a session.
+        tally: Answers and how many gave them, in an order of the item's own.
+        annotators: How many answered.
+        decision: What stands, if anything.
+    """
+
+    target: Target
+    key: str
+    dataset: str
+    dataset_name: str
+    scenario: str
+    order: Order
+    system_prompt: str
+    task_context: str
+    dialogue: tuple[Message, ...]
+    question: str | None
+    responses: tuple[ShownResponse, ...]
+    tally: tuple[tuple[Answer | int, int], ...]
+    annotators: int
+    decision: Decision | None
+
+
+def adjudication_queue(question: QueueQuestion, *, page: int | str = 1) -> Queue:
+    """A page of the queue: by disagreement, then by key.
+
+    Raises:
+        UnknownQueueError: something asked for does not exist.
+    """
+    resolved, dataset, options = _resolved(question)
+    studies: tuple[tuple[str, str], ...] = ()
+    rows: list[tuple[Tally, bool]] = []
+    if dataset is not None:
+        found = Study.objects.filter(dataset=dataset.id).order_by("name", "pk")
+        studies = tuple(found.values_list("slug", "name"))
+        rows = _ordered(resolved, dataset)
+    disputed = [decided for tally, decided in rows if tally.disputed]
+    listed = [(tally, decided) for tally, decided in rows if _is_in(resolved.part, tally, decided)]
+    paginator = Paginator(listed, ROWS_A_PAGE)
+    chosen = paginator.get_page(page)
+    known = target_rows(tally.target for tally, _decided in chosen)
+    shown = [QueueRow(known[tally.target], tally, decided) for tally, decided in chosen]
+    return Queue(
+        question=resolved,
+        dataset=dataset,
+        datasets=options,
+        studies=studies,
+        disputed=len(disputed),
+        decided=sum(disputed),
+        page=Page(shown, chosen.number, paginator),  # type: ignore[arg-type]
+    )
+
+
+def next_to_decide(question: QueueQuestion) -> Target | None:
+    """The most disputed item that nobody has decided; None where all are.
+
+    Raises:
+        UnknownQueueError: something asked for does not exist.
+    """
+    resolved, dataset, _options = _resolved(question)
+    rows = _ordered(resolved, dataset) if dataset else []
+    return next((tally.target for tally, done in rows if tally.disputed and not done), None)
+
+
+def disputed_item(target: Target, *, study: str = "") -> DisputedItem | None:
+    """One item; None where there is none, or fewer than two annotators answered it."""
+    given = given_answers(target, study=study)
+    if len(given) < SEVERAL:
+        return None
+    order = shown_order(target, seed=SEED)
+    texts = {
+        TargetKind.COMPARISON: _comparison,
+        TargetKind.RESPONSE: _response,
+        TargetKind.SESSION: _session,
+    }[target.kind](target.id, order)
+    counted = Counter(_shown(value, order) for value in given.values())
+    session: Session = texts.pop("session")
+    return DisputedItem(
+        target=target,
+        dataset=session.dataset.slug,
+        dataset_name=session.dataset.name,
+        scenario=session.scenario.name,
+        order=order,
+        system_prompt=session.system_prompt,
+        task_context=session.task_context,
+        tally=tuple(shuffled(sorted(counted.items(), key=str), target, seed=SEED)),
+        annotators=len(given),
+        decision=_decision(target, order),
+        **texts,
+    )
+
+
+def given_answers(target: Target, *, study: str = "") -> dict[int, Verdict | int]:
+    """What annotators said of an item, by annotator: the first answer of each, no hidden repeat."""
+    pair = target.kind is TargetKind.COMPARISON
+    model: Any = PairwiseLabel if pair else SatisfactionLabel
+    labels = model.objects.filter(**{target.kind.value: target.id}, repeat_index=0)
+    if study:
+        labels = labels.filter(study__slug=study)
+    given: dict[int, Verdict | int] = {}
+    column = "verdict" if pair else "score"
+    for annotator, value in labels.order_by("pk").values_list("annotator", column):
+        given.setdefault(annotator, Verdict(value) if pair else value)
+    return given
+
+
+def _is_in(part: QueuePart, tally: Tally, decided: object) -> bool:
+    if part is QueuePart.OPEN:
+        return tally.disputed and not decided
+    return bool(decided) or part is QueuePart.ALL
+
+
+def _resolved(
+    question: QueueQuestion,
+) -> tuple[QueueQuestion, DatasetOption | None, tuple[DatasetOption, ...]]:
+    options = dataset_options()
+    dataset = next((each for each in options if question.dataset in {"", each.slug}), None)
+    if dataset is None:
+        if question.dataset:
+            raise UnknownQueueError(f"no answers in a dataset {question.dataset!r}")
+        return question, None, options
+    kind = question.kind or dataset.kinds[0]
+    if kind not in dataset.kinds:
+        raise UnknownQueueError(f"no {kind} in {dataset.slug}")
+    return replace(question, dataset=dataset.slug, kind=kind), dataset, options
+
+
+def _ordered(question: QueueQuestion, dataset: DatasetOption) -> list[tuple[Tally, bool]]:
+    """Every item with several annotators and whether it is decided, the most disputed first."""
+    kind = question.kind or AnswerKind.VERDICTS
+    study = None
+    if question.study:
+        study = Study.objects.filter(slug=question.study, dataset=dataset.id).first()
+        if study is None:
+            raise UnknownQueueError(f"no study {question.study!r} on {dataset.slug}")
+    found = read_answers(dataset.id, kind, study=study.pk if study else None)
+    categories = len(VERDICT_VALUES) if kind is AnswerKind.VERDICTS else len(SCORES)
+    rows = tallies(found.answers, kind, categories=categories)
+    keys = target_keys(dataset.id, kind)
+    decided = _decided(dataset.id)
+    rows.sort(key=lambda row: (-round(row.entropy, 9), keys[row.target], row.target))
+    return [(row, row.target in decided) for row in rows]
+
+
+def _decided(dataset: int) -> set[Target]:
+    paths = {
+        TargetKind.COMPARISON: "comparison__turn__session__dataset",
+        TargetKind.RESPONSE: "response__turn__session__dataset",
+        TargetKind.SESSION: "session__dataset",
+    }
+    rows = GoldLabel.objects.filter(source=GoldSource.ADJUDICATION)
+    return {
+        Target(kind, number)
+        for kind, path in paths.items()
+        for number in rows.filter(**{path: dataset}).values_list(kind.value, flat=True)
+    }
+
+
+def _shown(value: Verdict | int, order: Order) -> Answer | int:
+    return answer_of(value, order) if isinstance(value, Verdict) else value
+
+
+def _decision(target: Target, order: Order) -> Decision | None:
+    gold = GoldLabel.objects.filter(
+        **{target.kind.value: target.id}, source=GoldSource.ADJUDICATION
+    ).first()
+    if gold is None:
+        return None
+    value = Verdict(gold.verdict) if gold.verdict else gold.score or 0
+    return Decision(_shown(value, order), gold.rationale)
+
+
+_SESSION: Final = ("turn__session__dataset", "turn__session__scenario")
+
+
+def _comparison(number: int, order: Order) -> dict[str, Any]:
+    related = (*_SESSION, "response_a", "response_b")
+    row = Comparison.objects.select_related(*related).get(pk=number)
+    sides = [row.response_a, row.response_b]
+    if order is Order.SWAPPED:
+        sides.reverse()
+    dialogue, own = earlier_of(row.turn, sides)
+    responses = (ShownResponse(side.text, line) for side, line in zip(sides, own, strict=True))
+    return {
+        "session": row.turn.session,
+        "key": row.key,
+        "dialogue": dialogue,
+        "question": row.turn.user_message,
+        "responses": tuple(responses),
+    }
+
+
+def _response(number: int, _order: Order) -> dict[str, Any]:
+    row = Response.objects.select_related(*_SESSION).get(pk=number)
+    dialogue, _own = earlier_of(row.turn, [row])
+    return {
+        "session": row.turn.session,
+        "key": f"{row.turn.session.key} · {row.turn.position + 1}",
+        "dialogue": dialogue,
+        "question": row.turn.user_message,
+        "responses": (ShownResponse(row.text),),
+    }
+
+
+def _session(number: int, _order: Order) -> dict[str, Any]:
+    row = Session.objects.select_related("dataset", "scenario").get(pk=number)
+    messages = []
+    for turn, response in original_line(row):
+        if turn.user_message is not None:
+            messages.append(Message(Role.USER, turn.user_message))
+        if response is not None and response.text is not None:
+            messages.append(Message(Role.ASSISTANT, response.text))
+    return {
+        "session": row,
+        "key": row.key,
+        "dialogue": tuple(messages),
+        "question": None,
+        "responses": (),
+    }

@@ -1,0 +1,114 @@
+"""Deciding where annotators disagree: the queue, one item after another, nobody named."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods
+
+from annotation.core.adjudication import QueuePart
+from annotation.core.answers import Target, TargetKind
+from annotation.forms.adjudication import DecisionForm, QueueForm
+from annotation.queries.adjudication import (
+    QueueQuestion,
+    UnknownQueueError,
+    adjudication_queue,
+    disputed_item,
+    next_to_decide,
+)
+from annotation.services.adjudication import decide
+from annotation.views.access import SignedInRequest, manager_required
+
+UNPROCESSABLE = 422
+
+
+def _question(request: SignedInRequest) -> QueueQuestion:
+    form = QueueForm(request.GET)
+    if not form.is_valid():
+        raise Http404
+    return form.question()
+
+
+def _query(question: QueueQuestion) -> str:
+    asked = {"dataset": question.dataset, "kind": question.kind, "study": question.study}
+    return urlencode({name: value for name, value in asked.items() if value})
+
+
+@require_GET
+@manager_required
+def queue(request: SignedInRequest) -> HttpResponse:
+    """The items, the most disputed first."""
+    try:
+        found = adjudication_queue(_question(request), page=request.GET.get("page", ""))
+    except UnknownQueueError as error:
+        raise Http404 from error
+    context = {
+        "queue": found,
+        "page": found.page,
+        "query": _query(found.question),
+        "parts": [
+            (QueuePart.OPEN.value, _("to decide")),
+            (QueuePart.DECIDED.value, _("decided")),
+            (QueuePart.ALL.value, _("all")),
+        ],
+    }
+    return render(request, "annotation/adjudication.html", context)
+
+
+@require_GET
+@manager_required
+def next_item(request: SignedInRequest) -> HttpResponse:
+    """To the most disputed item that is left; to the queue where none is."""
+    question = _question(request)
+    try:
+        target = next_to_decide(question)
+    except UnknownQueueError as error:
+        raise Http404 from error
+    if target is None:
+        address = reverse("annotation:adjudication")
+    else:
+        address = reverse("annotation:adjudicate", args=[target.kind.value, target.id])
+    return redirect(f"{address}?{_query(question)}")
+
+
+@require_http_methods(["GET", "POST"])
+@manager_required
+def item(request: SignedInRequest, kind: str, number: str) -> HttpResponse:
+    """One item with its responses; a decision stores it and leads to the next."""
+    question = _question(request)
+    target = Target(TargetKind(kind), int(number))
+    found = disputed_item(target, study=question.study)
+    if found is None:
+        raise Http404
+    form = DecisionForm(
+        request.POST if request.method == "POST" else None, kind=target.kind, stands=found.decision
+    )
+    if form.is_valid():
+        decide(
+            target=target,
+            decision=form.decision(found.order),
+            rationale=form.cleaned_data["rationale"],
+            by=request.user,
+            now=timezone.now(),
+        )
+        messages.success(request, _("Decided: %(item)s.") % {"item": found.key})
+        return redirect(f"{reverse('annotation:adjudicate-next')}?{_query(question)}")
+    names = (_("First response"), _("Second response")) if len(found.responses) > 1 else ("",)
+    context = {
+        "item": found,
+        "form": form,
+        "sides": list(zip(names, found.responses, strict=False)),
+        "query": _query(question),
+    }
+    return render(
+        request,
+        "annotation/adjudicate.html",
+        context,
+        status=UNPROCESSABLE if form.is_bound else 200,
+    )

@@ -10,7 +10,9 @@ from django.template import Context
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 
+from annotation.core.formats.faults import Fault
 from annotation.core.markdown import to_html
 from annotation.models import AnnotatorProfile
 
@@ -69,3 +71,9 @@ def profile_field(name: str) -> str:
     except FieldDoesNotExist:
         return name
     return str(getattr(field, "verbose_name", name))
+
+
+@register.filter
+def fault_text(fault: Fault) -> str:
+    """What is wrong with a row of a file, in the reader's language."""
+    return gettext(fault.text) % fault.parts if fault.parts else gettext(fault.text)

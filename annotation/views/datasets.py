@@ -108,10 +108,12 @@ def import_file(request: SignedInRequest) -> HttpResponse:
                 format_name=form.cleaned_data["format"],
                 dry_run=form.cleaned_data["dry_run"],
             )
-        except (UnreadableFileError, UnknownFormatError) as error:
-            form.add_error("file", str(error))
-        except DatasetNameError as error:
-            form.add_error("dataset", str(error))
+        except UnreadableFileError:
+            form.add_error("file", _("This file cannot be read, or there is no row in it."))
+        except UnknownFormatError:
+            form.add_error("file", _("None of the formats knows the first rows of this file."))
+        except DatasetNameError:
+            form.add_error("dataset", _("This name is a page of the site: choose another one."))
     failed = bool(form.errors) or (report is not None and report.fault_count > 0)
     context = {"form": form, "report": report, "known": queries.slugs()}
     return render(

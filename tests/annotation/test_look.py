@@ -53,9 +53,9 @@ def test_a_navigation_link_knows_where_it_is():
     ("role", "links"),
     [
         ("ANNOTATOR", ["My studies"]),
-        ("VIEWER", ["Datasets", "Studies", "Runs", "Trust", "Leaderboard"]),
-        ("MANAGER", ["Datasets", "Studies", "Runs", "Trust", "Leaderboard", "Admin"]),
-        ("ADMIN", ["Datasets", "Studies", "Runs", "Trust", "Leaderboard", "Admin"]),
+        ("VIEWER", ["Datasets", "Studies", "Agreement", "Runs", "Trust", "Leaderboard"]),
+        ("MANAGER", ["Datasets", "Studies", "Agreement", "Runs", "Trust", "Leaderboard", "Admin"]),
+        ("ADMIN", ["Datasets", "Studies", "Agreement", "Runs", "Trust", "Leaderboard", "Admin"]),
     ],
 )
 def test_the_navigation_is_the_role_s(client, role, links):

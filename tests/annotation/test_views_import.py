@@ -98,9 +98,9 @@ def test_faults_are_listed_and_nothing_is_stored(manager):
     ("content", "more", "said"),
     [
         (b"", {}, "there is no row in it"),
-        (b"{}", {}, "none of the formats"),
-        (b"\x1f\x8b no gzip", {}, "upload"),
-        (b"{}", {"dataset": "import"}, "is a page of the datasets"),
+        (b"{}", {}, "None of the formats"),
+        (b"\x1f\x8b no gzip", {}, "cannot be read"),
+        (b"{}", {"dataset": "import"}, "is a page of the site"),
         (b"{}", {"dataset": "a b"}, "valid"),
         (b"{}", {"format": "csv"}, "Select a valid choice"),
     ],
@@ -115,3 +115,11 @@ def test_a_file_must_be_chosen(manager):
     answer = manager.post(ADDRESS, {"format": "auto", "dataset": "data"})
     assert answer.status_code == 422
     assert "This field is required." in answer.content.decode()
+
+
+def test_faults_are_told_in_the_reader_s_language(manager):
+    file = SimpleUploadedFile("rows.jsonl", lines(pair(verdict="maybe")))
+    form = {"format": "auto", "dataset": "data", "file": file}
+    page = manager.post(ADDRESS, form, headers={"accept-language": "zh-CN"}).text
+    assert "应为 A, B, TIE 之一" in page
+    assert "is expected" not in page

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from annotation.core.formats import pandalm, recllmsim, sensebench, sensejudge
-from annotation.core.formats.faults import Fault, shown
+from annotation.core.formats.faults import Fault, gettext_noop, shown
 from annotation.core.formats.fields import Parse, parsed
 from annotation.core.formats.reading import RawRow, UnreadableFileError, read_rows
 from annotation.core.formats.records import Row
@@ -109,6 +109,6 @@ def _row(chosen: Format, raw: RawRow) -> Row:
         return Row(raw.line, None, (raw.fault,))
     value = chosen.as_object(raw.value)
     if not isinstance(value, Mapping):
-        fault = Fault(raw.line, "", "a JSON object is expected", shown(value))
+        fault = Fault(raw.line, "", gettext_noop("a JSON object is expected"), shown(value))
         return Row(raw.line, None, (fault,))
     return parsed(raw.line, value, chosen.parse)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 FAULTS_KEPT: Final = 200
@@ -13,23 +13,40 @@ FAULTS_KEPT: Final = 200
 _VALUE_CHARS: Final = 160
 
 
+def gettext_noop(text: str) -> str:
+    """The text itself, marked as one that a person sees: the core knows no Django."""
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One thing that could not be understood or that contradicts what is stored.
 
     `line` counts from 1: the line of a JSONL file, the place of the item in a JSON array, the place
     of the file in a directory; 0 speaks of the file as a whole. `field` is a path such as
-    `history[3].satisfaction`, "" for the whole row.
+    `history[3].satisfaction`, "" for the whole row. `text` is the reason as translators know it,
+    with a placeholder for each of `parts`.
     """
 
     line: int
     field: str
-    reason: str
+    text: str
     value: str | int | float | bool | None = None
+    parts: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        """What is wrong, in English."""
+        return self.text % self.parts if self.parts else self.text
 
     def as_dict(self) -> dict[str, object]:
         """The fields that scripts read."""
-        return asdict(self)
+        return {
+            "line": self.line,
+            "field": self.field,
+            "reason": self.reason,
+            "value": self.value,
+        }
 
 
 def shown(value: object) -> str | int | float | bool | None:

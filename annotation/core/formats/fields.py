@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeVar
 
-from annotation.core.formats.faults import Fault, shown
+from annotation.core.formats.faults import Fault, gettext_noop, shown
 from annotation.core.formats.records import DatasetRecord, Row, SessionRecord
 
 Word = TypeVar("Word", bound=StrEnum)
@@ -25,7 +25,10 @@ VARIANT_CHARS: Final = 120
 NAME_CHARS: Final = 100
 
 _NAME: Final = re.compile(r"[\w.@+:\- ]+")
-_MISSING: Final = "is missing"
+_MISSING: Final = gettext_noop("is missing")
+_NO_TEXT: Final = gettext_noop("a text is expected")
+_NO_NUMBER: Final = gettext_noop("a whole number %(low)d-%(high)d is expected")
+_NO_WORD: Final = gettext_noop("one of %(words)s is expected")
 
 
 class Notes:
@@ -36,9 +39,9 @@ class Notes:
         self.faults: list[Fault] = []
         self.coerced = 0
 
-    def fault(self, field: str, reason: str, value: object = None) -> None:
-        """Note a fault."""
-        self.faults.append(Fault(self.line, field, reason, shown(value)))
+    def fault(self, field: str, reason: str, value: object = None, **parts: object) -> None:
+        """Note a fault; `parts` fill the placeholders of its reason."""
+        self.faults.append(Fault(self.line, field, reason, shown(value), parts))
 
     def text(self, value: object, field: str) -> str:
         """A text; another scalar is taken as its JSON text and counted."""
@@ -47,7 +50,7 @@ class Notes:
         if isinstance(value, bool | int | float):
             self.coerced += 1
             return json.dumps(value)
-        self.fault(field, "a text is expected" if value is not None else _MISSING, value)
+        self.fault(field, _NO_TEXT if value is not None else _MISSING, value)
         return ""
 
 
@@ -77,9 +80,9 @@ class Fields:
         """The path of a field."""
         return f"{self.path}.{name}" if self.path else name
 
-    def fault(self, name: str, reason: str, value: object = None) -> None:
+    def fault(self, name: str, reason: str, value: object = None, **parts: object) -> None:
         """Note a fault of a field."""
-        self.notes.fault(self.at(name) if name else self.path, reason, value)
+        self.notes.fault(self.at(name) if name else self.path, reason, value, **parts)
 
     def has(self, name: str) -> bool:
         """Whether a field is given and not null."""
@@ -97,19 +100,22 @@ class Fields:
         """A text that must be there, with at least one character and at most `longest`."""
         value = self.text(name)
         if self.has(name) and not value.strip():
-            self.fault(name, "must not be empty", value)
+            self.fault(name, gettext_noop("must not be empty"), value)
         return self._within(name, value, longest)
 
     def annotator(self, name: str = "annotator") -> str:
         """A name that can become part of a user name."""
         value = self.short(name, NAME_CHARS)
         if value.strip() and not _NAME.fullmatch(value):
-            self.fault(name, "a name has letters, digits, spaces and . @ + : - _ only", value)
+            self.fault(
+                name, gettext_noop("a name has letters, digits, spaces and . @ + : - _ only"), value
+            )
         return value
 
     def _within(self, name: str, value: str, longest: int | None) -> str:
         if longest is not None and len(value) > longest:
-            self.fault(name, f"must not be longer than {longest} characters", value)
+            reason = gettext_noop("must not be longer than %(longest)d characters")
+            self.fault(name, reason, value, longest=longest)
         return value
 
     def whole(self, name: str, low: int, high: int) -> int:
@@ -117,11 +123,11 @@ class Fields:
         value = number_of(self.data.get(name))
         if value is None:
             given = self.data.get(name)
-            reason = _MISSING if given is None else f"a whole number {low}-{high} is expected"
-            self.fault(name, reason, given)
+            self.fault(name, _MISSING if given is None else _NO_NUMBER, given, low=low, high=high)
             return low
         if not low <= value <= high:
-            self.fault(name, f"must be between {low} and {high}", self.data.get(name))
+            reason = gettext_noop("must be between %(low)d and %(high)d")
+            self.fault(name, reason, self.data.get(name), low=low, high=high)
         return value
 
     def whole_or_none(self, name: str, low: int, high: int) -> int | None:
@@ -134,7 +140,7 @@ class Fields:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-            self.fault(name, "a number of seconds is expected", value)
+            self.fault(name, gettext_noop("a number of seconds is expected"), value)
             return None
         return float(value)
 
@@ -143,7 +149,7 @@ class Fields:
         value = self.data.get(name)
         if value is None or isinstance(value, bool):
             return bool(value)
-        self.fault(name, "true or false is expected", value)
+        self.fault(name, gettext_noop("true or false is expected"), value)
         return False
 
     def word(self, name: str, words: type[Word], default: Word) -> Word:
@@ -152,7 +158,7 @@ class Fields:
         if isinstance(value, str) and value.strip().upper() in words.__members__:
             return words[value.strip().upper()]
         expected = ", ".join(words.__members__)
-        self.fault(name, _MISSING if value is None else f"one of {expected} is expected", value)
+        self.fault(name, _MISSING if value is None else _NO_WORD, value, words=expected)
         return default
 
     def moment(self, name: str) -> datetime | None:
@@ -165,7 +171,11 @@ class Fields:
         except ValueError:
             moment = None
         if moment is None or moment.tzinfo is None:
-            self.fault(name, "a time with its zone is expected, as 2026-01-31T12:00:00Z", value)
+            self.fault(
+                name,
+                gettext_noop("a time with its zone is expected, as 2026-01-31T12:00:00Z"),
+                value,
+            )
             return None
         return moment
 
@@ -175,7 +185,7 @@ class Fields:
         if value is None:
             return {}
         if not isinstance(value, dict):
-            self.fault(name, "an object is expected", value)
+            self.fault(name, gettext_noop("an object is expected"), value)
             return {}
         return value
 
@@ -185,7 +195,7 @@ class Fields:
         if value is None:
             return []
         if not isinstance(value, list):
-            self.fault(name, "a list is expected", value)
+            self.fault(name, gettext_noop("a list is expected"), value)
             return []
         found = []
         for place, item in enumerate(value):
@@ -193,7 +203,7 @@ class Fields:
             if isinstance(item, dict):
                 found.append(Fields(item, self.notes, path))
             else:
-                self.notes.fault(path, "an object is expected", item)
+                self.notes.fault(path, gettext_noop("an object is expected"), item)
         return found
 
     def rest(self, *known: str) -> dict[str, object]:
@@ -203,7 +213,7 @@ class Fields:
     def refuse_unknown(self, *known: str) -> None:
         """A fault for every field that is none of the known ones: a typing error loses nothing."""
         for name, value in self.rest(*known).items():
-            self.fault(name, "is no field of this format", value)
+            self.fault(name, gettext_noop("is no field of this format"), value)
 
 
 Parse = Callable[[Fields], SessionRecord | DatasetRecord]

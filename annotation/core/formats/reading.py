@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn, TextIO
 
-from annotation.core.formats.faults import Fault, shown
+from annotation.core.formats.faults import Fault, gettext_noop, shown
 
 MAX_ROW_CHARS: Final = 16 * 1024 * 1024
 """A longer row is a fault: no conversation is that long, and memory has an end."""
@@ -28,7 +28,8 @@ MAX_DEPTH: Final = 50
 """Deeper nesting is a fault: what is read would not be written by every database."""
 
 WINDOW: Final = 256 * 1024
-_TOO_DEEP: Final = "nested too deeply"
+_TOO_DEEP: Final = gettext_noop("nested too deeply")
+_NOT_JSON: Final = gettext_noop("not JSON: %(error)s")
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -106,7 +107,7 @@ def read_rows(path: Path) -> Iterator[RawRow]:
                 line = row.line
                 yield row
         except _BROKEN as error:
-            reason = "the file breaks off or is damaged here; the rest was not read"
+            reason = gettext_noop("the file breaks off or is damaged here; the rest was not read")
             yield RawRow(line + 1, fault=Fault(line + 1, "", reason, shown(str(error))))
 
 
@@ -116,9 +117,11 @@ def read_document(path: Path, line: int) -> RawRow:
         with open_text(path) as stream:
             text = stream.read(MAX_ROW_CHARS + 1)
     except (UnreadableFileError, *_BROKEN) as error:
-        return RawRow(line, fault=Fault(line, "", "cannot be read", shown(str(error))))
+        return RawRow(
+            line, fault=Fault(line, "", gettext_noop("cannot be read"), shown(str(error)))
+        )
     if len(text) > MAX_ROW_CHARS:
-        return RawRow(line, fault=Fault(line, "", "the row is too long to be read"))
+        return RawRow(line, fault=Fault(line, "", gettext_noop("the row is too long to be read")))
     return _decoded(line, text)
 
 
@@ -138,7 +141,9 @@ def _is_array(window: str) -> bool:
 def _lines(stream: TextIO, window: str) -> Iterator[RawRow]:
     for number, text in enumerate(_split_lines(stream, window), start=1):
         if len(text) > MAX_ROW_CHARS:
-            yield RawRow(number, fault=Fault(number, "", "the row is too long to be read"))
+            yield RawRow(
+                number, fault=Fault(number, "", gettext_noop("the row is too long to be read"))
+            )
             return
         if text.strip():
             yield _decoded(number, text)
@@ -158,8 +163,9 @@ def _decoded(line: int, text: str) -> RawRow:
     try:
         value = _DECODER.decode(text.strip())
     except (ValueError, RecursionError) as error:
-        reason = f"not JSON: {error}" if isinstance(error, ValueError) else _TOO_DEEP
-        return RawRow(line, fault=Fault(line, "", reason, shown(text.strip())))
+        reason = _NOT_JSON if isinstance(error, ValueError) else _TOO_DEEP
+        parts = {"error": str(error)} if isinstance(error, ValueError) else {}
+        return RawRow(line, fault=Fault(line, "", reason, shown(text.strip()), parts))
     return _storable(line, value, text)
 
 
@@ -171,9 +177,11 @@ def _storable(line: int, value: object, text: str) -> RawRow:
         return RawRow(line, value)
     for found in _texts(value):
         if "\x00" in found:
-            return RawRow(line, fault=Fault(line, "", "a text holds NUL", shown(found)))
+            return RawRow(
+                line, fault=Fault(line, "", gettext_noop("a text holds NUL"), shown(found))
+            )
         if not _is_utf8(found):
-            reason = "a text holds bytes or escapes that are no characters"
+            reason = gettext_noop("a text holds bytes or escapes that are no characters")
             return RawRow(line, fault=Fault(line, "", reason, shown(found)))
     return RawRow(line, value)
 
@@ -259,7 +267,9 @@ def _array_items(stream: TextIO, text: str) -> Iterator[RawRow]:
         window.next_sign()
         row = _next_item(window, number)
         if row is None:
-            reason = "the file ends inside this item, or the item is too long to be read"
+            reason = gettext_noop(
+                "the file ends inside this item, or the item is too long to be read"
+            )
             yield RawRow(number, fault=Fault(number, "", reason, shown(window.text[window.at :])))
             return
         yield row
@@ -268,11 +278,13 @@ def _array_items(stream: TextIO, text: str) -> Iterator[RawRow]:
         if sign == "]":
             break
         if sign != ",":
-            reason = "a comma or the end of the array must follow; the rest was not read"
+            reason = gettext_noop(
+                "a comma or the end of the array must follow; the rest was not read"
+            )
             yield RawRow(number, fault=Fault(number, "", reason, shown(sign)))
             return
     if window.next_sign():
-        reason = "text after the end of the array"
+        reason = gettext_noop("text after the end of the array")
         yield RawRow(number, fault=Fault(number, "", reason, shown(window.text[window.at :])))
 
 

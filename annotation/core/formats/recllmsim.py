@@ -16,7 +16,7 @@ from typing import Final
 
 from annotation.core.choices import SATISFIED_FROM, Hallucination, Reason
 from annotation.core.dialogue import Role
-from annotation.core.formats.faults import Fault
+from annotation.core.formats.faults import Fault, gettext_noop
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.messages import SpokenMessage, turns_of
 from annotation.core.formats.reading import RawRow, UnreadableFileError, read_document
@@ -70,7 +70,8 @@ def parse(fields: Fields) -> SessionRecord:
     scenario = fields.short("scenario" if fields.has("scenario") else "task_type", SCENARIO_CHARS)
     key = f"{user}/{scenario}/{_session(fields)}"
     if len(key) > KEY_CHARS:
-        fields.fault("session", f"user/scenario/session is over {KEY_CHARS} characters", key)
+        reason = gettext_noop("user/scenario/session is over %(longest)d characters")
+        fields.fault("session", reason, key, longest=KEY_CHARS)
     known, stray = split_profile(fields.mapping("profile"))
     extra = fields.rest(*_TOLD)
     if stray:
@@ -106,7 +107,9 @@ def _history(
     fields: Fields, user: str, aside: dict[str, object]
 ) -> tuple[str, list[SpokenMessage]]:
     if not isinstance(fields.data.get("history"), list):
-        fields.fault("history", "a list of messages is expected", fields.data.get("history"))
+        fields.fault(
+            "history", gettext_noop("a list of messages is expected"), fields.data.get("history")
+        )
         return "", []
     model = fields.text_or("chat_model", longest=MODEL_CHARS)
     system_prompt = ""
@@ -115,7 +118,7 @@ def _history(
         role = _ROLES.get(message.text("role").strip().lower())
         text = message.text("content")
         if role is None or (role is Role.SYSTEM and place > 0):
-            reason = "user or assistant is expected (system only first)"
+            reason = gettext_noop("user or assistant is expected (system only first)")
             message.fault("role", reason, message.data.get("role"))
         elif role is Role.SYSTEM:
             system_prompt = text
@@ -132,7 +135,9 @@ def _rating(message: Fields, user: str, aside: dict[str, object]) -> tuple[Satis
     hallucination = _hallucination(message)
     if not _given(message, "satisfaction"):
         if _given(message, "reason") or hallucination is not None:
-            message.fault("satisfaction", "is missing beside a reason or hallucination")
+            message.fault(
+                "satisfaction", gettext_noop("is missing beside a reason or hallucination")
+            )
         return ()
     score = message.whole("satisfaction", 1, 5)
     reason = _reason(message)
@@ -156,7 +161,8 @@ def _reason(message: Fields) -> Reason | None:
     if value == _SATISFIED:
         return None
     if value not in _REASONS:
-        message.fault("reason", "one of " + "、".join(_REASONS) + " is expected", value)
+        reason = gettext_noop("one of %(words)s is expected")
+        message.fault("reason", reason, value, words="、".join(_REASONS))
     return _REASONS.get(value)
 
 
@@ -165,8 +171,8 @@ def _hallucination(message: Fields) -> Hallucination | None:
         return None
     value = message.text("hallucination").strip()
     if value not in _HALLUCINATIONS:
-        reason = "one of " + "、".join(_HALLUCINATIONS) + " is expected"
-        message.fault("hallucination", reason, value)
+        reason = gettext_noop("one of %(words)s is expected")
+        message.fault("hallucination", reason, value, words="、".join(_HALLUCINATIONS))
     return _HALLUCINATIONS.get(value)
 
 
@@ -206,5 +212,5 @@ def _session_file(number: int, path: Path) -> RawRow:
     if row.fault is not None:
         return replace(row, fault=replace(row.fault, field=name))
     if not isinstance(row.value, dict):
-        return RawRow(number, fault=Fault(number, name, "a JSON object is expected"))
+        return RawRow(number, fault=Fault(number, name, gettext_noop("a JSON object is expected")))
     return RawRow(number, {**row.value, **told})

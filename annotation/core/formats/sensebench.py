@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from annotation.core.dialogue import Role
+from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import SCENARIO_CHARS, Fields
 from annotation.core.formats.messages import SpokenMessage, turns_of
 from annotation.core.formats.records import SessionRecord, content_key
@@ -41,14 +42,18 @@ def parse(fields: Fields) -> SessionRecord:
     """One dialogue as a session."""
     messages = fields.items(_MESSAGES)
     if not messages:
-        fields.fault(_MESSAGES, "at least one message is expected", fields.data.get(_MESSAGES))
+        fields.fault(
+            _MESSAGES, gettext_noop("at least one message is expected"), fields.data.get(_MESSAGES)
+        )
     spoken = [_message(message) for message in messages]
     system_prompt = ""
     if spoken and spoken[0].role is Role.SYSTEM:
         system_prompt = spoken.pop(0).text
     for message, said in zip(messages[-len(spoken) :] if spoken else [], spoken, strict=True):
         if said.role is Role.SYSTEM:
-            message.fault("from", "a system message must come first", message.data.get("from"))
+            message.fault(
+                "from", gettext_noop("a system message must come first"), message.data.get("from")
+            )
     return SessionRecord(
         key=content_key(system_prompt, *(f"{said.role}:{said.text}" for said in spoken)),
         scenario=_topic(fields, messages),
@@ -61,11 +66,11 @@ def parse(fields: Fields) -> SessionRecord:
 def _message(fields: Fields) -> SpokenMessage:
     role = fields.text("from")
     if role and role.strip().lower() not in _ROLES:
-        fields.fault("from", "Human, Assistant or System is expected", role)
+        fields.fault("from", gettext_noop("Human, Assistant or System is expected"), role)
     parts = []
     for part in _parts(fields):
         if part.text_or("type", "text") != "text":
-            part.fault("type", "only text is understood", part.data.get("type"))
+            part.fault("type", gettext_noop("only text is understood"), part.data.get("type"))
         parts.append(part.text("value"))
     extra = fields.rest("from", "content", "topic")
     return SpokenMessage(
@@ -79,7 +84,7 @@ def _parts(fields: Fields) -> list[Fields]:
         return fields.items("content")
     if isinstance(content, str | int | float):
         return [Fields({"value": content}, fields.notes, fields.at("content"))]
-    fields.fault("content", "a list of parts {type, value} is expected", content)
+    fields.fault("content", gettext_noop("a list of parts {type, value} is expected"), content)
     return []
 
 

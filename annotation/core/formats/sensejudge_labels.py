@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from annotation.core.choices import SATISFIED_FROM, Hallucination, Order, Reason, Verdict
+from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import Fields
 from annotation.core.formats.records import (
     GOLD_SOURCES,
@@ -50,12 +51,12 @@ def verdict(fields: Fields) -> PairwiseRecord:
     given = fields.word("verdict", Verdict, Verdict.TIE)
     strength = fields.whole_or_none("strength", 1, 2)
     if strength is not None and given is Verdict.TIE:
-        fields.fault("strength", "a tie has no strength", strength)
+        fields.fault("strength", gettext_noop("a tie has no strength"), strength)
     order = None
     if fields.has("shown_order"):
         order = fields.word("shown_order", Order, Order.ORIGINAL)
         if order is Order.COMBINED:
-            fields.fault("shown_order", "ORIGINAL or SWAPPED is expected", order)
+            fields.fault("shown_order", gettext_noop("ORIGINAL or SWAPPED is expected"), order)
     return PairwiseRecord(details(fields), given, strength, fields.flag("both_bad"), order)
 
 
@@ -72,7 +73,9 @@ def _rating(fields: Fields) -> SatisfactionRecord:
     score = fields.whole("score", 1, 5)
     reason = fields.word("reason", Reason, Reason.OTHER) if fields.has("reason") else None
     if score >= SATISFIED_FROM and reason is not None:
-        fields.fault("reason", "a reason is given for scores of 3 and below only", reason)
+        fields.fault(
+            "reason", gettext_noop("a reason is given for scores of 3 and below only"), reason
+        )
     if score < SATISFIED_FROM and reason is None:
         reason = Reason.NOT_RECORDED
     hallucination = None
@@ -85,7 +88,9 @@ def details(fields: Fields) -> LabelDetails:
     """Who gave a label, and how."""
     study = fields.text_or("study")
     if study and not _SLUG.fullmatch(study):
-        fields.fault("study", "a short name of letters, digits, - and _ is expected", study)
+        fields.fault(
+            "study", gettext_noop("a short name of letters, digits, - and _ is expected"), study
+        )
     return LabelDetails(
         annotator=fields.annotator(),
         study=study,
@@ -113,7 +118,9 @@ def _once_each(fields: Fields, name: str) -> list[Fields]:
             str(item.data.get("repeat") or 0),
         )
         if one in seen:
-            item.fault("annotator", "has answered this already", item.data.get("annotator"))
+            item.fault(
+                "annotator", gettext_noop("has answered this already"), item.data.get("annotator")
+            )
         seen.add(one)
     return items
 
@@ -125,7 +132,8 @@ def gold_labels(fields: Fields) -> tuple[GoldRecord, ...]:
         item.refuse_unknown("source", "verdict", "score", "rationale")
         source = item.text_or("source", "DATASET")
         if source not in GOLD_SOURCES or source in labels:
-            item.fault("source", "each of " + ", ".join(GOLD_SOURCES) + " may stand once", source)
+            reason = gettext_noop("each of %(words)s may stand once")
+            item.fault("source", reason, source, words=", ".join(GOLD_SOURCES))
         labels[source] = GoldRecord(
             source=source,
             verdict=item.word("verdict", Verdict, Verdict.TIE) if _of_comparison(fields) else None,

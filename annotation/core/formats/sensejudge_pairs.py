@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from annotation.core.dialogue import Role
+from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import (
     KEY_CHARS,
     MODEL_CHARS,
@@ -64,7 +65,7 @@ def parse(fields: Fields) -> SessionRecord:
         a, b = _candidate(fields, "a"), _candidate(fields, "b")
         if (a.model, a.variant, a.text) == (b.model, b.variant, b.text):
             if b.variant:
-                fields.fault("variant_b", "A and B are the same response", b.variant)
+                fields.fault("variant_b", gettext_noop("A and B are the same response"), b.variant)
             b = replace(b, variant="B")
         last = TurnRecord(turns[-1].user_message, (a, b), (_comparison(fields, a, b),))
         turns = (*turns[:-1], last)
@@ -79,7 +80,7 @@ def parse(fields: Fields) -> SessionRecord:
 
 def _context(fields: Fields) -> list[SpokenMessage]:
     if fields.has("prompt") == fields.has("dialogue"):
-        fields.fault("dialogue", "either prompt or dialogue must be given")
+        fields.fault("dialogue", gettext_noop("either prompt or dialogue must be given"))
         return []
     if fields.has("prompt"):
         return [SpokenMessage(Role.USER, fields.text("prompt"))]
@@ -88,17 +89,19 @@ def _context(fields: Fields) -> list[SpokenMessage]:
         item.refuse_unknown("role", "content")
         role = item.text("role")
         if role not in _ROLES:
-            item.fault("role", "user or assistant is expected", role)
+            item.fault("role", gettext_noop("user or assistant is expected"), role)
         messages.append(SpokenMessage(_ROLES.get(role, Role.USER), item.text("content")))
     if not messages or messages[-1].role is not Role.USER:
-        fields.fault("dialogue", "must end on the user's message that both responses answer")
+        fields.fault(
+            "dialogue", gettext_noop("must end on the user's message that both responses answer")
+        )
     return messages
 
 
 def _candidate(fields: Fields, side: str) -> ResponseRecord:
     name = f"text_{side}"
     if name not in fields.data:
-        fields.fault(name, "is missing (null where the text is not available)")
+        fields.fault(name, gettext_noop("is missing (null where the text is not available)"))
     return ResponseRecord(
         key=side,
         text=fields.text(name) if fields.has(name) else None,
@@ -123,5 +126,5 @@ def _comparison(fields: Fields, a: ResponseRecord, b: ResponseRecord) -> Compari
 def _labels(fields: Fields) -> tuple[PairwiseRecord, ...]:
     flat = fields.has("verdict") or fields.has("annotator")
     if flat and fields.has("labels"):
-        fields.fault("labels", "is given beside a label in the line's own fields")
+        fields.fault("labels", gettext_noop("is given beside a label in the line's own fields"))
     return (verdict(fields),) if flat else verdicts(fields, "labels")

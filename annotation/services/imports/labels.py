@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from annotation.core.choices import Reason, StudyKind
+from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import Notes
 from annotation.core.formats.records import (
     GoldRecord,
@@ -102,7 +103,7 @@ class LabelMerger:
             if stored is not None:
                 if stored.answers != answers:
                     field = f"questionnaires[{record.annotator}]"
-                    self._notes.fault(field, "is not what is stored", answers)
+                    self._notes.fault(field, gettext_noop("is not what is stored"), answers)
             elif self._may_add(record.annotator):
                 row = SessionQuestionnaire(
                     annotator_id=annotator,
@@ -142,7 +143,9 @@ class LabelMerger:
                 self._batch.add(row)
             elif (stored.verdict, stored.score) != (verdict, record.score):
                 told = record.score if verdict is None else verdict
-                self._notes.fault(f"gold[{record.source}]", "is not what is stored", told)
+                self._notes.fault(
+                    f"gold[{record.source}]", gettext_noop("is not what is stored"), told
+                )
 
     def _key(self, details: LabelDetails, kind: StudyKind) -> LabelKey:
         annotator = self._people.id_of(details.annotator)
@@ -176,7 +179,9 @@ class LabelMerger:
             if value not in (None, "") and getattr(stored, column) != value:
                 field = "given_at" if column == "created_at" else column
                 self._notes.fault(
-                    f"labels[{details.annotator}].{field}", "is not what is stored", value
+                    f"labels[{details.annotator}].{field}",
+                    gettext_noop("is not what is stored"),
+                    value,
                 )
 
 

@@ -14,6 +14,7 @@ from annotation.models import Dataset, Session
 from annotation.services.imports.labels import LabelMerger
 from annotation.services.imports.people import (
     BY_SIGNING_IN,
+    TOO_LONG,
     NameTooLongError,
     People,
     Places,
@@ -46,7 +47,7 @@ class Merger:
             try:
                 self._people.id_of(name)
             except NameTooLongError as error:
-                notes.fault("annotator", str(error), name)
+                notes.fault("annotator", TOO_LONG, name, longest=error.longest)
                 return
         node = batch.sessions.get(record.key)
         if node is None:

@@ -10,6 +10,7 @@ from typing import Final
 from django.contrib.auth.hashers import make_password
 
 from annotation.core.choices import StudyKind
+from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.records import SessionRecord
 from annotation.core.naming import imported_study_slug, rater_username
 from annotation.models import (
@@ -23,9 +24,10 @@ from annotation.models import (
 )
 from annotation.queries.annotators import annotators
 
-BY_SIGNING_IN: Final = (
+BY_SIGNING_IN: Final = gettext_noop(
     "is an account of this site: what it says is given by signing in, not by a file"
 )
+TOO_LONG: Final = gettext_noop("must not be longer than %(longest)d characters in this dataset")
 
 _USERNAME_CHARS: Final = 150
 _LISTS: Final = (
@@ -44,6 +46,10 @@ class NameTooLongError(Exception):
     """A rater's name does not fit behind the dataset's."""
 
     code = "import:name"
+
+    def __init__(self, longest: int) -> None:
+        super().__init__(TOO_LONG % {"longest": longest})
+        self.longest = longest
 
 
 def names_in(record: SessionRecord) -> Iterator[str]:
@@ -112,7 +118,7 @@ class People:
         """
         if name not in self._users:
             longest = _USERNAME_CHARS - len(self._dataset.slug) - 1
-            raise NameTooLongError(f"must not be longer than {longest} characters in this dataset")
+            raise NameTooLongError(longest)
         return self._users[name]
 
     def is_account(self, name: str) -> bool:

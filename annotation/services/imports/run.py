@@ -15,7 +15,7 @@ from django.core.validators import validate_slug
 from django.db import transaction
 
 from annotation.core.formats.detect import AUTO, open_records
-from annotation.core.formats.faults import Fault, FaultLog
+from annotation.core.formats.faults import Fault, FaultLog, gettext_noop
 from annotation.core.formats.fields import Notes
 from annotation.core.formats.records import DatasetRecord, Row, SessionRecord
 from annotation.core.formats.user_lists import only_of
@@ -196,7 +196,7 @@ class _Job:
             if told is None or told == stored:
                 continue
             if not unsaid:
-                notes.fault(column, "is not what is stored", told)
+                notes.fault(column, gettext_noop("is not what is stored"), told)
             else:
                 setattr(self._dataset, column, told)
                 changed.append(column)
@@ -207,7 +207,7 @@ class _Job:
     def report(self, *, format_name: str, dry_run: bool) -> ImportReport:
         """What came of it."""
         if not self._tally.rows:
-            self._faults.extend([Fault(0, "", "no row speaks of the wanted users")])
+            self._faults.extend([Fault(0, "", gettext_noop("no row speaks of the wanted users"))])
         good = self._faults.count == 0
         return ImportReport(
             dataset=self._dataset.slug,

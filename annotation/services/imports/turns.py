@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import Notes
 from annotation.core.formats.records import (
     ComparisonRecord,
@@ -25,7 +26,7 @@ from annotation.services.imports.tree import (
 
 def contradicts(notes: Notes, field: str, value: object) -> None:
     """Note that a field says something else than what is stored."""
-    notes.fault(field, "is not what is stored", value)
+    notes.fault(field, gettext_noop("is not what is stored"), value)
 
 
 def compare_extra(notes: Notes, field: str, told: Extra, stored: Mapping[str, object]) -> None:
@@ -93,7 +94,7 @@ class TurnMerger:
             return None
         if node is None:
             if record.original and turn.original is not None:
-                reason = "another response is stored as the original of this turn"
+                reason = gettext_noop("another response is stored as the original of this turn")
                 self._notes.fault(path, reason, record.text)
                 return None
             node = self._new_response(turn, record, parent)

@@ -33,3 +33,9 @@ def test_the_log_counts_all_faults_and_keeps_the_first():
 def test_a_fault_is_told_in_four_fields():
     fault = Fault(3, "verdict", "is missing")
     assert fault.as_dict() == {"line": 3, "field": "verdict", "reason": "is missing", "value": None}
+
+
+def test_a_reason_is_filled_with_its_parts():
+    fault = Fault(1, "score", "must be between %(low)d and %(high)d", 9, {"low": 1, "high": 5})
+    assert fault.reason == fault.as_dict()["reason"] == "must be between 1 and 5"
+    assert Fault(1, "", "100 % of nothing").reason == "100 % of nothing"

@@ -45,6 +45,32 @@ def chromium() -> Iterator[Browser]:
             os.environ[UNSAFE] = before
 
 
+def watch(page: Page, origin: str, faults: list[str]) -> None:
+    """Notes exceptions, dialogs and requests to another host."""
+
+    def dismissed(dialog: Dialog) -> None:
+        faults.append("a dialog")
+        dialog.dismiss()
+
+    def requested(request: Request) -> None:
+        if not request.url.startswith((origin, "data:")):
+            faults.append(f"request to {request.url}")
+
+    page.on("pageerror", lambda error: faults.append(f"exception: {error}"))
+    page.on("dialog", dismissed)
+    page.on("request", requested)
+
+
+def watch_console(page: Page, faults: list[str]) -> None:
+    """Notes console errors; a script or style that the content policy refuses is one."""
+
+    def logged(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            faults.append(f"{message.text} ({message.location.get('url')})")
+
+    page.on("console", logged)
+
+
 @pytest.fixture
 def open_page(chromium: Browser, live_server: Any) -> Iterator[Callable[..., Page]]:
     """Open a page of the site, signed in as somebody; afterwards, nothing may have gone wrong.
@@ -56,24 +82,10 @@ def open_page(chromium: Browser, live_server: Any) -> Iterator[Callable[..., Pag
     faults: list[str] = []
 
     def open_(path: str, *, user: User | None = None, quiet: bool = True, **context: Any) -> Page:
-        def dismissed(dialog: Dialog) -> None:
-            faults.append("a dialog")
-            dialog.dismiss()
-
-        def requested(request: Request) -> None:
-            if not request.url.startswith((live_server.url, "data:")):
-                faults.append(f"request to {request.url}")
-
-        def logged(message: ConsoleMessage) -> None:
-            if message.type == "error":
-                faults.append(f"{message.text} ({message.location.get('url')})")
-
         page = chromium.new_context(base_url=live_server.url, **context).new_page()
-        page.on("pageerror", lambda error: faults.append(f"exception: {error}"))
-        page.on("dialog", dismissed)
-        page.on("request", requested)
+        watch(page, live_server.url, faults)
         if quiet:
-            page.on("console", logged)
+            watch_console(page, faults)
         if user is not None:
             page.goto("/sign-in/")
             page.get_by_label("User name").fill(user.username)

@@ -53,7 +53,7 @@ messages: .venv/.dev
 
 # A real llama.cpp server with a very small model: proves the protocol, not quality (README).
 llm-check: .venv/.base
-	PYTHON="$(PYTHON)" scripts/llm-check
+	PYTHON="$(PYTHON)" .ci/llm-check
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage

@@ -1,4 +1,4 @@
-"""Serve SmolLM2-135M-Instruct with llama.cpp on loopback; run by scripts/llm-check in its own venv.
+"""Serve SmolLM2-135M-Instruct with llama.cpp on loopback; run by .ci/llm-check in its own venv.
 
 Both come as wheels from PyPI: nothing is downloaded at run time. Prints the address and serves
 until it is ended.

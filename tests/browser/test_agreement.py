@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from annotation.models import GoldLabel
+from tests.annotation.test_views_adjudication import Disputes
+from tests.browser.test_pages import NARROW, WIDE, assert_accessible
+from tests.factory import make_response, make_turn, make_user
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def disputes():
+    found = Disputes()
+    for number, verdicts in enumerate(("AAB", "ABT", "AB-", "BBB")):
+        found.pair(f"pair {number}", verdicts)
+    found.rated([5, 1, 3], response=make_response(make_turn(), original=True))
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_the_pages_have_no_serious_fault(open_page, disputes, scheme, viewport):
+    manager = make_user(role="MANAGER")
+    page = open_page("/agreement/", user=manager, color_scheme=scheme, viewport=viewport)
+    assert_accessible(page)
+    for path in ("/agreement/rows/", "/adjudication/", "/adjudication/next/"):
+        page.goto(f"{path}?dataset=panel")
+        assert_accessible(page)
+
+
+def test_everything_is_decided_without_javascript(open_page, disputes):
+    manager = make_user(role="MANAGER")
+    page = open_page("/agreement/?dataset=panel", user=manager, java_script_enabled=False)
+    page.get_by_role("link", name="Decide where they disagree").click()
+    page.get_by_role("link", name="Decide the next").click()
+    for _ in range(3):
+        page.get_by_label("A tie").check()
+        page.get_by_label("Why").fill("They are alike.")
+        page.get_by_role("button", name="Decide").click()
+    expect(page.get_by_role("heading", name="Everything is decided")).to_be_visible()
+    assert GoldLabel.objects.filter(verdict="TIE", rationale="They are alike.").count() == 3

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.admin import ReadOnlyAdmin
 from judging.models import (
     JudgeRun,
+    LearnedModel,
     LlmCall,
     ModelEndpoint,
     Preference,
@@ -86,3 +87,13 @@ class UserMemoryAdmin(ReadOnlyAdmin):
     list_display = ("id", "user", "target_scenario", "version", "judge", "status")
     list_filter = ("status", "judge")
     list_select_related = ("user", "target_scenario")
+
+
+@admin.register(LearnedModel)
+class LearnedModelAdmin(ReadOnlyAdmin):
+    """Trained evaluators, every version."""
+
+    list_display = ("id", "dataset", "version", "method", "created_at")
+    list_filter = ("dataset",)
+    list_select_related = ("dataset",)
+    exclude = ("artefact", "held_out")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from annotation.core.choices import JudgmentStatus
 from benchmark.core.satisfaction_evaluation import GoldBlock, JudgedTurn
 from judging.core.calibration import score_counts
+from judging.core.retrieval import Block
 from judging.models import SatisfactionJudgment
 from judging.queries.satisfaction.blocks import StoredBlock, gold_scores, stored_blocks
 
@@ -18,6 +19,11 @@ class EvaluationTurns:
 
     stored: tuple[StoredBlock, ...]
     gold: tuple[GoldBlock, ...]
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks without the ids of their rows."""
+        return tuple(stored.block for stored in self.stored)
 
     @property
     def users(self) -> int:

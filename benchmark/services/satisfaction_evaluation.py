@@ -26,8 +26,15 @@ from benchmark.queries.satisfaction_evaluation import (
     evaluation_turns,
     judged_turns,
 )
+from benchmark.services.embedded_evaluators import (
+    LEARNED,
+    NEAREST_NAMES,
+    predict_learned,
+    predict_nearest,
+)
 from judging.core.satisfaction_baselines import Baseline
 from judging.core.satisfaction_settings import SatisfactionSettings
+from judging.core.satisfaction_training import TooFewRatingsError
 from judging.models import JudgeRun, RunStatus
 from judging.services.foreground import run_to_end
 from judging.services.satisfaction_runs import (
@@ -39,7 +46,12 @@ from judging.services.satisfaction_runs import (
 REPORT_KIND: Final = "satisfaction"
 DEFAULT_SEED: Final = 42
 NO_MEMORY: Final = ":no-memory"
-DEFAULT_EVALUATORS: Final = (*(baseline.lower() for baseline in Baseline), "lexical")
+DEFAULT_EVALUATORS: Final = (
+    *(baseline.lower() for baseline in Baseline),
+    *NEAREST_NAMES,
+    "lexical",
+    LEARNED,
+)
 
 
 class RunFailedError(RuntimeError):
@@ -50,10 +62,11 @@ class RunFailedError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What every evaluator is given: the training users' gold, the test users' turns."""
+    """What every evaluator is given: the training users' turns and the test users'."""
 
+    train_dataset: Dataset
     test_dataset: Dataset
-    train: tuple[GoldBlock, ...]
+    train: EvaluationTurns
     test: EvaluationTurns
     observer: Callable[[int], None] | None
 
@@ -72,7 +85,8 @@ class Predicted:
 class SatisfactionEvaluation:
     """A finished comparison, as kept in a report.
 
-    `shared` names those who rated in both datasets: with any, global baselines have seen them.
+    `shared` names those who rated in both datasets: with any, global baselines and the learned
+    evaluator have seen them. `skipped` tells why an evaluator stands in no row.
     """
 
     report_id: int
@@ -80,6 +94,7 @@ class SatisfactionEvaluation:
     turns: int
     shared: tuple[str, ...]
     evaluators: tuple[EvaluatorFigures, ...]
+    skipped: tuple[str, ...] = ()
 
 
 def evaluate_satisfaction(
@@ -97,10 +112,10 @@ def evaluate_satisfaction(
     that one run's rows.
 
     Args:
-        train: whose users' scores a global baseline may know.
+        train: whose users' scores a global baseline may know, and the learned evaluator learns.
         test: the turns.
-        evaluators: names of baselines, `lexical` or endpoints; ":no-memory" after a judge leaves
-            the user memories out.
+        evaluators: names of baselines, `learned`, `lexical` or endpoints; ":no-memory" after a
+            judge leaves the user memories out.
         seed: of the user-clustered bootstrap.
         draws: its resamples; 0 leaves the intervals out.
         observer: told how many answers each commit of a run wrote.
@@ -110,8 +125,9 @@ def evaluate_satisfaction(
         NothingToScoreError: a dataset has no rated turn.
         RunFailedError: a judge's run did not finish.
     """
-    given = Comparison(test, _rated(train).gold, _rated(test), observer)
-    shared = _raters(train, given.train) & _raters(test, given.test.gold)
+    given = Comparison(train, test, _rated(train), _rated(test), observer)
+    shared = _raters(train, given.train.gold) & _raters(test, given.test.gold)
+    predicted, skipped = _predict_all(evaluators, given)
     results = tuple(
         figures(
             one.name,
@@ -122,8 +138,7 @@ def evaluate_satisfaction(
             seed=seed,
             draws=draws,
         )
-        for name in dict.fromkeys(evaluators)
-        for one in _predict(name, given)
+        for one in predicted
     )
     report = VerificationReport.objects.create(
         dataset=test,
@@ -135,6 +150,7 @@ def evaluate_satisfaction(
             "seed": seed,
             "draws": draws,
             "shared": sorted(shared),
+            "skipped": skipped,
         },
         rows=[_stored(result) for result in results],
     )
@@ -144,19 +160,46 @@ def evaluate_satisfaction(
         turns=given.test.turns,
         shared=tuple(sorted(shared)),
         evaluators=results,
+        skipped=tuple(skipped),
     )
 
 
+def _predict_all(evaluators: Sequence[str], given: Comparison) -> tuple[list[Predicted], list[str]]:
+    """What every evaluator says, and why some say nothing."""
+    predicted: list[Predicted] = []
+    skipped: list[str] = []
+    for name in dict.fromkeys(evaluators):
+        try:
+            predicted += _predict(name, given)
+        except TooFewRatingsError as error:
+            skipped.append(f"{name}: {error}")
+    return predicted, skipped
+
+
 def _predict(name: str, given: Comparison) -> list[Predicted]:
-    """One evaluator by name: a baseline, or else a judge."""
+    """One evaluator by name: a baseline, the learned one, or else a judge."""
     if name.upper() in Baseline.__members__:
         return [_baseline(Baseline(name.upper()), given)]
+    if name in NEAREST_NAMES or name == LEARNED:
+        return [_embedded(name, given)]
     return _judge(name, given)
+
+
+def _embedded(name: str, given: Comparison) -> Predicted:
+    """An evaluator of this program; the seconds of the learned one hold its training."""
+    started = time.perf_counter()
+    test = given.test.blocks
+    if name == LEARNED:
+        predictions, setting = predict_learned(train=given.train_dataset, test=test), "trained"
+    else:
+        predictions = predict_nearest(name, train=given.train.blocks, test=test)
+        setting = "history"
+    return Predicted(name, setting, predictions, time.perf_counter() - started)
 
 
 def _baseline(baseline: Baseline, given: Comparison) -> Predicted:
     started = time.perf_counter()
-    predictions = baseline_predictions(baseline, given.test.gold, train=counts_of(given.train))
+    predictions = baseline_predictions(baseline, given.test.gold, train=counts_of(given.train.gold))
     known = baseline.partition("_")[0].lower()
     return Predicted(baseline.lower(), known, predictions, time.perf_counter() - started)
 

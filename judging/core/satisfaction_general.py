@@ -128,7 +128,7 @@ def fit_general(
     kernel = (texts @ texts.T).toarray() - middle[:, None] - middle[None, :] + centre @ centre
     pull = np.linalg.solve(kernel + settings.text_penalty * np.eye(len(goals)), goals)
     gram = rows.T @ rows + settings.feature_penalty * np.eye(rows.shape[1])
-    linear: FloatArray = np.linalg.solve(gram, rows.T @ goals)
+    linear = np.asarray(np.linalg.solve(gram, rows.T @ goals), dtype=np.float64)
     return General(
         offset=offset,
         text=texts.T @ pull - centre * pull.sum(),

@@ -9,12 +9,13 @@ from judging.models.pairwise import (
     PreferenceSet,
     ResponseScore,
 )
-from judging.models.satisfaction import SatisfactionJudgment, UserMemory
+from judging.models.satisfaction import LearnedModel, SatisfactionJudgment, UserMemory
 
 __all__ = [
     "Control",
     "JudgeRun",
     "Judgment",
+    "LearnedModel",
     "LlmCall",
     "ModelEndpoint",
     "Preference",

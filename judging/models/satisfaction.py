@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.choices import JudgmentStatus
-from annotation.models import Response, Scenario, Session
+from annotation.models import Dataset, Response, Scenario, Session
 from annotation.models.wording import JUDGMENT_STATUSES, REASONS
 from judging.models.engine import JudgeRun, LlmCall
 
@@ -190,3 +190,31 @@ class SatisfactionJudgment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id}:{self.response_id or self.session_id}={self.score}"
+
+
+class LearnedModel(models.Model):
+    """A trained evaluator of satisfaction: numbers in `artefact`, and what it was trained on.
+
+    `held_out` keeps its training users' held-out predictions, turn by turn. A row is never
+    changed: other labels, or another method, make another version.
+    """
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="learned_models")
+    version = models.PositiveIntegerField(_("version"))
+    method = models.PositiveIntegerField(_("version of the method"))
+    ratings_digest = models.CharField(_("digest of the ratings"), max_length=64)
+    settings = models.JSONField(_("settings"), default=dict)
+    manifest = models.JSONField(_("trained on"), default=dict)
+    held_out = models.JSONField(_("held-out predictions"), default=dict)
+    artefact = models.BinaryField(_("numbers"))
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("learned evaluator")
+        verbose_name_plural = _("learned evaluators")
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "version"], name="learned_version_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.dataset_id} v{self.version}"

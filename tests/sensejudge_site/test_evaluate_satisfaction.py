@@ -112,3 +112,10 @@ def test_work_that_failed_ends_with_one():
         with pytest.raises(CommandError, match="llm:refused-key") as caught:
             call("--train", "train", "--test", "test", "--evaluators", "fake")
     assert caught.value.returncode == 1
+
+
+def test_an_evaluator_that_is_left_out_is_told():
+    out, err = call("--train", "train", "--test", "test", "--evaluators", "learned", "--json")
+    assert json.loads(out)["evaluators"] == []
+    assert err.startswith("left out, learned: training needs 4 users")
+    assert json.loads(out)["skipped"][0].startswith("learned:")

@@ -49,7 +49,8 @@ class Command(BaseCommand):
             nargs="+",
             default=list(DEFAULT_EVALUATORS),
             metavar="NAME",
-            help="baselines, lexical, endpoints; ':no-memory' after a judge leaves memories out",
+            help="baselines, learned, lexical, endpoints; ':no-memory' after a judge leaves "
+            "memories out",
         )
         parser.add_argument("--bootstrap", type=int, default=1_000, help="0 leaves intervals out")
         parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="of the bootstrap")
@@ -75,6 +76,8 @@ class Command(BaseCommand):
             raise CommandError(f"{error.code}: {error}", returncode=WORK_FAILED) from error
         if found.shared:
             self.stderr.write(f"{len(found.shared)} users rated in both datasets")
+        for reason in found.skipped:
+            self.stderr.write(f"left out, {reason}")
         if options["json"]:
             self.stdout.write(json.dumps(_as_json(found)))
         else:
@@ -99,6 +102,7 @@ def _as_json(found: SatisfactionEvaluation) -> dict[str, Any]:
         "turns": found.turns,
         "shared_users": len(found.shared),
         "report": found.report_id,
+        "skipped": list(found.skipped),
         "evaluators": [_fields(one) for one in found.evaluators],
     }
 

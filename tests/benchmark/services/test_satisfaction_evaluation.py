@@ -157,6 +157,7 @@ def test_what_was_measured_is_kept(train, test_data):
         "seed": 7,
         "draws": 20,
         "shared": [],
+        "skipped": [],
     }
     (row,) = report.rows
     metric = found.evaluators[0].whole[MetricName.MAE]
@@ -195,3 +196,29 @@ def test_a_run_that_fails_says_so(train, test_data):
         make_endpoint(name="fake", base_url=server.base_url)
         with pytest.raises(RunFailedError, match="llm:refused-key"):
             evaluate_satisfaction(train=train, test=test_data, evaluators=["fake"], draws=0)
+
+
+def test_nearest_and_learned_need_no_judge(test_data):
+    train = make_rated_dataset("four", users=("cid", "dan", "eve", "fay"))
+    names = ["nearest_1", "nearest_20", "learned"]
+    found = evaluate_satisfaction(train=train, test=test_data, evaluators=names, draws=0)
+    assert list(by_name(found)) == [
+        ("nearest_1", "history"),
+        ("nearest_20", "history"),
+        ("learned", "trained"),
+    ]
+    assert all(one.turns == 24 and one.seconds > 0 for one in found.evaluators)
+    learned = found.evaluators[-1]
+    # Users rate by length alone: what the learned evaluator learns of it orders the turns.
+    assert learned.expected[MetricName.PEARSON].value > 0.8
+    assert found.skipped == ()
+    assert not JudgeRun.objects.exists()
+
+
+def test_what_cannot_be_trained_is_left_out_and_told(train, test_data):
+    found = evaluate_satisfaction(
+        train=train, test=test_data, evaluators=["learned", "history_mean"], draws=0
+    )
+    assert [one.name for one in found.evaluators] == ["history_mean"]
+    assert found.skipped[0].startswith("learned: training needs 4 users")
+    assert VerificationReport.objects.get().settings["skipped"] == list(found.skipped)

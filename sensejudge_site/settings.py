@@ -7,6 +7,7 @@ of files, and a secret key made once and kept in var/ with mode 600.
 from __future__ import annotations
 
 import secrets
+import tomllib
 from pathlib import Path
 
 import django_stubs_ext
@@ -19,6 +20,10 @@ django_stubs_ext.monkeypatch()  # ModelAdmin[Row] and the like, where Django has
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
+
+APP_VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]["version"]
 
 VAR_DIR = Path(env.str("SENSEJUDGE_VAR", default=str(BASE_DIR / "var")))
 VAR_DIR.mkdir(parents=True, exist_ok=True)
@@ -100,6 +105,8 @@ DATABASES = {
     "default": env.db("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'sensejudge.sqlite3'}")
 }
 if "sqlite3" in DATABASES["default"]["ENGINE"]:
+    # A new connection costs more than a page's queries: it reads the schema, and its cache is cold.
+    DATABASES["default"].setdefault("CONN_MAX_AGE", None)
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,

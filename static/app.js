@@ -79,13 +79,15 @@
   };
   const restoreDraft = (form) => {
     const draft = readDraft(form);
-    if (!draft || form.querySelector(".errorlist")) return;
+    if (!draft) return;
+    const refused = form.querySelector(".errorlist") !== null; // the page shows what was sent
     for (const field of fieldsOf(form)) {
+      if (refused && !field.dataset.measure) continue;
       const found = draft.values.filter(([name]) => name === field.name).map(([, value]) => value);
       if (isChoice(field)) field.checked = found.includes(field.value);
       else field.value = found[0] ?? "";
     }
-    sayPrepared("notice-restored");
+    if (!refused) sayPrepared("notice-restored");
   };
   const keepAnswer = ({ elt, parameters }) => {
     if (!elt.matches("form[data-draft]")) return;
@@ -112,6 +114,59 @@
     const form = labelling();
     if (form && requestConfig.verb === "post" && xhr.status < 300) dropDraft(form);
   });
+
+  /* Time is active while the page is in view and there was input within the last half minute; else
+     it is idle. It counts for the turn one is at, or for the whole form, in fields that go along. */
+  const IDLE_AFTER_MS = 30 * 1000;
+  let countedTo = performance.now();
+  let lastInput = countedTo;
+  let inView = !document.hidden;
+  let device = "";
+  const measure = (place, what) => place.querySelector(`[data-measure=${what}]`);
+  const add = (field, milliseconds) => {
+    field.value = (Number(field.value) + milliseconds / 1000).toFixed(3);
+  };
+  const count = () => {
+    const now = performance.now();
+    const form = labelling();
+    const place = form?.querySelector("[data-turn][data-current]") || form;
+    if (place && measure(place, "active")) {
+      const until = Math.min(now, lastInput + IDLE_AFTER_MS);
+      const active = inView ? Math.max(0, until - countedTo) : 0;
+      add(measure(place, "active"), active);
+      add(measure(place, "idle"), now - countedTo - active);
+    }
+    countedTo = now;
+  };
+  const noteDevice = (event) => {
+    if (event.type === "keydown") device = "KEYBOARD";
+    else if (event.type === "pointerdown") device = event.pointerType === "touch" ? "TOUCH" : "POINTER";
+  };
+  for (const name of ["keydown", "pointerdown", "pointermove", "wheel", "scroll"]) {
+    const seen = (event) => {
+      if (performance.now() - lastInput > 1000 || name.endsWith("down")) count();
+      lastInput = performance.now();
+      noteDevice(event);
+    };
+    document.addEventListener(name, seen, { capture: true, passive: true });
+  }
+  document.addEventListener("visibilitychange", () => {
+    count();
+    inView = !document.hidden;
+  });
+  const saveDevice = (place) => {
+    const field = place && measure(place, "device");
+    if (field) field.value = device;
+  };
+  document.addEventListener(
+    "submit",
+    (event) => {
+      if (!event.target.matches("form[data-draft]")) return;
+      count();
+      if (!event.target.querySelector("[data-turn]")) saveDevice(event.target);
+    },
+    { capture: true },
+  );
 
   /* While its page is open, the item stays with the annotator. */
   let renewedAt = Date.now();
@@ -160,7 +215,9 @@
     }
     closeMenus(element);
     element.open = !element.open;
-    const target = element.open && element.querySelector("div button, div a");
+    const inside = "div :is(button, a, input:not([type=hidden]), textarea)";
+    const target =
+      element.open && (element.querySelector("div :checked") || element.querySelector(inside));
     (target || element.querySelector("summary")).focus();
   };
   const answersTo = (element, key) =>
@@ -169,7 +226,9 @@
     element.closest("[data-turn]")?.hasAttribute("data-current") !== false &&
     element.checkVisibility();
   document.addEventListener("keydown", (event) => {
-    if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    // 229 is what some browsers say of the key that ends a composition, after it.
+    if (event.isComposing || event.keyCode === 229) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     if (event.key === "Escape") {
       const open = document.querySelector("details.menu[open] summary");
       closeMenus(null);
@@ -192,6 +251,7 @@
   const turns = () => [...document.querySelectorAll("[data-turn]")];
   const isRated = (turn) => turn.querySelector(".rate :checked") !== null;
   const makeCurrent = (turn) => {
+    count(); // for the turn one leaves
     for (const each of turns()) each.toggleAttribute("data-current", each === turn);
   };
   const move = (step) => {
@@ -220,6 +280,7 @@
   document.addEventListener("change", (event) => {
     const turn = event.target.closest("[data-turn]");
     if (!turn) return;
+    saveDevice(turn);
     askReasons(turn);
     countRated();
   });
@@ -236,7 +297,7 @@
     }
   };
   const begin = () => {
-    shownAt = performance.now();
+    shownAt = countedTo = lastInput = performance.now();
     reachScrolling();
     const form = labelling();
     if (form) restoreDraft(form);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from annotation.core.assignment import Progress, SkipReason
@@ -80,14 +81,50 @@ class ShownResponse:
         return language_of(self.text or "") == CHINESE
 
 
+class Flag(StrEnum):
+    """Why an annotator wants somebody to look at an answered pair again."""
+
+    UNCLEAR = "UNCLEAR"
+    HARMFUL = "HARMFUL"
+    FAULTY = "FAULTY"
+    OTHER = "OTHER"
+
+
+class InputDevice(StrEnum):
+    """With what an answer was chosen."""
+
+    KEYBOARD = "KEYBOARD"
+    POINTER = "POINTER"
+    TOUCH = "TOUCH"
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How an answer was given, as far as the page measured it; None where it did not.
+
+    Attributes:
+        active_seconds: Time with the page in view and input within the last 30 seconds.
+        idle_seconds: The rest of the time the page was open.
+        input_device: With what the answer was chosen.
+    """
+
+    active_seconds: float | None = None
+    idle_seconds: float | None = None
+    input_device: InputDevice | None = None
+
+
+NOT_MEASURED: Final = Effort()
+
+
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """The annotator's own stored answer to a pair, as shown."""
+    """The annotator's own answer to a pair, as shown."""
 
     answer: Answer
     strength: int | None
     both_bad: bool
     comment: str
+    flag: Flag | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ from annotation.core.labelling import Rules
 
 @dataclass(frozen=True, slots=True)
 class MyStudy:
-    """One of an annotator's studies, with how far they are."""
+    """One of an annotator's studies, with how far they are; `dataset` is its short name."""
 
     rules: Rules
+    dataset: str
     open: bool
     progress: Progress
 

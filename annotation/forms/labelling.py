@@ -12,7 +12,16 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.assignment import SkipReason
 from annotation.core.choices import Hallucination, Reason, is_satisfied
-from annotation.core.labelling import GivenAnswer, RatedTurn, Rating, RatingTask, Rules
+from annotation.core.labelling import (
+    Effort,
+    Flag,
+    GivenAnswer,
+    InputDevice,
+    RatedTurn,
+    Rating,
+    RatingTask,
+    Rules,
+)
 from annotation.core.presentation import Answer
 
 if TYPE_CHECKING:
@@ -20,6 +29,8 @@ if TYPE_CHECKING:
 
 ANSWERS: Final = {Answer.FIRST: _("First"), Answer.TIE: _("Tie"), Answer.SECOND: _("Second")}
 """How an answer reads back, whatever its strength."""
+
+COMMENT_CHARS: Final = 2000
 
 ANCHORS: Final = [
     (1, _("Very dissatisfied"), _("not helpful")),
@@ -52,6 +63,15 @@ SKIP_REASONS: Final = [
     (SkipReason.OTHER.value, _("Another reason")),
 ]
 
+FLAGS: Final = [
+    ("", _("No flag")),
+    (Flag.UNCLEAR.value, _("The question is unclear")),
+    (Flag.HARMFUL.value, _("Harmful or private content")),
+    (Flag.FAULTY.value, _("Something is broken")),
+    (Flag.OTHER.value, _("Something else, see my comment")),
+]
+"""Why somebody should look at an answered pair again."""
+
 _ANSWERS: Final = {
     "FIRST_MUCH": (Answer.FIRST, 2),
     "FIRST_BETTER": (Answer.FIRST, 1),
@@ -61,6 +81,9 @@ _ANSWERS: Final = {
     "SECOND_BETTER": (Answer.SECOND, 1),
     "SECOND_MUCH": (Answer.SECOND, 2),
 }
+
+
+_LONGEST_SECONDS: Final = 30 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +118,45 @@ def answer_buttons(rules: Rules, given: GivenAnswer | None) -> list[AnswerButton
     ]
 
 
+class EffortForm(forms.Form):
+    """What the page measured; it never costs an answer: what cannot be is as if not measured."""
+
+    active_seconds = forms.FloatField(required=False, min_value=0, max_value=_LONGEST_SECONDS)
+    idle_seconds = forms.FloatField(required=False, min_value=0, max_value=_LONGEST_SECONDS)
+    input_device = forms.ChoiceField(
+        required=False, choices=[(each.value, each.value) for each in InputDevice]
+    )
+
+    def effort(self) -> Effort:
+        """What holds of it."""
+        self.full_clean()
+        device = self.cleaned_data.get("input_device")
+        return Effort(
+            self.cleaned_data.get("active_seconds"),
+            self.cleaned_data.get("idle_seconds"),
+            InputDevice(device) if device else None,
+        )
+
+
 class AnswerForm(forms.Form):
     """Which response is better, as the buttons of a pair say it."""
 
     answer = forms.ChoiceField(choices=[(value, value) for value in _ANSWERS])
     both_bad = forms.BooleanField(required=False)
-    comment = forms.CharField(required=False, max_length=2000)
+    comment = forms.CharField(required=False, max_length=COMMENT_CHARS)
+    flag = forms.ChoiceField(required=False, choices=FLAGS)
     submission = forms.UUIDField()
 
     def given(self) -> GivenAnswer:
         """What was answered, as shown."""
         answer, strength = _ANSWERS[self.cleaned_data["answer"]]
+        flag = self.cleaned_data["flag"]
         return GivenAnswer(
-            answer, strength, self.cleaned_data["both_bad"], self.cleaned_data["comment"]
+            answer,
+            strength,
+            self.cleaned_data["both_bad"],
+            self.cleaned_data["comment"],
+            Flag(flag) if flag else None,
         )
 
 
@@ -138,6 +187,7 @@ class TurnForm(forms.Form):
         initial = asdict(given) if given else {}
         super().__init__(data, prefix=f"turn-{turn.number}", initial=initial)
         self.turn = turn
+        self.measured = EffortForm(data, prefix=self.prefix)
         if not ask_hallucination:
             del self.fields["hallucination"]
 
@@ -193,6 +243,10 @@ class SessionForm:
         """The page's id of this submission."""
         submission: UUID = self._submission.cleaned_data["submission"]
         return submission
+
+    def efforts(self) -> dict[int, Effort]:
+        """How each was given, by number of the turn."""
+        return {number: form.measured.effort() for number, form in self.turns.items()}
 
     def ratings(self) -> dict[int, Rating]:
         """What was given, by number of the turn."""

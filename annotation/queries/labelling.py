@@ -10,6 +10,7 @@ from annotation.core.assignment import SkipReason, renewal_seconds
 from annotation.core.choices import Hallucination, Order, Reason, StudyKind, Verdict
 from annotation.core.dialogue import Message, Role
 from annotation.core.labelling import (
+    Flag,
     GivenAnswer,
     PairTask,
     Place,
@@ -108,7 +109,10 @@ def _given_answer(claim: Claim, study: Study) -> GivenAnswer | None:
     if label is None:
         return None
     answer = answer_of(Verdict(label.verdict), Order(claim.shown_order or Order.ORIGINAL))
-    return GivenAnswer(answer, label.strength, label.both_bad, label.comment)
+    flag = label.extra.get("flag")
+    return GivenAnswer(
+        answer, label.strength, label.both_bad, label.comment, Flag(flag) if flag else None
+    )
 
 
 def earlier_of(

@@ -30,10 +30,11 @@ def my_studies(annotator: User, now: datetime) -> list[MyStudy]:
     studies = [
         MyStudy(
             rules=rules_of(row),
+            dataset=row.dataset.slug,
             open=row.status == StudyStatus.OPEN,
             progress=progress_of(row, annotator.pk, now),
         )
-        for row in rows.order_by("name", "pk")
+        for row in rows.select_related("dataset").order_by("name", "pk")
     ]
     return sorted(studies, key=lambda study: not (study.open and study.progress.left))
 

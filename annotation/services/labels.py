@@ -12,10 +12,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 
 from annotation.core.choices import Order, Reason, is_satisfied
-from annotation.core.labelling import GivenAnswer, Rating
+from annotation.core.labelling import NOT_MEASURED, Effort, GivenAnswer, Rating
 from annotation.core.presentation import Answer, verdict_of
 from annotation.models import (
     AuditEvent,
@@ -47,8 +48,11 @@ def answer_pair(
     answer: GivenAnswer,
     submission: UUID,
     now: datetime,
+    effort: Effort = NOT_MEASURED,
 ) -> None:
     """Store which response is better, in the comparison's own coordinates.
+
+    A flag is kept in the label's `extra`, under `flag`.
 
     Raises:
         LabellingRefusedError: not theirs, the study not open, the item taken by others in the
@@ -69,8 +73,9 @@ def answer_pair(
         "both_bad": answer.both_bad,
         "comment": answer.comment,
         "shown_order": order.value,
+        "extra": {"flag": answer.flag.value} if answer.flag else {},
     }
-    before = _store_answer(claim, comparison, row, values, submission, now)
+    before = _store_answer(claim, comparison, row, values, effort, submission, now)
     if before != values:
         action = "label.given" if before is None else "label.changed"
         _record(claim, submission, action, {"before": before, "after": values})
@@ -85,6 +90,7 @@ def rate_session(
     ratings: Mapping[int, Rating],
     submission: UUID,
     now: datetime,
+    efforts: Mapping[int, Effort] | None = None,
 ) -> None:
     """Store the ratings of all assistant turns of a session, or none of them.
 
@@ -95,6 +101,7 @@ def rate_session(
         ratings: By number of the turn in the session, from 1.
         submission: The page's id of this submission.
         now: The moment.
+        efforts: How each was given, by number of the turn, where the page measured it.
 
     Raises:
         LabellingRefusedError: not theirs, the study not open, the item taken by others in the
@@ -115,7 +122,8 @@ def rate_session(
     if _is_replay(claim, submission):
         return
     by_response = {responses[number]: rating for number, rating in ratings.items()}
-    before = _store_ratings(claim, row, by_response, submission, now)
+    measured = {responses[number]: each for number, each in (efforts or {}).items()}
+    before = _store_ratings(claim, row, by_response, measured, submission, now)
     if before != by_response:
         detail = {
             "before": {response: asdict(rating) for response, rating in before.items()},
@@ -166,6 +174,7 @@ def _store_answer(
     comparison: Comparison,
     study: Study,
     values: Mapping[str, Any],
+    effort: Effort,
     submission: UUID,
     now: datetime,
 ) -> dict[str, Any] | None:
@@ -177,8 +186,11 @@ def _store_answer(
         repeat_index=repeat_index(claim.item),
         defaults={
             **values,
+            **asdict(effort),
+            "input_device": effort.input_device.value if effort.input_device else "",
             "submission_id": submission,
             "guidelines_version": study.guidelines_version,
+            "app_version": settings.APP_VERSION,
             "created_at": now,
         },
     )
@@ -188,6 +200,7 @@ def _store_answer(
     if before != values:
         for name, value in values.items():
             setattr(label, name, value)
+        _add_effort(label, effort)
         label.submission_id = submission
         label.edits += 1
         label.save()
@@ -198,6 +211,7 @@ def _store_ratings(
     claim: Claim,
     study: Study,
     ratings: Mapping[int, Rating],
+    efforts: Mapping[int, Effort],
     submission: UUID,
     now: datetime,
 ) -> dict[int, Rating]:
@@ -217,6 +231,7 @@ def _store_ratings(
         label = labels.get(response) or SatisfactionLabel(
             response_id=response,
             guidelines_version=study.guidelines_version,
+            app_version=settings.APP_VERSION,
             created_at=now,
             **own,
         )
@@ -225,6 +240,7 @@ def _store_ratings(
         label.score = rating.score
         label.reason = rating.reason
         label.hallucination = rating.hallucination
+        _add_effort(label, efforts.get(response, NOT_MEASURED))
         label.submission_id = submission
         if response in before:
             label.edits += 1
@@ -233,6 +249,16 @@ def _store_ratings(
             new.append(label)
     SatisfactionLabel.objects.bulk_create(new)
     return before
+
+
+def _add_effort(label: PairwiseLabel | SatisfactionLabel, effort: Effort) -> None:
+    """Add the time of a change of mind to that of the first answer; the last device counts."""
+    for name in ("active_seconds", "idle_seconds"):
+        more = getattr(effort, name)
+        if more is not None:
+            setattr(label, name, (getattr(label, name) or 0.0) + more)
+    if effort.input_device is not None:
+        label.input_device = effort.input_device.value
 
 
 def _record(claim: Claim, submission: UUID, action: str, detail: Mapping[str, Any]) -> None:

@@ -22,10 +22,13 @@ from annotation.core.labelling import NothingLeft, PairTask, RatingTask, Task
 from annotation.forms.labelling import (
     ANCHORS,
     ANSWERS,
+    COMMENT_CHARS,
+    FLAGS,
     HALLUCINATIONS,
     REASONS,
     SKIP_REASONS,
     AnswerForm,
+    EffortForm,
     SessionForm,
     SkipForm,
     answer_buttons,
@@ -124,6 +127,7 @@ def answer(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
         annotator=request.user,
         answer=form.given(),
         submission=form.cleaned_data["submission"],
+        effort=EffortForm(request.POST).effort(),
         now=timezone.now(),
     )
     return redirect("annotation:next", slug)
@@ -144,6 +148,7 @@ def ratings(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
         item=number,
         annotator=request.user,
         ratings=form.ratings(),
+        efforts=form.efforts(),
         submission=form.submission,
         now=timezone.now(),
     )
@@ -191,6 +196,8 @@ def _pair(request: SignedInRequest, task: PairTask) -> HttpResponse:
         "last_answer": ANSWERS[task.place.last_answer] if task.place.last_answer else None,
         "raw": "raw" in request.GET,
         "buttons": answer_buttons(task.rules, task.given),
+        "flags": FLAGS,
+        "comment_chars": COMMENT_CHARS,
         "skip_reasons": SKIP_REASONS,
         "submission": uuid4(),
     }

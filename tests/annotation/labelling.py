@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID, uuid4
 
-from annotation.core.labelling import GivenAnswer, PairTask
+from annotation.core.labelling import NOT_MEASURED, Effort, GivenAnswer, PairTask
 from annotation.core.presentation import Answer
 from annotation.models import Study, User
 from annotation.services.labels import answer_pair
@@ -66,15 +67,17 @@ def answer(
     *,
     submission: UUID | None = None,
     now: datetime = NOW,
-    strength: int | None = None,
-    both_bad: bool = False,
+    effort: Effort = NOT_MEASURED,
+    **told: Any,
 ) -> None:
-    """Send an answer to the item at hand."""
+    """Send an answer to the item at hand; `told` is what a `GivenAnswer` says besides."""
+    given = {"strength": None, "both_bad": False, "comment": "", **told}
     answer_pair(
         study=study.slug,
         item=task.place.item,
         annotator=annotator,
-        answer=GivenAnswer(choice, strength, both_bad, ""),
+        answer=GivenAnswer(choice, **given),
         submission=submission or uuid4(),
         now=now,
+        effort=effort,
     )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tomllib
 from datetime import timedelta
 from uuid import uuid4
 
@@ -7,7 +8,7 @@ import pytest
 
 from annotation.core.assignment import SkipReason
 from annotation.core.choices import Hallucination, Reason
-from annotation.core.labelling import Rating
+from annotation.core.labelling import Effort, Flag, InputDevice, Rating
 from annotation.core.presentation import Answer
 from annotation.models import (
     AuditEvent,
@@ -22,9 +23,11 @@ from annotation.services.claims import LabellingRefusedError, RefusalCode, next_
 from annotation.services.labels import rate_session
 from tests.annotation.labelling import NOW, answer, make_pair_study, make_session_study
 from tests.factory import make_item, make_user
+from tests.paths import ROOT
 
 pytestmark = pytest.mark.django_db
 
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 BAD = Rating(2, Reason.INSUFFICIENT_DETAIL)
 GOOD = Rating(5)
 
@@ -33,7 +36,7 @@ def take(study, annotator, now=NOW):
     return next_task(study=study.slug, annotator=annotator, now=now)
 
 
-def rate(study, task, annotator, ratings, submission=None):
+def rate(study, task, annotator, ratings, submission=None, efforts=None):
     rate_session(
         study=study.slug,
         item=task.place.item,
@@ -41,6 +44,7 @@ def rate(study, task, annotator, ratings, submission=None):
         ratings=dict(enumerate(ratings, start=1)),
         submission=submission or uuid4(),
         now=NOW,
+        efforts=efforts,
     )
 
 
@@ -77,6 +81,63 @@ def test_a_label_records_who_when_and_under_which_guidelines():
     assert (label.annotator, label.study) == (annotator, study)
     assert (label.created_at, label.submission_id) == (NOW, submission)
     assert (label.guidelines_version, label.edits, label.repeat_index) == (3, 0, 0)
+
+
+def test_a_label_records_how_it_was_given_and_a_change_adds_to_it():
+    annotator = make_user()
+    study = make_pair_study([annotator])
+    task = take(study, annotator)
+    answer(study, task, annotator, effort=Effort(4.5, 1.0, InputDevice.KEYBOARD))
+    label = PairwiseLabel.objects.get()
+    assert (label.active_seconds, label.idle_seconds) == (4.5, 1.0)
+    assert (label.input_device, label.app_version) == ("KEYBOARD", VERSION)
+    answer(study, task, annotator, Answer.SECOND, effort=Effort(2.0, 0.0, InputDevice.TOUCH))
+    label.refresh_from_db()
+    assert (label.active_seconds, label.idle_seconds, label.edits) == (6.5, 1.0, 1)
+    assert label.input_device == "TOUCH"
+    answer(study, task, annotator, Answer.FIRST)  # not measured: nothing is added
+    label.refresh_from_db()
+    assert (label.active_seconds, label.input_device, label.edits) == (6.5, "TOUCH", 2)
+
+
+def test_what_was_not_measured_is_unknown_rather_than_zero():
+    annotator = make_user()
+    study = make_pair_study([annotator])
+    answer(study, take(study, annotator), annotator)
+    label = PairwiseLabel.objects.get()
+    assert (label.active_seconds, label.idle_seconds, label.input_device) == (None, None, "")
+
+
+def test_every_turn_records_its_own_effort():
+    annotator = make_user()
+    study = make_session_study([annotator], turns=2)
+    task = take(study, annotator)
+    efforts = {1: Effort(3.0, 0.5, InputDevice.KEYBOARD), 2: Effort(8.0, 0.0, InputDevice.POINTER)}
+    rate(study, task, annotator, [GOOD, BAD], efforts=efforts)
+    labels = SatisfactionLabel.objects.order_by("response__turn__position")
+    assert [(label.active_seconds, label.input_device) for label in labels] == [
+        (3.0, "KEYBOARD"),
+        (8.0, "POINTER"),
+    ]
+    assert {label.app_version for label in labels} == {VERSION}
+    rate(study, task, annotator, [GOOD, GOOD], efforts=efforts)  # the first turn did not change
+    assert [label.active_seconds for label in labels.all()] == [3.0, 16.0]
+
+
+def test_a_comment_and_a_flag_are_stored_changed_and_shown_again():
+    annotator = make_user()
+    study = make_pair_study([annotator])
+    task = take(study, annotator)
+    answer(study, task, annotator, comment="Both miss the point.", flag=Flag.UNCLEAR)
+    label = PairwiseLabel.objects.get()
+    assert (label.comment, label.extra) == ("Both miss the point.", {"flag": "UNCLEAR"})
+    again = own_task(study=study.slug, item=task.place.item, annotator=annotator, now=NOW)
+    assert (again.given.comment, again.given.flag) == ("Both miss the point.", Flag.UNCLEAR)
+    answer(study, task, annotator)
+    label.refresh_from_db()
+    assert (label.comment, label.extra, label.edits) == ("", {}, 1)
+    changed = AuditEvent.objects.get(action="label.changed").detail
+    assert changed["before"]["extra"] == {"flag": "UNCLEAR"}
 
 
 def test_sending_one_submission_five_times_leaves_one_label_and_one_trace():

@@ -5,8 +5,9 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
-from annotation.models import AuditEvent, Claim, ClaimState, PairwiseLabel, SatisfactionLabel, Study
+from annotation.models import Claim, ClaimState, PairwiseLabel, SatisfactionLabel, Study
 from tests.annotation.labelling import make_pair_study, make_session_study
+from tests.annotation.pages import answered, next_url, rated, show, url
 from tests.factory import make_item, make_response, make_user
 
 pytestmark = pytest.mark.django_db
@@ -19,31 +20,6 @@ def annotator(client):
     annotator = make_user()
     client.force_login(annotator)
     return annotator
-
-
-def url(name, study, item=None):
-    item = item or study.items.order_by("position").first()
-    return reverse(f"annotation:{name}", args=[study.slug, item.pk])
-
-
-def next_url(study):
-    return reverse("annotation:next", args=[study.slug])
-
-
-def show(client, study):
-    return client.get(next_url(study))
-
-
-def answered(value="FIRST", **more):
-    return {"answer": value, "submission": uuid4(), **more}
-
-
-def rated(*turns):
-    data = {"submission": uuid4()}
-    for number, (score, reason) in enumerate(turns, start=1):
-        data[f"turn-{number}-score"] = score
-        data[f"turn-{number}-reason"] = reason
-    return data
 
 
 def test_the_next_pair_is_shown(client, annotator):
@@ -149,6 +125,8 @@ def test_both_bad_is_stored_where_it_is_asked(client, annotator):
     "data",
     [
         {},
+        {"answer": "FIRST", "submission": str(uuid4()), "flag": "NEVER"},
+        {"answer": "FIRST", "submission": str(uuid4()), "comment": "x" * 2001},
         {"answer": "FIRST"},
         {"answer": "THIRD", "submission": str(uuid4())},
         {"answer": "FIRST", "submission": "again"},
@@ -310,55 +288,6 @@ def test_strangers_are_sent_to_the_sign_in(client, name):
     response = client.get(path) if name in {"next", "item"} else client.post(path)
     assert response.status_code == 302
     assert response.url.startswith(reverse("sign-in"))
-
-
-@pytest.mark.parametrize("name", ["answer", "ratings", "skip", "lease"])
-def test_after_an_expired_sign_in_one_comes_back_to_the_item(client, name):
-    study = make_pair_study([make_user()])
-    response = client.post(url(name, study), answered())
-    assert response.url == f"{reverse('sign-in')}?next={url('item', study)}"
-
-
-@pytest.mark.parametrize("headers", [HTMX, {"HTTP_ACCEPT": "text/plain"}])
-@pytest.mark.parametrize("name", ["answer", "ratings", "skip", "lease"])
-def test_a_script_is_told_that_nobody_is_signed_in(client, name, headers):
-    study = make_pair_study([make_user()])
-    response = client.post(url(name, study), answered(), **headers)
-    assert (response.status_code, response.content) == (401, b"")
-
-
-def test_the_lease_is_renewed_while_the_page_is_open(client, annotator):
-    study = make_pair_study([annotator], lease_minutes=30)
-    html = show(client, study).content.decode()
-    assert f'data-lease="{url("lease", study)}" data-renew="300"' in html
-    before = Claim.objects.get().expires_at
-    response = client.post(url("lease", study), HTTP_ACCEPT="text/plain")
-    assert (response.status_code, response.content) == (204, b"")
-    assert Claim.objects.get().expires_at > before
-    assert not AuditEvent.objects.exists()
-
-
-def test_a_lost_lease_is_said_in_one_sentence(client, annotator):
-    other = make_user()
-    study = make_pair_study([annotator, other])
-    show(client, study)
-    Claim.objects.update(expires_at="2020-01-01T00:00Z")
-    client.force_login(other)
-    show(client, study)
-    client.force_login(annotator)
-    response = client.post(url("lease", study), HTTP_ACCEPT="text/plain")
-    assert (response.status_code, response["Content-Type"]) == (409, "text/plain; charset=utf-8")
-    assert "others have answered it" in response.content.decode()
-    assert "This answer was not stored" in client.post(url("lease", study)).content.decode()
-
-
-def test_an_answered_item_s_page_renews_nothing(client, annotator):
-    study = make_pair_study([annotator])
-    show(client, study)
-    client.post(url("answer", study), answered())
-    html = client.get(url("item", study)).content.decode()
-    assert "data-draft" in html
-    assert "data-lease" not in html
 
 
 @pytest.mark.parametrize("name", ["next", "item", "answer", "ratings", "skip", "lease"])

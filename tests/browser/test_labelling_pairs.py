@@ -101,6 +101,79 @@ def test_keys_do_nothing_while_composing_held_down_or_with_a_modifier(open_page)
     assert PairwiseLabel.objects.count() == 1
 
 
+@pytest.mark.parametrize("composing", [{"isComposing": True}, {"keyCode": 229}])
+def test_no_key_answers_while_an_input_method_composes(open_page, composing):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=2, allow_both_bad=True)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    page.wait_for_timeout(SETTLED_MS)
+    for key in "15bcfsu?":
+        page.evaluate(
+            "([key, extra]) => document.body.dispatchEvent(new KeyboardEvent('keydown',"
+            " {key, bubbles: true, cancelable: true, ...extra}))",
+            [key, composing],
+        )
+    page.wait_for_timeout(SETTLED_MS)
+    expect(page.locator("details.menu[open]")).to_have_count(0)
+    expect(page.get_by_label("Both bad")).not_to_be_checked()
+    assert not PairwiseLabel.objects.exists()
+
+
+def test_a_comment_and_a_flag_are_given_by_keys_and_survive_a_reload(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=2)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    press_answer(page, "c")
+    expect(page.get_by_label("Comment, if you like")).to_be_focused()
+    page.keyboard.type("12 bits too few")  # keys that would answer, were this not a text
+    page.reload()
+    page.wait_for_timeout(SETTLED_MS)
+    page.keyboard.press("f")
+    expect(page.get_by_role("radio", name="No flag")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Escape")
+    press_answer(page, "2")
+    expect_progress(page, "1 of 2")
+    (row,) = LABELS.rows(study.dataset)
+    assert (row["comment"], row["extra"]) == ("12 bits too few", {"flag": "UNCLEAR"})
+    assert row["input_device"] == "KEYBOARD"
+
+
+def test_active_and_idle_time_are_told_apart(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator])
+    page = open_page("/studies/", user=annotator)
+    page.clock.install()
+    page.goto(f"/studies/{study.slug}/next/")
+    page.clock.run_for(10_000)
+    page.mouse.move(200, 200)
+    page.clock.run_for(90_000)  # 30 seconds after the last input, idle time begins
+    page.get_by_role("button", name="First").click()
+    expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
+    label = PairwiseLabel.objects.get()
+    assert label.active_seconds == pytest.approx(40, abs=5)
+    assert label.idle_seconds == pytest.approx(60, abs=5)
+    assert (label.input_device, label.guidelines_version) == ("POINTER", 1)
+    assert label.app_version
+
+
+def test_one_s_own_answers_are_downloaded(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=2, name="Pilot")
+    page = open_page("/studies/", user=annotator)
+    link = page.get_by_role("link", name="My answers (CSV) Pilot")
+    expect(link).to_have_count(0)
+    page.goto(f"/studies/{study.slug}/next/")
+    press_answer(page, "1")
+    expect_progress(page, "1 of 2")
+    page.goto("/studies/")
+    with page.expect_download() as download:
+        link.click()
+    text = download.value.path().read_text(encoding="utf-8")
+    assert len(text.splitlines()) == 2
+    assert "secret-" not in text
+
+
 def test_a_key_pressed_twice_answers_one_pair(open_page):
     annotator = make_user()
     study = make_pair_study([annotator], items=3)

@@ -67,6 +67,25 @@ def test_the_reason_is_asked_for_exactly_at_three_and_below(open_page):
     assert exported(study) == [(annotator.username, 1, 3, "UNUSABLE")]
 
 
+def test_each_turn_is_measured_while_one_is_at_it(open_page):
+    annotator = make_user()
+    study = make_session_study([annotator], turns=2)
+    page = open_page("/studies/", user=annotator)
+    page.clock.install()
+    page.goto(f"/studies/{study.slug}/next/")
+    page.clock.run_for(10_000)
+    page.keyboard.press("5")
+    page.keyboard.press("j")
+    page.clock.run_for(20_000)
+    page.keyboard.press("4")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
+    first, second = SatisfactionLabel.objects.order_by("response__turn__position")
+    assert first.active_seconds == pytest.approx(10, abs=4)
+    assert second.active_seconds == pytest.approx(20, abs=4)
+    assert first.input_device == second.input_device == "KEYBOARD"
+
+
 def test_every_turn_must_be_rated_before_anything_is_sent(open_page):
     annotator = make_user()
     study = make_session_study([annotator], turns=2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 FAULTS_KEPT: Final = 200
@@ -32,7 +32,7 @@ class Fault:
     field: str
     text: str
     value: str | int | float | bool | None = None
-    parts: Mapping[str, object] = field(default_factory=dict)
+    parts: Mapping[str, object] | None = None
 
     @property
     def reason(self) -> str:

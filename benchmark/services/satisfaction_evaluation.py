@@ -26,6 +26,7 @@ from benchmark.queries.satisfaction_evaluation import (
     evaluation_turns,
     judged_turns,
 )
+from benchmark.queries.satisfaction_report import REPORT_KIND
 from benchmark.services.embedded_evaluators import (
     LEARNED,
     NEAREST_NAMES,
@@ -43,7 +44,6 @@ from judging.services.satisfaction_runs import (
     start_satisfaction_run,
 )
 
-REPORT_KIND: Final = "satisfaction"
 DEFAULT_SEED: Final = 42
 NO_MEMORY: Final = ":no-memory"
 DEFAULT_EVALUATORS: Final = (

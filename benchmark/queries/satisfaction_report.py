@@ -1,0 +1,133 @@
+"""A stored comparison of satisfaction evaluators, as its page and its file show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from annotation.core.intervals import Interval
+from benchmark.core.metrics import Metric, MetricName, Undefined
+from benchmark.models import VerificationReport
+from benchmark.queries.choices import UnknownChoiceError
+
+REPORT_KIND: Final = "satisfaction"
+
+WHOLE: Final = (
+    MetricName.PEARSON,
+    MetricName.SPEARMAN,
+    MetricName.QWK,
+    MetricName.F1_DSAT,
+    MetricName.WITHIN_USER_PEARSON,
+)
+EXPECTED: Final = (MetricName.PEARSON, MetricName.WITHIN_USER_PEARSON)
+"""What the table shows, on whole and on unrounded scores; the file has every metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatorRow:
+    """One evaluator in one setting; metrics by name, `_expected` after those on expected scores."""
+
+    name: str
+    setting: str
+    turns: int
+    missing: int
+    seconds: float
+    metrics: dict[str, Metric]
+
+    @property
+    def shown(self) -> tuple[Metric, ...]:
+        """The table's cells: WHOLE, then EXPECTED."""
+        names = (*WHOLE, *(f"{name}_expected" for name in EXPECTED))
+        return tuple(self.metrics[name] for name in names)
+
+    def record(self) -> dict[str, object]:
+        """Every figure with its interval, as a row of a file."""
+        found: dict[str, object] = {
+            "evaluator": self.name,
+            "setting": self.setting,
+            "turns": self.turns,
+            "missing": self.missing,
+            "seconds": round(self.seconds, 3),
+        }
+        for name, metric in self.metrics.items():
+            found[name] = metric.value
+            found[f"{name}_low"] = None if metric.interval is None else metric.interval.low
+            found[f"{name}_high"] = None if metric.interval is None else metric.interval.high
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class ReportChoice:
+    """A stored report, to be chosen by its number."""
+
+    id: int
+    dataset: str
+    train: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SatisfactionReport:
+    """One report with its settings; `others` are the newest reports, this one among them."""
+
+    chosen: ReportChoice
+    seed: int
+    draws: int
+    shared: tuple[str, ...]
+    skipped: tuple[str, ...]
+    rows: tuple[EvaluatorRow, ...]
+    others: tuple[ReportChoice, ...]
+
+
+def satisfaction_report(number: str = "") -> SatisfactionReport | None:
+    """A report by its number, the newest without one; None where nothing was compared yet.
+
+    Raises:
+        UnknownChoiceError: there is no such report.
+    """
+    reports = VerificationReport.objects.filter(kind=REPORT_KIND).select_related("dataset")
+    newest = list(reports.defer("rows").order_by("-pk")[:20])
+    if number:
+        wanted = reports.filter(pk=int(number)).first() if number.isdecimal() else None
+        if wanted is None:
+            raise UnknownChoiceError
+    else:
+        wanted = reports.order_by("-pk").first()
+    if wanted is None:
+        return None
+    return SatisfactionReport(
+        chosen=_choice(wanted),
+        seed=wanted.settings["seed"],
+        draws=wanted.settings["draws"],
+        shared=tuple(wanted.settings["shared"]),
+        skipped=tuple(wanted.settings.get("skipped", ())),
+        rows=tuple(_row(row) for row in wanted.rows),
+        others=tuple(_choice(one) for one in newest),
+    )
+
+
+def _choice(report: VerificationReport) -> ReportChoice:
+    return ReportChoice(report.pk, report.dataset.slug, report.settings["train"], report.created_at)
+
+
+def _row(stored: dict[str, Any]) -> EvaluatorRow:
+    return EvaluatorRow(
+        name=stored["name"],
+        setting=stored["setting"],
+        turns=stored["turns"],
+        missing=stored["missing"],
+        seconds=stored["seconds"],
+        metrics={
+            **dict(_metrics(stored["whole"], "")),
+            **dict(_metrics(stored["expected"], "_expected")),
+        },
+    )
+
+
+def _metrics(stored: dict[str, dict[str, Any]], suffix: str) -> Iterator[tuple[str, Metric]]:
+    for name, one in stored.items():
+        interval = None if one["low"] is None else Interval(one["low"], one["high"])
+        undefined = None if one["undefined"] is None else Undefined(one["undefined"])
+        yield f"{name}{suffix}", Metric(one["value"], undefined, interval)

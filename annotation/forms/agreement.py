@@ -55,6 +55,6 @@ class AgreementRowsForm(AgreementForm):
     )
 
     def between(self) -> tuple[int, ...]:
-        """The two annotators, or nobody."""
-        asked = (self.cleaned_data["first"], self.cleaned_data["second"])
-        return tuple(each for each in asked if each is not None)
+        """The two annotators, or nobody where only one is named."""
+        first, second = self.cleaned_data["first"], self.cleaned_data["second"]
+        return () if first is None or second is None else (first, second)

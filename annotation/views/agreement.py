@@ -12,6 +12,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from annotation.core.agreement import Coefficient
+from annotation.core.agreement_report import AgreementReport
 from annotation.core.tables import Row, csv_lines
 from annotation.exports import ExportFormat
 from annotation.forms.agreement import AgreementForm, AgreementRowsForm
@@ -76,39 +77,35 @@ def agreement(request: SignedInRequest) -> HttpResponse:
                 (row, scope_query(page.scope, scenario=row.figures.key)) for row in page.scenarios
             ],
             "model_rows": [(row, scope_query(page.scope, models=row.name)) for row in page.models],
-            "matrix": _matrix(page),
-            "pairs": _pairs(page),
+            "matrix": _matrix(page.scope, page.report),
+            "pairs": _pairs(page.scope, page.report),
         }
     return render(request, "annotation/agreement.html", context)
 
 
-def _pairs(page: AgreementPage) -> list[dict[str, Any]]:
+def _pairs(scope: AgreementScope, report: AgreementReport) -> list[dict[str, Any]]:
     """Two annotators a row, with the address of the items that both answered."""
-    if page.report is None:
-        return []
     return [
         {
-            "first": page.scope.name(each.first),
-            "second": page.scope.name(each.second),
+            "first": scope.name(each.first),
+            "second": scope.name(each.second),
             "overlap": each,
-            "query": scope_query(page.scope, first=each.first, second=each.second),
+            "query": scope_query(scope, first=each.first, second=each.second),
         }
-        for each in page.report.overlaps
+        for each in report.overlaps
     ]
 
 
-def _matrix(page: AgreementPage) -> list[tuple[str, list[dict[str, Any] | None]]]:
+def _matrix(
+    scope: AgreementScope, report: AgreementReport
+) -> list[tuple[str, list[dict[str, Any] | None]]]:
     """Every annotator with the cells of all annotators; None on the diagonal and without items."""
-    if page.report is None:
-        return []
     cells = {}
-    for each in _pairs(page):
+    for each in _pairs(scope, report):
         overlap = each["overlap"]
         cells[overlap.first, overlap.second] = cells[overlap.second, overlap.first] = each
-    people = page.report.annotators
-    return [
-        (page.scope.name(row), [cells.get((row, column)) for column in people]) for row in people
-    ]
+    people = report.annotators
+    return [(scope.name(row), [cells.get((row, column)) for column in people]) for row in people]
 
 
 @require_GET
@@ -141,22 +138,20 @@ def agreement_csv(request: SignedInRequest) -> HttpResponseBase:
     page = _page(request)
     if page.report is None:
         raise Http404
-    lines = csv_lines(COLUMNS, _table(page))
+    lines = csv_lines(COLUMNS, _table(page, page.report))
     return download(
         lines, name=f"{page.scope.question.dataset}-agreement", format_=ExportFormat.CSV
     )
 
 
-def _table(page: AgreementPage) -> Iterator[Row]:
-    if page.report is None:
-        return
+def _table(page: AgreementPage, report: AgreementReport) -> Iterator[Row]:
     groups: list[tuple[str, str, tuple[Coefficient, ...]]] = [
-        ("all", "", page.report.overall.coefficients),
+        ("all", "", report.overall.coefficients),
         *(("scenario", row.name, row.figures.coefficients) for row in page.scenarios),
         *(("models", row.name, row.figures.coefficients) for row in page.models),
         *(
             ("annotators", f"{row['first']} / {row['second']}", row["overlap"].coefficients)
-            for row in _pairs(page)
+            for row in _pairs(page.scope, report)
         ),
     ]
     for group, name, found in groups:

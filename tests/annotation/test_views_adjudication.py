@@ -142,8 +142,10 @@ def test_empty_queues_say_why(manager, disputes, verdicts, part, words):
 def test_the_queue_can_be_narrowed_to_a_study(manager, disputes):
     study = make_study(disputes.dataset, slug="second-look")
     make_study(make_dataset(), slug="elsewhere")
-    disputes.pair("in", "AB-", study=study)
-    disputes.pair("out", "AB-")
+    inside = disputes.pair("in", "AB-", study=study)
+    outside = disputes.pair("out", "AB-")
+    assert manager.get(f"{address(inside)}?study=second-look").status_code == 200
+    assert manager.get(f"{address(outside)}?study=second-look").status_code == 404
     assert keys(manager.get("/adjudication/?dataset=panel&study=second-look")) == ["in"]
     other = manager.get("/adjudication/?dataset=panel&study=second-look&was_dataset=other")
     assert len(keys(other)) == 2
@@ -155,6 +157,12 @@ def test_the_queue_can_be_narrowed_to_a_study(manager, disputes):
 def test_what_is_not_there_is_not_found(manager, disputes, page, asked):
     disputes.pair("p", "AB-")
     assert manager.get(f"{page}?{asked}").status_code == 404
+
+
+@pytest.mark.parametrize("asked", ["", "?dataset=none"])
+def test_without_any_answer_there_is_nothing_to_decide(manager, asked):
+    status = manager.get(f"/adjudication/next/{asked}").status_code
+    assert status == (404 if asked else 302)
 
 
 def test_an_item_shows_both_texts_and_no_name(manager, disputes):

@@ -238,6 +238,8 @@ def test_the_items_of_two_annotators(viewer, panel):
     ]
     assert "Answered by Ben and Cem" in answer.content.decode()
     assert viewer.get("/agreement/rows/?dataset=panel&first=1&second=999999").status_code == 404
+    alone = viewer.get(f"/agreement/rows/?dataset=panel&first={ben}")
+    assert (alone.context["found"].between, alone.context["found"].all) == ((), 5)
 
 
 def test_items_that_do_not_exist_are_said_to_be_none(viewer, panel):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from django.core.cache import cache
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db import connection
+from django.db.models import Count, Max, QuerySet
 
 from annotation.core.assignment import Progress
 from annotation.core.choices import Order
@@ -23,6 +23,55 @@ ITEM_ROWS: Final = (
 )
 """What a task needs of an item, but for the earlier turns."""
 
+# These run with every page, and writing them down costs a tenth of having them composed.
+_STATES: Final = """
+SELECT claim.state, COUNT(*)
+FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
+WHERE claim.annotator_id = %(annotator)s AND item.study_id = %(study)s
+GROUP BY claim.state
+"""
+_ITEMS_AND_FULL: Final = """
+SELECT (SELECT COUNT(*) FROM annotation_studyitem WHERE study_id = %(study)s), COUNT(*)
+FROM (
+    SELECT 1
+    FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
+    WHERE item.study_id = %(study)s AND claim.annotator_id <> %(annotator)s
+    AND (claim.state = 'DONE' OR (claim.state = 'ACTIVE' AND claim.expires_at > %(now)s))
+    AND NOT EXISTS (
+        SELECT 1 FROM annotation_claim own
+        WHERE own.item_id = claim.item_id AND own.annotator_id = %(annotator)s
+        AND own.state <> 'RELEASED'
+    )
+    GROUP BY claim.item_id HAVING COUNT(*) >= %(overlap)s
+) filled
+"""
+_LAST_GIVEN: Final = """
+SELECT item.position
+FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
+WHERE claim.annotator_id = %(annotator)s AND item.study_id = %(study)s
+ORDER BY claim.claimed_at DESC, claim.id DESC LIMIT 1
+"""
+_NEXT_FREE: Final = """
+SELECT item.id
+FROM annotation_studyitem item
+WHERE item.study_id = %(study)s AND item.position > %(after)s
+AND NOT EXISTS (
+    SELECT 1 FROM annotation_claim own
+    WHERE own.item_id = item.id AND own.annotator_id = %(annotator)s AND own.state <> 'RELEASED'
+)
+AND (item.kind <> 'REPEAT' OR EXISTS (
+    SELECT 1 FROM annotation_claim original
+    WHERE original.item_id = item.repeat_of_id AND original.annotator_id = %(annotator)s
+    AND original.state = 'DONE'
+))
+AND (
+    SELECT COUNT(*) FROM annotation_claim held
+    WHERE held.item_id = item.id AND held.annotator_id <> %(annotator)s
+    AND (held.state = 'DONE' OR (held.state = 'ACTIVE' AND held.expires_at > %(now)s))
+) < %(overlap)s
+ORDER BY item.position LIMIT 1
+"""
+
 _COUNTS_A_SECOND: Final = 1000  # how long a count is kept: a second for so many rows counted
 _KEPT_AT_MOST: Final = 60  # seconds
 _ORDERS_KEPT: Final = 6 * 3600  # seconds
@@ -31,19 +80,13 @@ _ORDERS_BLOCK: Final = 100
 _Shown: TypeAlias = tuple[str, str, Order]
 
 
-def holding(now: datetime) -> Q:
-    """The claims that keep a slot from others: finished ones, and leases that still run."""
-    return Q(state=ClaimState.DONE) | Q(state=ClaimState.ACTIVE, expires_at__gt=now)
-
-
 def progress_of(study: Study, annotator_id: int, now: datetime) -> Progress:
     """How many items this annotator answered, gave back, and may still get.
 
     Their own items count at once; of what others fill in a study of thousands of items, a page may
     know up to a minute later.
     """
-    mine = Claim.objects.filter(item__study=study, annotator_id=annotator_id)
-    states = dict(mine.values_list("state").annotate(n=Count("id")).order_by())
+    states = dict(_rows(_STATES, study=study.pk, annotator=annotator_id))
     done, skipped = states.get(ClaimState.DONE, 0), states.get(ClaimState.SKIPPED, 0)
     left = _open_items(study, annotator_id, now) - done - skipped
     return Progress(done=done, skipped=skipped, left=max(left, states.get(ClaimState.ACTIVE, 0)))
@@ -58,55 +101,37 @@ def _open_items(study: Study, annotator_id: int, now: datetime) -> int:
     kept: int | None = cache.get(key)
     if kept is not None:
         return kept
-    items, full = _items_and_full(study, annotator_id, now)
+    ((items, full),) = _rows(
+        _ITEMS_AND_FULL, study=study.pk, annotator=annotator_id, overlap=study.overlap, now=now
+    )
     seconds = min((items + full) // _COUNTS_A_SECOND, _KEPT_AT_MOST)
     if seconds:
         cache.set(key, items - full, seconds)
-    return items - full
+    return int(items - full)
 
 
-def _items_and_full(study: Study, annotator_id: int, now: datetime) -> tuple[int, int]:
-    seen = Claim.objects.filter(item=OuterRef("item"), annotator_id=annotator_id).exclude(
-        state=ClaimState.RELEASED
-    )
-    full = (
-        Claim.objects.filter(holding(now), item__study=study)
-        .exclude(annotator_id=annotator_id)
-        .exclude(Exists(seen))
-        .values("item")
-        .annotate(n=Count("id"))
-        .filter(n__gte=study.overlap)
-        .order_by()
-    )
-    return study.items.count(), full.count()
-
-
-def available_items(study: Study, annotator_id: int, now: datetime) -> QuerySet[StudyItem]:
-    """The items this annotator may take now, in the study's order.
+def next_free_item(study: Study, annotator_id: int, now: datetime) -> StudyItem | None:
+    """The first item after the last one given out that this annotator may take, else of all.
 
     Left out are items they answered, skipped or hold, items that others hold in full, and hidden
     repeats of what they have not answered.
     """
-    mine = Claim.objects.filter(item=OuterRef("pk"), annotator_id=annotator_id)
-    first_answered = Claim.objects.filter(
-        item=OuterRef("repeat_of"), annotator_id=annotator_id, state=ClaimState.DONE
-    )
-    held = (
-        Claim.objects.filter(holding(now), item=OuterRef("pk"))
-        .exclude(annotator_id=annotator_id)
-        .values("item")
-        .annotate(n=Count("id"))
-        .values("n")
-        .order_by()
-    )
-    return (
-        study.items.exclude(Exists(mine.exclude(state=ClaimState.RELEASED)))
-        .filter(~Q(kind=ItemKind.REPEAT) | Exists(first_answered))
-        .annotate(held=Coalesce(Subquery(held), 0))
-        .filter(held__lt=study.overlap)
-        .select_related(*ITEM_ROWS)
-        .order_by("position")
-    )
+    own: dict[str, Any] = {"study": study.pk, "annotator": annotator_id}
+    last = _rows(_LAST_GIVEN, **own)
+    for after in [*(position for (position,) in last), -1]:
+        free = _rows(_NEXT_FREE, **own, after=after, overlap=study.overlap, now=now)
+        if free:
+            return StudyItem.objects.select_related(*ITEM_ROWS).get(pk=free[0][0])
+    return None
+
+
+def _rows(statement: str, **values: Any) -> list[tuple[Any, ...]]:
+    """The rows of a statement; `now` is given as the database writes moments."""
+    if "now" in values:
+        values["now"] = connection.ops.adapt_datetimefield_value(values["now"])
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return list(cursor.fetchall())
 
 
 def past_orders(annotator: User) -> list[PastOrder]:

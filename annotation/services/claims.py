@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models import F
 
 from annotation.core.assignment import SkipReason, free_slot, lease_end
 from annotation.core.choices import Order
@@ -22,8 +22,8 @@ from annotation.core.labelling import NothingLeft, Task
 from annotation.core.presentation import balanced_order
 from annotation.models import Claim, ClaimState, ItemKind, Study, StudyItem, StudyStatus, User
 from annotation.queries.assignment import (
-    available_items,
     last_finished,
+    next_free_item,
     own_claims,
     past_orders,
     progress_of,
@@ -59,14 +59,10 @@ def next_task(*, study: str, annotator: User, now: datetime) -> Task | NothingLe
     Raises:
         LabellingRefusedError: `labelling:not-yours` where the annotator is not in the study.
     """
-    at_hand = _active(annotator).filter(item__study=OuterRef("pk")).values("pk")[:1]
-    row = _own_studies(study, annotator).annotate(at_hand=Subquery(at_hand)).first()
-    if row is None:
-        raise LabellingRefusedError(RefusalCode.NOT_YOURS)
+    row = study_of(study, annotator)
     if row.status != StudyStatus.OPEN:
         return _nothing(row, annotator, now)
-    active: int | None = row.__dict__["at_hand"]
-    claim = _known(row, annotator, active) if active else _claim_next(row, annotator, now)
+    claim = _at_hand(row, annotator) or _claim_next(row, annotator, now)
     if claim is None:
         return _nothing(row, annotator, now)
     _renew(claim, row, now)
@@ -107,7 +103,7 @@ def skip(*, study: str, item: int, annotator: User, reason: SkipReason, now: dat
 
 def study_of(slug: str, annotator: User) -> Study:
     """The study, where the annotator is in it."""
-    row = _own_studies(slug, annotator).first()
+    row = Study.objects.filter(slug=slug, annotators=annotator).first()
     if row is None:
         raise LabellingRefusedError(RefusalCode.NOT_YOURS)
     return row
@@ -157,17 +153,13 @@ def _nothing(study: Study, annotator: User, now: datetime) -> NothingLeft:
     )
 
 
-def _own_studies(slug: str, annotator: User) -> QuerySet[Study]:
-    return Study.objects.filter(slug=slug, annotators=annotator)
-
-
-def _active(annotator: User) -> QuerySet[Claim]:
-    active = Claim.objects.filter(annotator=annotator, state=ClaimState.ACTIVE)
-    return active.order_by("claimed_at", "pk")
-
-
-def _known(study: Study, annotator: User, claim: int) -> Claim:
-    return own_claims(study, annotator.pk).get(pk=claim)
+def _at_hand(study: Study, annotator: User) -> Claim | None:
+    """The claim that waits for an answer; of several the oldest."""
+    active = Claim.objects.filter(
+        annotator=annotator, state=ClaimState.ACTIVE, item__study=study
+    ).values_list("claimed_at", "pk")
+    found = min(active, default=None)
+    return own_claims(study, annotator.pk).get(pk=found[1]) if found else None
 
 
 def _renew(claim: Claim, study: Study, now: datetime) -> None:
@@ -183,30 +175,17 @@ def _claim_next(study: Study, annotator: User, now: datetime) -> Claim | None:
     # Locks the annotator's row until the commit: two tabs must not claim two items, nor choose two
     # presentation orders from the same counts.
     User.objects.filter(pk=annotator.pk).update(is_active=F("is_active"))
-    active = _active(annotator).filter(item__study=study).values_list("pk", flat=True).first()
+    active = _at_hand(study, annotator)
     if active is not None:
-        return _known(study, annotator, active)
+        return active
     for _try in range(_TRIES):
-        item = _next_item(study, annotator, now)
+        item = next_free_item(study, annotator.pk, now)
         if item is None:
             return None
         claim = _take(item, study, annotator, now)
         if claim is not None:
             return claim
     return None
-
-
-def _next_item(study: Study, annotator: User, now: datetime) -> StudyItem | None:
-    """The first free item after the last one given out to the annotator, else the first of all."""
-    items = available_items(study, annotator.pk, now)
-    last = (
-        Claim.objects.filter(item__study=study, annotator=annotator)
-        .order_by("-claimed_at", "-pk")
-        .values_list("item__position", flat=True)
-        .first()
-    )
-    ahead = items.filter(position__gt=last).first() if last is not None else None
-    return ahead or items.first()
 
 
 def _take(item: StudyItem, study: Study, annotator: User, now: datetime) -> Claim | None:

@@ -149,7 +149,7 @@ def test_a_study_page_costs_a_fixed_number_of_queries(client, signed_in, django_
     path = reverse("annotation:study", args=[study.slug])
     # Session, user, study, claims of its annotators, annotators, three for the one annotator's
     # progress, count of items, a page of them, their claims.
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(10):
         page = client.get(path)
     assert len(page.context["items"]) == 50
     assert "?page=2" in page.content.decode()

@@ -1,8 +1,10 @@
-"""Benchmarks that print figures: one module a bench, with a function `run() -> Bench`."""
+"""Benchmarks that print figures: one module a bench, with a function `run(**sizes) -> Bench`."""
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -30,19 +32,38 @@ class UnknownBenchError(Exception):
     code = "bench:unknown"
 
 
+class BenchFailedError(Exception):
+    """A step of a bench did not work; there are no figures."""
+
+    code = "bench:failed"
+
+
 def names() -> list[str]:
     """Every bench there is."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
-def run(name: str) -> Bench:
-    """Runs one bench.
+class UnknownSizeError(Exception):
+    """The bench has no such size to choose."""
+
+    code = "bench:unknown-size"
+
+
+def run(name: str, sizes: Mapping[str, int] | None = None) -> Bench:
+    """Runs one bench, at the sizes that were chosen.
 
     Raises:
         UnknownBenchError: there is none of that name.
+        UnknownSizeError: it has no such size.
     """
     if name not in names():
         message = f"there is no bench {name!r}; there are: {', '.join(names())}"
         raise UnknownBenchError(message)
-    bench: Bench = import_module(f"{__name__}.{name}").run()
+    module = import_module(f"{__name__}.{name}")
+    chosen = dict(sizes or {})
+    unknown = sorted(set(chosen) - set(inspect.signature(module.run).parameters))
+    if unknown:
+        message = f"the bench {name!r} has no size {', '.join(unknown)}"
+        raise UnknownSizeError(message)
+    bench: Bench = module.run(**chosen)
     return bench

@@ -33,3 +33,15 @@ def test_an_unknown_bench_exits_2_and_names_the_known_ones():
     with pytest.raises(CommandError, match=r"no bench 'none'; there are: .*select") as raised:
         run("none")
     assert raised.value.returncode == 2
+
+
+def test_a_size_that_a_bench_does_not_have_exits_2():
+    with pytest.raises(CommandError, match="'select' has no size items") as raised:
+        run("select", "--items", "5")
+    assert raised.value.returncode == 2
+
+
+@pytest.mark.parametrize("items", ["0", "-3", "many", "100001"])
+def test_a_size_is_a_number_of_rows(items):
+    with pytest.raises(CommandError, match="a number from 1 to 100000"):
+        run("annotate", "--items", items)

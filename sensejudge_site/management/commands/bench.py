@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from argparse import ArgumentTypeError
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from sensejudge_site import benches
+
+_SIZES: Final = ("items", "labels")
+_MAX: Final = 100_000
 
 
 class Command(BaseCommand):
@@ -16,16 +20,21 @@ class Command(BaseCommand):
     help = "Runs a benchmark and prints its figures beside the published ones."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declares the name and the output."""
+        """Declares the name, the sizes and the output."""
         parser.add_argument("name", metavar="NAME", help=f"one of: {', '.join(benches.names())}")
+        parser.add_argument("--items", type=_count, help="annotate: pairs to label")
+        parser.add_argument("--labels", type=_count, help="annotate: answers there already")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Prints the figures."""
+        sizes = {name: options[name] for name in _SIZES if options[name] is not None}
         try:
-            bench = benches.run(options["name"])
-        except benches.UnknownBenchError as error:
+            bench = benches.run(options["name"], sizes)
+        except (benches.UnknownBenchError, benches.UnknownSizeError) as error:
             raise CommandError(str(error), returncode=2) from error
+        except benches.BenchFailedError as error:
+            raise CommandError(f"{error.code}: {error}", returncode=1) from error
         if options["json"]:
             self.stdout.write(
                 json.dumps(
@@ -45,3 +54,12 @@ class Command(BaseCommand):
         for one in bench.figures:
             published = "-" if one.published is None else f"{one.published:,.2f}"
             self.stdout.write(f"{one.name:32}{one.value:>12,.2f}{published:>12}")
+
+
+def _count(word: str) -> int:
+    """A number of rows that a bench can make within minutes."""
+    number = int(word) if word.isdecimal() else 0
+    if not 1 <= number <= _MAX:
+        message = f"a number from 1 to {_MAX}, not {word!r}"
+        raise ArgumentTypeError(message)
+    return number

@@ -1,0 +1,131 @@
+"""An annotator's browser without the browser: cookies, CSRF, one connection kept open."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import re
+import time
+from dataclasses import dataclass, field
+from html import unescape
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlencode
+
+from sensejudge_site.benches.annotate.site import HOST
+
+_TIMEOUT: Final = 60.0
+_FORM: Final = re.compile(r'<form[^>]*action="([^"]*/answer/)"[^>]*>(.*?)</form>', re.DOTALL)
+_HIDDEN: Final = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)"')
+_BUTTON: Final = re.compile(r'<button name="(answer)" value="([^"]*)"')
+_ASSET: Final = re.compile(
+    r'<(?:link rel="(?:icon|stylesheet)" href|script[^>]* src|img src)="([^"]+)"'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back: status, decoded body, bytes on the wire, seconds until the last of them."""
+
+    status: int
+    body: str
+    wire_bytes: int
+    seconds: float
+    encoding: str
+
+
+@dataclass(slots=True)
+class Browser:
+    """One person's connection."""
+
+    port: int
+    cookies: dict[str, str] = field(default_factory=dict)
+    _connection: http.client.HTTPConnection | None = None
+
+    def get(self, path: str) -> Reply:
+        """Fetch a page, as it is or gzipped."""
+        return self._send("GET", path, None)
+
+    def post(self, path: str, fields: dict[str, str]) -> Reply:
+        """Send a form."""
+        return self._send("POST", path, urlencode(fields))
+
+    def sign_in(self, username: str, password: str) -> bool:
+        """Through the sign-in page, as everybody."""
+        token = dict(_HIDDEN.findall(self.get("/sign-in/").body)).get("csrfmiddlewaretoken", "")
+        fields = {"csrfmiddlewaretoken": token, "username": username, "password": password}
+        return self.post("/sign-in/", fields).status == HTTPStatus.FOUND
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _send(self, method: str, path: str, body: str | None) -> Reply:
+        if self._connection is None:
+            self._connection = http.client.HTTPConnection(HOST, self.port, timeout=_TIMEOUT)
+        headers = {
+            "Accept-Encoding": "gzip",
+            "Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items()),
+        }
+        if body is not None:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        started = time.perf_counter()
+        try:
+            self._connection.request(method, path, body, headers)
+            response = self._connection.getresponse()
+            data = response.read()
+        except (OSError, http.client.HTTPException):
+            self.close()
+            raise
+        seconds = time.perf_counter() - started
+        for cookie in response.headers.get_all("Set-Cookie", []):
+            name, _equals, value = cookie.partition(";")[0].partition("=")
+            self.cookies[name] = value
+        encoding = response.headers.get("Content-Encoding", "")
+        text = (gzip.decompress(data) if encoding == "gzip" else data).decode("utf-8", "replace")
+        return Reply(response.status, text, len(data), seconds, encoding)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """The form of a labelling page: where it goes, with its hidden fields and the first button."""
+
+    action: str
+    fields: dict[str, str]
+
+
+def answer_form(page: str) -> AnswerForm | None:
+    """The form of a page that shows a pair; None where there is none, as when nothing is left."""
+    found = _FORM.search(page)
+    if found is None:
+        return None
+    action, inside = found.groups()
+    button = _BUTTON.search(inside)
+    if button is None:
+        return None
+    pairs = [*_HIDDEN.findall(inside), button.groups()]
+    return AnswerForm(unescape(action), {name: unescape(value) for name, value in pairs})
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What a page costs to load with an empty cache, gzipped, and in how many requests."""
+
+    wire_bytes: int
+    requests: int
+
+
+def weight_of(browser: Browser, path: str) -> Weight:
+    """The page and every file that it names."""
+    page = browser.get(path)
+    replies = [page, *(browser.get(each) for each in sorted(set(_ASSET.findall(page.body))))]
+    return Weight(sum(gzipped(each) for each in replies), len(replies))
+
+
+def gzipped(reply: Reply) -> int:
+    """Bytes on the wire; of what came uncompressed, what a proxy's gzip makes of it."""
+    if reply.encoding:
+        return reply.wire_bytes
+    return min(reply.wire_bytes, len(gzip.compress(reply.body.encode())))

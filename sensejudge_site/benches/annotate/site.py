@@ -1,0 +1,137 @@
+"""A scratch deployment on loopback: its own folder, its own database, a real server process."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from sensejudge_site.benches import BenchFailedError
+
+HOST: Final = "127.0.0.1"
+_PATIENCE: Final = 600.0  # seconds for one command
+_START_PATIENCE: Final = 60.0
+_ROOT: Final = Path(__file__).resolve().parents[3]
+_DEPLOYMENT: Final = (
+    "DATABASE_URL",
+    "CELERY_BROKER_URL",
+    "SECRET_KEY",
+    "ALLOWED_HOSTS",
+    "CSRF_TRUSTED_ORIGINS",
+    "HTTPS",
+    "DEBUG",
+    "STATICFILES_BACKEND",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A scratch deployment: what its processes are started with."""
+
+    env: dict[str, str]
+
+    def manage(self, *arguments: str) -> str:
+        """Run a command to its end; its output.
+
+        Raises:
+            BenchFailedError: it did not exit with 0.
+        """
+        return self._run("manage.py", *arguments)
+
+    def ask(self, module: str, *arguments: str) -> Any:
+        """Run a module of this package to its end; the JSON that it prints.
+
+        Raises:
+            BenchFailedError: it did not exit with 0.
+        """
+        return json.loads(self._run("-m", f"{__package__}.{module}", *arguments))
+
+    def _run(self, *arguments: str) -> str:
+        done = subprocess.run(  # noqa: S603 - this interpreter, with words of this package
+            [sys.executable, *arguments],
+            cwd=_ROOT,
+            env=self.env,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+        )
+        if done.returncode:
+            lines = done.stderr.strip().splitlines() or ["no word of why"]
+            message = f"{' '.join(arguments)}: {lines[-1]}"
+            raise BenchFailedError(message)
+        return done.stdout
+
+    @contextmanager
+    def server(self) -> Iterator[tuple[int, float]]:
+        """A server until the end of the block: its port, and the seconds it took to answer."""
+        port = _free_port()
+        started = time.perf_counter()
+        process = subprocess.Popen(  # noqa: S603 - this interpreter, with words of this package
+            [sys.executable, "manage.py", "serve", "--host", HOST, "--port", str(port)],
+            cwd=_ROOT,
+            env=self.env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            _wait_for(process, port)
+            yield port, time.perf_counter() - started
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(timeout=10)
+
+
+@contextmanager
+def scratch_site() -> Iterator[Site]:
+    """An empty deployment: SQLite in a new folder, or the PostgreSQL that DATABASE_URL names."""
+    url = os.environ.get("DATABASE_URL", "")
+    kept = {name: value for name, value in os.environ.items() if name not in _DEPLOYMENT}
+    with tempfile.TemporaryDirectory(prefix="sensejudge-bench-") as folder:
+        env = {
+            **kept,
+            "SENSEJUDGE_VAR": folder,
+            "DJANGO_SETTINGS_MODULE": "sensejudge_site.settings",
+        }
+        if url.startswith("postgres"):
+            env["DATABASE_URL"] = url
+        yield Site(env)
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind((HOST, 0))
+        port: int = listening.getsockname()[1]
+        return port
+
+
+def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
+    """Until the sign-in page comes."""
+    end = time.perf_counter() + _START_PATIENCE
+    while time.perf_counter() < end and process.poll() is None:
+        connection = http.client.HTTPConnection(HOST, port, timeout=5)
+        try:
+            connection.request("GET", "/sign-in/")
+            if connection.getresponse().status == http.HTTPStatus.OK:
+                return
+        except OSError:
+            time.sleep(0.02)
+        finally:
+            connection.close()
+    message = "the server did not come up"
+    raise BenchFailedError(message)

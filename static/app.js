@@ -249,7 +249,7 @@
 
   /* The rating page: one turn is current; a reason is kept only at 3 and below. */
   const turns = () => [...document.querySelectorAll("[data-turn]")];
-  const isRated = (turn) => turn.querySelector(".rate :checked") !== null;
+  const isRated = (turn) => turn.querySelector(":is(.rate, .question) :checked") !== null;
   const makeCurrent = (turn) => {
     count(); // for the turn one leaves
     for (const each of turns()) each.toggleAttribute("data-current", each === turn);
@@ -273,7 +273,7 @@
   const countRated = () => {
     const place = document.getElementById("rated");
     if (!place) return;
-    const all = turns();
+    const all = turns().filter((turn) => turn.querySelector(".rate"));
     const numbers = [all.filter(isRated).length, all.length];
     place.textContent = place.dataset.text.replace(/%d/g, () => numbers.shift());
   };
@@ -311,5 +311,6 @@
   };
   document.addEventListener("htmx:afterSettle", begin);
   begin();
+  document.querySelector(".top nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
   document.addEventListener("DOMContentLoaded", sendKept); // after htmx took the form over
 })();

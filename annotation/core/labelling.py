@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -36,6 +37,7 @@ class Rules:
     allow_both_bad: bool
     ask_hallucination: bool
     guidelines: str
+    ask_questionnaire: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +172,17 @@ class RatedTurn:
 
 @dataclass(frozen=True, slots=True)
 class RatingTask:
-    """A session whose assistant turns are to be rated."""
+    """A session whose assistant turns are to be rated.
+
+    `questionnaire` holds the annotator's own stored answers about the whole session, by question.
+    """
 
     rules: Rules
     place: Place
     system_prompt: str
     task_context: str
     turns: tuple[RatedTurn, ...]
+    questionnaire: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ratable(self) -> tuple[RatedTurn, ...]:

@@ -108,6 +108,7 @@ class StudyPlan:
         allow_strength: Whether it is asked how much better.
         ask_hallucination: Whether invented facts are asked about, turn by turn.
         guidelines: What annotators read first, in Markdown.
+        ask_questionnaire: Whether four questions about the whole session follow its ratings.
     """
 
     name: str
@@ -120,3 +121,4 @@ class StudyPlan:
     allow_strength: bool
     ask_hallucination: bool
     guidelines: str
+    ask_questionnaire: bool = False

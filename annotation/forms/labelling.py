@@ -23,6 +23,7 @@ from annotation.core.labelling import (
     Rules,
 )
 from annotation.core.presentation import Answer
+from annotation.forms.questionnaire import QuestionnaireForm
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -227,12 +228,16 @@ class SessionForm:
             turn.number: TurnForm(turn, data, ask_hallucination=task.rules.ask_hallucination)
             for turn in task.ratable
         }
+        asked = task.rules.ask_questionnaire
+        self.questionnaire = QuestionnaireForm(data, task.questionnaire) if asked else None
 
     def is_valid(self) -> bool:
         """Whether every turn is rated by the rules."""
-        return all(
-            [self._submission.is_valid(), *(form.is_valid() for form in self.turns.values())]
-        )
+        asked: list[forms.Form] = [self._submission, *self.turns.values()]
+        if self.questionnaire is not None:
+            asked.append(self.questionnaire)
+        valid = [form.is_valid() for form in asked]  # all of them: each says what it wants
+        return all(valid)
 
     def faulty(self) -> list[int]:
         """Numbers of the turns that want something."""
@@ -243,6 +248,10 @@ class SessionForm:
         """The page's id of this submission."""
         submission: UUID = self._submission.cleaned_data["submission"]
         return submission
+
+    def answers(self) -> dict[str, str] | None:
+        """What was said about the whole session; None where nothing is asked."""
+        return None if self.questionnaire is None else self.questionnaire.answers()
 
     def efforts(self) -> dict[int, Effort]:
         """How each was given, by number of the turn."""

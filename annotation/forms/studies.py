@@ -49,6 +49,9 @@ class StudyForm(forms.Form):
     ask_hallucination = forms.BooleanField(
         label=_("Ask of each reply whether it invents facts"), required=False
     )
+    ask_questionnaire = forms.BooleanField(
+        label=_("Ask four questions about each conversation as a whole"), required=False
+    )
     guidelines = forms.CharField(
         label=_("Guidelines"),
         required=False,
@@ -86,6 +89,7 @@ class StudyForm(forms.Form):
             allow_tie=chosen["allow_tie"],
             allow_strength=chosen["allow_strength"],
             ask_hallucination=chosen["ask_hallucination"],
+            ask_questionnaire=chosen["ask_questionnaire"],
             guidelines=chosen["guidelines"],
         )
 

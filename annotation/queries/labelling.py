@@ -22,6 +22,7 @@ from annotation.core.labelling import (
     Task,
 )
 from annotation.core.presentation import answer_of
+from annotation.core.questionnaire import from_records
 from annotation.models import (
     Claim,
     ClaimState,
@@ -30,6 +31,7 @@ from annotation.models import (
     Response,
     SatisfactionLabel,
     Session,
+    SessionQuestionnaire,
     Study,
     Turn,
 )
@@ -47,6 +49,7 @@ def rules_of(study: Study) -> Rules:
         allow_both_bad=study.allow_both_bad,
         ask_hallucination=study.ask_hallucination,
         guidelines=study.guidelines,
+        ask_questionnaire=study.ask_questionnaire,
     )
 
 
@@ -174,7 +177,17 @@ def _rating_task(claim: Claim, session: Session, study: Study, now: datetime) ->
         system_prompt=session.system_prompt,
         task_context=session.task_context,
         turns=turns,
+        questionnaire=_given_questionnaire(claim, session, study),
     )
+
+
+def _given_questionnaire(claim: Claim, session: Session, study: Study) -> dict[str, str]:
+    if not study.ask_questionnaire or claim.state != ClaimState.DONE:
+        return {}
+    stored = SessionQuestionnaire.objects.filter(
+        annotator_id=claim.annotator_id, session=session, study=study
+    ).first()
+    return from_records(stored.answers) if stored else {}
 
 
 def original_line(session: Session) -> list[tuple[Turn, Response | None]]:

@@ -18,6 +18,7 @@ from django.db import transaction
 from annotation.core.choices import Order, Reason, is_satisfied
 from annotation.core.labelling import NOT_MEASURED, Effort, GivenAnswer, Rating
 from annotation.core.presentation import Answer, verdict_of
+from annotation.core.questionnaire import is_complete
 from annotation.models import (
     AuditEvent,
     Claim,
@@ -37,6 +38,7 @@ from annotation.services.claims import (
     open_study_of,
     own_claim,
 )
+from annotation.services.questionnaires import store_questionnaire
 
 
 @transaction.atomic
@@ -91,8 +93,9 @@ def rate_session(
     submission: UUID,
     now: datetime,
     efforts: Mapping[int, Effort] | None = None,
+    questionnaire: Mapping[str, str] | None = None,
 ) -> None:
-    """Store the ratings of all assistant turns of a session, or none of them.
+    """Store the ratings of all assistant turns of a session and its questionnaire, or nothing.
 
     Args:
         study: The study's short name.
@@ -102,18 +105,21 @@ def rate_session(
         submission: The page's id of this submission.
         now: The moment.
         efforts: How each was given, by number of the turn, where the page measured it.
+        questionnaire: The answers about the whole session, exactly where the study asks for them.
 
     Raises:
         LabellingRefusedError: not theirs, the study not open, the item taken by others in the
-            meantime, a turn missing or unknown, or a reason at 4 and above or none below.
+            meantime, a turn or an answer of the questionnaire missing or unknown, or a reason at 4
+            and above or none below.
     """
     row = open_study_of(study, annotator)
     claim = own_claim(row, item, annotator)
-    if claim.item.session is None:
+    session = claim.item.session
+    if session is None or not _answers_all(questionnaire, row):
         raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
     responses = {
         number: response.pk
-        for number, (_turn, response) in enumerate(original_line(claim.item.session), start=1)
+        for number, (_turn, response) in enumerate(original_line(session), start=1)
         if response is not None
     }
     if set(responses) != set(ratings) or not all(_is_whole(each, row) for each in ratings.values()):
@@ -124,11 +130,15 @@ def rate_session(
     by_response = {responses[number]: rating for number, rating in ratings.items()}
     measured = {responses[number]: each for number, each in (efforts or {}).items()}
     before = _store_ratings(claim, row, by_response, measured, submission, now)
-    if before != by_response:
-        detail = {
+    said = questionnaire or {}
+    said_before = store_questionnaire(claim, session, row, said, now) if said else {}
+    if before != by_response or said_before != said:
+        detail: dict[str, Any] = {
             "before": {response: asdict(rating) for response, rating in before.items()},
             "after": {response: asdict(rating) for response, rating in by_response.items()},
         }
+        if said:
+            detail["questionnaire"] = {"before": said_before, "after": dict(said)}
         _record(claim, submission, "ratings.changed" if before else "ratings.given", detail)
 
 
@@ -139,6 +149,12 @@ def _allowed(answer: GivenAnswer, study: Study) -> bool:
         and (study.allow_both_bad or not answer.both_bad)
         and (answer.strength in {1, 2} if study.allow_strength and not tie else not answer.strength)
     )
+
+
+def _answers_all(questionnaire: Mapping[str, str] | None, study: Study) -> bool:
+    if questionnaire is None:
+        return not study.ask_questionnaire
+    return study.ask_questionnaire and is_complete(questionnaire)
 
 
 def _is_whole(rating: Rating, study: Study) -> bool:

@@ -46,6 +46,7 @@ def create_study(plan: StudyPlan, *, by: User) -> str:
         allow_tie=plan.allow_tie,
         allow_strength=plan.allow_strength,
         ask_hallucination=plan.ask_hallucination,
+        ask_questionnaire=plan.ask_questionnaire,
         guidelines=plan.guidelines,
         created_by=by,
     )

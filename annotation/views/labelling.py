@@ -149,6 +149,7 @@ def ratings(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
         annotator=request.user,
         ratings=form.ratings(),
         efforts=form.efforts(),
+        questionnaire=form.answers(),
         submission=form.submission,
         now=timezone.now(),
     )
@@ -211,6 +212,7 @@ def _turns(
         "task": task,
         "turns": [(turn, form.turns.get(turn.number)) for turn in task.turns],
         "faulty": form.faulty(),
+        "questionnaire": form.questionnaire,
         "anchors": ANCHORS,
         "reasons": REASONS,
         "hallucinations": HALLUCINATIONS,

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from annotation.exports import SATISFACTION
-from annotation.models import SatisfactionLabel
+from annotation.models import SatisfactionLabel, SessionQuestionnaire
 from tests.annotation.labelling import make_session_study
 from tests.factory import make_user
 
@@ -65,6 +65,22 @@ def test_the_reason_is_asked_for_exactly_at_three_and_below(open_page):
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
     assert exported(study) == [(annotator.username, 1, 3, "UNUSABLE")]
+
+
+def test_the_questions_about_the_conversation_are_answered_by_keys(open_page):
+    annotator = make_user()
+    study = make_session_study([annotator], turns=2, ask_questionnaire=True)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    for key in ("5", "j", "4", "j", "1", "j", "2", "j", "3"):
+        page.keyboard.press(key)
+    expect(page.locator("#rated")).to_have_text("2 of 2 rated")
+    page.keyboard.press("Enter")  # one question is open: the browser holds the form back
+    assert not SatisfactionLabel.objects.exists()
+    for key in ("j", "1", "Enter"):
+        page.keyboard.press(key)
+    expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
+    answers = SessionQuestionnaire.objects.get().answers
+    assert [each["option"] for each in answers] == ["No", "Fair", "Not usable", "Varied"]
 
 
 def test_each_turn_is_measured_while_one_is_at_it(open_page):

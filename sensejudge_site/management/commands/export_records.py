@@ -26,7 +26,11 @@ class Command(BaseCommand):
         """Declares what to write, and where."""
         parser.add_argument("kind", choices=sorted(KINDS), metavar="KIND", help=", ".join(KINDS))
         parser.add_argument("--dataset", required=True, metavar="SLUG")
-        parser.add_argument("--format", choices=list(ExportFormat), default=ExportFormat.JSONL)
+        parser.add_argument(
+            "--format",
+            choices=[known.value for known in ExportFormat],
+            default=ExportFormat.JSONL.value,
+        )
         parser.add_argument("--out", type=Path, metavar="PATH", help="default: standard output")
 
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -36,6 +36,8 @@ class Command(BaseCommand):
         """Runs the selection; exits 2 where the file is not a matrix."""
         file = self._read(options["matrix"])
         mode = SelectionMode(options["mode"].upper())
+        if file.difference_penalty and mode is not SelectionMode.PAPER:
+            self.stderr.write("difference_penalty is left out: it belongs to --mode paper.")
         settings = SelectionSettings(
             mode=mode,
             difference_penalty=file.difference_penalty and mode is SelectionMode.PAPER,

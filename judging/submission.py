@@ -102,8 +102,11 @@ def enqueue_run(run: JudgeRun) -> None:
 
 
 def resume_stale_runs(*, older_than_seconds: float) -> int:
-    """Dispatches unfinished runs that gave no sign of life for so long; returns how many."""
-    stale = run_control.take_stale(older_than_seconds=older_than_seconds)
-    for run_id in stale:
-        dispatch_run.delay(run_id=run_id)
-    return len(stale)
+    """Dispatches unfinished runs that gave no sign of life for so long; returns how many.
+
+    For a site that starts, with 0 seconds: nobody else can be at work on them.
+    """
+    silent = run_control.silent_runs(for_seconds=older_than_seconds)
+    for one in silent:
+        dispatch_run.delay(run_id=one.run_id, generation=one.generation)
+    return len(silent)

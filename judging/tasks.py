@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from celery import shared_task
-from celery.signals import worker_ready
 from django.conf import settings
 from django.db import OperationalError
 
@@ -17,12 +16,11 @@ RETRIES: Final = 5
 
 
 @shared_task(autoretry_for=(OperationalError,), max_retries=RETRIES, retry_backoff=True)
-def dispatch_run(*, run_id: int) -> None:
-    """Take a run up: enqueue its batches, and somebody to watch over it."""
-    following = runs.dispatch(run_id)
+def dispatch_run(*, run_id: int, generation: int | None = None) -> None:
+    """Take a run up: enqueue its batches."""
+    following = runs.dispatch(run_id, generation=generation)
     if following is not None:
         _enqueue(following)
-        _watch_later(run_id, following.generation)
 
 
 @shared_task(autoretry_for=(OperationalError,), max_retries=RETRIES, retry_backoff=True)
@@ -34,29 +32,23 @@ def run_batch(*, run_id: int, generation: int, first: int, last: int) -> None:
 
 
 @shared_task(autoretry_for=(OperationalError,), max_retries=RETRIES, retry_backoff=True)
-def watch_run(*, run_id: int, generation: int) -> None:
-    """Look after a run now and then: where its workers fell silent, it is taken up again."""
-    if not runs.is_current(run_id, generation):
-        return
-    if run_control.take_stale(older_than_seconds=settings.RUN_STALE_SECONDS, run_id=run_id):
-        dispatch_run.delay(run_id=run_id)
-    else:
-        _watch_later(run_id, generation)
+def watch_runs() -> None:
+    """Look for runs that fell silent; every worker asks for this now and then.
+
+    Batches of such a run may only be waiting behind those of others. So it is looked at once more
+    by a message behind all that wait.
+    """
+    for silent in run_control.silent_runs(for_seconds=settings.RUN_STALE_SECONDS):
+        look_again.delay(
+            run_id=silent.run_id, generation=silent.generation, last_beat=silent.last_beat
+        )
 
 
 @shared_task(autoretry_for=(OperationalError,), max_retries=RETRIES, retry_backoff=True)
-def resume_runs(*, older_than_seconds: float) -> None:
-    """Take up every unfinished run that fell silent, and watch over the others."""
-    for run_id in run_control.take_stale(older_than_seconds=older_than_seconds):
-        dispatch_run.delay(run_id=run_id)
-    for run_id, generation in run_control.under_way():
-        _watch_later(run_id, generation)
-
-
-@worker_ready.connect
-def resume_when_ready(**_signal: object) -> None:
-    """A worker that starts looks for what another one left lying."""
-    resume_runs.delay(older_than_seconds=settings.RUN_STALE_SECONDS)
+def look_again(*, run_id: int, generation: int, last_beat: str) -> None:
+    """Take a silent run up where nothing of it was begun meanwhile: its messages are lost."""
+    if run_control.still_silent(run_id, generation=generation, last_beat=last_beat):
+        dispatch_run(run_id=run_id, generation=generation)
 
 
 def _enqueue(following: Dispatch) -> None:
@@ -64,10 +56,3 @@ def _enqueue(following: Dispatch) -> None:
         run_batch.delay(
             run_id=following.run_id, generation=following.generation, first=ids.first, last=ids.last
         )
-
-
-def _watch_later(run_id: int, generation: int) -> None:
-    watch_run.apply_async(
-        kwargs={"run_id": run_id, "generation": generation},
-        countdown=settings.RUN_STALE_SECONDS,
-    )

@@ -7,6 +7,7 @@ import os
 from celery import Celery
 
 from sensejudge_site import file_broker
+from sensejudge_site.run_watcher import RunWatcher
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sensejudge_site.settings")
 
@@ -14,3 +15,4 @@ file_broker.install()
 app = Celery("sensejudge_site")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.steps["consumer"].add(RunWatcher)

@@ -17,7 +17,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db import transaction
 
 from judging.models import JudgeRun
-from judging.services.heartbeats import HEARTBEAT_SECONDS, beat
+from judging.services.heartbeats import beat, seconds_between_beats
 from judging.services.judges import JudgeOpener, OpenJudge
 from judging.services.stages import AskingStage, IdRange
 
@@ -112,6 +112,7 @@ class _Committer:
         self._waiting: list[Any] = []
         self._oldest = 0.0
         self._beaten = time.monotonic()
+        self._between_beats = seconds_between_beats()
         self._closed = False
         self._news = asyncio.Event()
         self._room = asyncio.Event()
@@ -150,7 +151,7 @@ class _Committer:
 
     async def _until_due(self) -> None:
         while not self._closed and len(self._waiting) < COMMIT_EVERY:
-            due = self._beaten + HEARTBEAT_SECONDS
+            due = self._beaten + self._between_beats
             if self._waiting:
                 due = min(due, self._oldest + COMMIT_SECONDS)
             left = due - time.monotonic()

@@ -6,11 +6,18 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from django.conf import settings
 from django.utils import timezone
 
 from judging.models import JudgeRun, RunStatus
 
-HEARTBEAT_SECONDS: Final = 5.0
+MOST_SECONDS_BETWEEN: Final = 5.0
+
+
+def seconds_between_beats() -> float:
+    """Often enough that a run at work never looks as if it were left."""
+    stale: int = settings.RUN_STALE_SECONDS
+    return min(MOST_SECONDS_BETWEEN, stale / 4)
 
 
 class SupersededError(Exception):
@@ -46,6 +53,6 @@ class Pulse:
         Raises:
             SupersededError: somebody else has the run now.
         """
-        if self._clock() - self._beaten >= HEARTBEAT_SECONDS:
+        if self._clock() - self._beaten >= seconds_between_beats():
             beat(self._run)
             self._beaten = self._clock()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
@@ -66,34 +67,38 @@ def reset_failed(run_id: int) -> int:
     return pending
 
 
-def take_stale(*, older_than_seconds: float, run_id: int | None = None) -> tuple[int, ...]:
-    """Unfinished runs that gave no sign of life for so long; each is handed out once.
+@dataclass(frozen=True, slots=True)
+class SilentRun:
+    """An unfinished run with its last sign of life (ISO 8601, "" where it never gave one)."""
 
-    A run that was never dispatched counts from when it was made. The caller dispatches them.
+    run_id: int
+    generation: int
+    last_beat: str
 
-    Args:
-        older_than_seconds: 0 for all unfinished runs, where nobody else can be at work.
-        run_id: look at this run alone.
+
+def silent_runs(*, for_seconds: float) -> tuple[SilentRun, ...]:
+    """Unfinished runs that gave no sign of life for so long.
+
+    A run that was never dispatched counts from when it was made.
     """
-    now = timezone.now()
-    before = now - timedelta(seconds=older_than_seconds)
+    before = timezone.now() - timedelta(seconds=for_seconds)
     silent = Q(heartbeat_at__lte=before) | Q(heartbeat_at=None, created_at__lte=before)
-    stale = JudgeRun.objects.filter(silent, status__in=UNFINISHED).order_by("pk")
-    if run_id is not None:
-        stale = stale.filter(pk=run_id)
+    rows = JudgeRun.objects.filter(silent, status__in=UNFINISHED).order_by("pk")
     return tuple(
-        found
-        for found, heartbeat in stale.values_list("pk", "heartbeat_at")
-        if JudgeRun.objects.filter(pk=found, status__in=UNFINISHED, heartbeat_at=heartbeat).update(
-            heartbeat_at=now
-        )
+        SilentRun(run_id, generation, _stamp(beat))
+        for run_id, generation, beat in rows.values_list("pk", "generation", "heartbeat_at")
     )
 
 
-def under_way() -> tuple[tuple[int, int], ...]:
-    """Runs that somebody works on, each with its generation."""
-    return tuple(
-        JudgeRun.objects.filter(status=RunStatus.RUNNING)
-        .order_by("pk")
-        .values_list("pk", "generation")
+def still_silent(run_id: int, *, generation: int, last_beat: str) -> bool:
+    """Whether an unfinished run is as it was seen before."""
+    found = (
+        JudgeRun.objects.filter(pk=run_id, generation=generation, status__in=UNFINISHED)
+        .values_list("heartbeat_at")
+        .first()
     )
+    return found is not None and _stamp(found[0]) == last_beat
+
+
+def _stamp(beat: datetime | None) -> str:
+    return "" if beat is None else beat.isoformat()

@@ -20,7 +20,7 @@ from judging.core.stages import StageName
 from judging.models import JudgeRun, RunStatus
 from judging.queries.runs import UNFINISHED
 from judging.services.batches import Observer, ask_batch
-from judging.services.heartbeats import SupersededError
+from judging.services.heartbeats import SupersededError, beat
 from judging.services.judges import JudgeOpener, open_judge
 from judging.services.kinds import STAGES
 from judging.services.stages import AskingStage, ComputingStage, IdRange, Stage
@@ -44,10 +44,15 @@ class Dispatch:
     batches: tuple[IdRange, ...]
 
 
-def dispatch(run_id: int) -> Dispatch | None:
-    """Takes a run up, new or interrupted; None where it is finished or somebody was quicker."""
+def dispatch(run_id: int, *, generation: int | None = None) -> Dispatch | None:
+    """Takes a run up, new or interrupted; None where it is finished or somebody was quicker.
+
+    Args:
+        run_id: which run.
+        generation: only where it still is at this one.
+    """
     run = JudgeRun.objects.get(pk=run_id)
-    if run.status not in UNFINISHED:
+    if run.status not in UNFINISHED or generation not in (None, run.generation):
         return None
     now = timezone.now()
     taken = JudgeRun.objects.filter(
@@ -78,6 +83,7 @@ def run_batch(
     if run is None:
         return None
     try:
+        beat(run)
         stage = _stage(run)
         if isinstance(stage, ComputingStage):
             return _compute(run, stage)
@@ -90,11 +96,6 @@ def run_batch(
     except Exception as error:
         _crash(run, error)
         raise
-
-
-def is_current(run_id: int, generation: int) -> bool:
-    """Whether a run is under way at this generation."""
-    return _current(run_id, generation) is not None
 
 
 def _current(run_id: int, generation: int) -> JudgeRun | None:

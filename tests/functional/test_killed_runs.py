@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -21,7 +22,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-import redis
 
 from tests.fake_llm import FakeLlm
 from tests.paths import ROOT
@@ -35,7 +35,6 @@ JUDGMENTS = SCENARIOS * 10 * 2 * (1 + 11 + 11)
 PATIENCE = 90.0
 POSTGRES = "postgres://postgres@127.0.0.1:5432"
 DEPLOYMENT = {"DATABASE_URL", "CELERY_BROKER_URL"}
-REDIS = "redis://127.0.0.1:6379/9"
 
 SUBMIT = """
 from annotation.models import Dataset, User
@@ -72,14 +71,7 @@ class Site:
 
     def start(self, *command: str) -> subprocess.Popen[bytes]:
         """Starts a process in a group of its own, so that its children die with it."""
-        process = subprocess.Popen(
-            [sys.executable, *command],
-            cwd=ROOT,
-            env=self.env,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        process = start([sys.executable, *command], env=self.env)
         self.processes.append(process)
         return process
 
@@ -124,6 +116,20 @@ def canonical(body: dict) -> str:
     return json.dumps(body, sort_keys=True)
 
 
+def start(command: list[str], *, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+    """Starts a process in a group of its own that dies with the tests, where that can be had."""
+    setpriv = shutil.which("setpriv")
+    with_us = [setpriv, "--pdeathsig", "KILL"] if setpriv else []
+    return subprocess.Popen(
+        [*with_us, *command],
+        cwd=ROOT,
+        env=env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
 def kill(process: subprocess.Popen[bytes]) -> None:
     """Kill -9, the whole group."""
     os.killpg(process.pid, signal.SIGKILL)
@@ -148,7 +154,7 @@ def site(tmp_path: Path, query: Callable[[str], list[tuple]], **env: str) -> Ite
                 "LLM_BASE_URL": llm.base_url,
                 "LLM_MODEL": "fake",
                 "LLM_CONCURRENCY": "8",
-                "RUN_STALE_SECONDS": "2",
+                "RUN_STALE_SECONDS": "4",
                 "PYTHONWARNINGS": "ignore",
                 **env,
             },
@@ -180,13 +186,16 @@ def small_site(tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def large_site(tmp_path: Path) -> Iterator[Site]:
-    """PostgreSQL and Redis; skipped where either is not there."""
+    """PostgreSQL, and a Redis of its own; skipped where either is not there."""
+    server = shutil.which("redis-server")
+    if server is None:
+        pytest.skip("there is no redis-server on this machine")
     try:
-        broker = redis.Redis.from_url(REDIS, socket_connect_timeout=2)
-        broker.flushdb()
         admin = psycopg.connect(f"{POSTGRES}/postgres", autocommit=True, connect_timeout=2)
-    except (redis.RedisError, psycopg.OperationalError) as error:
-        pytest.skip(f"PostgreSQL and Redis are not both on 127.0.0.1: {error}")
+    except psycopg.OperationalError as error:
+        pytest.skip(f"there is no PostgreSQL on 127.0.0.1: {error}")
+    port = free_port()
+    broker = start([server, "--port", str(port), "--save", "", "--bind", "127.0.0.1"])
     name = f"killed_{uuid.uuid4().hex[:12]}"
     admin.execute(f"CREATE DATABASE {name}")
     try:
@@ -196,13 +205,13 @@ def large_site(tmp_path: Path) -> Iterator[Site]:
                 return connection.execute(sql).fetchall()
 
             url = f"{POSTGRES}/{name}"
-            with site(tmp_path, query, DATABASE_URL=url, CELERY_BROKER_URL=REDIS) as found:
+            broker_url = f"redis://127.0.0.1:{port}/0"
+            with site(tmp_path, query, DATABASE_URL=url, CELERY_BROKER_URL=broker_url) as found:
                 yield found
     finally:
         admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
         admin.close()
-        broker.flushdb()
-        broker.close()
+        kill(broker)
 
 
 def check_that_nothing_was_lost_or_paid_twice(found: Site, paid_before: list[tuple[int, set[str]]]):

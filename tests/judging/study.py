@@ -114,12 +114,19 @@ class FakeJudge:
 
 
 def opener_of(
-    judge: FakeJudge, *, concurrency: int = 4, meanwhile: Callable[[], object] = lambda: None
+    judge: FakeJudge,
+    *,
+    concurrency: int = 4,
+    meanwhile: Callable[[], object] = lambda: None,
+    settling: float = 0.0,
 ):
-    """Opens a fake judge as the engine opens real ones; `meanwhile` happens before it answers."""
+    """Opens a fake judge as the engine opens real ones; `meanwhile` happens before it answers.
+
+    `settling` is how many seconds it takes to commit the replies behind some answers.
+    """
 
     async def settle() -> None:
-        return
+        await asyncio.sleep(settling)
 
     @asynccontextmanager
     async def opener(_run):

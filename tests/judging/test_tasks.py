@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def sent():
-    """What was sent to the broker, as (task name, arguments, whether it is for later)."""
+    """What was sent to the broker, as (task name, arguments)."""
     app.control.purge()
 
     def messages():
@@ -37,7 +37,7 @@ def sent():
                     break
                 message.ack()
                 name = message.headers["task"].rpartition(".")[2]
-                found.append((name, message.payload[1], message.headers["eta"] is not None))
+                found.append((name, message.payload[1]))
             queue.close()
         return found
 
@@ -50,24 +50,22 @@ def started():
     return start_distillation(dataset=dataset, annotator=rater, judge="lexical")
 
 
-def test_a_run_is_dispatched_batch_by_batch_and_watched(sent):
+def test_a_run_is_dispatched_batch_by_batch(sent):
     run = started()
     tasks.dispatch_run(run_id=run.pk)
-    batch, watch = sent()
+    (batch,) = sent()
     rows = list(run.preferences.order_by("pk").values_list("pk", flat=True))
     assert batch == (
         "run_batch",
         {"run_id": run.pk, "generation": 1, "first": rows[0], "last": rows[-1]},
-        False,
     )
-    assert watch == ("watch_run", {"run_id": run.pk, "generation": 1}, True)
 
 
 def test_batches_lead_to_the_end(sent):
     run = started()
     tasks.dispatch_run(run_id=run.pk)
     done = 0
-    while todo := [arguments for name, arguments, _ in sent() if name == "run_batch"]:
+    while todo := [arguments for name, arguments in sent() if name == "run_batch"]:
         for arguments in todo:
             tasks.run_batch(**arguments)
             done += 1
@@ -78,32 +76,42 @@ def test_batches_lead_to_the_end(sent):
 def test_a_finished_run_enqueues_nothing(sent):
     run = make_run(status="DONE")
     tasks.dispatch_run(run_id=run.pk)
-    tasks.watch_run(run_id=run.pk, generation=0)
+    tasks.look_again(run_id=run.pk, generation=0, last_beat="")
     tasks.run_batch(run_id=run.pk, generation=0, first=1, last=2)
     assert sent() == []
 
 
-def test_a_lively_run_is_watched_on_and_a_silent_one_taken_up(sent):
-    run = make_run(status="RUNNING", generation=4, heartbeat_at=timezone.now())
-    tasks.watch_run(run_id=run.pk, generation=4)
-    assert sent() == [("watch_run", {"run_id": run.pk, "generation": 4}, True)]
-    JudgeRun.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
-    tasks.watch_run(run_id=run.pk, generation=3)
+def test_a_silent_run_is_taken_up_where_nothing_of_it_was_waiting_either(sent):
+    before = timezone.now() - timedelta(hours=1)
+    run = started()
+    JudgeRun.objects.update(status="RUNNING", stage="distil", generation=4, heartbeat_at=before)
+    make_run(status="RUNNING", heartbeat_at=timezone.now())
+    tasks.watch_runs()
+    seen = {"run_id": run.pk, "generation": 4, "last_beat": before.isoformat()}
+    assert sent() == [("look_again", seen)]
+    tasks.look_again(**seen)
+    ((name, arguments),) = sent()
+    assert (name, arguments["generation"]) == ("run_batch", 5)
+    tasks.look_again(**seen)  # the other workers' watchers come too late
     assert sent() == []
-    tasks.watch_run(run_id=run.pk, generation=4)
-    assert sent() == [("dispatch_run", {"run_id": run.pk}, False)]
 
 
-def test_a_worker_that_starts_looks_for_what_was_left(sent):
-    tasks.resume_when_ready(sender=None)
-    assert sent() == [("resume_runs", {"older_than_seconds": 60}, False)]
-    waiting = make_run()
-    lively = make_run(status="RUNNING", generation=2, heartbeat_at=timezone.now())
-    tasks.resume_runs(older_than_seconds=30)
-    assert sent() == [("watch_run", {"run_id": lively.pk, "generation": 2}, True)]
-    JudgeRun.objects.filter(pk=waiting.pk).update(created_at=timezone.now() - timedelta(hours=1))
-    tasks.resume_runs(older_than_seconds=30)
-    assert sent()[0] == ("dispatch_run", {"run_id": waiting.pk}, False)
+def test_a_run_whose_batches_only_waited_their_turn_is_left_alone(sent):
+    before = timezone.now() - timedelta(hours=1)
+    run = make_run(status="RUNNING", generation=4, heartbeat_at=before)
+    JudgeRun.objects.update(heartbeat_at=timezone.now())  # a batch was begun meanwhile
+    tasks.look_again(run_id=run.pk, generation=4, last_beat=before.isoformat())
+    assert sent() == []
+
+
+def test_a_run_whose_first_message_was_lost_is_taken_up_too(sent):
+    run = started()
+    JudgeRun.objects.update(created_at=timezone.now() - timedelta(hours=1))
+    tasks.watch_runs()
+    tasks.look_again(**sent()[0][1])
+    assert sent()[0][0] == "run_batch"
+    run.refresh_from_db()
+    assert (run.status, run.generation) == ("RUNNING", 1)
 
 
 def test_asking_for_a_run_tells_the_workers_once_it_is_committed(
@@ -115,10 +123,10 @@ def test_asking_for_a_run_tells_the_workers_once_it_is_committed(
     assert sent() == []
     for callback in callbacks:
         callback()
-    assert sent() == [("dispatch_run", {"run_id": run.pk}, False)]
+    assert sent() == [("dispatch_run", {"run_id": run.pk})]
     with django_capture_on_commit_callbacks(execute=True):
         test_run = submit_test_run(dataset=dataset, annotator=rater, with_sets=False)
-    assert sent() == [("dispatch_run", {"run_id": test_run.pk}, False)]
+    assert sent() == [("dispatch_run", {"run_id": test_run.pk})]
 
 
 def test_asking_again_for_a_run_under_way_disturbs_nobody(sent, django_capture_on_commit_callbacks):
@@ -134,11 +142,11 @@ def test_retrying_dispatches_what_failed(sent, django_capture_on_commit_callback
     JudgeRun.objects.update(status="CANCELLED")
     with django_capture_on_commit_callbacks(execute=True):
         assert retry_run(run.pk) == run.preferences.count() + run.judgments.count()
-    assert sent() == [("dispatch_run", {"run_id": run.pk}, False)]
+    assert sent() == [("dispatch_run", {"run_id": run.pk})]
 
 
 def test_a_site_that_starts_takes_up_every_unfinished_run(sent):
     runs = [make_run(), make_run(status="RUNNING")]
     make_run(status="DONE")
     assert resume_stale_runs(older_than_seconds=0) == 2
-    assert [arguments["run_id"] for _, arguments, _ in sent()] == [run.pk for run in runs]
+    assert [arguments["run_id"] for _, arguments in sent()] == [run.pk for run in runs]

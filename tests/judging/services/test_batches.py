@@ -8,6 +8,7 @@ import pytest
 
 from judging.models import JudgeRun, Judgment
 from judging.services import run_control, runs
+from judging.services.batches import MOST_WAITING
 from judging.services.pairwise_runs import start_test_run
 from tests.judging.study import FakeJudge, dispatched, make_study, opener_of
 
@@ -75,6 +76,29 @@ def test_a_batch_notices_between_commits_that_its_run_was_cancelled():
     assert 0 < done(run) < 40
     assert len(judge.asked) < 60
     assert JudgeRun.objects.get(pk=run.pk).status == "CANCELLED"
+
+
+def test_where_writing_cannot_keep_up_the_judge_waits():
+    run, ids = one_batch(comparisons=300)
+    commits: list[int] = []
+    opener = opener_of(FakeJudge(), concurrency=2, settling=0.2)
+    runs.run_batch(run.pk, 1, ids, opener=opener, observer=commits.append)
+    assert sum(commits) == 600
+    assert max(commits) <= MOST_WAITING + 2
+
+
+def test_a_batch_without_any_answer_yet_gives_signs_of_life(settings):
+    settings.RUN_STALE_SECONDS = 0.4
+    run, ids = one_batch(comparisons=2)
+
+    def taken_over():
+        JudgeRun.objects.update(generation=2)
+
+    started = time.monotonic()
+    opener = opener_of(FakeJudge(wait=30), meanwhile=taken_over)
+    assert runs.run_batch(run.pk, 1, ids, opener=opener) is None
+    assert time.monotonic() - started < 15  # its first beat told it that the run is not its own
+    assert done(run) == 0
 
 
 def test_every_commit_is_a_sign_of_life():

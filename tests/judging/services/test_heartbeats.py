@@ -6,7 +6,12 @@ import pytest
 from django.utils import timezone
 
 from judging.models import JudgeRun
-from judging.services.heartbeats import Pulse, SupersededError, beat
+from judging.services.heartbeats import (
+    Pulse,
+    SupersededError,
+    beat,
+    seconds_between_beats,
+)
 from tests.factory import make_run
 
 pytestmark = pytest.mark.django_db
@@ -39,3 +44,9 @@ def test_a_pulse_beats_every_five_seconds():
     assert first is not None
     pulse()  # at 9
     assert JudgeRun.objects.get(pk=run.pk).heartbeat_at == first
+
+
+@pytest.mark.parametrize(("stale", "between"), [(60, 5.0), (4, 1.0)])
+def test_beats_come_often_enough_for_whoever_watches(settings, stale, between):
+    settings.RUN_STALE_SECONDS = stale
+    assert seconds_between_beats() == between

@@ -66,28 +66,30 @@ def test_a_run_under_way_is_not_reset():
         runs.dispatch(run.pk)
 
 
-def test_silent_runs_are_handed_out_once():
+def test_silent_runs_are_those_that_are_unfinished_and_gave_no_sign_of_life():
     now = timezone.now()
     old, fresh = now - timedelta(seconds=100), now - timedelta(seconds=5)
-    silent = make_run(status="RUNNING", heartbeat_at=old)
-    lively = make_run(status="RUNNING", heartbeat_at=fresh)
+    silent = make_run(status="RUNNING", generation=3, heartbeat_at=old)
+    make_run(status="RUNNING", heartbeat_at=fresh)
     waiting = make_run(status="PENDING")
     JudgeRun.objects.filter(pk=waiting.pk).update(created_at=old)
     make_run(status="DONE", heartbeat_at=old)
     make_run(status="PENDING")  # just asked for
-    assert run_control.take_stale(older_than_seconds=60) == (silent.pk, waiting.pk)
-    assert run_control.take_stale(older_than_seconds=60) == ()
-    assert run_control.take_stale(older_than_seconds=4, run_id=silent.pk) == ()
-    assert run_control.take_stale(older_than_seconds=4, run_id=lively.pk) == (lively.pk,)
+    assert run_control.silent_runs(for_seconds=60) == (
+        run_control.SilentRun(silent.pk, 3, old.isoformat()),
+        run_control.SilentRun(waiting.pk, 0, ""),
+    )
+    assert len(run_control.silent_runs(for_seconds=0)) == 4
 
 
-def test_with_nobody_else_at_work_every_unfinished_run_is_taken():
-    ids = {make_run(status=status).pk for status in ("PENDING", "RUNNING")}
-    make_run(status="CANCELLED")
-    assert set(run_control.take_stale(older_than_seconds=0)) == ids
-
-
-def test_runs_under_way_are_listed_with_their_generation():
-    run = make_run(status="RUNNING", generation=3)
-    make_run(status="PENDING")
-    assert run_control.under_way() == ((run.pk, 3),)
+def test_a_run_is_still_silent_where_it_is_as_it_was_seen():
+    now = timezone.now()
+    run = make_run(status="RUNNING", generation=3, heartbeat_at=now)
+    waiting = make_run(status="PENDING")
+    seen = now.isoformat()
+    assert run_control.still_silent(run.pk, generation=3, last_beat=seen)
+    assert not run_control.still_silent(run.pk, generation=3, last_beat="")
+    assert not run_control.still_silent(run.pk, generation=2, last_beat=seen)
+    assert run_control.still_silent(waiting.pk, generation=0, last_beat="")
+    JudgeRun.objects.update(status="CANCELLED")
+    assert not run_control.still_silent(run.pk, generation=3, last_beat=seen)

@@ -73,8 +73,8 @@ def test_a_batch_of_an_older_generation_drops_itself():
     assert old.batches == new.batches
     assert runs.run_batch(run.pk, 1, old.batches[0], opener=opener_of(judge)) is None
     assert run.preferences.filter(status="DONE").count() == 0
-    assert not runs.is_current(run.pk, 1)
-    assert runs.is_current(run.pk, 2)
+    assert runs.dispatch(run.pk, generation=1) is None
+    assert going(runs.dispatch(run.pk, generation=2)).generation == 3
 
 
 def test_a_batch_that_is_delivered_twice_asks_once():

@@ -1,0 +1,41 @@
+"""Every worker looks after all runs: the ones that are left take up what a dead one held.
+
+It is the worker's own timer that ticks, not a message: a message may die with the worker that
+holds it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from celery import Celery, bootsteps
+from django.conf import settings
+
+TASK: Final = "judging.tasks.watch_runs"
+
+
+class RunWatcher(bootsteps.StartStopStep):
+    """A step of a worker's consumer: asks for a look at the runs at once, then again and again."""
+
+    requires = ("celery.worker.consumer.tasks:Tasks",)
+
+    def __init__(self, parent: Any, **kwargs: Any) -> None:
+        self._ticking: Any = None
+        super().__init__(parent, **kwargs)
+
+    def start(self, parent: Any) -> None:
+        """Begins to tick, twice in the time after which a run counts as left."""
+        seconds = settings.RUN_STALE_SECONDS / 2
+        ask_for_a_look(parent.app, seconds)
+        self._ticking = parent.timer.call_repeatedly(seconds, ask_for_a_look, (parent.app, seconds))
+
+    def stop(self, parent: Any) -> None:  # noqa: ARG002 - Celery's signature
+        """Stops ticking, as where the broker was lost; starting again begins anew."""
+        if self._ticking is not None:
+            self._ticking.cancel()
+            self._ticking = None
+
+
+def ask_for_a_look(app: Celery, seconds: float) -> None:
+    """Sends the message; one that waited until the next is sent is dropped."""
+    app.send_task(TASK, expires=seconds)

@@ -290,6 +290,43 @@
       if (turn) makeCurrent(turn);
     });
   }
+  /* Two responses both taller than the window may scroll together, by the share of what is read. */
+  const columns = () => [...document.querySelectorAll(".pair > .resp")];
+  const setSynced = (on) => {
+    document.querySelector(".pair")?.classList.toggle("synced", on);
+    document.querySelector("[data-sync]")?.setAttribute("aria-pressed", String(on));
+    for (const column of columns()) {
+      if (on) column.tabIndex = 0;
+      else column.removeAttribute("tabindex");
+    }
+  };
+  const offerSync = () => {
+    const button = document.querySelector("[data-sync]");
+    if (!button) return;
+    const side = columns().every((column) => column.offsetTop === columns()[0].offsetTop);
+    button.hidden = !side || columns().some((column) => column.scrollHeight <= innerHeight);
+  };
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-sync]");
+    if (button) setSynced(button.getAttribute("aria-pressed") !== "true");
+  });
+  let led = null; // the column a reader scrolls; the other follows and does not answer
+  const follow = (event) => {
+    const column = event.target;
+    if (!column.matches?.(".synced > .resp")) return;
+    if (led === column) {
+      led = null;
+      return;
+    }
+    const other = columns().find((each) => each !== column);
+    const room = (each) => each.scrollHeight - each.clientHeight;
+    const place = Math.round((column.scrollTop / Math.max(room(column), 1)) * room(other));
+    if (Math.round(other.scrollTop) === place) return;
+    led = other;
+    other.scrollTop = place;
+  };
+  document.addEventListener("scroll", follow, { capture: true, passive: true });
+
   /* What scrolls sideways must be reachable by keyboard. */
   const reachScrolling = () => {
     for (const box of document.querySelectorAll(".table-wrap, .prose pre, .prose div.math")) {
@@ -299,6 +336,7 @@
   const begin = () => {
     shownAt = countedTo = lastInput = performance.now();
     reachScrolling();
+    offerSync();
     const form = labelling();
     if (form) restoreDraft(form);
     beginLease();

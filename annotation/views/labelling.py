@@ -19,6 +19,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotation.core.assignment import SkipReason
 from annotation.core.labelling import NothingLeft, PairTask, RatingTask, Task
+from annotation.core.worddiff import word_diff
 from annotation.forms.labelling import (
     ANCHORS,
     ANSWERS,
@@ -188,12 +189,17 @@ def _page(request: SignedInRequest, task: Task) -> HttpResponse:
 
 
 def _pair(request: SignedInRequest, task: PairTask) -> HttpResponse:
+    wants_diff = "diff" in request.GET
+    texts = task.first.text or "", task.second.text or ""
+    pieces = (word_diff(*texts) if wants_diff else None) or (None, None)
     context = {
         "task": task,
         "sides": [
-            ("first", _("First"), task.first),
-            ("second", _("Second"), task.second),
+            ("first", _("First"), task.first, pieces[0]),
+            ("second", _("Second"), task.second, pieces[1]),
         ],
+        "diff": pieces[0] is not None,
+        "too_long": wants_diff and pieces[0] is None,
         "last_answer": ANSWERS[task.place.last_answer] if task.place.last_answer else None,
         "raw": "raw" in request.GET,
         "buttons": answer_buttons(task.rules, task.given),

@@ -49,6 +49,34 @@ def test_a_measurement_that_cannot_be_never_costs_the_answer(client, annotator, 
     assert (label.active_seconds, label.idle_seconds, label.input_device) == (None, 2.0, "")
 
 
+def test_what_differs_is_marked_on_request_and_escaped(client, annotator):
+    study = make_pair_study([annotator])
+    comparison = study.items.get().comparison
+    type(comparison.response_a).objects.filter(pk=comparison.response_a_id).update(
+        text="Same <b>one</b>"
+    )
+    plain = show(client, study).content.decode()
+    assert "<mark>" not in plain
+    path = url("item", study)
+    html = client.get(f"{path}?diff").content.decode()
+    assert "&lt;" in html
+    assert "<b>one</b>" not in html
+    assert html.count("<mark>") >= 2
+    assert Claim.objects.count() == 1
+
+
+def test_texts_too_long_to_compare_are_shown_with_a_word_about_it(client, annotator):
+    study = make_pair_study([annotator])
+    comparison = study.items.get().comparison
+    type(comparison.response_a).objects.filter(pk=comparison.response_a_id).update(
+        text="long " * 9000
+    )
+    show(client, study)
+    html = client.get(f"{url('item', study)}?diff").content.decode()
+    assert "too long to compare word by word" in html
+    assert "<mark>" not in html
+
+
 def test_each_turn_is_measured(client, annotator):
     study = make_session_study([annotator], turns=2)
     show(client, study)

@@ -174,6 +174,37 @@ def test_one_s_own_answers_are_downloaded(open_page):
     assert "secret-" not in text
 
 
+def test_long_responses_scroll_together_on_request(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=2)
+    comparison = study.items.order_by("position").first().comparison
+    for response, words in ((comparison.response_a, 2500), (comparison.response_b, 5000)):
+        response.text = "word " * words
+        response.save()
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    press_answer(page, "y")
+    expect(page.get_by_role("button", name="Scroll together", pressed=True)).to_be_visible()
+    shares = (
+        "() => [...document.querySelectorAll('.resp')]"
+        ".map(each => each.scrollTop / (each.scrollHeight - each.clientHeight))"
+    )
+    for side, share in ((0, 0.5), (1, 1.0)):
+        page.evaluate(
+            "([side, share]) => { const each = document.querySelectorAll('.resp')[side];"
+            " each.scrollTop = share * (each.scrollHeight - each.clientHeight); }",
+            [side, share],
+        )
+        page.wait_for_timeout(SETTLED_MS)
+        assert page.evaluate(shares) == pytest.approx([share, share], abs=0.01)
+    press_answer(page, "y")
+    expect(page.locator(".pair.synced")).to_have_count(0)
+    press_answer(page, "d")
+    expect(page.get_by_role("link", name="Formatted")).to_be_visible()
+    press_answer(page, "1")
+    expect_progress(page, "1 of 2")
+    expect(page.get_by_role("button", name="Scroll together")).to_be_hidden()
+
+
 def test_a_key_pressed_twice_answers_one_pair(open_page):
     annotator = make_user()
     study = make_pair_study([annotator], items=3)

@@ -149,7 +149,7 @@ class StudyAdmin(admin.ModelAdmin[Study]):
     list_filter = ("status", "kind")
     list_select_related = ("dataset",)
     search_fields = ("name", "slug")
-    filter_horizontal = ("annotators",)
+    autocomplete_fields = ("annotators",)
     readonly_fields = ("created_by", "created_at")
 
     def save_model(self, request: HttpRequest, obj: Study, form: Any, change: bool) -> None:  # noqa: FBT001

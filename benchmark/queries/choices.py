@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, TextField, Value, When
 from django.db.models.fields.json import KT
 
 from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Scenario
@@ -16,6 +16,14 @@ from judging.models import JudgeRun, RunKind, RunStatus
 
 VERDICT_RUNS = (RunKind.TEST, RunKind.RECORDED)
 """The runs whose judgments are fresh verdicts, not those that a selection has seen."""
+
+_WITHOUT_SETS: Final = Q(config__sets_of__isnull=True) | Q(config__sets_of=None)
+# A null in JSON reads as the text "null" on SQLite.
+_SETS_OF: Final = Case(
+    When(_WITHOUT_SETS, then=Value(None)),
+    default=KT("config__sets_of"),
+    output_field=TextField(),
+)
 
 Row = TypeVar("Row", "DatasetChoice", "AnnotatorChoice", "RunChoice", "ScenarioChoice")
 
@@ -114,8 +122,8 @@ def dataset_of(slug: str) -> DatasetChoice:
 def verdict_runs(dataset: DatasetChoice, annotator: AnnotatorChoice) -> tuple[RunChoice, ...]:
     """The runs that judged comparisons in an annotator's stead, or for everybody.
 
-    Those under the annotator's own preferences come first, then those without any, the latest of
-    each first. Runs under somebody else's are no answer to a question about this annotator.
+    The one to read comes first (`best_last`). Runs under somebody else's preferences are no answer
+    to a question about this annotator.
     """
     rows = JudgeRun.objects.filter(
         Q(annotator=annotator.id) | Q(annotator=None),
@@ -123,8 +131,19 @@ def verdict_runs(dataset: DatasetChoice, annotator: AnnotatorChoice) -> tuple[Ru
         dataset=dataset.id,
         kind__in=VERDICT_RUNS,
     )
-    found = run_choices(rows.order_by("-id"))
-    return tuple(sorted(found, key=lambda run: run.sets_of is None))
+    return run_choices(best_last(rows).reverse())
+
+
+def best_last(rows: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
+    """Runs in ascending order of what figures are read from them.
+
+    A finished run comes before any other, among those one that applied preferences (it has the base
+    judge's verdicts as well) before one that did not, then the newer before the older.
+    """
+    return rows.annotate(
+        finished=Case(When(status=RunStatus.DONE, then=1), default=0),
+        applies=Case(When(_WITHOUT_SETS, then=0), default=1),
+    ).order_by("finished", "applies", "id")
 
 
 def run_choices(rows: QuerySet[JudgeRun]) -> tuple[RunChoice, ...]:
@@ -140,7 +159,7 @@ def run_choices(rows: QuerySet[JudgeRun]) -> tuple[RunChoice, ...]:
             row.sets_of,
             row.created_at,
         )
-        for row in rows.defer("config").annotate(sets_of=KT("config__sets_of"))
+        for row in rows.defer("config").annotate(sets_of=_SETS_OF)
     )
 
 

@@ -20,6 +20,7 @@ from benchmark.queries.choices import (
     DatasetChoice,
     RunChoice,
     ScenarioChoice,
+    best_last,
 )
 from judging.core.run_plans import AppliedPlan, applied_plans
 from judging.core.votes import VoteRule
@@ -130,7 +131,7 @@ def _own_voices(run: int, plan: AppliedPlan) -> Iterator[_Hearing]:
 def _latest_of_others(
     run: RunChoice, annotator: AnnotatorChoice, others: Collection[int]
 ) -> dict[int, int]:
-    """By owner, the latest test run of the same judge under the sets of somebody else.
+    """By owner, the test run to read of the same judge under the sets of somebody else.
 
     All annotators share one split, so an owner's own run judged the same comparisons; a run that
     tried the owner's sets on this annotator's labels comes before it.
@@ -140,7 +141,7 @@ def _latest_of_others(
     rows = JudgeRun.objects.filter(
         dataset=run.dataset, kind=RunKind.TEST, judge=run.judge, parent__annotator__in=others
     )
-    owners = rows.order_by("id").values_list("parent__annotator", "annotator", "id")
+    owners = best_last(rows).values_list("parent__annotator", "annotator", "id")
     own = {owner: key for owner, labelled, key in owners if labelled == owner}
     tried = {owner: key for owner, labelled, key in owners if labelled == annotator.id}
     return {**own, **tried}

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Final
 
-from django.db.models import QuerySet
+from django.db.models import Case, F, QuerySet, When
 
 from annotation.core.choices import Verdict
 from annotation.core.intervals import Interval
@@ -22,13 +22,14 @@ from benchmark.queries.choices import (
     DatasetChoice,
     ScenarioChoice,
     annotators,
+    best_last,
     datasets,
     picked,
     picked_dataset,
     scenarios,
 )
 from benchmark.queries.evidence import judge_decisions
-from judging.models import JudgeRun
+from judging.models import JudgeRun, RunKind
 
 DRAWS: Final = 1000
 
@@ -154,7 +155,7 @@ def leaderboard_page(question: LeaderboardQuestion, *, seed: int) -> Leaderboard
 
 def board(scope: LeaderboardScope, source: Source, *, seed: int) -> Board:
     """One leaderboard with Bradley-Terry ratings and win rates, also by scenario."""
-    judge = "" if source is Source.HUMAN else latest_judge(scope)
+    judge = "" if source is Source.HUMAN else latest_judge(scope, source)
     cast = ballots(scope, source, judge=judge)
     named = [ballot for ballot in cast if ballot.model_a and ballot.model_b]
     groups: dict[str, list[Ballot]] = defaultdict(list)
@@ -179,7 +180,7 @@ def source_ranking(
     Raises:
         UnknownAnchorError: the anchor has no rating in these comparisons.
     """
-    judge = "" if source is Source.HUMAN else latest_judge(scope)
+    judge = "" if source is Source.HUMAN else latest_judge(scope, source)
     cast = ballots(scope, source, judge=judge)
     named = [ballot for ballot in cast if ballot.model_a and ballot.model_b]
     return bradley_terry(outcomes(named), draws=draws, seed=seed, anchor=anchor)
@@ -231,8 +232,9 @@ def _human(scope: LeaderboardScope) -> Sequence[tuple[int, Verdict]]:
 
 
 def _judge(scope: LeaderboardScope, voice: Voice, judge: str) -> Sequence[tuple[int, Verdict]]:
-    """Decisions of one judge in each annotator's latest run; an even split is a tie."""
-    latest = dict(_runs(scope).filter(judge=judge).order_by("id").values_list("annotator_id", "id"))
+    """Decisions of one judge in each annotator's run to read; an even split is a tie."""
+    runs = best_last(_runs(scope).filter(judge=judge))
+    latest = dict(runs.values_list("annotator_id", "id"))
     decided = judge_decisions(
         set(latest.values()), voice, scenario=scope.scenario.id if scope.scenario else None
     )
@@ -251,9 +253,13 @@ def _runs(scope: LeaderboardScope) -> QuerySet[JudgeRun]:
     return rows if scope.annotator is None else rows.filter(annotator=scope.annotator.id)
 
 
-def latest_judge(scope: LeaderboardScope) -> str:
-    """The judge that was run last; leaderboards of several judges are never mixed."""
-    return _runs(scope).order_by("-id").values_list("judge", flat=True).first() or ""
+def latest_judge(scope: LeaderboardScope, source: Source) -> str:
+    """The judge of the run to read; leaderboards of several judges are never mixed."""
+    runs = best_last(_runs(scope))
+    if source is Source.BASE:  # of it, imported verdicts say as much as a run with preferences
+        recorded = Case(When(kind=RunKind.RECORDED, then=1), default=F("applies"))
+        runs = runs.order_by("finished", recorded, "id")
+    return runs.values_list("judge", flat=True).last() or ""
 
 
 def _models(dataset: DatasetChoice) -> dict[int, tuple[str, str, str]]:

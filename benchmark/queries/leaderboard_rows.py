@@ -62,7 +62,7 @@ def leaderboard_rows(
     """
     scope = leaderboard_scope(question)
     grouped: dict[int, list[Ballot]] = defaultdict(list)
-    judge = latest_judge(scope)
+    judge = latest_judge(scope, source)
     for ballot in ballots(scope, source, judge=judge):
         if model in {ballot.model_a, ballot.model_b}:
             grouped[ballot.comparison].append(ballot)

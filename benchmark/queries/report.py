@@ -34,7 +34,7 @@ class Report:
 
 
 def report(dataset: str, *, annotator: str = "") -> Report:
-    """The figures of each annotator's latest run, for all annotators or for one.
+    """The figures of the run to read of each annotator, for all annotators or for one.
 
     Args:
         dataset: its slug.

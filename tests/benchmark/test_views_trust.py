@@ -133,6 +133,48 @@ def test_a_set_tried_on_the_same_labels_comes_before_its_owners_own_run(viewer):
     assert tried.pk not in {run.id for run in page.context["scope"].runs}
 
 
+@pytest.mark.parametrize("status", ["DONE", "RUNNING"])
+def test_a_later_run_does_not_hide_a_finished_one_with_preferences(viewer, status):
+    stage, ann, run = study()
+    later = stage.distilled(ann) if status == "RUNNING" else None
+    stage.tested(ann, later, base="B" * 12, status=status)
+    page = viewer.get("/trust/")
+    assert page.context["scope"].run.id == run.pk
+    assert page.context["overall"].selected.agreement.verdicts
+
+
+def test_the_newer_of_two_runs_with_preferences_is_read(viewer):
+    stage, ann, _run = study()
+    newer = stage.tested(ann, stage.distilled(ann), base="A" * 12, selected="A" * 12)
+    assert viewer.get("/trust/").context["scope"].run.id == newer.pk
+
+
+def test_where_no_run_applied_preferences_the_latest_is_read(viewer):
+    stage = Stage.make()
+    ann = stage.rater("ann")
+    stage.label(ann, "ABAB")
+    stage.tested(ann, None, base="AAAA")
+    newer = stage.tested(ann, None, base="ABAA")
+    assert viewer.get("/trust/").context["scope"].run.id == newer.pk
+
+
+def test_anothers_sets_are_heard_although_the_base_judge_alone_ran_since(viewer):
+    stage, ann, _run = study()
+    other = stage.rater("other")
+    stage.label(other, "B" * 12)
+    parent = stage.distilled(other)
+    stage.tested(other, parent, base="A" * 12, selected="B" * 12)
+    run = stage.tested(other, parent, base="A" * 12)
+    run.config = {
+        "sets_of": None,
+        "scenarios": [
+            {**plan, "selected": None, "shuffled": None} for plan in run.config["scenarios"]
+        ],
+    }
+    run.save()
+    assert "Preferences of other" in text(viewer.get(f"/trust/?annotator={ann.pk}"))
+
+
 def test_a_run_under_way_says_so(viewer):
     stage = Stage.make()
     ann = stage.rater("ann")

@@ -6,6 +6,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.models import PairwiseLabel
 from tests.benchmark.stage import Stage
 from tests.paths import shared_data
 
@@ -89,6 +90,18 @@ def test_a_dataset_is_ranked_by_its_labels_or_by_its_judge():
     # 8 of 10 decisions for alpha: odds of four to one are 240.82 points.
     ratings = {row["model"]: row["rating"] for row in judged["models"]}
     assert ratings["alpha"] - ratings["beta"] == pytest.approx(240.82, abs=0.01)
+
+
+def test_a_later_run_of_the_base_judge_does_not_hide_preferences():
+    stage = study()
+    (ann,) = {label.annotator for label in PairwiseLabel.objects.all()}
+    before = leaderboard("--dataset", "study", "--verdicts", "selected", "--json")
+    stage.tested(ann, None, base="BBBBB.", judge="other")
+    assert leaderboard("--dataset", "study", "--verdicts", "selected", "--json") == before
+    base = json.loads(leaderboard("--dataset", "study", "--verdicts", "base", "--json"))
+    # 3 of 5 for alpha, in both orders: odds of 3 to 2 are 70.44 points; "other" gives it none.
+    ratings = {row["model"]: row["rating"] for row in base["models"]}
+    assert ratings["alpha"] - ratings["beta"] == pytest.approx(70.44, abs=0.01)
 
 
 def test_a_dataset_without_verdicts_says_so():

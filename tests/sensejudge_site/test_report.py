@@ -6,6 +6,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.models import PairwiseLabel
 from judging.models import SatisfactionJudgment
 from tests.benchmark.stage import Stage
 from tests.factory import make_rating, make_run
@@ -49,6 +50,13 @@ def test_the_fields_that_scripts_read():
     assert overall["human_position_bias"] == 0.25
     assert found["satisfaction"] is None
     assert found["judges"] == ["lexical"]
+
+
+def test_a_later_run_of_the_base_judge_does_not_hide_preferences():
+    stage = study()
+    before = report("--dataset", "study", "--json")
+    stage.tested(PairwiseLabel.objects.first().annotator, None, base="BBBB" * 2)
+    assert report("--dataset", "study", "--json") == before
 
 
 def test_one_annotator_alone():

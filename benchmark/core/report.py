@@ -14,8 +14,8 @@ class ReportRow:
     """One annotator in one scenario, or in all of them together (`scenario` None).
 
     Shares are 0..1, every `…_low` and `…_high` a 95 % interval. `low` and `high` are that of
-    `selected`, `n` the comparisons behind it, `verdicts` the decisions on them. Where no
-    preferences were judged, `n`, interval, position bias and consistency are the base judge's.
+    `selected` and None without it, `n` the comparisons behind it, `verdicts` the decisions on them.
+    Where no preferences were judged, `n`, position bias and consistency are the base judge's.
     """
 
     annotator: str
@@ -23,6 +23,8 @@ class ReportRow:
     n: int
     verdicts: int
     base: float | None
+    base_low: float | None
+    base_high: float | None
     selected: float | None
     shuffled: float | None
     low: float | None
@@ -56,16 +58,19 @@ def report_rows(annotator: str, each: TrustFigures) -> Iterator[ReportRow]:
 def _row(annotator: str, figures: Figures) -> ReportRow:
     selected = figures.selected if figures.selected.agreement.comparisons else figures.base
     agreement, gained = selected.agreement, figures.gain
+    base, with_preferences = figures.base.agreement, figures.selected.agreement
     return ReportRow(
         annotator=annotator,
         scenario=figures.scenario,
         n=agreement.comparisons,
         verdicts=agreement.verdicts,
-        base=figures.base.agreement.value,
-        selected=figures.selected.agreement.value,
+        base=base.value,
+        base_low=_low(base.interval),
+        base_high=_high(base.interval),
+        selected=with_preferences.value,
         shuffled=figures.shuffled.agreement.value,
-        low=_low(agreement.interval),
-        high=_high(agreement.interval),
+        low=_low(with_preferences.interval),
+        high=_high(with_preferences.interval),
         gain=gained.value,
         gain_low=_low(gained.interval),
         gain_high=_high(gained.interval),

@@ -12,6 +12,7 @@ from django.db.models.fields.json import KT
 
 from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Scenario
 from annotation.queries.annotators import annotators as annotation_annotators
+from annotation.queries.datasets import dataset_of as annotation_dataset_of
 from judging.models import JudgeRun, RunKind, RunStatus
 
 VERDICT_RUNS = (RunKind.TEST, RunKind.RECORDED)
@@ -111,11 +112,9 @@ def dataset_of(slug: str) -> DatasetChoice:
     """The dataset of a short name.
 
     Raises:
-        UnknownChoiceError: there is none.
+        UnknownDatasetError: there is none.
     """
-    row = Dataset.objects.filter(slug=slug).first()
-    if row is None:
-        raise UnknownChoiceError(f"no dataset {slug!r}")
+    row = annotation_dataset_of(slug)
     return DatasetChoice(row.pk, row.slug, row.name, row.simulated)
 
 

@@ -23,13 +23,14 @@ from benchmark.queries.choices import (
     ScenarioChoice,
     annotators,
     best_last,
+    dataset_of,
     datasets,
     picked,
     picked_dataset,
     scenarios,
 )
 from benchmark.queries.evidence import judge_decisions
-from judging.models import JudgeRun, RunKind
+from judging.models import JudgeRun, RunKind, RunStatus
 
 DRAWS: Final = 1000
 
@@ -40,6 +41,18 @@ class Source(StrEnum):
     HUMAN = "human"
     SELECTED = "selected"  # the judge under each annotator's selected preferences
     BASE = "base"  # the judge without preferences
+
+
+_NOT_JUDGED: Final = {
+    Source.SELECTED: (
+        "no finished judge run applied preferences on {dataset}; run "
+        "`manage.py distil --dataset {dataset}`, then `manage.py judge --dataset {dataset}`"
+    ),
+    Source.BASE: (
+        "no finished judge run on {dataset}; run "
+        "`manage.py judge --dataset {dataset} --preferences none`"
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +185,25 @@ def board(scope: LeaderboardScope, source: Source, *, seed: int) -> Board:
     )
 
 
-def source_ranking(
-    scope: LeaderboardScope, source: Source, *, draws: int, seed: int, anchor: str | None = None
+class NotJudgedError(Exception):
+    """The judge's verdicts are asked for before any run that gave some is finished."""
+
+    code = "leaderboard:not-judged"
+
+
+def dataset_ranking(
+    dataset: str, source: Source, *, draws: int, seed: int, anchor: str | None = None
 ) -> Ranking:
-    """The ratings of one leaderboard alone.
+    """The ratings of one leaderboard alone, over everything in a dataset.
 
     Raises:
+        UnknownDatasetError: there is no dataset of this short name.
+        NotJudgedError: the judge's verdicts are asked for and no run is finished.
         UnknownAnchorError: the anchor has no rating in these comparisons.
     """
+    scope = leaderboard_scope(LeaderboardQuestion(dataset=dataset_of(dataset).slug))
+    if source is not Source.HUMAN and not _finished(scope, source).exists():
+        raise NotJudgedError(_NOT_JUDGED[source].format(dataset=dataset))
     judge = "" if source is Source.HUMAN else latest_judge(scope, source)
     cast = ballots(scope, source, judge=judge)
     named = [ballot for ballot in cast if ballot.model_a and ballot.model_b]
@@ -251,6 +275,12 @@ def _runs(scope: LeaderboardScope) -> QuerySet[JudgeRun]:
     if scope.dataset is not None:
         rows = rows.filter(dataset=scope.dataset.id)
     return rows if scope.annotator is None else rows.filter(annotator=scope.annotator.id)
+
+
+def _finished(scope: LeaderboardScope, source: Source) -> QuerySet[JudgeRun]:
+    """Finished runs whose verdicts can be those of a source."""
+    done = best_last(_runs(scope).filter(status=RunStatus.DONE))
+    return done.filter(applies=1) if source is Source.SELECTED else done
 
 
 def latest_judge(scope: LeaderboardScope, source: Source) -> str:

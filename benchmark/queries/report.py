@@ -41,7 +41,7 @@ def report(dataset: str, *, annotator: str = "") -> Report:
         annotator: a name within the dataset, or a user name; empty for all.
 
     Raises:
-        UnknownChoiceError: there is no such dataset.
+        UnknownDatasetError: there is no such dataset.
         UnknownAnnotatorError: nobody of that name labels in it.
     """
     row = dataset_of(dataset)

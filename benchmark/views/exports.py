@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
 from annotation.core.tables import Row, csv_lines
+from annotation.queries.datasets import UnknownDatasetError
 from benchmark.core.report import ReportRow
 from benchmark.forms import LeaderboardForm, TrustForm, asked
 from benchmark.frames import agreement_table
@@ -49,7 +50,7 @@ def agreement_csv(request: HttpRequest) -> HttpResponse:
     question = asked(TrustForm, request.GET).question()
     try:
         found = report(question.dataset)
-    except UnknownChoiceError as error:
+    except UnknownDatasetError as error:
         raise Http404 from error
     return _csv(f"agreement-{found.dataset}", *agreement_table(found.rows))
 

@@ -10,6 +10,7 @@ from django.core.management.base import CommandError, CommandParser, OutputWrapp
 
 from annotation.models import Dataset, User
 from annotation.queries.annotators import UnknownAnnotatorError, annotators, resolve_annotator
+from annotation.queries.datasets import UnknownDatasetError, dataset_of
 from judging.core.endpoints import InvalidEndpointError
 from judging.services.judges import UnknownJudgeError
 from judging.services.pairwise_runs import NotDistilledError, NothingToJudgeError
@@ -37,10 +38,10 @@ def add_arguments(parser: CommandParser, *, judge: str) -> None:
 
 def dataset_named(slug: str) -> Dataset:
     """The dataset of a short name; the command ends with 2 where there is none."""
-    dataset = Dataset.objects.filter(slug=slug).first()
-    if dataset is None:
-        raise CommandError(f"there is no dataset {slug!r}", returncode=INPUT_WRONG)
-    return dataset
+    try:
+        return dataset_of(slug)
+    except UnknownDatasetError as error:
+        raise wrong_input(error) from error
 
 
 def wrong_input(error: Exception) -> CommandError:

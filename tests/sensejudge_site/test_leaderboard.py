@@ -110,6 +110,35 @@ def test_a_dataset_without_verdicts_says_so():
     assert json.loads(leaderboard("--dataset", "study", "--json"))["models"] == []
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "command"),
+    [
+        ("selected", "manage.py distil --dataset study"),
+        ("base", "manage.py judge --dataset study --preferences none"),
+    ],
+)
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_before_a_run_is_finished_the_judge_has_no_leaderboard(verdicts, command, form):
+    stage = Stage.make()
+    ann = stage.rater("ann")
+    stage.label(ann, "ABAB")
+    stage.tested(ann, stage.distilled(ann), base="A---", selected="A---", status="RUNNING")
+    with pytest.raises(CommandError, match=f"leaderboard:not-judged: .*{command}") as refused:
+        leaderboard("--dataset", "study", "--verdicts", verdicts, *form)
+    assert refused.value.returncode == 2
+
+
+def test_the_base_judge_alone_gives_no_verdicts_under_preferences():
+    stage = Stage.make()
+    ann = stage.rater("ann")
+    stage.label(ann, "ABAB")
+    stage.tested(ann, None, base="ABBB")
+    base = json.loads(leaderboard("--dataset", "study", "--verdicts", "base", "--json"))
+    assert base["comparisons"] == 4
+    with pytest.raises(CommandError, match="applied preferences"):
+        leaderboard("--dataset", "study", "--verdicts", "selected")
+
+
 def test_mtbench_votes_rank_as_published():
     votes = shared_data("mtbench_votes_human.jsonl")
     found = json.loads(leaderboard("--battles", votes, "--json", "--bootstrap", 100))
@@ -119,7 +148,7 @@ def test_mtbench_votes_rank_as_published():
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--dataset", "none"], "no dataset 'none'"),
+        (["--dataset", "none"], "dataset:unknown: no dataset 'none'; there are study"),
         (["--battles", "/nowhere.jsonl"], "nowhere.jsonl"),
         (["--dataset", "study", "--anchor", "gamma"], "gamma"),
     ],

@@ -74,6 +74,19 @@ def test_a_table_for_readers():
     assert "bob, Writing" in printed
 
 
+def test_without_preferences_the_interval_stands_with_the_base_judge():
+    stage = Stage.make()
+    ann = stage.rater("ann")
+    stage.label(ann, "ABAB")
+    stage.tested(ann, None, base="AAAA")
+    (row,) = json.loads(report("--dataset", "study", "--json"))["rows"]
+    assert row["base_low"] < row["base"] == 0.5 < row["base_high"]
+    assert (row["selected"], row["low"], row["high"]) == (None, None, None)
+    heading, line = report("--dataset", "study").splitlines()[1:]
+    assert line[heading.index("base") :].startswith("50% (")
+    assert line[heading.index("selected") :].startswith("- ")
+
+
 def test_nothing_judged_is_said():
     Stage.make()
     assert "no judge has decided" in report("--dataset", "study")
@@ -104,7 +117,7 @@ def test_satisfaction_stands_below():
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--dataset", "none"], "no dataset 'none'"),
+        (["--dataset", "none"], "dataset:unknown: no dataset 'none'; there are study"),
         (["--dataset", "study", "--annotator", "nobody"], "no annotator 'nobody'"),
     ],
 )

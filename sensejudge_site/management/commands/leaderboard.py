@@ -10,21 +10,21 @@ from typing import Any, Final
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.core.formats.reading import UnreadableFileError, read_rows
+from annotation.queries.datasets import UnknownDatasetError
 from benchmark.core.bradley_terry import outcome_of
 from benchmark.core.ranking import ModelRating, Ranking, UnknownAnchorError, bradley_terry
-from benchmark.queries.choices import UnknownChoiceError
-from benchmark.queries.leaderboard import (
-    DRAWS,
-    LeaderboardQuestion,
-    Source,
-    leaderboard_scope,
-    source_ranking,
-)
+from benchmark.queries.leaderboard import DRAWS, NotJudgedError, Source, dataset_ranking
 from benchmark.queries.trust import SEED
 from judging.core.formats.battles import BattleInvalidError, battles
 
 INPUT_WRONG: Final = 2
-_ERRORS: Final = (UnreadableFileError, BattleInvalidError, UnknownChoiceError, UnknownAnchorError)
+_ERRORS: Final = (
+    UnreadableFileError,
+    BattleInvalidError,
+    UnknownDatasetError,
+    NotJudgedError,
+    UnknownAnchorError,
+)
 
 
 class Command(BaseCommand):
@@ -82,8 +82,7 @@ def _ranking(options: dict[str, Any]) -> Ranking:
         return bradley_terry(
             (outcome_of(each.model_a, each.model_b, [each.verdict]) for each in fought), **settings
         )
-    scope = leaderboard_scope(LeaderboardQuestion(dataset=options["dataset"]))
-    return source_ranking(scope, Source(options["verdicts"]), **settings)
+    return dataset_ranking(options["dataset"], Source(options["verdicts"]), **settings)
 
 
 def _fields(ranking: Ranking) -> dict[str, object]:

@@ -11,9 +11,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.core.intervals import Interval
 from annotation.queries.annotators import UnknownAnnotatorError
+from annotation.queries.datasets import UnknownDatasetError
 from benchmark.core.metrics import Metric
 from benchmark.core.report import ReportRow
-from benchmark.queries.choices import UnknownChoiceError
 from benchmark.queries.report import Report, report
 from benchmark.queries.satisfaction import SatisfactionFigures
 from sensejudge_site.management.runs import INPUT_WRONG
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         """Measures and prints; exits 2 where the dataset or the annotator is not known."""
         try:
             found = report(options["dataset"], annotator=options["annotator"])
-        except (UnknownChoiceError, UnknownAnnotatorError) as error:
+        except (UnknownDatasetError, UnknownAnnotatorError) as error:
             raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
         if options["json"]:
             self.stdout.write(json.dumps(_fields(found), ensure_ascii=False))
@@ -85,7 +85,7 @@ def _lines(found: Report) -> Iterator[str]:
         yield f"judged by {', '.join(found.judges)}; 95 % intervals, seed {found.seed}"
         names = max(len(_name(row)) for row in found.rows)
         yield (
-            f"{'':<{names}}  {'n':>5}  {'base':>5}  {'selected':<15}  {'gain':<15}  "
+            f"{'':<{names}}  {'n':>5}  {'base':<15}  {'selected':<15}  {'gain':<15}  "
             f"{'shuffled':>8}  {'bias':>5}  {'human bias':>10}  {'consistent':>10}"
         )
         yield from (_line(row, names) for row in found.rows)
@@ -101,10 +101,11 @@ def _name(row: ReportRow) -> str:
 
 
 def _line(row: ReportRow, width: int) -> str:
+    base = _percent(row.base) + _ends(row.base_low, row.base_high)
     selected = _percent(row.selected) + _ends(row.low, row.high)
     gain = _points(row.gain) + _ends(row.gain_low, row.gain_high)
     return (
-        f"{_name(row):<{width}}  {row.n:>5}  {_percent(row.base):>5}  {selected:<15}  {gain:<15}  "
+        f"{_name(row):<{width}}  {row.n:>5}  {base:<15}  {selected:<15}  {gain:<15}  "
         f"{_percent(row.shuffled):>8}  {_points(row.position_bias):>5}  "
         f"{_points(row.human_position_bias):>10}  {_percent(row.consistency):>10}"
     )

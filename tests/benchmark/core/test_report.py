@@ -36,7 +36,8 @@ def test_a_single_scenario_is_its_own_whole():
 
 def test_without_preferences_the_base_judge_is_described():
     (row,) = rows([case(1, "Code", B, None)])
-    assert (row.n, row.base, row.selected, row.low, row.gain) == (1, 0.0, None, 0.0, None)
+    assert (row.n, row.base, row.base_low, row.base_high) == (1, 0.0, 0.0, 0.0)
+    assert (row.selected, row.low, row.high, row.gain) == (None, None, None, None)
     assert (row.position_bias, row.consistency) == (0.0, 1.0)
 
 

@@ -19,6 +19,7 @@ from judging.models import (
     JudgeRun,
     Judgment,
     Preference,
+    PreferenceKind,
     PreferenceSet,
     RunKind,
     RunStatus,
@@ -210,10 +211,14 @@ def _comparison_lines(run_id: int, shown: Collection[int]) -> list[ComparisonLin
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a selection: a preference, whether it was selected, and its correct cells."""
+    """A column of a selection: a preference, whether it was selected, and its correct cells.
+
+    `eligible` is False where the run's rules kept it from being selected, however good.
+    """
 
     preference: Preference
     selected: bool
+    eligible: bool
     correct: int
     answered: int
 
@@ -258,10 +263,17 @@ def set_page(set_id: int) -> SetPage:
     preferences = Preference.objects.in_bulk(chosen.columns)
     sources = {key: each.source_comparison_id for key, each in preferences.items()}
     original, swapped = _matrix(chosen)
+    barred = set() if chosen.run.config.get("aggregate_eligible") else {PreferenceKind.AGGREGATE}
     return SetPage(
         chosen=chosen,
         columns=[
-            _column(preferences[key], place, (*original, *swapped), selected=key in selected)
+            _column(
+                preferences[key],
+                place,
+                (*original, *swapped),
+                selected=key in selected,
+                eligible=preferences[key].kind not in barred,
+            )
             for place, key in enumerate(chosen.columns)
             if key in preferences
         ],
@@ -296,10 +308,15 @@ def _matrix(chosen: PreferenceSet) -> tuple[list[list[int | None]], list[list[in
 
 
 def _column(
-    preference: Preference, place: int, rows: Sequence[Sequence[int | None]], *, selected: bool
+    preference: Preference,
+    place: int,
+    rows: Sequence[Sequence[int | None]],
+    *,
+    selected: bool,
+    eligible: bool,
 ) -> Column:
     cells = [row[place] for row in rows if row[place] is not None]
-    return Column(preference, selected, sum(cell or 0 for cell in cells), len(cells))
+    return Column(preference, selected, eligible, sum(cell or 0 for cell in cells), len(cells))
 
 
 def _keys(rows: Sequence[int]) -> list[tuple[int, str]]:

@@ -65,6 +65,16 @@ def test_labels_without_a_judge_have_no_answer_yet(client):
     assert "Annotator" in page
 
 
+def test_an_annotator_is_not_told_to_run_a_judge(client):
+    stage = Stage.make()
+    ann = stage.rater("ann")
+    stage.label(ann, "AB.T")
+    annotator_of(ann, client)
+    page = text(client.get("/trust/"))
+    assert "You gave 3 labels. Figures appear here once a judge has been run on them." in page
+    assert "Distil preferences" not in page
+
+
 def test_the_answer_comes_in_words_with_its_numbers(viewer):
     study()
     page = text(viewer.get("/trust/"))

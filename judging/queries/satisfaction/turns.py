@@ -81,6 +81,11 @@ class TurnList:
     users: tuple[tuple[int, str], ...]
     scenarios: tuple[tuple[int, str], ...]
 
+    @property
+    def has_remarks(self) -> bool:
+        """Whether some row has no answer, or a score that is not calibrated."""
+        return any(row.status is not JudgmentStatus.DONE or row.fallback for row in self.rows)
+
 
 @dataclass(frozen=True, slots=True)
 class TurnDetail:

@@ -189,3 +189,16 @@ def test_wrong_methods(client, reader, run, rater):
     row = judge_turn(run, rater, human=2, calibrated=3)
     assert client.post(list_of(run)).status_code == 405
     assert client.post(turn_of(row)).status_code == 405
+
+
+def test_remarks_have_a_column_only_where_there_are_some(client, reader, run, rater):
+    judge_turn(run, rater, human=2, calibrated=4)
+    page = client.get(list_of(run)).content.decode()
+    assert "<b>Bold</b>: the calibrated score is not the user's own." in page
+    assert "Remark" not in page
+    judge_turn(run, rater, human=2, calibrated=3, fallback_reason="USER_HISTORY")
+    assert "Remark" in client.get(list_of(run)).content.decode()
+    SatisfactionJudgment.objects.update(fallback_reason="")
+    assert "Remark" not in client.get(list_of(run)).content.decode()
+    judge_turn(run, rater, human=2, calibrated=None)
+    assert "Remark" in client.get(list_of(run)).content.decode()

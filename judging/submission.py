@@ -35,6 +35,23 @@ def submit_distillation(
     return run
 
 
+def submit_distillations(
+    *,
+    dataset: Dataset,
+    judge: str,
+    settings: PairwiseSettings | None = None,
+    created_by: User | None = None,
+) -> list[JudgeRun]:
+    """Starts distilling every annotator's preferences; see `pairwise_runs.start_distillations`."""
+    with transaction.atomic():
+        runs = pairwise_runs.start_distillations(
+            dataset=dataset, judge=judge, settings=settings, created_by=created_by
+        )
+        for run in runs:
+            enqueue_run(run)
+    return runs
+
+
 def submit_test_run(
     *,
     dataset: Dataset,

@@ -28,7 +28,10 @@ class RunForm(forms.Form):
         coerce=int,
         empty_value=None,
         required=False,
-        help_text=_("For satisfaction, leave empty to score everybody's turns."),
+        help_text=_(
+            "Everybody: learning starts a run for each annotator with labels, scoring one run for "
+            "all. Measuring needs one annotator."
+        ),
     )
     judge = forms.ChoiceField(
         label=_("Judge"),
@@ -50,11 +53,11 @@ class RunForm(forms.Form):
         return field
 
     def clean(self) -> dict[str, Any]:
-        """Preferences are somebody's: pairwise runs need an annotator."""
+        """What is measured are one annotator's preferences."""
         cleaned = super().clean() or {}
-        pairwise = cleaned.get("kind") in {RunKind.DISTIL, RunKind.TEST}
-        if pairwise and cleaned.get("annotator") is None and "annotator" not in self.errors:
-            self.add_error("annotator", _("Choose whose preferences to learn or to measure."))
+        measures = cleaned.get("kind") == RunKind.TEST
+        if measures and cleaned.get("annotator") is None and "annotator" not in self.errors:
+            self.add_error("annotator", _("Choose whose preferences to measure."))
         return cleaned
 
     def person(self) -> User | None:

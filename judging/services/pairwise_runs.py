@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from django.db import transaction
@@ -11,6 +12,7 @@ from django.db import transaction
 from annotation.core.choices import Verdict
 from annotation.core.splits import SplitItem, SplitSettings, split
 from annotation.models import Dataset, Scenario, User
+from annotation.queries.annotators import annotators
 from judging.core.correctness import shuffled_winners
 from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
 from judging.core.run_plans import AppliedPlan, DistilPlan, Winners, distil_plans
@@ -89,6 +91,39 @@ def start_distillation(
             for plan in plans:
                 _plan_scenario(run, plan)
     return run
+
+
+def start_distillations(
+    *,
+    dataset: Dataset,
+    judge: str,
+    settings: PairwiseSettings | None = None,
+    created_by: User | None = None,
+) -> list[JudgeRun]:
+    """Writes a distillation for each annotator with something to judge, all of them or none.
+
+    Raises:
+        UnknownJudgeError: there is no such judge.
+        NothingToJudgeError: nobody labelled anything here that can be judged.
+    """
+    started = []
+    users = User.objects.in_bulk([each.id for each in annotators(dataset=dataset)])
+    with transaction.atomic():
+        for user in users.values():
+            with suppress(NothingToJudgeError):  # rated turns alone, or pairs without texts
+                started.append(
+                    start_distillation(
+                        dataset=dataset,
+                        annotator=user,
+                        judge=judge,
+                        settings=settings,
+                        created_by=created_by,
+                    )
+                )
+    if not started:
+        message = f"nobody labelled a comparison of {dataset.slug} that has both texts"
+        raise NothingToJudgeError(message)
+    return started
 
 
 def _same_unfinished(asked: JudgeRun) -> JudgeRun | None:

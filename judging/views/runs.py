@@ -9,6 +9,8 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -35,6 +37,7 @@ from judging.services.satisfaction_runs import NothingToScoreError
 from judging.submission import (
     retry_run,
     submit_distillation,
+    submit_distillations,
     submit_satisfaction,
     submit_test_run,
 )
@@ -120,19 +123,23 @@ def new_run(request: HttpRequest) -> HttpResponse:
         ) as error:
             form.add_error(None, gettext(error_text(error.code)))
         else:
-            return redirect("judging:run", run_id=started.pk)
+            if len(started) == 1:
+                return redirect("judging:run", run_id=started[0].pk)
+            return redirect(f"{reverse('judging:runs')}?{urlencode({'dataset': chosen.slug})}")
     status = 422 if form.is_bound else 200
     return render(request, "judging/run_new.html", {**context, "form": form}, status=status)
 
 
-def _start(form: RunForm, dataset: Dataset, manager: User) -> JudgeRun:
+def _start(form: RunForm, dataset: Dataset, manager: User) -> list[JudgeRun]:
     kind, judge, person = form.cleaned_data["kind"], form.cleaned_data["judge"], form.person()
+    if kind == RunKind.DISTIL and person is None:
+        return submit_distillations(dataset=dataset, judge=judge, created_by=manager)
     if kind == RunKind.SATISFACTION or person is None:
-        return submit_satisfaction(
-            dataset=dataset, judge=judge, annotator=person, created_by=manager
-        )
+        return [
+            submit_satisfaction(dataset=dataset, judge=judge, annotator=person, created_by=manager)
+        ]
     submit = submit_distillation if kind == RunKind.DISTIL else submit_test_run
-    return submit(dataset=dataset, annotator=person, judge=judge, created_by=manager)
+    return [submit(dataset=dataset, annotator=person, judge=judge, created_by=manager)]
 
 
 @require_POST

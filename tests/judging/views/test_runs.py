@@ -138,6 +138,15 @@ def test_a_distillation_shows_what_it_selected(manager):
     assert f'<a href="/runs/{run.pk}/">run {run.pk}</a>' in page
 
 
+@pytest.mark.parametrize("status", ["PENDING", "RUNNING", "FAILED"])
+def test_an_unfinished_distillation_leads_nowhere_yet(manager, status):
+    _stage, _ann, parent, _run = study()
+    JudgeRun.objects.filter(pk=parent.pk).update(status=status)
+    page = text(manager.get(f"/runs/{parent.pk}/"))
+    assert "Can it be trusted?" not in page
+    assert "Measure it on the test part" not in page
+
+
 def test_a_satisfaction_run_leads_to_its_turns_and_memories(viewer):
     run = make_run(kind=RunKind.SATISFACTION)
     page = text(viewer.get(f"/runs/{run.pk}/"))
@@ -231,7 +240,7 @@ def test_learning_measuring_and_scoring_are_started(manager):
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"kind": "DISTIL", "annotator": ""}, "Choose whose preferences to learn or to measure."),
+        ({"kind": "TEST", "annotator": ""}, "Choose whose preferences to measure."),
         ({"kind": "DISTIL", "annotator": "999999"}, "Select a valid choice"),
         ({"kind": "BENCHMARK", "annotator": ""}, "Select a valid choice"),
         ({"kind": "SATISFACTION", "annotator": "", "judge": "oracle"}, "Select a valid choice"),
@@ -276,6 +285,21 @@ def test_a_cell_on_a_columns_own_source_is_marked_as_masked(viewer):
     chosen.members.update(source_comparison=source)
     (row,) = viewer.get(f"/preference-sets/{chosen.pk}/").context["found"].rows
     assert [masked for _first, _second, masked in row.cells] == [False, True]
+
+
+@pytest.mark.parametrize("eligible", [True, False])
+def test_an_aggregate_that_could_not_be_selected_says_so(viewer, eligible):
+    _stage, _ann, parent, _run = study()
+    parent.config["aggregate_eligible"] = eligible
+    parent.save()
+    chosen = PreferenceSet.objects.filter(run=parent, control="NONE").first()
+    member = chosen.members.get()
+    address = f"/preference-sets/{chosen.pk}/"
+    assert "not eligible" not in text(viewer.get(address))
+    member.kind = "AGGREGATE"
+    member.save()
+    chosen.members.clear()
+    assert ("not eligible" in text(viewer.get(address))) is not eligible
 
 
 def test_the_control_and_an_empty_selection_say_what_they_are(viewer):

@@ -18,10 +18,11 @@ from judging.models import JudgeRun, RunKind, RunStatus
 VERDICT_RUNS = (RunKind.TEST, RunKind.RECORDED)
 """The runs whose judgments are fresh verdicts, not those that a selection has seen."""
 
-_WITHOUT_SETS: Final = Q(config__sets_of__isnull=True) | Q(config__sets_of=None)
+WITHOUT_SETS: Final = Q(config__sets_of__isnull=True) | Q(config__sets_of=None)
+"""Of runs: no selected preferences were applied."""
 # A null in JSON reads as the text "null" on SQLite.
 _SETS_OF: Final = Case(
-    When(_WITHOUT_SETS, then=Value(None)),
+    When(WITHOUT_SETS, then=Value(None)),
     default=KT("config__sets_of"),
     output_field=TextField(),
 )
@@ -133,15 +134,17 @@ def verdict_runs(dataset: DatasetChoice, annotator: AnnotatorChoice) -> tuple[Ru
     return run_choices(best_last(rows).reverse())
 
 
-def best_last(rows: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
+def best_last(rows: QuerySet[JudgeRun], *, base_alone: bool = False) -> QuerySet[JudgeRun]:
     """Runs in ascending order of what figures are read from them.
 
     A finished run comes before any other, among those one that applied preferences (it has the base
-    judge's verdicts as well) before one that did not, then the newer before the older.
+    judge's verdicts as well) before one that did not, then the newer before the older. Where the
+    base judge alone is asked for, imported verdicts say as much as a run that applied preferences.
     """
+    as_good = Q(kind=RunKind.RECORDED) if base_alone else Q(pk__in=[])
     return rows.annotate(
         finished=Case(When(status=RunStatus.DONE, then=1), default=0),
-        applies=Case(When(_WITHOUT_SETS, then=0), default=1),
+        applies=Case(When(as_good, then=1), When(WITHOUT_SETS, then=0), default=1),
     ).order_by("finished", "applies", "id")
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Final
 
-from django.db.models import Case, F, QuerySet, When
+from django.db.models import QuerySet
 
 from annotation.core.choices import Verdict
 from annotation.core.intervals import Interval
@@ -18,6 +18,7 @@ from benchmark.core.ranking import Ranking, WinRate, bradley_terry, win_rates
 from benchmark.core.trust import BASE, SELECTED, Voice
 from benchmark.queries.choices import (
     VERDICT_RUNS,
+    WITHOUT_SETS,
     AnnotatorChoice,
     DatasetChoice,
     ScenarioChoice,
@@ -30,7 +31,7 @@ from benchmark.queries.choices import (
     scenarios,
 )
 from benchmark.queries.evidence import judge_decisions
-from judging.models import JudgeRun, RunKind, RunStatus
+from judging.models import JudgeRun, RunStatus
 
 DRAWS: Final = 1000
 
@@ -279,16 +280,13 @@ def _runs(scope: LeaderboardScope) -> QuerySet[JudgeRun]:
 
 def _finished(scope: LeaderboardScope, source: Source) -> QuerySet[JudgeRun]:
     """Finished runs whose verdicts can be those of a source."""
-    done = best_last(_runs(scope).filter(status=RunStatus.DONE))
-    return done.filter(applies=1) if source is Source.SELECTED else done
+    done = _runs(scope).filter(status=RunStatus.DONE)
+    return done.exclude(WITHOUT_SETS) if source is Source.SELECTED else done
 
 
 def latest_judge(scope: LeaderboardScope, source: Source) -> str:
     """The judge of the run to read; leaderboards of several judges are never mixed."""
-    runs = best_last(_runs(scope))
-    if source is Source.BASE:  # of it, imported verdicts say as much as a run with preferences
-        recorded = Case(When(kind=RunKind.RECORDED, then=1), default=F("applies"))
-        runs = runs.order_by("finished", recorded, "id")
+    runs = best_last(_runs(scope), base_alone=source is Source.BASE)
     return runs.values_list("judge", flat=True).last() or ""
 
 

@@ -16,6 +16,8 @@ from sensejudge_site.demo.words import login_lines, report_lines
 NOT_MEASURED = dict.fromkeys(
     [
         "base",
+        "base_low",
+        "base_high",
         "selected",
         "shuffled",
         "low",

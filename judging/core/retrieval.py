@@ -13,25 +13,12 @@ from typing import Final
 
 from annotation.core.choices import Reason
 from annotation.core.dialogue import Dialogue, Message, Role
+from annotation.core.formats.records import PROFILE_FIELDS
 from judging.core import memory as memories
 from judging.core.questions import MemoryQuestion, RatedTurn, TurnQuestion
 
 WINDOW: Final = 5
 """Messages before the response that a judge of one turn sees (seed 003, appendix D.1)."""
-
-PROFILE_FIELDS: Final = (
-    "gender",
-    "age",
-    "background",
-    "personality",
-    "occupation",
-    "daily_interests",
-    "travel_habits",
-    "dining_preferences",
-    "spending_habits",
-    "other_aspects",
-)
-"""The structured profile; other keys of a snapshot are not shown to a judge."""
 
 
 @dataclass(frozen=True, slots=True)

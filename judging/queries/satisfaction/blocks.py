@@ -10,10 +10,10 @@ from typing import Any
 from django.db.models import QuerySet
 
 from annotation.core.choices import Reason
+from annotation.core.formats.records import PROFILE_FIELDS
 from annotation.core.language import language_of
 from annotation.models import AnnotatorProfile, Response, SatisfactionLabel, Session, Turn
 from judging.core.retrieval import (
-    PROFILE_FIELDS,
     Block,
     Rating,
     UserSession,

@@ -20,6 +20,7 @@ from annotation.models import (
     Dataset,
     GoldLabel,
     PairwiseLabel,
+    Participation,
     Role,
     SatisfactionLabel,
     Scenario,
@@ -141,6 +142,23 @@ class DatasetAdmin(admin.ModelAdmin[Dataset]):
         return int(row.sessions_in_all)  # type: ignore[attr-defined]  # annotated above
 
 
+class ParticipationInline(admin.TabularInline[Participation, Study]):
+    """The annotators of a study."""
+
+    model = Participation
+    extra = 0
+    autocomplete_fields = ("annotator",)
+    fields = (
+        "annotator",
+        "joined_at",
+        "consented_at",
+        "quiz_passed_at",
+        "paused_at",
+        "pause_reason",
+    )
+    readonly_fields = ("consented_at", "quiz_passed_at", "paused_at", "pause_reason")
+
+
 @admin.register(Study)
 class StudyAdmin(admin.ModelAdmin[Study]):
     """Studies and their rules."""
@@ -149,8 +167,8 @@ class StudyAdmin(admin.ModelAdmin[Study]):
     list_filter = ("status", "kind")
     list_select_related = ("dataset",)
     search_fields = ("name", "slug")
-    autocomplete_fields = ("annotators",)
     readonly_fields = ("created_by", "created_at")
+    inlines = (ParticipationInline,)
 
     def save_model(self, request: HttpRequest, obj: Study, form: Any, change: bool) -> None:  # noqa: FBT001
         """Remember who made a study."""

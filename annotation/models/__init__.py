@@ -17,6 +17,12 @@ from annotation.models.labels import (
     SatisfactionLabel,
     SessionQuestionnaire,
 )
+from annotation.models.participation import (
+    GuidelinesVersion,
+    Invitation,
+    Participation,
+    PauseReason,
+)
 from annotation.models.studies import Claim, ClaimState, ItemKind, Study, StudyItem, StudyStatus
 from annotation.models.users import AnnotatorProfile, Role, User
 
@@ -29,8 +35,12 @@ __all__ = [
     "Dataset",
     "GoldLabel",
     "GoldSource",
+    "GuidelinesVersion",
+    "Invitation",
     "ItemKind",
     "PairwiseLabel",
+    "Participation",
+    "PauseReason",
     "Response",
     "Role",
     "SatisfactionLabel",

@@ -51,7 +51,11 @@ class Study(models.Model):
         Dataset, verbose_name=_("dataset"), on_delete=models.PROTECT, related_name="studies"
     )
     annotators = models.ManyToManyField(
-        settings.AUTH_USER_MODEL, blank=True, related_name="studies", verbose_name=_("annotators")
+        settings.AUTH_USER_MODEL,
+        through="annotation.Participation",
+        blank=True,
+        related_name="studies",
+        verbose_name=_("annotators"),
     )
     overlap = models.PositiveSmallIntegerField(
         _("annotators per item"), default=1, validators=[MinValueValidator(1)]
@@ -76,6 +80,27 @@ class Study(models.Model):
     )
     guidelines = models.TextField(_("guidelines"), blank=True, default="")
     guidelines_version = models.PositiveIntegerField(_("version of the guidelines"), default=1)
+    pause_gold_below = models.FloatField(
+        _("pause below this share of gold items right"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0.0), MaxValueValidator(1.0)],
+    )
+    pause_repeats_below = models.FloatField(
+        _("pause below this share of repeats answered alike"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0.0), MaxValueValidator(1.0)],
+    )
+    pause_after = models.PositiveSmallIntegerField(
+        _("answers before the rule counts"), default=5, validators=[MinValueValidator(1)]
+    )
+    consent = models.TextField(_("consent"), blank=True, default="")
+    quiz = models.JSONField(_("quiz"), default=list, blank=True)
+    ask_profile = models.BooleanField(_("ask for the annotator profile"), default=False)
+    min_turns = models.PositiveSmallIntegerField(
+        _("turns before a conversation may end"), default=1, validators=[MinValueValidator(1)]
+    )
     seed = models.PositiveIntegerField(_("seed"), default=42)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -97,6 +122,13 @@ class Study(models.Model):
             ),
             models.CheckConstraint(condition=Q(overlap__gte=1), name="study_overlap_positive"),
             models.CheckConstraint(condition=Q(lease_minutes__gte=1), name="study_lease_positive"),
+            models.CheckConstraint(
+                condition=Q(gold_rate__gte=0.0, gold_rate__lte=0.5), name="study_gold_rate_range"
+            ),
+            models.CheckConstraint(
+                condition=Q(repeat_rate__gte=0.0, repeat_rate__lte=0.5),
+                name="study_repeat_rate_range",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -174,6 +206,7 @@ class Claim(models.Model):
 
     One row per annotator and item, so that the presentation order survives a release. An active or
     finished claim holds a slot 0..overlap-1, and (item, slot) is unique: overlap is a constraint.
+    `conversation` is the session that the annotator held where the item is a task to talk about.
     """
 
     item = models.ForeignKey(
@@ -191,6 +224,14 @@ class Claim(models.Model):
     )
     shown_order = models.CharField(
         _("presentation order"), max_length=8, choices=SHOWN_ORDERS, null=True, blank=True
+    )
+    conversation = models.OneToOneField(
+        Session,
+        verbose_name=_("conversation held"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="held_under",
     )
     skip_reason = models.CharField(_("why skipped"), max_length=300, blank=True, default="")
     claimed_at = models.DateTimeField(_("claimed"))

@@ -99,6 +99,11 @@ def test_a_study_remembers_who_made_it(client):
             "repeat_rate": "0",
             "guidelines_version": "1",
             "seed": "42",
+            "pause_after": "5",
+            "min_turns": "1",
+            "quiz": "[]",
+            "participations-TOTAL_FORMS": "0",
+            "participations-INITIAL_FORMS": "0",
         },
     )
     assert Study.objects.get().created_by == manager

@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 from django.db import IntegrityError, transaction
 
-from annotation.models import Claim, Comparison, PairwiseLabel, Response, SatisfactionLabel, User
+from annotation.models import (
+    Claim,
+    Comparison,
+    GuidelinesVersion,
+    Invitation,
+    PairwiseLabel,
+    Participation,
+    Response,
+    SatisfactionLabel,
+    User,
+)
 from tests import factory
 
 pytestmark = pytest.mark.django_db
@@ -160,6 +170,40 @@ class TestStudyItem:
         item = factory.make_item(study)
         refused(factory.make_item, study=study, kind="REPEAT")
         refused(factory.make_item, study=study, kind="NORMAL", repeat_of=item)
+
+
+class TestParticipation:
+    def test_somebody_takes_part_in_a_study_once(self):
+        annotator = factory.make_user()
+        study = factory.make_study(annotators=[annotator])
+        assert study.participations.get().annotator == annotator
+        refused(Participation.objects.create, study=study, annotator=annotator)
+
+    @pytest.mark.parametrize(
+        ("paused", "reason"), [(True, ""), (True, "BORED"), (False, "GOLD"), (False, "BORED")]
+    )
+    def test_a_pause_has_a_known_reason(self, paused, reason):
+        study = factory.make_study()
+        refused(
+            Participation.objects.create,
+            study=study,
+            annotator=factory.make_user(),
+            paused_at=study.created_at if paused else None,
+            pause_reason=reason,
+        )
+
+    def test_an_invitation_has_at_least_one_place(self):
+        refused(Invitation.objects.create, study=factory.make_study(), places=0)
+
+    def test_a_version_of_guidelines_is_written_once(self):
+        study = factory.make_study()
+        GuidelinesVersion.objects.create(study=study, version=1, text="Choose.")
+        refused(GuidelinesVersion.objects.create, study=study, version=1, text="Choose well.")
+
+    @pytest.mark.parametrize("field", ["gold_rate", "repeat_rate"])
+    @pytest.mark.parametrize("rate", [-0.1, 0.6])
+    def test_hidden_items_are_at_most_half(self, field, rate):
+        refused(factory.make_study, **{field: rate})
 
 
 class TestUser:

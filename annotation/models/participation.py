@@ -1,0 +1,137 @@
+"""Who takes part in a study, how they came to it, and what they read before they began."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models.studies import Study
+
+
+class GuidelinesVersion(models.Model):
+    """The guidelines of a study as they stood at one version; never changed."""
+
+    study = models.ForeignKey(
+        Study,
+        verbose_name=_("study"),
+        on_delete=models.CASCADE,
+        related_name="guidelines_versions",
+    )
+    version = models.PositiveIntegerField(_("version"), validators=[MinValueValidator(1)])
+    text = models.TextField(_("text"), blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("made by"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="guidelines_versions",
+    )
+    created_at = models.DateTimeField(_("created"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("version of guidelines")
+        verbose_name_plural = _("versions of guidelines")
+        constraints = [
+            models.UniqueConstraint(fields=["study", "version"], name="guidelines_version_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.study_id}/{self.version}"
+
+
+class Invitation(models.Model):
+    """A link by which people join a study; the link is signed, so no secret is stored."""
+
+    study = models.ForeignKey(
+        Study, verbose_name=_("study"), on_delete=models.CASCADE, related_name="invitations"
+    )
+    note = models.CharField(_("for whom"), max_length=200, blank=True, default="")
+    places = models.PositiveIntegerField(
+        _("places"), null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
+    revoked_at = models.DateTimeField(_("withdrawn"), null=True, blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("made by"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="invitations",
+    )
+    created_at = models.DateTimeField(_("created"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("invitation")
+        verbose_name_plural = _("invitations")
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(places__isnull=True) | Q(places__gte=1),
+                name="invitation_places_positive",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.study_id}/{self.pk}"
+
+
+class PauseReason(models.TextChoices):
+    """Why an annotator is given no more items of a study."""
+
+    MANAGER = "MANAGER", _("Paused by a manager")
+    GOLD = "GOLD", _("Too few gold items right")
+    REPEATS = "REPEATS", _("Too few repeats answered alike")
+
+
+class Participation(models.Model):
+    """One annotator's part in one study: when they joined, what they agreed to, whether paused."""
+
+    study = models.ForeignKey(
+        Study, verbose_name=_("study"), on_delete=models.CASCADE, related_name="participations"
+    )
+    annotator = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("annotator"),
+        on_delete=models.CASCADE,
+        related_name="participations",
+    )
+    invitation = models.ForeignKey(
+        Invitation,
+        verbose_name=_("invitation"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="participations",
+    )
+    joined_at = models.DateTimeField(_("joined"), default=timezone.now)
+    consented_at = models.DateTimeField(_("agreed to take part"), null=True, blank=True)
+    guidelines_read = models.PositiveIntegerField(
+        _("version of the guidelines read"), null=True, blank=True
+    )
+    quiz_attempts = models.PositiveIntegerField(_("attempts at the quiz"), default=0)
+    quiz_passed_at = models.DateTimeField(_("passed the quiz"), null=True, blank=True)
+    paused_at = models.DateTimeField(_("paused"), null=True, blank=True)
+    pause_reason = models.CharField(
+        _("why paused"), max_length=8, choices=PauseReason.choices, blank=True, default=""
+    )
+    resumed_at = models.DateTimeField(_("let go on"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("participation")
+        verbose_name_plural = _("participations")
+        constraints = [
+            models.UniqueConstraint(fields=["study", "annotator"], name="participation_once"),
+            models.CheckConstraint(
+                condition=Q(paused_at__isnull=True, pause_reason="")
+                | Q(paused_at__isnull=False, pause_reason__in=PauseReason.values),
+                name="participation_pause_has_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.study_id}:{self.annotator_id}"

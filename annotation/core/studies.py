@@ -109,6 +109,17 @@ class StudyPlan:
         ask_hallucination: Whether invented facts are asked about, turn by turn.
         guidelines: What annotators read first, in Markdown.
         ask_questionnaire: Whether four questions about the whole session follow its ratings.
+        allow_both_bad: Whether a pair may be marked as both bad.
+        lease_minutes: How long an item stays with somebody whose page is closed.
+        seed: Decides the order of the items.
+        gold_rate: Share of the items that are gold, 0-0.5.
+        repeat_rate: Share of the items that come again, hidden, 0-0.5.
+        pause_gold_below: Pause an annotator below this share of gold items right; None: never.
+        pause_repeats_below: The same for repeats answered alike.
+        pause_after: Answers to gold items, or to repeats, before the rule counts.
+        consent: What annotators agree to before they begin, in Markdown; empty: nothing.
+        ask_profile: Whether annotators fill in their profile first.
+        min_turns: Turns before a conversation may end.
     """
 
     name: str
@@ -122,3 +133,14 @@ class StudyPlan:
     ask_hallucination: bool
     guidelines: str
     ask_questionnaire: bool = False
+    allow_both_bad: bool = False
+    lease_minutes: int = 15
+    seed: int = 42
+    gold_rate: float = 0.0
+    repeat_rate: float = 0.0
+    pause_gold_below: float | None = None
+    pause_repeats_below: float | None = None
+    pause_after: int = 5
+    consent: str = ""
+    ask_profile: bool = False
+    min_turns: int = 1

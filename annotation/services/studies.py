@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils.text import slugify
@@ -20,6 +22,27 @@ from annotation.models import (
     StudyStatus,
     User,
 )
+
+_RULES: Final = (
+    "overlap",
+    "lease_minutes",
+    "allow_tie",
+    "allow_strength",
+    "allow_both_bad",
+    "ask_hallucination",
+    "ask_questionnaire",
+    "gold_rate",
+    "repeat_rate",
+    "guidelines",
+    "pause_gold_below",
+    "pause_repeats_below",
+    "pause_after",
+    "consent",
+    "ask_profile",
+    "min_turns",
+    "seed",
+)
+"""What a plan says of a study under the name of the study's own field."""
 
 
 class EmptyStudyError(Exception):
@@ -42,13 +65,8 @@ def create_study(plan: StudyPlan, *, by: User) -> str:
         name=plan.name,
         kind=plan.kind,
         dataset=Dataset.objects.get(slug=plan.dataset),
-        overlap=plan.overlap,
-        allow_tie=plan.allow_tie,
-        allow_strength=plan.allow_strength,
-        ask_hallucination=plan.ask_hallucination,
-        ask_questionnaire=plan.ask_questionnaire,
-        guidelines=plan.guidelines,
         created_by=by,
+        **{name: getattr(plan, name) for name in _RULES},
     )
     study.annotators.set(User.objects.filter(username__in=plan.annotators))
     items = _items(study, plan.scenarios)

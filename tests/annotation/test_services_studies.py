@@ -65,6 +65,27 @@ def test_a_study_is_a_draft_with_every_available_pair_once(dataset):
     assert AuditEvent.objects.get().action == "study.created"
 
 
+def test_every_rule_of_a_plan_is_kept(dataset):
+    rules = {
+        "overlap": 3,
+        "lease_minutes": 40,
+        "allow_tie": False,
+        "allow_strength": True,
+        "allow_both_bad": True,
+        "ask_hallucination": True,
+        "ask_questionnaire": True,
+        "pause_gold_below": 0.6,
+        "pause_repeats_below": 0.7,
+        "pause_after": 8,
+        "consent": "I agree.",
+        "ask_profile": True,
+        "min_turns": 4,
+        "seed": 7,
+    }
+    study = Study.objects.get(slug=create_study(plan(dataset, **rules), by=make_user()))
+    assert {name: getattr(study, name) for name in rules} == rules
+
+
 def test_a_study_of_sessions_holds_those_with_a_response(dataset):
     slug = create_study(plan(dataset, kind=StudyKind.SATISFACTION), by=make_user())
     items = Study.objects.get(slug=slug).items

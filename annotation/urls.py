@@ -16,6 +16,7 @@ _labelling = [
     path("studies/<slug:slug>/status/", studies.study_status, name="study-status"),
     path("studies/<slug:slug>/next/", labelling.next_item, name="next"),
     path("studies/<slug:slug>/items/<int:number>/", labelling.item, name="item"),
+    path("studies/<slug:slug>/items/<int:number>/ahead/", labelling.ahead, name="ahead"),
     path("studies/<slug:slug>/items/<int:number>/answer/", labelling.answer, name="answer"),
     path("studies/<slug:slug>/items/<int:number>/ratings/", labelling.ratings, name="ratings"),
     path("studies/<slug:slug>/items/<int:number>/skip/", labelling.skip_item, name="skip"),

@@ -115,6 +115,37 @@
     if (form && requestConfig.verb === "post" && xhr.status < 300) dropDraft(form);
   });
 
+  /* The pair that follows is fetched while this one is read. The server gives it out on going on, and
+     says so by naming what its page shows; any other answer is shown as it is. */
+  let ahead = null;
+  const fetchAhead = async () => {
+    ahead = null;
+    const form = labelling();
+    if (!form?.dataset.ahead) return;
+    try {
+      const answer = await fetch(form.dataset.ahead);
+      const shows = answer.ok && answer.headers.get("X-Shows");
+      const html = await answer.text();
+      if (shows && form === labelling()) ahead = { shows, html };
+    } catch {
+      return; // no connection: the next pair is asked for when it is due
+    }
+  };
+  document.addEventListener("htmx:configRequest", (event) => {
+    const { verb, elt, parameters } = event.detail;
+    if (ahead && verb === "post" && elt.closest(".bar")) parameters.ahead = ahead.shows;
+  });
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { xhr } = event.detail;
+    if (!ahead || xhr.getResponseHeader("X-Shows") !== ahead.shows) return;
+    event.detail.serverResponse = ahead.html;
+    ahead.status = xhr.responseText;
+  });
+  document.addEventListener("htmx:afterSwap", () => {
+    const place = ahead?.status && document.querySelector(".task-status");
+    if (place) place.outerHTML = ahead.status;
+  });
+
   /* Time is active while the page is in view and there was input within the last half minute; else
      it is idle. It counts for the turn one is at, or for the whole form, in fields that go along. */
   const IDLE_AFTER_MS = 30 * 1000;
@@ -339,6 +370,7 @@
     offerSync();
     const form = labelling();
     if (form) restoreDraft(form);
+    fetchAhead();
     beginLease();
     turns().forEach(askReasons);
     const first = turns().find((turn) => turn.querySelector(".errorlist") || !isRated(turn));

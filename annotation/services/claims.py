@@ -204,7 +204,7 @@ def _take(item: StudyItem, study: Study, annotator: User, now: datetime) -> Clai
                 item=item,
                 annotator=annotator,
                 slot=slot,
-                shown_order=_order_for(item, study, annotator),
+                shown_order=order_for(item, study, annotator),
                 claimed_at=now,
                 expires_at=lease_end(now, study.lease_minutes),
             )
@@ -249,7 +249,7 @@ def _free_slot(claims: Sequence[Claim], study: Study, now: datetime) -> int | No
     return free_slot(taken, study.overlap)
 
 
-def _order_for(item: StudyItem, study: Study, annotator: User) -> Order | None:
+def order_for(item: StudyItem, study: Study, annotator: User) -> Order | None:
     """The presentation order of a pair: balanced, or for a hidden repeat the other one."""
     if item.comparison is None:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
-from typing import Concatenate, Final, ParamSpec
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec
 from uuid import uuid4
 
 from django.contrib.auth.views import redirect_to_login
@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
+from annotation.core.ahead import shown_digest
 from annotation.core.assignment import SkipReason
 from annotation.core.labelling import NothingLeft, PairTask, RatingTask, Task
 from annotation.core.worddiff import word_diff
@@ -34,6 +35,7 @@ from annotation.forms.labelling import (
     SkipForm,
     answer_buttons,
 )
+from annotation.services.ahead import pair_ahead
 from annotation.services.claims import (
     LabellingRefusedError,
     RefusalCode,
@@ -45,7 +47,13 @@ from annotation.services.labels import answer_pair, rate_session
 from annotation.services.leases import renew_lease
 from annotation.views.access import SignedInRequest
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 P = ParamSpec("P")
+
+SHOWS: Final = "X-Shows"
+"""Header that names what a page shows of its item, see `annotation.core.ahead`."""
 
 REFUSALS: Final = {
     RefusalCode.NOT_OPEN: (409, _("This study takes no answers at the moment.")),
@@ -115,6 +123,19 @@ def item(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     return _page(request, task)
 
 
+@require_GET
+@never_cache
+@_refusals
+def ahead(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
+    """The page of the pair that follows the item at hand, for a browser to keep until then."""
+    task = pair_ahead(study=slug, item=number, annotator=request.user, now=timezone.now())
+    if task is None:
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    page = _pair(request, task)
+    page[SHOWS] = shown_digest(task)
+    return page
+
+
 @require_POST
 @_refusals
 def answer(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
@@ -131,7 +152,7 @@ def answer(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
         effort=EffortForm(request.POST).effort(),
         now=timezone.now(),
     )
-    return redirect("annotation:next", slug)
+    return _go_on(request, slug)
 
 
 @require_POST
@@ -171,7 +192,7 @@ def skip_item(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
         reason=SkipReason(form.cleaned_data["reason"]),
         now=timezone.now(),
     )
-    return redirect("annotation:next", slug)
+    return _go_on(request, slug)
 
 
 @require_POST
@@ -180,6 +201,32 @@ def lease(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     """Keep the item at hand while its page is open."""
     renew_lease(study=slug, item=number, annotator=request.user, now=timezone.now())
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
+
+
+def _go_on(request: SignedInRequest, slug: str) -> HttpResponse:
+    """To the next item; where the browser has its page ready, only where in the study one is."""
+    kept = request.POST.get("ahead")
+    task = _given_now(request, slug) if kept else None
+    if task is None or shown_digest(task) != kept:
+        return redirect("annotation:next", slug)
+    context = {"task": task, "last_answer": _last_answer(task)}
+    status = render(request, "annotation/_task_status.html", context)
+    status[SHOWS] = kept
+    status["HX-Replace-Url"] = reverse("annotation:next", args=[slug])
+    return status
+
+
+def _given_now(request: SignedInRequest, slug: str) -> PairTask | None:
+    """The pair that is given out now; what else there is to say, the next page says."""
+    try:
+        task = next_task(study=slug, annotator=request.user, now=timezone.now())
+    except LabellingRefusedError:
+        return None
+    return task if isinstance(task, PairTask) else None
+
+
+def _last_answer(task: PairTask) -> StrOrPromise | None:
+    return ANSWERS[task.place.last_answer] if task.place.last_answer else None
 
 
 def _page(request: SignedInRequest, task: Task) -> HttpResponse:
@@ -200,7 +247,7 @@ def _pair(request: SignedInRequest, task: PairTask) -> HttpResponse:
         ],
         "diff": pieces[0] is not None,
         "too_long": wants_diff and pieces[0] is None,
-        "last_answer": ANSWERS[task.place.last_answer] if task.place.last_answer else None,
+        "last_answer": _last_answer(task),
         "raw": "raw" in request.GET,
         "buttons": answer_buttons(task.rules, task.given),
         "flags": FLAGS,

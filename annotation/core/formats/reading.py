@@ -175,6 +175,11 @@ def _storable(line: int, value: object, text: str) -> RawRow:
         return RawRow(line, fault=Fault(line, "", _TOO_DEEP, shown(text.strip())))
     if (text.isascii() or _is_utf8(text)) and not _ESCAPED_TROUBLE.search(text):
         return RawRow(line, value)
+    return storable(line, value)
+
+
+def storable(line: int, value: object) -> RawRow:
+    """The row, unless a text of it holds NUL or what is no character, which no column can hold."""
     for found in _texts(value):
         if "\x00" in found:
             return RawRow(

@@ -1,0 +1,141 @@
+"""URS-style CSV: one session a row, rated as a whole by the user who held it.
+
+Told by its columns `question` and `satisfaction`. The conversation stands either in `question` and
+`response`, or in `dialogue` as a JSON list of {role, content}. Other columns go to `extra`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from annotation.core.choices import SATISFIED_FROM, Reason
+from annotation.core.dialogue import Role
+from annotation.core.formats.faults import Fault, gettext_noop, shown
+from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
+from annotation.core.formats.messages import SpokenMessage, turns_of
+from annotation.core.formats.reading import (
+    MAX_ROW_CHARS,
+    RawRow,
+    UnreadableFileError,
+    open_text,
+    storable,
+)
+from annotation.core.formats.records import (
+    LabelDetails,
+    SatisfactionRecord,
+    SessionRecord,
+    content_key,
+)
+
+NAME: Final = "urs"
+
+_NEEDED: Final = ("satisfaction", "user_intent")
+_TOLD: Final = (
+    "session",
+    "user",
+    "user_intent",
+    "language",
+    "model",
+    "question",
+    "response",
+    "dialogue",
+    "satisfaction",
+    "comment",
+)
+_ROLES: Final = {"user": Role.USER, "assistant": Role.ASSISTANT}
+
+
+def knows_text(first_line: str) -> bool:
+    """Whether a file whose first line this is has the format."""
+    columns = next(csv.reader([first_line.lstrip("\ufeff")]), [])
+    return set(_NEEDED) <= {name.strip() for name in columns}
+
+
+def read_file(path: Path) -> Iterator[RawRow]:
+    """The rows of the table by column; a row's `line` is where it ends.
+
+    Raises:
+        UnreadableFileError: The header lacks a column that must be there.
+    """
+    csv.field_size_limit(MAX_ROW_CHARS)
+    with open_text(path) as stream:
+        rows = csv.reader(stream, strict=True)
+        header = [name.strip() for name in next(rows, [])]
+        missing = [name for name in _NEEDED if name not in header]
+        if missing:
+            raise UnreadableFileError(f"{path.name}: no column {', '.join(missing)} in its header")
+        while True:
+            try:
+                cells = next(rows)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                reason = gettext_noop("not CSV: %(error)s")
+                fault = Fault(rows.line_num, "", reason, "", {"error": str(error)})
+                yield RawRow(rows.line_num, fault=fault)
+                continue
+            if cells:
+                yield _row(rows.line_num, header, cells)
+
+
+def _row(line: int, header: list[str], cells: list[str]) -> RawRow:
+    if len(cells) != len(header):
+        reason = gettext_noop("%(found)d cells under %(columns)d columns")
+        parts = {"found": len(cells), "columns": len(header)}
+        return RawRow(line, fault=Fault(line, "", reason, shown(cells[0]), parts))
+    return storable(line, {name: cell for name, cell in zip(header, cells, strict=True) if cell})
+
+
+def parse(fields: Fields) -> SessionRecord:
+    """One session with its user's rating of the whole."""
+    model = fields.text_or("model", longest=MODEL_CHARS)
+    spoken = _dialogue(fields, model) if fields.has("dialogue") else _single(fields, model)
+    said = content_key(*(f"{each.role}:{each.text}" for each in spoken))
+    user = fields.annotator("user") if fields.has("user") else f"user {said[:12]}"
+    score = fields.whole("satisfaction", 1, 5)
+    rating = SatisfactionRecord(
+        LabelDetails(user, comment=fields.text_or("comment")),
+        score,
+        Reason.NOT_RECORDED if score < SATISFIED_FROM else None,
+    )
+    return SessionRecord(
+        key=fields.text_or("session", said, longest=KEY_CHARS),
+        scenario=fields.short("user_intent", SCENARIO_CHARS),
+        turns=turns_of(spoken),
+        user=user,
+        language=fields.text_or("language", longest=16).lower(),
+        extra=fields.rest(*_TOLD),
+        satisfaction=(rating,),
+    )
+
+
+def _single(fields: Fields, model: str) -> list[SpokenMessage]:
+    question = SpokenMessage(Role.USER, fields.short("question", MAX_ROW_CHARS))
+    if not fields.has("response"):
+        return [question]
+    return [question, SpokenMessage(Role.ASSISTANT, fields.text("response"), model=model)]
+
+
+def _dialogue(fields: Fields, model: str) -> list[SpokenMessage]:
+    text = fields.text("dialogue")
+    try:
+        messages = json.loads(text)
+    except ValueError:
+        messages = None
+    if not isinstance(messages, list) or not messages:
+        fields.fault("dialogue", gettext_noop("a JSON list of {role, content} is expected"), text)
+        return []
+    spoken = []
+    for message in Fields({"dialogue": messages}, fields.notes, fields.path).items("dialogue"):
+        role = _ROLES.get(message.text("role").strip().lower())
+        if role is None:
+            reason = gettext_noop("user or assistant is expected")
+            message.fault("role", reason, message.data.get("role"))
+            continue
+        said = message.text("content")
+        spoken.append(SpokenMessage(role, said, model=model if role is Role.ASSISTANT else ""))
+    return spoken

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django import forms
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
@@ -17,10 +20,19 @@ from judging.models import (
 )
 
 
+class ModelEndpointForm(forms.ModelForm[ModelEndpoint]):
+    """An endpoint; an empty field of further fields says that there are none."""
+
+    def clean_extra_sampling(self) -> dict[str, Any]:
+        """The object, never NULL."""
+        return self.cleaned_data["extra_sampling"] or {}
+
+
 @admin.register(ModelEndpoint)
 class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
     """Endpoints (admins only): the key itself stays in the environment."""
 
+    form = ModelEndpointForm
     list_display = ("name", "model", "base_url", "key_variable", "concurrency", "enabled")
     list_filter = ("enabled",)
     search_fields = ("name", "model")
@@ -32,6 +44,7 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
                 "fields": (
                     "temperature",
                     "max_tokens",
+                    "extra_sampling",
                     "context_tokens",
                     "timeout_seconds",
                     "concurrency",
@@ -40,7 +53,17 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
                 )
             },
         ),
-        (_("Prices"), {"fields": ("input_price", "cached_input_price", "output_price")}),
+        (
+            _("Prices"),
+            {
+                "fields": (
+                    "input_price",
+                    "cached_input_price",
+                    "output_price",
+                    "batch_price_share",
+                )
+            },
+        ),
         (_("What it can do"), {"fields": ("has_logprobs", "has_json_schema", "has_system_role")}),
     )
 

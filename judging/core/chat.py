@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
@@ -29,12 +29,51 @@ class MalformedReplyError(ValueError):
     code = "llm:malformed"
 
 
+OWN_FIELDS: Final = (
+    "model",
+    "messages",
+    "max_tokens",
+    "max_completion_tokens",
+    "n",
+    "stream",
+    "response_format",
+    "logprobs",
+    "top_logprobs",
+)
+"""Fields of a request that are filled in here and nowhere else."""
+
+
+class InvalidExtraError(ValueError):
+    """Further fields of a request are no JSON object, or touch `OWN_FIELDS`."""
+
+    code = "llm:bad-endpoint"
+
+    def __init__(self) -> None:
+        self.fields = OWN_FIELDS
+        super().__init__(f"further fields are a JSON object without {', '.join(OWN_FIELDS)}")
+
+
+def checked_extra(value: object) -> Mapping[str, Any]:
+    """Further fields of a request, once they are found to be usable.
+
+    Raises:
+        InvalidExtraError: they are not.
+    """
+    if not isinstance(value, Mapping) or any(name in OWN_FIELDS for name in value):
+        raise InvalidExtraError
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a reply is drawn; `max_tokens` counts reasoning too."""
+    """How a reply is drawn; `max_tokens` counts reasoning too.
+
+    `extra` are further fields of the request, such as `reasoning_effort`; None leaves a field out.
+    """
 
     temperature: float = 0.0
     max_tokens: int = 1024
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +123,8 @@ class ChatRequest:
                     "strict": True,
                 },
             }
-        return body
+        body |= self.sampling.extra
+        return {name: value for name, value in body.items() if value is not None}
 
     def key(self) -> str:
         """64 hexadecimal digits; equal for equal questions, whoever asks."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from annotation.core.dialogue import Message
-from judging.core.chat import ChatRequest, JsonSchema, Sampling
+from annotation.core.dialogue import Message, Role
+from judging.core.chat import ChatRequest, JsonSchema, Sampling, checked_extra
+from judging.core.money import Prices
 
 
 class InvalidEndpointError(ValueError):
@@ -21,10 +22,12 @@ class Endpoint:
 
     `key_variable` NAMES the environment variable that holds the key ("" where none is needed);
     the key itself is read when a client opens and kept nowhere else. `requests_per_minute` and
-    `tokens_per_minute` pace the calls; None leaves them to the endpoint.
+    `tokens_per_minute` pace the calls; None leaves them to the endpoint. Without a system role the
+    system's text goes to the head of the first user message.
 
     Raises:
         InvalidEndpointError: the base URL is not plain http(s), or carries a user or password.
+        InvalidExtraError: the further fields of its sampling cannot be sent.
     """
 
     name: str
@@ -39,8 +42,11 @@ class Endpoint:
     tokens_per_minute: int | None = None
     has_logprobs: bool = False
     has_json_schema: bool = False
+    has_system_role: bool = True
+    prices: Prices = field(default_factory=Prices)
 
     def __post_init__(self) -> None:
+        checked_extra(self.sampling.extra)
         parts = urlsplit(self.base_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise InvalidEndpointError("the base URL must start with http:// or https://")
@@ -67,11 +73,28 @@ class Endpoint:
         return ChatRequest(
             base_url=self.base_url,
             model=self.model,
-            messages=messages,
-            sampling=Sampling(
-                self.sampling.temperature, limit if max_tokens is None else min(limit, max_tokens)
+            messages=messages if self.has_system_role else without_system(messages),
+            sampling=replace(
+                self.sampling, max_tokens=limit if max_tokens is None else min(limit, max_tokens)
             ),
             schema=schema if self.has_json_schema else None,
             top_logprobs=top_logprobs if self.has_logprobs else 0,
             attempt=attempt,
         )
+
+
+def without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The same conversation for a model without a system role.
+
+    What the system said stands, in its order, before the first user message; where no user speaks
+    it becomes the first one.
+    """
+    said = "\n\n".join(message.text for message in messages if message.role is Role.SYSTEM)
+    rest = [message for message in messages if message.role is not Role.SYSTEM]
+    if not said:
+        return tuple(rest)
+    for place, message in enumerate(rest):
+        if message.role is Role.USER:
+            rest[place] = Message(Role.USER, f"{said}\n\n{message.text}")
+            return tuple(rest)
+    return (Message(Role.USER, said), *rest)

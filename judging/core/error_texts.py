@@ -53,8 +53,18 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "llm:no-answer": gettext_noop(
         "The model's reply is empty; where it reasons, raise the most tokens a reply."
     ),
+    "budget:spent": gettext_noop(
+        "The run's budget has no room for another call; raise it, then retry what failed."
+    ),
+    "budget:no-prices": gettext_noop(
+        "The judge's calls have no price, so a budget cannot be kept; give its endpoint prices."
+    ),
+    "budget:negative": gettext_noop("A budget is an amount of money, 0 or more."),
     "verdict:unparseable": gettext_noop(
         "The reply states no verdict; read it, and try another model if it happens often."
+    ),
+    "recorded:call-failed": gettext_noop(
+        "The source recorded a call that failed, not a reply; there is nothing to try again here."
     ),
     "score:unparseable": gettext_noop(
         "The reply holds no usable score; read it, and try another model if it happens often."

@@ -35,7 +35,8 @@ class RunProgress:
     """A run and its stages, in the order in which they are gone through.
 
     `calls` are the replies that this run paid for (stored ones of earlier runs cost nothing);
-    tokens and cost are theirs, None where the endpoint does not say.
+    tokens and cost are theirs, None where the endpoint does not say. `held` is the cost with that
+    of calls under way, and of those whose fate nobody knows, at their dearest.
     """
 
     run_id: int
@@ -47,8 +48,11 @@ class RunProgress:
     stages: tuple[StageProgress, ...]
     calls: int
     input_tokens: int | None
+    cached_tokens: int | None
     output_tokens: int | None
     cost: float | None
+    budget: float | None
+    held: float
     started_at: datetime | None
     heartbeat_at: datetime | None
     finished_at: datetime | None
@@ -62,6 +66,24 @@ class RunProgress:
     def answered(self) -> int:
         """Rows of all stages that need no further call."""
         return sum(stage.answered for stage in self.stages)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the run has been at work, as its signs of life tell; None before the first."""
+        end = self.finished_at or self.heartbeat_at
+        if self.started_at is None or end is None:
+            return None
+        return max(0.0, (end - self.started_at).total_seconds())
+
+    @property
+    def calls_per_second(self) -> float | None:
+        """Replies paid for a second; None where there were none."""
+        return self.calls / self.seconds if self.calls and self.seconds else None
+
+    @property
+    def unsettled(self) -> float:
+        """What is held for calls without a stored reply."""
+        return max(0.0, self.held - (self.cost or 0.0))
 
     @property
     def errors(self) -> tuple[tuple[str, int], ...]:

@@ -20,6 +20,7 @@ from judging.core.endpoints import Endpoint
 from judging.core.tokens import estimate_tokens
 from judging.llm.errors import ENDPOINT_WIDE, LlmCode, LlmError
 from judging.llm.pacing import Pacer, Patience
+from judging.llm.purses import Purse
 from judging.llm.stores import MemoryReplyStore, ReplyStore
 from judging.llm.transport import Transport
 
@@ -51,6 +52,7 @@ class ChatClient:
     Args:
         endpoint: whom to ask; its key is read from `environ` when the client is made.
         store: replies that are there already, and where new ones go.
+        purse: where the money for calls comes from; without one nobody counts it.
         patience: how failures that may pass are tried again.
         environ: where the key's variable is looked up.
         rng: draws the waits.
@@ -61,6 +63,7 @@ class ChatClient:
         endpoint: Endpoint,
         *,
         store: ReplyStore | None = None,
+        purse: Purse | None = None,
         patience: Patience | None = None,
         environ: Mapping[str, str] = os.environ,
         rng: random.Random | None = None,
@@ -68,6 +71,7 @@ class ChatClient:
         self.endpoint = endpoint
         self.counts = ClientCounts()
         self._store = MemoryReplyStore() if store is None else store
+        self._purse = purse
         self._patience = patience or Patience()
         self._rng = rng or random.Random()
         key = environ.get(endpoint.key_variable, "").strip() if endpoint.key_variable else ""
@@ -149,7 +153,7 @@ class ChatClient:
         failures = 0
         while True:
             try:
-                return await self._try(key, body, tokens)
+                return await self._try(key, request, body, tokens)
             except LlmError as error:
                 failures += 1
                 wait = (
@@ -163,26 +167,49 @@ class ChatClient:
                     self._pacer.pause(error.retry_after)
             await asyncio.sleep(wait)
 
-    async def _try(self, key: str, body: Mapping[str, object], tokens: int) -> Reply:
+    async def _try(
+        self, key: str, request: ChatRequest, body: Mapping[str, object], tokens: int
+    ) -> Reply:
         async with self._places:
             if self._broken is not None:
                 raise LlmError(self._broken.code, self._broken.detail)
-            await self._pacer.turn(tokens)
-            self._transport.open()
-            self.counts.calls += 1
-            started = time.monotonic()
+            await self._turn(key, request, tokens)
             try:
-                data = await self._transport.post(body)
-                latency = round((time.monotonic() - started) * 1000)
-                reply = read_completion(key, data, latency_ms=latency)
-            except MalformedReplyError as error:
-                raise LlmError(LlmCode.MALFORMED, str(error)) from error
+                reply = await self._send(key, body)
             except LlmError as error:
                 if error.code in ENDPOINT_WIDE:
                     self._broken = error
+                self._failed(key, maybe_billed=error.maybe_billed)
                 raise
         self._count(reply)
         return reply
+
+    async def _turn(self, key: str, request: ChatRequest, tokens: int) -> None:
+        """Wait until a call may be sent: for its money, then for the pace."""
+        if self._purse is not None:
+            await self._purse.take(key, self.endpoint.prices.at_most(request))
+        try:
+            await self._pacer.turn(tokens)
+        except asyncio.CancelledError:
+            self._failed(key, maybe_billed=False)
+            raise
+
+    def _failed(self, key: str, *, maybe_billed: bool) -> None:
+        if self._purse is not None and maybe_billed:
+            self._purse.write_off(key)
+        elif self._purse is not None:
+            self._purse.give_back(key)
+
+    async def _send(self, key: str, body: Mapping[str, object]) -> Reply:
+        self._transport.open()
+        self.counts.calls += 1
+        started = time.monotonic()
+        data = await self._transport.post(body)
+        latency = round((time.monotonic() - started) * 1000)
+        try:
+            return read_completion(key, data, latency_ms=latency)
+        except MalformedReplyError as error:
+            raise LlmError(LlmCode.MALFORMED, str(error), maybe_billed=True) from error
 
     def _count(self, reply: Reply) -> None:
         self.counts.replies += 1

@@ -2,7 +2,7 @@
 
 LlmError
 permanent, and true of every call: llm:refused-key, llm:unknown-model, llm:quota
-permanent, this call only:         llm:bad-request, llm:forbidden, llm:no-logprobs
+permanent, this call only:         llm:bad-request, llm:forbidden, llm:no-logprobs, budget:spent
 passing, tried again before:       llm:unavailable, llm:timeout, llm:rate-limited,
 llm:malformed
 """
@@ -27,6 +27,7 @@ class LlmCode(StrEnum):
     BAD_REQUEST = "llm:bad-request"
     FORBIDDEN = "llm:forbidden"
     NO_LOGPROBS = "llm:no-logprobs"
+    BUDGET_SPENT = "budget:spent"
 
 
 PASSING: Final = frozenset(
@@ -48,16 +49,22 @@ class LlmError(Exception):
     """A call failed for good, after the tries that its kind allows.
 
     `detail` is what the endpoint said, shortened, without the key. `retry_after` is how many
-    seconds it asked to wait.
+    seconds it asked to wait. `maybe_billed` says that the endpoint may have worked all the same.
     """
 
     def __init__(
-        self, code: LlmCode, detail: str = "", *, retry_after: float | None = None
+        self,
+        code: LlmCode,
+        detail: str = "",
+        *,
+        retry_after: float | None = None,
+        maybe_billed: bool = False,
     ) -> None:
         super().__init__(f"{code.value}: {detail}" if detail else code.value)
         self.code = code
         self.detail = detail
         self.retry_after = retry_after
+        self.maybe_billed = maybe_billed
 
     @property
     def permanent(self) -> bool:
@@ -92,5 +99,8 @@ def error_of(refusal: Refusal) -> LlmError:
     else:
         code = _PERMANENT.get(refusal.status, LlmCode.BAD_REQUEST)
     return LlmError(
-        code, f"HTTP {refusal.status} {refusal.message}".strip(), retry_after=refusal.retry_after
+        code,
+        f"HTTP {refusal.status} {refusal.message}".strip(),
+        retry_after=refusal.retry_after,
+        maybe_billed=code is LlmCode.TIMEOUT,
     )

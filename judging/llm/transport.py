@@ -92,7 +92,11 @@ class Transport:
             cause = _first_cause(error)
             if isinstance(cause, TimeoutError):
                 raise _timed_out(seconds) from error
-            raise LlmError(LlmCode.UNAVAILABLE, f"no connection ({_said(cause)})") from error
+            raise LlmError(
+                LlmCode.UNAVAILABLE,
+                f"no connection ({_said(cause)})",
+                maybe_billed=not isinstance(cause, ConnectionRefusedError),
+            ) from error
         return self._json(response.content)
 
     def open(self) -> AsyncOpenAI:
@@ -124,7 +128,9 @@ class Transport:
         try:
             data = json.loads(content)
         except ValueError as error:
-            raise LlmError(LlmCode.MALFORMED, "the answer is not JSON") from error
+            raise LlmError(
+                LlmCode.MALFORMED, "the answer is not JSON", maybe_billed=True
+            ) from error
         problem = data.get("error") if isinstance(data, dict) else None
         if isinstance(problem, dict):  # some gateways report a failure with status 200
             status = problem.get("code")
@@ -153,7 +159,7 @@ class Transport:
 
 
 def _timed_out(seconds: float) -> LlmError:
-    return LlmError(LlmCode.TIMEOUT, f"no answer within {seconds:g} s")
+    return LlmError(LlmCode.TIMEOUT, f"no answer within {seconds:g} s", maybe_billed=True)
 
 
 def _first_cause(error: BaseException) -> BaseException:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.validators import (
     MaxValueValidator,
     MinValueValidator,
@@ -14,6 +15,22 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Dataset
+from judging.core.chat import InvalidExtraError, checked_extra
+
+
+def validate_extra_sampling(value: object) -> None:
+    """Refuse what cannot be sent along.
+
+    Raises:
+        ValidationError: it is no JSON object, or names a field that the engine fills in itself.
+    """
+    try:
+        checked_extra(value)
+    except InvalidExtraError as error:
+        raise ValidationError(
+            _("Give a JSON object without these fields: %(fields)s."),
+            params={"fields": ", ".join(error.fields)},
+        ) from error
 
 
 class ModelEndpoint(models.Model):
@@ -37,6 +54,16 @@ class ModelEndpoint(models.Model):
         validators=[MinValueValidator(0.0), MaxValueValidator(2.0)],
     )
     max_tokens = models.PositiveIntegerField(_("most tokens a reply"), default=1024)
+    extra_sampling = models.JSONField(
+        _("further fields of a request"),
+        default=dict,
+        blank=True,
+        validators=[validate_extra_sampling],
+        help_text=_(
+            'A JSON object sent with every request, such as {"reasoning_effort": "low"}; null '
+            'leaves out a field, such as {"temperature": null}.'
+        ),
+    )
     context_tokens = models.PositiveIntegerField(_("context window in tokens"), default=8192)
     timeout_seconds = models.FloatField(_("time-out in seconds"), default=120.0)
     concurrency = models.PositiveSmallIntegerField(
@@ -45,13 +72,35 @@ class ModelEndpoint(models.Model):
     requests_per_minute = models.PositiveIntegerField(_("requests a minute"), null=True, blank=True)
     tokens_per_minute = models.PositiveIntegerField(_("tokens a minute"), null=True, blank=True)
     input_price = models.DecimalField(
-        _("price of 1M input tokens"), max_digits=10, decimal_places=4, default=0
+        _("price of 1M input tokens"),
+        max_digits=10,
+        decimal_places=4,
+        default=0,
+        validators=[MinValueValidator(0)],
     )
     cached_input_price = models.DecimalField(
-        _("price of 1M cached input tokens"), max_digits=10, decimal_places=4, default=0
+        _("price of 1M cached input tokens"),
+        max_digits=10,
+        decimal_places=4,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text=_("Empty: the price of other input tokens."),
     )
     output_price = models.DecimalField(
-        _("price of 1M output tokens"), max_digits=10, decimal_places=4, default=0
+        _("price of 1M output tokens"),
+        max_digits=10,
+        decimal_places=4,
+        default=0,
+        validators=[MinValueValidator(0)],
+    )
+    batch_price_share = models.DecimalField(
+        _("price in batch files, as a share"),
+        max_digits=4,
+        decimal_places=3,
+        default=1,
+        validators=[MinValueValidator(0), MaxValueValidator(1)],
+        help_text=_("0.5 where the provider answers batch files for half the price."),
     )
     has_logprobs = models.BooleanField(_("returns log-probabilities"), default=False)
     has_json_schema = models.BooleanField(_("takes a JSON schema"), default=False)
@@ -76,13 +125,21 @@ class LlmCall(models.Model):
 
     `key` is the SHA-256 of canonical JSON of base URL, model, messages, sampling, schema,
     log-probability request, sample index and attempt. `reply` has its reasoning stripped;
-    `reasoning` keeps it.
+    `reasoning` keeps it. `run` is the run that paid for it; runs that find it here pay nothing.
     """
 
     key = models.CharField(_("key"), max_length=64, unique=True)
     endpoint = models.ForeignKey(
         ModelEndpoint,
         verbose_name=_("model endpoint"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="calls",
+    )
+    run = models.ForeignKey(
+        "JudgeRun",
+        verbose_name=_("paid for by"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
@@ -129,6 +186,7 @@ class RunStatus(models.TextChoices):
     DONE = "DONE", _("Done")
     FAILED = "FAILED", _("Failed")
     CANCELLED = "CANCELLED", _("Cancelled")
+    BATCH = "BATCH", _("Waiting for a batch file")
 
 
 class JudgeRun(models.Model):
@@ -136,6 +194,9 @@ class JudgeRun(models.Model):
 
     `generation` grows at each dispatch: a batch of an older generation drops itself. `heartbeat_at`
     is the last sign of life of a worker. `stage` names the step of the kind that is under way.
+
+    `budget` is the money that its calls may cost in all, None for no limit. `held` is what they
+    have cost so far, with those under way, and those whose fate nobody knows, at their dearest.
     """
 
     kind = models.CharField(_("kind"), max_length=16, choices=RunKind.choices)
@@ -174,6 +235,15 @@ class JudgeRun(models.Model):
     stage = models.CharField(_("stage"), max_length=24, blank=True, default="")
     generation = models.PositiveIntegerField(_("start"), default=0)
     heartbeat_at = models.DateTimeField(_("last sign of life"), null=True, blank=True)
+    budget = models.DecimalField(
+        _("budget"),
+        max_digits=14,
+        decimal_places=4,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+    )
+    held = models.DecimalField(_("spent or held"), max_digits=20, decimal_places=8, default=0)
     error_code = models.CharField(_("error"), max_length=60, blank=True, default="")
     error_detail = models.TextField(_("details of the error"), blank=True, default="")
     created_by = models.ForeignKey(
@@ -198,6 +268,9 @@ class JudgeRun(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(parent__isnull=True) | ~Q(parent=F("id")), name="run_not_own_parent"
+            ),
+            models.CheckConstraint(
+                condition=Q(budget__isnull=True) | Q(budget__gte=0), name="run_budget_not_negative"
             ),
         ]
         indexes = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, Final
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Sum
 from django.db.models.query import QuerySet
 
 from annotation.core.choices import JudgmentStatus
@@ -70,8 +70,11 @@ def run_progress(run_id: int) -> RunProgress:
         stages=tuple(stage for stage in stages if stage.total),
         calls=paid["calls"],
         input_tokens=paid["input"],
+        cached_tokens=paid["cached"],
         output_tokens=paid["output"],
         cost=None if paid["cost"] is None else float(paid["cost"]),
+        budget=None if run.budget is None else float(run.budget),
+        held=float(run.held),
         started_at=run.started_at,
         heartbeat_at=run.heartbeat_at,
         finished_at=run.finished_at,
@@ -98,16 +101,11 @@ def _stage(stage: StageName, rows: QuerySet[Any]) -> StageProgress:
 
 
 def _paid(run: JudgeRun) -> dict[str, Any]:
-    """Replies behind the run's rows that came after the run was made, each counted once."""
-    used = (
-        Q(pk__in=preference_rows(run.pk).values("call_id"))
-        | Q(pk__in=judgment_rows(run.pk).values("call_id"))
-        | Q(pk__in=memory_rows(run.pk).values("call_id"))
-        | Q(pk__in=score_rows(run.pk).values("call_id"))
-    )
-    return LlmCall.objects.filter(used, created_at__gte=run.created_at).aggregate(
+    """The replies that this run paid for."""
+    return LlmCall.objects.filter(run=run).aggregate(
         calls=Count("pk"),
         input=Sum("input_tokens"),
+        cached=Sum("cached_tokens"),
         output=Sum("output_tokens"),
         cost=Sum("cost"),
     )

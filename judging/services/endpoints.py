@@ -6,6 +6,7 @@ from django.conf import settings
 
 from judging.core.chat import Sampling
 from judging.core.endpoints import Endpoint
+from judging.core.money import Prices
 from judging.models import ModelEndpoint
 
 
@@ -14,13 +15,14 @@ def endpoint_of(row: ModelEndpoint) -> Endpoint:
 
     Raises:
         InvalidEndpointError: its base URL cannot be used.
+        InvalidExtraError: its further fields cannot be sent.
     """
     return Endpoint(
         name=row.name,
         base_url=row.base_url,
         model=row.model,
         key_variable=row.key_variable,
-        sampling=Sampling(row.temperature, row.max_tokens),
+        sampling=Sampling(row.temperature, row.max_tokens, row.extra_sampling),
         context_tokens=row.context_tokens,
         timeout_seconds=row.timeout_seconds,
         concurrency=row.concurrency,
@@ -28,6 +30,18 @@ def endpoint_of(row: ModelEndpoint) -> Endpoint:
         tokens_per_minute=row.tokens_per_minute,
         has_logprobs=row.has_logprobs,
         has_json_schema=row.has_json_schema,
+        has_system_role=row.has_system_role,
+        prices=prices_of(row),
+    )
+
+
+def prices_of(row: ModelEndpoint) -> Prices:
+    """What calls of an endpoint cost."""
+    return Prices(
+        input=row.input_price,
+        cached_input=row.cached_input_price,
+        output=row.output_price,
+        batch_share=row.batch_price_share,
     )
 
 

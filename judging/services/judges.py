@@ -15,6 +15,7 @@ from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
 from judging.judges.protocol import Judge
 from judging.llm.client import ChatClient
 from judging.models import JudgeRun, ModelEndpoint
+from judging.services.budgets import RunPurse
 from judging.services.endpoints import endpoint_of, endpoint_row_from_settings
 from judging.services.replies import RowReplyStore
 
@@ -87,10 +88,10 @@ async def open_judge(run: JudgeRun) -> AsyncIterator[OpenJudge]:
     if run.endpoint is None:
         yield OpenJudge(LexicalJudge(), settle=_nothing_to_settle, concurrency=1)
         return
-    endpoint = endpoint_of(run.endpoint)
+    endpoint, purse = endpoint_of(run.endpoint), RunPurse(run)
     async with (
-        RowReplyStore(endpoint=run.endpoint) as store,
-        ChatClient(endpoint, store=store) as client,
+        RowReplyStore(endpoint=run.endpoint, run_id=run.pk, purse=purse) as store,
+        ChatClient(endpoint, store=store, purse=purse) as client,
     ):
         judge = LlmJudge(client, settings=_llm_settings(run.config))
         yield OpenJudge(judge, settle=store.commit, concurrency=endpoint.concurrency)

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from decimal import Decimal
 from types import TracebackType
 from typing import Final, Self
 
+from asgiref.sync import sync_to_async
+from django.db import transaction
+
 from judging.core.chat import ChatRequest, Reply, Usage, steps_from_json, steps_to_json
+from judging.core.money import Prices
 from judging.models import LlmCall, ModelEndpoint
+from judging.services.budgets import RunPurse
+from judging.services.endpoints import prices_of
 
 COMMIT_EVERY: Final = 64
 COMMIT_SECONDS: Final = 0.5
 _KEYS_A_QUERY: Final = 500
-_MILLION: Final = Decimal(1_000_000)
 
 
 class RowReplyStore:
@@ -26,10 +30,29 @@ class RowReplyStore:
 
     Leaving the block commits what is left. Reached from `async_to_sync`, rows are read and written
     on the caller's own connection.
+
+    Args:
+        endpoint: who replies; its prices say what a reply cost.
+        run_id: the run that pays.
+        purse: where the money of replies is held until they are stored.
+        batch: replies come from a batch file and cost that share of the price.
     """
 
-    def __init__(self, *, endpoint: ModelEndpoint | None) -> None:
+    def __init__(
+        self,
+        *,
+        endpoint: ModelEndpoint | None,
+        run_id: int | None = None,
+        purse: RunPurse | None = None,
+        batch: bool = False,
+    ) -> None:
         self._endpoint = endpoint
+        self._prices = Prices() if endpoint is None else prices_of(endpoint)
+        self._run_id = run_id
+        self._purse = purse
+        self._batch = batch
+        if purse is not None:
+            purse.settle_now = self.commit
         self._waiting: dict[str, tuple[ChatRequest, Reply]] = {}
         self._timer: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
@@ -61,6 +84,8 @@ class RowReplyStore:
     async def put(self, request: ChatRequest, reply: Reply) -> None:
         """Keep a reply; it is committed soon."""
         self._waiting[reply.key] = (request, reply)
+        if self._purse is not None:
+            self._purse.landed(reply.key)
         if len(self._waiting) >= COMMIT_EVERY:
             await self.commit()
         elif self._timer is None or self._timer.done():
@@ -72,12 +97,20 @@ class RowReplyStore:
         """Write every reply that waits, in one statement; a key that is there stays as it is."""
         async with self._writing:
             waiting = list(self._waiting.values())
-            if not waiting:
+            if not waiting and (self._purse is None or self._purse.is_settled):
                 return
-            rows = [self._row(request, reply) for request, reply in waiting]
-            await LlmCall.objects.abulk_create(rows, ignore_conflicts=True)
+            await sync_to_async(self._write)(waiting)
             for _, reply in waiting:
                 del self._waiting[reply.key]
+
+    def _write(self, waiting: Sequence[tuple[ChatRequest, Reply]]) -> None:
+        rows = [self._row(request, reply) for request, reply in waiting]
+        if self._purse is None:
+            LlmCall.objects.bulk_create(rows, ignore_conflicts=True)
+            return
+        with transaction.atomic():
+            LlmCall.objects.bulk_create(rows, ignore_conflicts=True)
+            self._purse.settle({row.key: row.cost for row in rows})
 
     async def _commit_later(self) -> None:
         await asyncio.sleep(COMMIT_SECONDS)
@@ -87,6 +120,7 @@ class RowReplyStore:
         return LlmCall(
             key=reply.key,
             endpoint=self._endpoint,
+            run_id=self._run_id,
             base_url=request.base_url,
             model=request.model,
             request=request.body(),
@@ -99,7 +133,11 @@ class RowReplyStore:
             input_tokens=reply.usage.input_tokens,
             cached_tokens=reply.usage.cached_tokens,
             output_tokens=reply.usage.output_tokens,
-            cost=None if self._endpoint is None else cost_of(reply.usage, endpoint=self._endpoint),
+            cost=(
+                None
+                if self._endpoint is None
+                else self._prices.cost(reply.usage, batch=self._batch)
+            ),
             latency_ms=reply.latency_ms,
         )
 
@@ -115,21 +153,6 @@ _READ: Final = (
     "output_tokens",
     "latency_ms",
 )
-
-
-def cost_of(usage: Usage, *, endpoint: ModelEndpoint) -> Decimal | None:
-    """What a reply cost at the endpoint's prices (of a million tokens each); None without a count.
-
-    Cached input tokens are part of the input tokens and have a price of their own.
-    """
-    if usage.input_tokens is None:
-        return None
-    cached = min(usage.cached_tokens or 0, usage.input_tokens)
-    return (
-        (usage.input_tokens - cached) * endpoint.input_price
-        + cached * endpoint.cached_input_price
-        + (usage.output_tokens or 0) * endpoint.output_price
-    ) / _MILLION
 
 
 def _reply(row: LlmCall) -> Reply:

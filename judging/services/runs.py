@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus
 from judging.core.stages import StageName
+from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunStatus
 from judging.queries.runs import UNFINISHED
 from judging.services.batches import Observer, ask_batch
@@ -160,7 +161,7 @@ def _advance(run: JudgeRun) -> bool:
     return bool(
         mine.update(
             status=RunStatus.FAILED if failure else RunStatus.DONE,
-            error_code=failure or "",
+            error_code=failure or _cut_short(run),
             heartbeat_at=now,
             finished_at=now,
         )
@@ -184,6 +185,15 @@ def _failure(run: JudgeRun) -> str | None:
         if worst is not None and not rows.filter(status=JudgmentStatus.DONE).exists():
             return str(worst[0])
     return None
+
+
+def _cut_short(run: JudgeRun) -> str:
+    """`budget:spent` where the money ended before the rows did; "" otherwise."""
+    code = LlmCode.BUDGET_SPENT.value
+    stages = [stage for stage in STAGES[run.kind] if isinstance(stage, AskingStage)]
+    return (
+        code if any(stage.rows(run.pk).filter(error_code=code).exists() for stage in stages) else ""
+    )
 
 
 def _crash(run: JudgeRun, error: Exception) -> None:

@@ -74,11 +74,14 @@ def test_an_admin_adds_an_endpoint_by_the_name_of_its_key(client):
         "input_price": "0",
         "cached_input_price": "0",
         "output_price": "0",
+        "batch_price_share": "1",
+        "extra_sampling": "",
     }
     assert client.post("/admin/judging/modelendpoint/add/", fields).status_code == 200
     assert not ModelEndpoint.objects.exists()
     client.post("/admin/judging/modelendpoint/add/", {**fields, "key_variable": "LOCAL_KEY"})
-    assert ModelEndpoint.objects.get().key_variable == "LOCAL_KEY"
+    made = ModelEndpoint.objects.get()
+    assert (made.key_variable, made.extra_sampling) == ("LOCAL_KEY", {})
 
 
 def test_a_study_remembers_who_made_it(client):

@@ -59,6 +59,8 @@ def test_the_key_is_the_digest_of_the_canonical_json():
         replace(REQUEST, messages=(Message(Role.USER, "Hello"),)),
         replace(REQUEST, sampling=Sampling(temperature=0.1)),
         replace(REQUEST, sampling=Sampling(max_tokens=1)),
+        replace(REQUEST, sampling=Sampling(extra={"top_p": 0.5})),
+        replace(REQUEST, sampling=Sampling(extra={"temperature": None})),
         replace(REQUEST, schema=JsonSchema("a", {"type": "object"})),
         replace(REQUEST, top_logprobs=5),
         replace(REQUEST, sample=1),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.dialogue import Message, Role
-from judging.core.chat import JsonSchema, Sampling
+from judging.core.chat import InvalidExtraError, JsonSchema, Sampling
 from judging.core.endpoints import Endpoint, InvalidEndpointError
 
 MESSAGES = (Message(Role.USER, "Hello"),)
@@ -45,3 +45,40 @@ def test_a_request_takes_what_it_can_and_never_more_tokens_than_the_limit():
     request = able.request(MESSAGES, schema=SCHEMA, top_logprobs=5, max_tokens=1)
     assert (request.schema, request.top_logprobs, request.sampling.max_tokens) == (SCHEMA, 5, 1)
     assert able.request(MESSAGES, max_tokens=9_999).sampling.max_tokens == 1024
+
+
+def test_further_fields_go_along_and_null_leaves_one_out():
+    extra = {"reasoning_effort": "low", "temperature": None}
+    where = Endpoint("e", "http://127.0.0.1/v1", "m", sampling=Sampling(0.2, 300, extra))
+    body = where.request(MESSAGES, max_tokens=5).body()
+    assert body["reasoning_effort"] == "low"
+    assert body["max_tokens"] == 5
+    assert "temperature" not in body
+
+
+@pytest.mark.parametrize("extra", [{"n": 2}, {"stream": True}, {"messages": []}, ["a"], "a", None])
+def test_further_fields_cannot_touch_what_is_filled_in_here(extra):
+    with pytest.raises(InvalidExtraError, match="JSON object without"):
+        Endpoint("e", "http://127.0.0.1/v1", "m", sampling=Sampling(extra=extra))
+
+
+SYSTEM, SECOND = Message(Role.SYSTEM, "Be kind."), Message(Role.SYSTEM, "Be brief.")
+USER, REPLY = Message(Role.USER, "Hello"), Message(Role.ASSISTANT, "Hi")
+
+
+@pytest.mark.parametrize(
+    ("messages", "merged"),
+    [
+        ((USER, REPLY), (USER, REPLY)),
+        ((SYSTEM, USER, REPLY), (Message(Role.USER, "Be kind.\n\nHello"), REPLY)),
+        ((SYSTEM, SECOND, USER), (Message(Role.USER, "Be kind.\n\nBe brief.\n\nHello"),)),
+        ((SYSTEM, REPLY, USER), (REPLY, Message(Role.USER, "Be kind.\n\nHello"))),
+        ((SYSTEM,), (Message(Role.USER, "Be kind."),)),
+        ((SYSTEM, REPLY), (Message(Role.USER, "Be kind."), REPLY)),
+    ],
+)
+def test_without_a_system_role_the_first_user_message_says_it(messages, merged):
+    plain = Endpoint("e", "http://127.0.0.1/v1", "m", has_system_role=False)
+    assert plain.request(messages).messages == merged
+    able = Endpoint("e", "http://127.0.0.1/v1", "m")
+    assert able.request(messages).messages == messages

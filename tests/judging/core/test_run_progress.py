@@ -1,28 +1,73 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
 from judging.core.run_progress import RunProgress, StageProgress
 from judging.core.stages import StageName
 
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def run(**fields):
+    stages = (
+        StageProgress(StageName.DISTIL, 0, 5, 0, 2, (("llm:timeout", 2),)),
+        StageProgress(StageName.JUDGE, 10, 3, 4, 1, (("a:b", 4), ("llm:timeout", 1))),
+    )
+    usual = {
+        "run_id": 1,
+        "kind": "DISTIL",
+        "status": "RUNNING",
+        "stage": "judge",
+        "error_code": "",
+        "error_detail": "",
+        "stages": stages,
+        "calls": 0,
+        "input_tokens": None,
+        "cached_tokens": None,
+        "output_tokens": None,
+        "cost": None,
+        "budget": None,
+        "held": 0.0,
+        "started_at": None,
+        "heartbeat_at": None,
+        "finished_at": None,
+    }
+    return RunProgress(**(usual | fields))
+
 
 def test_a_run_adds_its_stages_up():
-    progress = RunProgress(
-        run_id=1,
-        kind="DISTIL",
-        status="RUNNING",
-        stage="judge",
-        error_code="",
-        error_detail="",
-        stages=(
-            StageProgress(StageName.DISTIL, 0, 5, 0, 2, (("llm:timeout", 2),)),
-            StageProgress(StageName.JUDGE, 10, 3, 4, 1, (("a:b", 4), ("llm:timeout", 1))),
-        ),
-        calls=0,
-        input_tokens=None,
-        output_tokens=None,
-        cost=None,
-        started_at=None,
-        heartbeat_at=None,
-        finished_at=None,
-    )
+    progress = run()
     assert (progress.total, progress.answered) == (25, 15)
     assert progress.errors == (("a:b", 4), ("llm:timeout", 3))
+
+
+@pytest.mark.parametrize(
+    ("fields", "seconds", "speed"),
+    [
+        ({}, None, None),
+        ({"started_at": START}, None, None),
+        ({"started_at": START, "heartbeat_at": START}, 0.0, None),
+        ({"started_at": START, "heartbeat_at": START + timedelta(seconds=4), "calls": 8}, 4.0, 2.0),
+        ({"started_at": START, "finished_at": START + timedelta(seconds=4)}, 4.0, None),
+        (
+            {
+                "started_at": START,
+                "heartbeat_at": START,
+                "finished_at": START + timedelta(seconds=2),
+                "calls": 1,
+            },
+            2.0,
+            0.5,
+        ),
+    ],
+)
+def test_how_fast_a_run_is(fields, seconds, speed):
+    assert (run(**fields).seconds, run(**fields).calls_per_second) == (seconds, speed)
+
+
+def test_what_is_held_beyond_the_cost_is_unsettled():
+    assert run(held=0.5, cost=0.125).unsettled == 0.375
+    assert run(held=0.5).unsettled == 0.5
+    assert run(held=0.1, cost=0.2).unsettled == 0.0

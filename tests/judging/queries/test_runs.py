@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
-from django.utils import timezone
 
 from judging.models import LlmCall
 from judging.queries.runs import run_progress
@@ -51,16 +48,16 @@ def test_rows_are_counted_by_stage_status_and_error(django_assert_num_queries):
 
 
 def test_only_replies_that_the_run_paid_for_are_counted_each_once():
-    old = make_call("a", input_tokens=100)
-    LlmCall.objects.update(created_at=timezone.now() - timedelta(days=1))
-    run = make_run()
-    new = make_call("b", input_tokens=7, output_tokens=2, cost="0.25")
+    run, other = make_run(budget="2.5", held="0.75"), make_run()
+    old = make_call("a", input_tokens=100, run=other)
+    new = make_call("b", input_tokens=7, cached_tokens=3, output_tokens=2, cost="0.25", run=run)
     make_call("c", input_tokens=1000)  # nobody's
     for call in (old, new, new):
         make_judgment(run, make_comparison(), make_preference(), call=call)
     progress = run_progress(run.pk)
     assert (progress.calls, progress.input_tokens, progress.output_tokens) == (1, 7, 2)
-    assert progress.cost == 0.25
+    assert (progress.cached_tokens, progress.cost) == (3, 0.25)
+    assert (progress.budget, progress.held, progress.unsettled) == (2.5, 0.75, 0.5)
 
 
 def test_a_run_without_calls_costs_nothing_known():

@@ -13,7 +13,7 @@ from judging.core.endpoints import Endpoint
 from judging.core.verdicts import TokenLogprob
 from judging.llm.client import ChatClient
 from judging.models import LlmCall, ModelEndpoint
-from judging.services.replies import COMMIT_EVERY, RowReplyStore, cost_of
+from judging.services.replies import COMMIT_EVERY, RowReplyStore
 from tests.fake_llm import FakeLlm
 
 pytestmark = pytest.mark.django_db
@@ -86,17 +86,15 @@ def test_a_reply_without_log_probabilities_or_usage_comes_back_too():
     assert LlmCall.objects.get().cost is None
 
 
-@pytest.mark.parametrize(
-    ("usage", "cost"),
-    [
-        (Usage(), None),
-        (Usage(input_tokens=1_000_000), Decimal("2.5")),
-        (Usage(input_tokens=10, cached_tokens=50), Decimal("0.000005")),
-        (Usage(input_tokens=0, output_tokens=1_000_000), Decimal(10)),
-    ],
-)
-def test_what_a_reply_costs(endpoint, usage, cost):
-    assert cost_of(usage, endpoint=endpoint) == cost
+def test_a_reply_from_a_batch_file_has_its_price(endpoint):
+    endpoint.batch_price_share = Decimal("0.5")
+
+    async def run():
+        async with RowReplyStore(endpoint=endpoint, batch=True) as store:
+            await store.put(question(), reply(question(), usage=USAGE))
+
+    async_to_sync(run)()
+    assert LlmCall.objects.get().cost == Decimal("0.00135")
 
 
 def test_a_reply_that_is_there_already_stays():

@@ -1,0 +1,81 @@
+"""What calls cost, and what they could cost at most; in whatever currency the prices are in.
+
+A budget is kept by bounds, not by guesses: before a call nobody knows its tokens, but a tokenizer
+gives no more of them than a text has UTF-8 bytes, and no reply is longer than the limit sent along.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from decimal import ROUND_UP, Decimal
+from typing import Final
+
+from judging.core.chat import ChatRequest, Usage
+from judging.core.tokens import estimate_tokens
+
+MESSAGE_TOKENS: Final = 16
+"""More than any known chat template puts around a message."""
+FRAME_TOKENS: Final = 64
+"""What a template may put around a whole conversation."""
+_MILLION: Final = Decimal(1_000_000)
+_SMALLEST: Final = Decimal("0.00000001")
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Money for a million tokens; `cached_input` None is the price of other input tokens.
+
+    `batch_share` is what a call in a batch file costs, as a share of the same call sent alone.
+    """
+
+    input: Decimal = Decimal(0)
+    cached_input: Decimal | None = None
+    output: Decimal = Decimal(0)
+    batch_share: Decimal = Decimal(1)
+
+    @property
+    def known(self) -> bool:
+        """Whether calls cost anything, so that money can be counted."""
+        return bool(self.input or self.cached_input or self.output)
+
+    def cost(self, usage: Usage, *, batch: bool = False) -> Decimal | None:
+        """What a reply cost; None where the endpoint does not say what it counted.
+
+        Cached input tokens are part of the input tokens.
+        """
+        if usage.input_tokens is None or (self.output and usage.output_tokens is None):
+            return None
+        cached = min(usage.cached_tokens or 0, usage.input_tokens)
+        cached_price = self.input if self.cached_input is None else self.cached_input
+        whole = (usage.input_tokens - cached) * self.input + cached * cached_price
+        whole += (usage.output_tokens or 0) * self.output
+        return _rounded(whole * (self.batch_share if batch else 1))
+
+    def of_tokens(self, *, input_tokens: int, output_tokens: int) -> Decimal:
+        """What so many tokens cost where nothing is cached."""
+        return _rounded(input_tokens * self.input + output_tokens * self.output)
+
+    def at_most(self, request: ChatRequest) -> Decimal:
+        """What no call of this request can cost more than, by bytes and the limit of its reply."""
+        dearest = max(self.input, self.cached_input or 0)
+        return _rounded(
+            most_input_tokens(request) * dearest + request.sampling.max_tokens * self.output
+        )
+
+
+def most_input_tokens(request: ChatRequest) -> int:
+    """A bound on the tokens of a request: the bytes of its texts and of its template's frame."""
+    texts = sum(len(message.text.encode()) + MESSAGE_TOKENS for message in request.messages)
+    schema = 0 if request.schema is None else len(json.dumps(dict(request.schema.schema)))
+    return texts + schema + FRAME_TOKENS
+
+
+def likely_input_tokens(request: ChatRequest) -> int:
+    """About how many tokens a request has; see `tokens.estimate_tokens`."""
+    return sum(estimate_tokens(message.text) for message in request.messages)
+
+
+def _rounded(millions: Decimal) -> Decimal:
+    """Money of so many token prices of a million, rounded up to what a row can hold."""
+    return (millions / _MILLION).quantize(_SMALLEST, rounding=ROUND_UP)

@@ -1,0 +1,59 @@
+"""What changed between two versions of a text, in one column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+
+from annotation.core.worddiff import Piece, word_diff
+
+
+class Change(StrEnum):
+    """What happened to a run of text."""
+
+    KEPT = "KEPT"
+    GONE = "GONE"
+    NEW = "NEW"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPiece:
+    """A run of text that stayed, went or came."""
+
+    text: str
+    change: Change
+
+
+def changes(before: str, after: str) -> tuple[ChangedPiece, ...] | None:
+    """Both texts as one: what stayed, and in its place what went before what came.
+
+    Returns:
+        The pieces in order, or None where the texts are too long to compare.
+    """
+    sides = word_diff(before, after)
+    if sides is None:
+        return None
+    gone, new = map(_between, sides)
+    kept = [piece.text for piece in sides[1] if not piece.differs]
+    found = []
+    for place, text in enumerate([*kept, ""]):
+        found += [
+            ChangedPiece(gone.get(place, ""), Change.GONE),
+            ChangedPiece(new.get(place, ""), Change.NEW),
+            ChangedPiece(text, Change.KEPT),
+        ]
+    return tuple(piece for piece in found if piece.text)
+
+
+def _between(pieces: list[Piece]) -> dict[int, str]:
+    """The text that differs before the n-th common piece, by n."""
+    found: dict[int, str] = {}
+    place = 0
+    for differs, run in groupby(pieces, key=lambda piece: piece.differs):
+        texts = [piece.text for piece in run]
+        if differs:
+            found[place] = "".join(texts)
+        else:
+            place += len(texts)
+    return found

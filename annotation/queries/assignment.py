@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from django.core.cache import cache
 from django.db import connection
-from django.db.models import Count, Max, QuerySet
+from django.db.models import QuerySet
 
 from annotation.core.assignment import Progress
 from annotation.core.choices import Order
@@ -46,7 +46,7 @@ FROM (
 ) filled
 """
 _LAST_GIVEN: Final = """
-SELECT item.position
+SELECT item.position, claim.state
 FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
 WHERE claim.annotator_id = %(annotator)s AND item.study_id = %(study)s
 ORDER BY claim.claimed_at DESC, claim.id DESC LIMIT 1
@@ -72,10 +72,27 @@ AND (
 ORDER BY item.position LIMIT 1
 """
 
+_AT_HAND: Final = """
+SELECT claim.claimed_at, claim.id
+FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
+WHERE claim.annotator_id = %(annotator)s AND claim.state = 'ACTIVE' AND item.study_id = %(study)s
+"""
+_SHOWN_SINCE: Final = """
+SELECT a.model, b.model, claim.shown_order, COUNT(*), MAX(claim.id)
+FROM annotation_claim claim
+JOIN annotation_studyitem item ON item.id = claim.item_id
+JOIN annotation_comparison pair ON pair.id = item.comparison_id
+JOIN annotation_response a ON a.id = pair.response_a_id
+JOIN annotation_response b ON b.id = pair.response_b_id
+WHERE claim.annotator_id = %(annotator)s AND claim.id > %(last)s
+AND claim.shown_order IS NOT NULL AND item.kind <> 'REPEAT'
+GROUP BY a.model, b.model, claim.shown_order
+"""
+
 _COUNTS_A_SECOND: Final = 1000  # how long a count is kept: a second for so many rows counted
 _KEPT_AT_MOST: Final = 60  # seconds
 _ORDERS_KEPT: Final = 6 * 3600  # seconds
-_ORDERS_BLOCK: Final = 100
+_ORDERS_BLOCK: Final = 20
 
 _Shown: TypeAlias = tuple[str, str, Order]
 
@@ -113,12 +130,15 @@ def _open_items(study: Study, annotator_id: int, now: datetime) -> int:
 def next_free_item(study: Study, annotator_id: int, now: datetime) -> StudyItem | None:
     """The first item after the last one given out that this annotator may take, else of all.
 
-    Left out are items they answered, skipped or hold, items that others hold in full, and hidden
-    repeats of what they have not answered.
+    The last one itself comes first where they gave it back, as at signing out. Left out are items
+    they answered, skipped or hold, items that others hold in full, and hidden repeats of what they
+    have not answered.
     """
     own: dict[str, Any] = {"study": study.pk, "annotator": annotator_id}
-    last = _rows(_LAST_GIVEN, **own)
-    for after in [*(position for (position,) in last), -1]:
+    last = [
+        position - (state == ClaimState.RELEASED) for position, state in _rows(_LAST_GIVEN, **own)
+    ]
+    for after in [*last, -1]:
         free = _rows(_NEXT_FREE, **own, after=after, overlap=study.overlap, now=now)
         if free:
             return StudyItem.objects.select_related(*ITEM_ROWS).get(pk=free[0][0])
@@ -138,21 +158,14 @@ def past_orders(annotator: User) -> list[PastOrder]:
     """The annotator's first presentations, counted by models and order.
 
     Hidden repeats are no first presentations; skipped and released claims are. Claims only ever
-    grow in number and keep their order, so what was counted by the hundred is kept, and counting
-    goes on from there.
+    grow in number and keep their order, so what was counted is kept, some at a time, and
+    counting goes on from there.
     """
     key = f"past-orders:{annotator.pk}:{annotator.date_joined.timestamp()}"
     kept: tuple[int, Counter[_Shown]] = cache.get(key, (0, Counter()))
     last, counts = kept
-    a, b = "item__comparison__response_a__model", "item__comparison__response_b__model"
-    since = (
-        Claim.objects.filter(annotator=annotator, pk__gt=last, shown_order__isnull=False)
-        .exclude(item__kind=ItemKind.REPEAT)
-        .values_list(a, b, "shown_order")
-        .annotate(n=Count("id"), last=Max("id"))
-        .order_by()
-    )
     new = 0
+    since = _rows(_SHOWN_SINCE, annotator=annotator.pk, last=last)
     for model_a, model_b, order, n, newest in since:
         counts[model_a, model_b, Order(order)] += n
         last = max(last, newest)
@@ -160,6 +173,12 @@ def past_orders(annotator: User) -> list[PastOrder]:
     if new >= _ORDERS_BLOCK:
         cache.set(key, (last, counts), _ORDERS_KEPT)
     return [PastOrder(*shown, n) for shown, n in counts.items()]
+
+
+def claim_at_hand(study: Study, annotator_id: int) -> Claim | None:
+    """The claim that waits for an answer, as from `own_claims`; of several the oldest."""
+    found = min(_rows(_AT_HAND, study=study.pk, annotator=annotator_id), default=None)
+    return own_claims(study, annotator_id).get(pk=found[1]) if found else None
 
 
 def own_claims(study: Study, annotator_id: int) -> QuerySet[Claim]:

@@ -22,6 +22,7 @@ from annotation.core.labelling import NothingLeft, Task
 from annotation.core.presentation import balanced_order
 from annotation.models import Claim, ClaimState, ItemKind, Study, StudyItem, StudyStatus, User
 from annotation.queries.assignment import (
+    claim_at_hand,
     last_finished,
     next_free_item,
     own_claims,
@@ -62,7 +63,7 @@ def next_task(*, study: str, annotator: User, now: datetime) -> Task | NothingLe
     row = study_of(study, annotator)
     if row.status != StudyStatus.OPEN:
         return _nothing(row, annotator, now)
-    claim = _at_hand(row, annotator) or _claim_next(row, annotator, now)
+    claim = claim_at_hand(row, annotator.pk) or _claim_next(row, annotator, now)
     if claim is None:
         return _nothing(row, annotator, now)
     _renew(claim, row, now)
@@ -153,15 +154,6 @@ def _nothing(study: Study, annotator: User, now: datetime) -> NothingLeft:
     )
 
 
-def _at_hand(study: Study, annotator: User) -> Claim | None:
-    """The claim that waits for an answer; of several the oldest."""
-    active = Claim.objects.filter(
-        annotator=annotator, state=ClaimState.ACTIVE, item__study=study
-    ).values_list("claimed_at", "pk")
-    found = min(active, default=None)
-    return own_claims(study, annotator.pk).get(pk=found[1]) if found else None
-
-
 def _renew(claim: Claim, study: Study, now: datetime) -> None:
     """Lengthen the lease once a third of it has passed; a reload in between writes nothing."""
     if claim.expires_at - now < timedelta(minutes=study.lease_minutes) * 2 / 3:
@@ -175,7 +167,7 @@ def _claim_next(study: Study, annotator: User, now: datetime) -> Claim | None:
     # Locks the annotator's row until the commit: two tabs must not claim two items, nor choose two
     # presentation orders from the same counts.
     User.objects.filter(pk=annotator.pk).update(is_active=F("is_active"))
-    active = _at_hand(study, annotator)
+    active = claim_at_hand(study, annotator.pk)
     if active is not None:
         return active
     for _try in range(_TRIES):

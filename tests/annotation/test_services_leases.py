@@ -123,3 +123,25 @@ def test_leaving_gives_back_what_is_held_and_keeps_what_is_answered():
     assert mine[1].shown_order == order
     assert held(other)
     assert release_claims(annotator) == 0
+
+
+def test_the_item_given_back_on_leaving_comes_first_again():
+    annotator = make_user()
+    study = make_pair_study([annotator], items=3)
+    answer(study, take(study, annotator), annotator)
+    left = take(study, annotator)
+    release_claims(annotator)
+    again = take(study, annotator, LATER)
+    assert again.place.item == left.place.item
+    assert (again.first, again.second) == (left.first, left.second)
+    assert Claim.objects.count() == 2
+    assert held(annotator).claimed_at == LATER
+
+
+def test_the_item_given_back_is_passed_over_once_others_have_filled_it():
+    annotator, other = make_user(), make_user()
+    study = make_pair_study([annotator, other], items=2)
+    left = take(study, annotator)
+    release_claims(annotator)
+    assert take(study, other).place.item == left.place.item
+    assert take(study, annotator).place.item != left.place.item

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import partial
 
 from django.db import transaction
@@ -20,6 +21,7 @@ def submit_distillation(
     annotator: User,
     judge: str,
     settings: PairwiseSettings | None = None,
+    budget: Decimal | None = None,
     created_by: User | None = None,
 ) -> JudgeRun:
     """Starts distilling an annotator's preferences; see `pairwise_runs.start_distillation`."""
@@ -29,6 +31,7 @@ def submit_distillation(
             annotator=annotator,
             judge=judge,
             settings=settings,
+            budget=budget,
             created_by=created_by,
         )
         enqueue_run(run)
@@ -40,12 +43,17 @@ def submit_distillations(
     dataset: Dataset,
     judge: str,
     settings: PairwiseSettings | None = None,
+    budget: Decimal | None = None,
     created_by: User | None = None,
 ) -> list[JudgeRun]:
     """Starts distilling every annotator's preferences; see `pairwise_runs.start_distillations`."""
     with transaction.atomic():
         runs = pairwise_runs.start_distillations(
-            dataset=dataset, judge=judge, settings=settings, created_by=created_by
+            dataset=dataset,
+            judge=judge,
+            settings=settings,
+            budget=budget,
+            created_by=created_by,
         )
         for run in runs:
             enqueue_run(run)
@@ -59,6 +67,7 @@ def submit_test_run(
     judge: str | None = None,
     with_sets: bool = True,
     sets_of: User | None = None,
+    budget: Decimal | None = None,
     created_by: User | None = None,
 ) -> JudgeRun:
     """Starts judging an annotator's test comparisons; see `pairwise_runs.start_test_run`."""
@@ -69,6 +78,7 @@ def submit_test_run(
             judge=judge,
             with_sets=with_sets,
             sets_of=sets_of,
+            budget=budget,
             created_by=created_by,
         )
         enqueue_run(run)
@@ -81,6 +91,7 @@ def submit_satisfaction(
     judge: str,
     annotator: User | None = None,
     settings: SatisfactionSettings | None = None,
+    budget: Decimal | None = None,
     created_by: User | None = None,
 ) -> JudgeRun:
     """Starts scoring rated turns; see `satisfaction_runs.start_satisfaction_run`."""
@@ -90,6 +101,7 @@ def submit_satisfaction(
             judge=judge,
             annotator=annotator,
             settings=settings,
+            budget=budget,
             created_by=created_by,
         )
         enqueue_run(run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from decimal import Decimal
 from typing import Final
 
 from django.db import transaction
@@ -12,6 +13,7 @@ from judging.core.satisfaction_settings import SatisfactionSettings, satisfactio
 from judging.models import JudgeRun, RunKind, RunStatus, SatisfactionJudgment
 from judging.queries.runs import UNFINISHED, memory_rows
 from judging.queries.satisfaction.blocks import ratings_digest, stored_blocks
+from judging.services.budgets import check_budget, set_budget
 from judging.services.judges import endpoint_for, judge_snapshot
 from judging.services.memories import plan_memories
 
@@ -30,6 +32,7 @@ def start_satisfaction_run(
     judge: str,
     annotator: User | None = None,
     settings: SatisfactionSettings | None = None,
+    budget: Decimal | None = None,
     created_by: User | None = None,
 ) -> JudgeRun:
     """Write a run over every rated turn, with all its PENDING rows; the caller dispatches it.
@@ -41,13 +44,22 @@ def start_satisfaction_run(
         judge: `lexical`, or the name of an endpoint.
         annotator: only this user's turns; None for everybody's.
         settings: the rules of the run.
+        budget: what its calls may cost in all.
         created_by: who asked for it.
 
     Raises:
         UnknownJudgeError: there is no such judge.
         NothingToScoreError: there is no rated turn.
+        NoPricesError: there is a budget, but calls have no price.
     """
-    asked = _asked(dataset, judge, annotator, settings or SatisfactionSettings(), created_by)
+    asked = asked_satisfaction(
+        dataset=dataset,
+        judge=judge,
+        annotator=annotator,
+        settings=settings,
+        budget=budget,
+        created_by=created_by,
+    )
     with transaction.atomic():
         run = _newest_same(asked, statuses=UNFINISHED)
         if run is None:
@@ -56,6 +68,8 @@ def start_satisfaction_run(
             if not plan_satisfaction(run):
                 message = f"nobody rated a response of {dataset.slug} whose text is available"
                 raise NothingToScoreError(message)
+        elif budget is not None:
+            set_budget(run.pk, budget)
     return run
 
 
@@ -69,19 +83,23 @@ def finished_run_like(
     Raises:
         UnknownJudgeError: there is no such judge.
     """
-    asked = _asked(dataset, judge, None, settings or SatisfactionSettings(), None)
+    asked = asked_satisfaction(dataset=dataset, judge=judge, settings=settings)
     return _newest_same(asked, statuses=(RunStatus.DONE,))
 
 
-def _asked(
+def asked_satisfaction(
+    *,
     dataset: Dataset,
     judge: str,
-    annotator: User | None,
-    settings: SatisfactionSettings,
-    created_by: User | None,
+    annotator: User | None = None,
+    settings: SatisfactionSettings | None = None,
+    budget: Decimal | None = None,
+    created_by: User | None = None,
 ) -> JudgeRun:
+    """The run that `start_satisfaction_run` would start, not saved."""
     endpoint = endpoint_for(judge)
-    config = settings.to_config()
+    check_budget(budget, endpoint=endpoint)
+    config = (settings or SatisfactionSettings()).to_config()
     users = None if annotator is None else [annotator.pk]
     return JudgeRun(
         kind=RunKind.SATISFACTION,
@@ -89,6 +107,7 @@ def _asked(
         annotator=annotator,
         judge=judge,
         endpoint=endpoint,
+        budget=budget,
         created_by=created_by,
         config={
             **config,

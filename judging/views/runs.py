@@ -31,7 +31,7 @@ from judging.queries.run_pages import (
 )
 from judging.queries.runs import UNFINISHED, run_progress
 from judging.services.judges import UnknownJudgeError
-from judging.services.pairwise_runs import NotDistilledError, NothingToJudgeError
+from judging.services.pairwise_plans import NotDistilledError, NothingToJudgeError
 from judging.services.run_control import RunNotFinishedError, cancel
 from judging.services.satisfaction_runs import NothingToScoreError
 from judging.submission import (

@@ -13,7 +13,7 @@ from annotation.queries.annotators import UnknownAnnotatorError, annotators, res
 from annotation.queries.datasets import UnknownDatasetError, dataset_of
 from judging.core.endpoints import InvalidEndpointError
 from judging.services.judges import UnknownJudgeError
-from judging.services.pairwise_runs import NotDistilledError, NothingToJudgeError
+from judging.services.pairwise_plans import NotDistilledError, NothingToJudgeError
 
 INPUT_WRONG: Final = 2
 WORK_FAILED: Final = 1

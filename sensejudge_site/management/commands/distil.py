@@ -16,7 +16,8 @@ from judging.models import JudgeRun, RunStatus
 from judging.queries.results import distilled_scenarios
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL
-from judging.services.pairwise_runs import NothingToJudgeError, start_distillation
+from judging.services.pairwise_plans import NothingToJudgeError
+from judging.services.pairwise_runs import start_distillation
 from sensejudge_site.management.runs import (
     INPUT_ERRORS,
     WORK_FAILED,

@@ -13,7 +13,8 @@ from judging.core.run_results import JudgedTotals
 from judging.models import JudgeRun, RunStatus
 from judging.queries.results import judged_totals
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import NotDistilledError, NothingToJudgeError, start_test_run
+from judging.services.pairwise_plans import NotDistilledError, NothingToJudgeError
+from judging.services.pairwise_runs import start_test_run
 from sensejudge_site.management.runs import (
     INPUT_ERRORS,
     WORK_FAILED,

@@ -11,12 +11,8 @@ from judging.core.run_plans import applied_plans, distil_plans
 from judging.models import JudgeRun, Judgment, Preference, PreferenceSet
 from judging.services.foreground import run_to_end
 from judging.services.judges import UnknownJudgeError
-from judging.services.pairwise_runs import (
-    NotDistilledError,
-    NothingToJudgeError,
-    start_distillation,
-    start_test_run,
-)
+from judging.services.pairwise_plans import NotDistilledError, NothingToJudgeError
+from judging.services.pairwise_runs import start_distillation, start_test_run
 from tests.factory import make_endpoint, make_rater, make_scenario
 from tests.judging.study import FakeJudge, label_pair, make_pair, make_study, opener_of
 

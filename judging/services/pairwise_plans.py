@@ -1,0 +1,238 @@
+"""What a pairwise run would be about: decided from rows, without writing any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from annotation.core.choices import Verdict
+from annotation.core.splits import SplitItem, SplitSettings, split
+from annotation.models import Dataset, Scenario, User
+from judging.core.correctness import shuffled_winners
+from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
+from judging.core.run_plans import AppliedPlan, DistilPlan, Winners, distil_plans
+from judging.models import Control, JudgeRun, PreferenceSet, RunKind, RunStatus
+from judging.queries.comparisons import split_items, verdicts_of
+from judging.services.budgets import check_budget
+from judging.services.distillation import empty_preference
+from judging.services.judges import LEXICAL, endpoint_for, judge_snapshot
+
+
+class NothingToJudgeError(ValueError):
+    """The annotator labelled no comparison of the dataset that has both texts."""
+
+    code = "run:no-labels"
+
+
+class NotDistilledError(ValueError):
+    """No finished distillation for this annotator and dataset."""
+
+    code = "run:not-distilled"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedDistillation:
+    """A distillation that was asked for; its run is not saved."""
+
+    run: JudgeRun
+    plans: tuple[DistilPlan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTest:
+    """A run over test comparisons that was asked for; it is not saved."""
+
+    run: JudgeRun
+    plans: tuple[AppliedPlan, ...]
+
+
+def asked_distillation(
+    *,
+    dataset: Dataset,
+    annotator: User,
+    judge: str,
+    settings: PairwiseSettings | None = None,
+    budget: Decimal | None = None,
+    created_by: User | None = None,
+) -> AskedDistillation:
+    """See `pairwise_runs.start_distillation`."""
+    settings = settings or PairwiseSettings()
+    endpoint = endpoint_for(judge)
+    check_budget(budget, endpoint=endpoint)
+    plans = tuple(_distil_plans(dataset, annotator, settings))
+    if not plans:
+        message = f"{annotator} labelled no comparison of {dataset.slug} that has both texts"
+        raise NothingToJudgeError(message)
+    return AskedDistillation(
+        JudgeRun(
+            kind=RunKind.DISTIL,
+            dataset=dataset,
+            annotator=annotator,
+            judge=judge,
+            endpoint=endpoint,
+            budget=budget,
+            created_by=created_by,
+            config={
+                **settings.to_config(),
+                "judge": judge_snapshot(endpoint, settings.to_config()),
+                "scenarios": [plan.to_json() for plan in plans],
+            },
+        ),
+        plans,
+    )
+
+
+def asked_test_run(
+    *,
+    dataset: Dataset,
+    annotator: User,
+    judge: str | None = None,
+    with_sets: bool = True,
+    sets_of: User | None = None,
+    budget: Decimal | None = None,
+    created_by: User | None = None,
+) -> AskedTest:
+    """See `pairwise_runs.start_test_run`."""
+    owner = sets_of or annotator
+    parent = _distillation(dataset, owner, judge)
+    if parent is None and with_sets:
+        message = f"nothing was distilled for {owner} on {dataset.slug}"
+        raise NotDistilledError(message)
+    judge = judge or (parent.judge if parent is not None else LEXICAL)
+    endpoint = endpoint_for(judge)
+    check_budget(budget, endpoint=endpoint)
+    settings = settings_from_config(parent.config) if parent is not None else PairwiseSettings()
+    plans = (
+        distil_plans(parent.config)
+        if parent is not None
+        else tuple(_distil_plans(dataset, annotator, settings))
+    )
+    applied = tuple(_applied(plans, dataset, annotator, parent if with_sets else None))
+    if not applied:
+        message = f"{annotator} has no label with a winner on the test part of {dataset.slug}"
+        raise NothingToJudgeError(message)
+    return AskedTest(
+        JudgeRun(
+            kind=RunKind.TEST,
+            dataset=dataset,
+            annotator=annotator,
+            judge=judge,
+            endpoint=endpoint,
+            parent=parent,
+            budget=budget,
+            created_by=created_by,
+            config={
+                **settings.to_config(),
+                "judge": judge_snapshot(endpoint, settings.to_config()),
+                "sets_of": owner.username if with_sets else None,
+                "scenarios": [plan.to_json() for plan in applied],
+            },
+        ),
+        applied,
+    )
+
+
+def _distil_plans(
+    dataset: Dataset, annotator: User, settings: PairwiseSettings
+) -> Iterator[DistilPlan]:
+    """Every scenario in which the annotator labelled something."""
+    verdicts = verdicts_of(annotator.pk, dataset_id=dataset.pk)
+    names = dict(Scenario.objects.filter(dataset=dataset).values_list("pk", "name"))
+    for scenario_id, items in split_items(dataset.pk).items():
+        if any(item.comparison_id in verdicts for item in items):
+            yield _distil_plan(
+                items,
+                verdicts,
+                settings,
+                (dataset.slug, scenario_id, names[scenario_id]),
+                annotator,
+            )
+
+
+def _distil_plan(
+    items: Sequence[SplitItem],
+    verdicts: Mapping[int, Verdict],
+    settings: PairwiseSettings,
+    place: tuple[str, int, str],
+    annotator: User,
+) -> DistilPlan:
+    dataset, scenario_id, scenario = place
+    parts = split(
+        items,
+        SplitSettings(
+            dataset=dataset,
+            scenario=scenario,
+            size=settings.dev_size,
+            seed=settings.seed,
+            sampling=settings.sampling,
+        ),
+    )
+    winners, dev_ties = _winners(parts.dev, verdicts)
+    test_winners, test_ties = _winners(parts.test, verdicts)
+    shuffled: Winners = ()
+    if settings.shuffled_control:
+        name = "\x1f".join((dataset, scenario, annotator.username))
+        shuffled = shuffled_winners(winners, seed=settings.seed, name=name)
+    return DistilPlan(
+        scenario_id=scenario_id,
+        scenario=scenario,
+        dev=parts.dev,
+        test=parts.test,
+        winners=winners,
+        shuffled=shuffled,
+        dev_ties=dev_ties,
+        test_winners=test_winners,
+        test_ties=test_ties,
+    )
+
+
+def _winners(ids: Iterable[int], verdicts: Mapping[int, Verdict]) -> tuple[Winners, int]:
+    """Labels with a winner, and how many ties were left out."""
+    given = [(one, verdicts[one]) for one in ids if one in verdicts]
+    winners = tuple((one, verdict) for one, verdict in given if verdict is not Verdict.TIE)
+    return winners, len(given) - len(winners)
+
+
+def _distillation(dataset: Dataset, owner: User, judge: str | None) -> JudgeRun | None:
+    """The newest finished distillation, one by the same judge before any other."""
+    done = JudgeRun.objects.filter(
+        kind=RunKind.DISTIL, dataset=dataset, annotator=owner, status=RunStatus.DONE
+    ).order_by("-pk")
+    return done.filter(judge=judge).first() or done.first()
+
+
+def _applied(
+    plans: Sequence[DistilPlan], dataset: Dataset, annotator: User, parent: JudgeRun | None
+) -> Iterator[AppliedPlan]:
+    """The scenarios with a test label, each with the sets of `parent` where there is one."""
+    verdicts = verdicts_of(annotator.pk, dataset_id=dataset.pk)
+    base = empty_preference().pk
+    sets = {
+        (one.scenario_id, one.control): one
+        for one in PreferenceSet.objects.filter(run=parent).prefetch_related("members")
+    }
+    for plan in plans:
+        winners, ties = _winners(plan.test, verdicts)
+        if not winners:
+            continue
+        selected = sets.get((plan.scenario_id, Control.NONE))
+        shuffled = sets.get((plan.scenario_id, Control.SHUFFLED))
+        yield AppliedPlan(
+            scenario_id=plan.scenario_id,
+            scenario=plan.scenario,
+            winners=winners,
+            ties=ties,
+            base=base,
+            selected=_member_ids(selected),
+            shuffled=_member_ids(shuffled),
+            sets={one.control: one.pk for one in (selected, shuffled) if one is not None},
+        )
+
+
+def _member_ids(chosen: PreferenceSet | None) -> tuple[int, ...] | None:
+    """Members in column order."""
+    if chosen is None:
+        return None
+    members = {member.pk for member in chosen.members.all()}
+    return tuple(column for column in chosen.columns if column in members)

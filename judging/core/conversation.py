@@ -1,0 +1,187 @@
+"""Live conversations: what a participant sees of one, what is sent to the model, when it may end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from annotation.core.dialogue import Message, Role
+from judging.core.structured import without_reasoning
+
+MAX_MESSAGE_CHARACTERS: Final = 20_000
+_THINKING_START: Final = "<think>"
+
+
+class ReplyState(StrEnum):
+    """Where the reply to a message stands."""
+
+    WAITING = "WAITING"  # nobody writes it yet
+    WRITING = "WRITING"
+    DONE = "DONE"
+    STOPPED = "STOPPED"  # the participant broke it off; what had come is the reply
+    FAILED = "FAILED"
+
+
+PENDING: Final = frozenset({ReplyState.WAITING, ReplyState.WRITING})
+ANSWERED: Final = frozenset({ReplyState.DONE, ReplyState.STOPPED})
+
+
+class Ending(StrEnum):
+    """Why a participant ended a conversation."""
+
+    SATISFIED = "SATISFIED"
+    NO_FURTHER = "NO_FURTHER"  # going on would not help
+
+
+@dataclass(frozen=True, slots=True)
+class TalkMessage:
+    """A participant's message with its reply; no model is named.
+
+    Attributes:
+        id: Its number in addresses.
+        submission: The page's id of the message, so that a browser knows what has arrived.
+        text: What the participant wrote.
+        state: Where the reply stands.
+        reply: The reply, or what of it has come.
+        error: Code of what went wrong, "" where nothing did.
+        queued: Whether the reply has been waiting for its turn for a while.
+    """
+
+    id: int
+    submission: str
+    text: str
+    state: ReplyState
+    reply: str
+    error: str = ""
+    queued: bool = False
+
+    @property
+    def pending(self) -> bool:
+        """Whether a reply is on its way."""
+        return self.state in PENDING
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is a reply to rate."""
+        return self.state in ANSWERED
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One thing that the task asks for at least, and whether the participant ticked it."""
+
+    number: int
+    text: str
+    met: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A conversation under way.
+
+    Attributes:
+        messages: In order.
+        requirements: What the task states, in its order.
+        min_turns: Replies that there must be before it may end.
+        unsent: A message that the server kept for the participant to send again.
+    """
+
+    messages: tuple[TalkMessage, ...]
+    requirements: tuple[Requirement, ...]
+    min_turns: int
+    unsent: str = ""
+
+    @property
+    def replies(self) -> int:
+        """Replies so far."""
+        return sum(message.answered for message in self.messages)
+
+    @property
+    def last(self) -> TalkMessage | None:
+        """The latest message."""
+        return self.messages[-1] if self.messages else None
+
+    @property
+    def pending(self) -> bool:
+        """Whether a reply is on its way."""
+        return self.last is not None and self.last.pending
+
+    @property
+    def failed(self) -> bool:
+        """Whether the latest message got no reply."""
+        return self.last is not None and self.last.state is ReplyState.FAILED
+
+    @property
+    def met(self) -> int:
+        """Requirements ticked."""
+        return sum(requirement.met for requirement in self.requirements)
+
+    @property
+    def replies_missing(self) -> int:
+        """Replies still needed before it may end."""
+        return max(0, max(1, self.min_turns) - self.replies)
+
+    def may_end(self, ending: Ending) -> bool:
+        """Whether it may end so: enough replies, none on its way; satisfied: every requirement met.
+
+        Who finds that going on would not help need not have got what the task asks for.
+        """
+        if self.pending or self.replies_missing:
+            return False
+        return ending is Ending.NO_FURTHER or self.met == len(self.requirements)
+
+    @property
+    def may_end_satisfied(self) -> bool:
+        """Whether the participant may say that they have what they wanted."""
+        return self.may_end(Ending.SATISFIED)
+
+    @property
+    def may_give_up(self) -> bool:
+        """Whether the participant may say that going on would not help."""
+        return self.may_end(Ending.NO_FURTHER)
+
+
+def requirements_of(extra: Mapping[str, object]) -> tuple[str, ...]:
+    """What a task asks for at least: `requirements`, a list of texts or a text of lines."""
+    stated = extra.get("requirements")
+    lines = stated.splitlines() if isinstance(stated, str) else stated
+    if not isinstance(lines, list):
+        return ()
+    texts = (line.strip() for line in lines if isinstance(line, str))
+    return tuple(text for text in texts if text)
+
+
+def messages_for_model(
+    system_prompt: str, earlier: Sequence[tuple[str, str | None]], text: str
+) -> tuple[Message, ...]:
+    """What the model is sent: the system prompt, the conversation so far, and the new message.
+
+    Messages that got no reply are put before the next one, since many models insist on turns.
+
+    Args:
+        system_prompt: "" for none.
+        earlier: Message and reply, None where there is none, in order.
+        text: The new message.
+    """
+    messages = [Message(Role.SYSTEM, system_prompt)] if system_prompt.strip() else []
+    unanswered: list[str] = []
+    for asked, reply in earlier:
+        unanswered.append(asked)
+        if reply is not None:
+            messages += [
+                Message(Role.USER, "\n\n".join(unanswered)),
+                Message(Role.ASSISTANT, reply),
+            ]
+            unanswered = []
+    return (*messages, Message(Role.USER, "\n\n".join([*unanswered, text])))
+
+
+def visible_text(content: str) -> str:
+    """What a participant may see of a reply that is still being written: no reasoning.
+
+    The beginning of a tag that may become `<think>` is held back until it is clear.
+    """
+    text = without_reasoning(content).strip()
+    return "" if _THINKING_START.startswith(text) else text

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import pytest
+
+from judging.core.conversation import (
+    Ending,
+    ReplyState,
+    Requirement,
+    Talk,
+    TalkMessage,
+    messages_for_model,
+    requirements_of,
+    visible_text,
+)
+from judging.core.conversation_texts import NEVER, TALK_TEXTS, talk_text
+from judging.core.streaming import CompletionPieces
+
+
+def message(state, reply="r"):
+    return TalkMessage(1, "s", "t", state, reply)
+
+
+def talk(*states, met=(), min_turns=1):
+    requirements = tuple(Requirement(n, "x", each) for n, each in enumerate(met, start=1))
+    return Talk(tuple(message(state) for state in states), requirements, min_turns)
+
+
+@pytest.mark.parametrize(
+    ("states", "met", "min_turns", "satisfied", "given_up"),
+    [
+        ([], [], 1, False, False),
+        (["DONE"], [], 1, True, True),
+        (["DONE"], [], 0, True, True),
+        (["DONE"], [], 2, False, False),
+        (["DONE", "STOPPED"], [], 2, True, True),
+        (["DONE", "FAILED"], [], 2, False, False),
+        (["DONE", "FAILED"], [], 1, True, True),
+        (["DONE", "WAITING"], [], 1, False, False),
+        (["DONE", "WRITING"], [], 1, False, False),
+        (["DONE"], [True, False], 1, False, True),
+        (["DONE"], [True, True], 1, True, True),
+    ],
+)
+def test_when_a_conversation_may_end(states, met, min_turns, satisfied, given_up):
+    now = talk(*map(ReplyState, states), met=met, min_turns=min_turns)
+    assert (now.may_end_satisfied, now.may_give_up) == (satisfied, given_up)
+    assert now.may_end(Ending.SATISFIED) is satisfied
+
+
+def test_what_a_page_says_of_a_conversation():
+    now = talk(ReplyState.DONE, ReplyState.FAILED, met=[True, False], min_turns=3)
+    assert (now.replies, now.met, now.replies_missing, now.failed) == (1, 1, 2, True)
+    assert not talk().failed
+    assert not talk().pending
+    assert talk().last is None
+
+
+@pytest.mark.parametrize(
+    ("extra", "found"),
+    [
+        ({}, ()),
+        ({"requirements": None}, ()),
+        ({"requirements": {"a": 1}}, ()),
+        ({"requirements": ["two days", " ", 3, " a budget "]}, ("two days", "a budget")),
+        ({"requirements": "two days\n\n a budget\n"}, ("two days", "a budget")),
+    ],
+)
+def test_requirements_are_read_from_the_tasks_fields(extra, found):
+    assert requirements_of(extra) == found
+
+
+def said(messages):
+    return [(each.role.value, each.text) for each in messages]
+
+
+def test_the_model_is_sent_the_conversation_so_far():
+    sent = messages_for_model("Be kind.", [("a", "A"), ("b", None), ("c", "C"), ("d", None)], "e")
+    assert said(sent) == [
+        ("system", "Be kind."),
+        ("user", "a"),
+        ("assistant", "A"),
+        ("user", "b\n\nc"),
+        ("assistant", "C"),
+        ("user", "d\n\ne"),
+    ]
+    assert said(messages_for_model(" ", [], "e")) == [("user", "e")]
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        ("", ""),
+        ("<", ""),
+        ("<thi", ""),
+        ("<think>no", ""),
+        ("<think>no</think> Yes", "Yes"),
+        ("<th>", "<th>"),
+        ("Yes ", "Yes"),
+    ],
+)
+def test_reasoning_is_not_shown_while_a_reply_is_written(content, shown):
+    assert visible_text(content) == shown
+
+
+def test_every_code_has_a_sentence_and_unknown_ones_the_last_resort():
+    assert talk_text("llm:timeout") == TALK_TEXTS["llm:timeout"]
+    assert talk_text("llm:refused-key") == NEVER
+
+
+def piece(delta=None, finish=None, **more):
+    return {"choices": [{"delta": delta, "finish_reason": finish}], **more}
+
+
+def test_pieces_make_the_whole_completion():
+    pieces = CompletionPieces()
+    assert not pieces.add(piece({"role": "assistant", "content": ""}))
+    assert not pieces.add(piece({"reasoning_content": "hm"}))
+    assert pieces.add(piece({"content": "Hel"}))
+    assert pieces.add(piece({"content": "lo"}))
+    assert not pieces.ended
+    assert not pieces.add(piece(None, "stop"))
+    assert pieces.ended
+    assert not pieces.add({"choices": [], "usage": {"prompt_tokens": 3}})
+    assert pieces.content == "Hello"
+    assert pieces.completion() == {
+        "choices": [
+            {
+                "message": {"content": "Hello", "reasoning_content": "hm"},
+                "finish_reason": "stop",
+            }
+        ],
+        "usage": {"prompt_tokens": 3},
+    }
+
+
+@pytest.mark.parametrize("event", [None, [], {}, {"choices": None}, {"choices": ["x"]}])
+def test_events_without_a_choice_add_nothing(event):
+    pieces = CompletionPieces()
+    assert not pieces.add(event)
+    assert pieces.completion() == {}

@@ -15,6 +15,9 @@ _FORMAT_NAMES: Final = {
     "pandalm": _("PandaLM test set"),
     "recllmsim": _("RecLLMSim (JSONL)"),
     "sensebench": _("SenseBench prompts"),
+    "mtbench-questions": _("MT-Bench questions"),
+    "mtbench-answers": _("MT-Bench answers of a model (FastChat)"),
+    "rewardbench": _("RewardBench: chosen and rejected"),
 }
 
 

@@ -8,11 +8,11 @@ import re
 import pytest
 
 from annotation.core.choices import Hallucination, Reason
-from annotation.core.formats.detect import FORMATS
 from annotation.core.formats.fields import parsed
 from annotation.core.formats.sensejudge import parse
 from annotation.core.formats.sensejudge_labels import DETAILS, VERDICT
 from annotation.exports import EXPORTS
+from judging.core.formats.detect import ALL_FORMATS
 from judging.exports import EXPORTS as JUDGED
 from tests.paths import ROOT
 
@@ -22,7 +22,7 @@ EXAMPLES = re.findall(r"(?:^    \{\"(?:scenario|type)\".*\n(?:^     .*\n)*)", TE
 
 @pytest.mark.parametrize(
     "name",
-    [*FORMATS, *EXPORTS, *JUDGED, *DETAILS, *VERDICT, *Reason, *Hallucination],
+    [*ALL_FORMATS, *EXPORTS, *JUDGED, *DETAILS, *VERDICT, *Reason, *Hallucination],
 )
 def test_everything_is_named(name):
     assert re.search(rf"`[^`]*\b{name}\b[^`]*`|^## {name}\b", TEXT, re.MULTILINE)

@@ -8,16 +8,27 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
-from annotation.core.formats import pandalm, recllmsim, sensebench, sensejudge
+from annotation.core.formats import (
+    fastchat,
+    pandalm,
+    recllmsim,
+    rewardbench,
+    sensebench,
+    sensejudge,
+    urs,
+    uss,
+)
 from annotation.core.formats.faults import Fault, gettext_noop, shown
 from annotation.core.formats.fields import Parse, parsed
-from annotation.core.formats.reading import RawRow, UnreadableFileError, read_rows
+from annotation.core.formats.reading import RawRow, UnreadableFileError, open_text, read_rows
 from annotation.core.formats.records import Row
 
 AUTO: Final = "auto"
 
 _LOOKED_AT: Final = 20
 """A format is told by the first of so many rows that any format knows."""
+
+_HEAD_CHARS: Final = 4096
 
 
 class UnknownFormatError(Exception):
@@ -30,15 +41,24 @@ def _as_it_is(row: object) -> object:
     return row
 
 
+def _never(_given: object) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A name, how to tell a row, how to read one; `as_object` wraps rows that are bare lists."""
+    """A name, how to tell a row, how to read one; `as_object` wraps rows that are bare lists.
+
+    A format that is no JSON is told by its first line (`knows_text`) and has its own `read_file`.
+    """
 
     name: str
     looks_like: Callable[[object], bool]
     parse: Parse
     as_object: Callable[[object], object] = _as_it_is
     read_directory: Callable[[Path], Iterator[RawRow]] | None = None
+    knows_text: Callable[[str], bool] = _never
+    read_file: Callable[[Path], Iterator[RawRow]] = read_rows
 
 
 FORMATS: Final[Mapping[str, Format]] = {
@@ -58,49 +78,69 @@ FORMATS: Final[Mapping[str, Format]] = {
             sensebench.parse,
             as_object=sensebench.as_object,
         ),
+        Format(fastchat.QUESTIONS, fastchat.looks_like_questions, fastchat.parse_question),
+        Format(fastchat.ANSWERS, fastchat.looks_like_answers, fastchat.parse_answers),
+        Format(rewardbench.NAME, rewardbench.looks_like, rewardbench.parse),
+        Format(uss.NAME, _never, uss.parse, knows_text=uss.knows_text, read_file=uss.read_file),
+        Format(urs.NAME, _never, urs.parse, knows_text=urs.knows_text, read_file=urs.read_file),
     )
 }
 
 
-def open_records(path: Path, format_name: str = AUTO) -> tuple[Format, Iterator[Row]]:
+def open_records(
+    path: Path, format_name: str = AUTO, formats: Mapping[str, Format] = FORMATS
+) -> tuple[Format, Iterator[Row]]:
     """The format of a file or directory, and its rows, read as they are asked for.
+
+    Args:
+        path: The file or directory.
+        format_name: A name of `formats`, or `auto`.
+        formats: Those that are known; judges' recorded verdicts have more.
 
     Raises:
         UnknownFormatError: the name is unknown, or `auto` knows none of the first rows.
         UnreadableFileError: nothing to read is there.
     """
-    if format_name != AUTO and format_name not in FORMATS:
-        known = ", ".join((AUTO, *FORMATS))
+    if format_name != AUTO and format_name not in formats:
+        known = ", ".join((AUTO, *formats))
         raise UnknownFormatError(f"unknown format {format_name!r}; known are {known}")
     if path.is_dir():
-        chosen = _of_directories(format_name)
+        chosen = _of_directories(format_name, formats)
         rows = chosen.read_directory(path) if chosen.read_directory else iter(())
     else:
-        rows = read_rows(path)
+        named = formats[format_name] if format_name != AUTO else _of_text(path, formats)
+        rows = named.read_file(path) if named else read_rows(path)
         first = list(islice(rows, _LOOKED_AT))
         if not first:
             raise UnreadableFileError(f"{path.name}: there is no row in it")
-        chosen = FORMATS[format_name] if format_name != AUTO else _told_by(first, path)
+        chosen = named or _told_by(first, path, formats)
         rows = chain(first, rows)
     return chosen, (_row(chosen, raw) for raw in rows)
 
 
-def _of_directories(format_name: str) -> Format:
-    holders = [each for each in FORMATS.values() if each.read_directory is not None]
+def _of_directories(format_name: str, formats: Mapping[str, Format]) -> Format:
+    holders = [each for each in formats.values() if each.read_directory is not None]
     if format_name == AUTO:
         return holders[0]
-    if FORMATS[format_name] not in holders:
+    if formats[format_name] not in holders:
         names = ", ".join(each.name for each in holders)
         raise UnreadableFileError(f"{format_name} is read from a file; of a directory: {names}")
-    return FORMATS[format_name]
+    return formats[format_name]
 
 
-def _told_by(rows: list[RawRow], path: Path) -> Format:
+def _of_text(path: Path, formats: Mapping[str, Format]) -> Format | None:
+    """The format that knows a file by its first line, if it is one that is no JSON."""
+    with open_text(path) as stream:
+        head = stream.read(_HEAD_CHARS).lstrip().partition("\n")[0]
+    return next((each for each in formats.values() if each.knows_text(head)), None)
+
+
+def _told_by(rows: list[RawRow], path: Path, formats: Mapping[str, Format]) -> Format:
     for row in rows:
-        for each in FORMATS.values():
+        for each in formats.values():
             if row.fault is None and each.looks_like(row.value):
                 return each
-    known = ", ".join(FORMATS)
+    known = ", ".join(formats)
     raise UnknownFormatError(f"{path.name}: none of the formats {known} knows its first rows")
 
 

@@ -141,7 +141,11 @@ class TurnRecord:
 
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
-    """One conversation, or what one row says about it; `key` names it within the dataset."""
+    """One conversation, or what one row says about it; `key` names it within the dataset.
+
+    A `sketch` names a conversation without carrying it: the stored scenario and user messages
+    stand, and a response without a text means the stored one of its model.
+    """
 
     key: str
     scenario: str
@@ -155,6 +159,7 @@ class SessionRecord:
     satisfaction: tuple[SatisfactionRecord, ...] = ()
     questionnaires: tuple[QuestionnaireRecord, ...] = ()
     gold: tuple[GoldRecord, ...] = ()
+    sketch: bool = False
 
 
 @dataclass(frozen=True, slots=True)

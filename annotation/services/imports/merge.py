@@ -63,7 +63,7 @@ class Merger:
             batch=batch, people=self._people, places=self._places, now=self._now, notes=notes
         )
         TurnMerger(batch=batch, labels=labels, places=self._comparison_places, notes=notes).merge(
-            node, record.turns
+            node, record.turns, sketch=record.sketch
         )
         labels.ratings(node.ratings, record.satisfaction, session=node.row)
         labels.questionnaires(node, record.questionnaires)
@@ -91,7 +91,7 @@ class Merger:
     def _same_session(self, row: Session, record: SessionRecord, notes: Notes) -> bool:
         user = None if record.user is None else self._people.id_of(record.user)
         said = {
-            "scenario": (record.scenario, row.scenario.name),
+            "scenario": ("" if record.sketch else record.scenario, row.scenario.name),
             "system_prompt": (record.system_prompt, row.system_prompt),
             "task_context": (record.task_context, row.task_context),
             "language": (record.language, row.language),

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db import transaction
 
-from annotation.core.formats.detect import AUTO, open_records
+from annotation.core.formats.detect import AUTO, FORMATS, Format, open_records
 from annotation.core.formats.faults import Fault, FaultLog, gettext_noop
 from annotation.core.formats.fields import Notes
 from annotation.core.formats.records import DatasetRecord, Row, SessionRecord
@@ -38,6 +38,25 @@ class DatasetNameError(Exception):
     code = "import:dataset"
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written beside a batch: new rows by the words of the report.
+
+    `lines` are those of the file's rows that added any of them.
+    """
+
+    objects: Mapping[str, int] = field(default_factory=dict)
+    lines: frozenset[int] = frozenset()
+    faults: tuple[Fault, ...] = ()
+
+
+class Beside(Protocol):
+    """Writes what rows say that another app keeps, in the same transaction."""
+
+    def write(self, dataset: Dataset, rows: Sequence[Row]) -> Written:
+        """Write what these rows say; their sessions are stored by now, all without a fault."""
+
+
 def _quietly(_rows: int) -> None:
     """No progress is asked for."""
 
@@ -52,6 +71,8 @@ def import_records(
     dry_run: bool = False,
     actor: User | None = None,
     progress: Progress = _quietly,
+    formats: Mapping[str, Format] = FORMATS,
+    beside: Beside | None = None,
 ) -> ImportReport:
     """Import a file or directory into a dataset, made if it is not there.
 
@@ -62,11 +83,13 @@ def import_records(
         path: The file or directory.
         dataset_slug: Short name of the dataset.
         now: The time that labels without one get.
-        format_name: One of annotation.core.formats.detect.FORMATS, or `auto`.
+        format_name: One of `formats`, or `auto`.
         only_users: Import only these users' sessions and labels.
         dry_run: Only report.
         actor: Who imports, for the audit log.
         progress: Called with the number of rows read so far, after each batch.
+        formats: Those that are known.
+        beside: Who writes what rows say beside sessions and labels.
 
     Raises:
         UnreadableFileError: nothing to read is there.
@@ -74,13 +97,13 @@ def import_records(
         DatasetNameError: the short name is none.
     """
     _check_slug(dataset_slug)
-    chosen, rows = open_records(path, format_name)
+    chosen, rows = open_records(path, format_name, formats)
     with transaction.atomic():
         dataset, made = Dataset.objects.get_or_create(
             slug=dataset_slug, defaults={"name": dataset_slug}
         )
         Dataset.objects.select_for_update().get(pk=dataset.pk)  # one import at a time
-        job = _Job(dataset=dataset, made=made, now=now, only_users=only_users)
+        job = _Job(dataset=dataset, made=made, now=now, only_users=only_users, beside=beside)
         for batch in _batches(rows):
             job.take(batch)
             progress(job.read)
@@ -135,8 +158,10 @@ class _Job:
         made: bool,
         now: datetime,
         only_users: frozenset[str] | None,
+        beside: Beside | None,
     ) -> None:
         self.read = 0
+        self._beside = beside
         self._dataset = dataset
         self._made = made
         self._only_users = only_users
@@ -154,6 +179,7 @@ class _Job:
         records = [row.record for row in wanted if isinstance(row.record, SessionRecord)]
         batch = load_batch(self._dataset, {record.key for record in records})
         self._people.prepare(name for record in records for name in names_in(record))
+        good: list[tuple[Row, bool]] = []
         for row in wanted:
             self._tally.rows += 1
             self._tally.coerced += row.coerced
@@ -168,12 +194,23 @@ class _Job:
             else:
                 self._merger.merge(batch, row.record, notes)
             self._faults.extend(notes.faults)
-            if changed or batch.added > before:
-                self._tally.created += 1
-            elif not notes.faults:
-                self._tally.unchanged += 1
+            if not notes.faults:
+                good.append((row, changed or batch.added > before))
         self._objects.update(batch.counts())
         batch.write()
+        more = self._write_beside([row for row, _new in good])
+        created = sum(new or row.line in more for row, new in good)
+        self._tally.created += created
+        self._tally.unchanged += len(good) - created
+
+    def _write_beside(self, rows: Sequence[Row]) -> frozenset[int]:
+        """The lines that added something elsewhere; nothing is written once there is a fault."""
+        if self._beside is None or self._faults.count:
+            return frozenset()
+        written = self._beside.write(self._dataset, rows)
+        self._faults.extend(written.faults)
+        self._objects.update(written.objects)
+        return written.lines
 
     def _wanted(self, row: Row) -> Row | None:
         """The row with what it says of wanted users; None where it says nothing of them."""

@@ -62,8 +62,13 @@ class TurnMerger:
         self._places = places
         self._notes = notes
 
-    def merge(self, session: SessionNode, turns: tuple[TurnRecord, ...]) -> None:
-        """Every turn in its place; a user message that is not the stored one ends the merging."""
+    def merge(
+        self, session: SessionNode, turns: tuple[TurnRecord, ...], *, sketch: bool = False
+    ) -> None:
+        """Every turn in its place; a user message that is not the stored one ends the merging.
+
+        A sketch says nothing of user messages.
+        """
         previous: dict[str, ResponseNode] = {}
         for position, record in enumerate(turns):
             path = f"turns[{position}]"
@@ -72,13 +77,15 @@ class TurnMerger:
                 self._batch.add(row)
                 session.turns.append(TurnNode(row))
             turn = session.turns[position]
-            if turn.row.user_message != record.user_message:
+            if not sketch and turn.row.user_message != record.user_message:
                 contradicts(self._notes, f"{path}.user", record.user_message)
                 return
             nodes: dict[str, ResponseNode] = {}
             for place, response in enumerate(record.responses):
                 parent = previous.get(response.continues or "")
-                node = self._response(turn, response, parent, f"{path}.responses[{place}]")
+                node = self._response(
+                    turn, response, parent, f"{path}.responses[{place}]", sketch=sketch
+                )
                 if node is not None:
                     nodes[response.key] = node
             for place, comparison in enumerate(record.comparisons):
@@ -86,10 +93,16 @@ class TurnMerger:
             previous = nodes
 
     def _response(
-        self, turn: TurnNode, record: ResponseRecord, parent: ResponseNode | None, path: str
+        self,
+        turn: TurnNode,
+        record: ResponseRecord,
+        parent: ResponseNode | None,
+        path: str,
+        *,
+        sketch: bool,
     ) -> ResponseNode | None:
         """The node of a response with its labels merged; None where it is at fault."""
-        node = _stored_response(turn, record)
+        node = _stored_response(turn, record) or (_only_one(turn, record) if sketch else None)
         if node is not None and not self._same_response(turn, node, record, parent, path):
             return None
         if node is None:
@@ -203,3 +216,13 @@ def _stored_response(turn: TurnNode, record: ResponseRecord) -> ResponseNode | N
     if node is None and nameless and original is not None:
         return original if original.row.text_hash == text_hash(record.text) else None
     return node
+
+
+def _only_one(turn: TurnNode, record: ResponseRecord) -> ResponseNode | None:
+    """The one stored response of a model that a record names without its text."""
+    if record.text is not None or not record.model:
+        return None
+    known = [
+        node for key, node in turn.responses.items() if key[:2] == (record.model, record.variant)
+    ]
+    return known[0] if len(known) == 1 else None

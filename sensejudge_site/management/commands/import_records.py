@@ -9,11 +9,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from annotation.core.formats.detect import AUTO, FORMATS, UnknownFormatError
+from annotation.core.formats.detect import AUTO, UnknownFormatError
 from annotation.core.formats.faults import Fault
 from annotation.core.formats.reading import UnreadableFileError
 from annotation.core.formats.user_lists import read_users
-from annotation.services.imports import DatasetNameError, ImportReport, import_records
+from annotation.services.imports import DatasetNameError, ImportReport
+from judging.core.formats.detect import ALL_FORMATS
+from judging.services.recorded_imports import import_any
 
 INPUT_WRONG = 2
 FAULTS_SHOWN = 20
@@ -35,7 +37,7 @@ class Command(BaseCommand):
             "--format",
             default=AUTO,
             metavar="NAME",
-            help="one of " + ", ".join((AUTO, *FORMATS)),
+            help="one of " + ", ".join((AUTO, *ALL_FORMATS)),
         )
         parser.add_argument("--dataset", required=True, metavar="SLUG", help="made if missing")
         parser.add_argument(
@@ -50,7 +52,7 @@ class Command(BaseCommand):
         """Imports and reports."""
         only = options["only_users"]
         try:
-            report = import_records(
+            report = import_any(
                 path=options["path"],
                 dataset_slug=options["dataset"],
                 now=timezone.now(),

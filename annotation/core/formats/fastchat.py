@@ -1,0 +1,106 @@
+"""MT-Bench's questions, and the answers of models to them, in FastChat's layout.
+
+A question names its session by `question_id` and leaves its turns unanswered. An answer file adds
+one model's responses, each following that model's own answer to the turn before. It does not carry
+the questions, so they are imported first; the same holds for votes and judgments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from annotation.core.formats.faults import gettext_noop
+from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
+from annotation.core.formats.records import ResponseRecord, SessionRecord, TurnRecord
+
+QUESTIONS: Final = "mtbench-questions"
+ANSWERS: Final = "mtbench-answers"
+
+SCENARIO: Final = "mt-bench"
+"""Of sessions that a file names before any file of questions says their category."""
+
+_QUESTION: Final = ("question_id", "category", "turns")
+_ANSWER: Final = ("question_id", "model_id", "choices")
+
+
+def looks_like_questions(row: object) -> bool:
+    """Whether a row is a question."""
+    return isinstance(row, Mapping) and {"question_id", "turns"} <= row.keys()
+
+
+def looks_like_answers(row: object) -> bool:
+    """Whether a row is one model's answers to a question."""
+    return isinstance(row, Mapping) and set(_ANSWER) <= row.keys()
+
+
+def parse_question(fields: Fields) -> SessionRecord:
+    """One question as a session of unanswered turns; reference answers are kept with it."""
+    return SessionRecord(
+        key=session_key(fields),
+        scenario=fields.short("category", SCENARIO_CHARS),
+        turns=tuple(TurnRecord(text) for text in texts(fields, "turns")),
+        extra=fields.rest(*_QUESTION),
+    )
+
+
+def parse_answers(fields: Fields) -> SessionRecord:
+    """One model's answers, a response a turn; of several choices each is its own variant."""
+    key, model = session_key(fields), fields.short("model_id", MODEL_CHARS)
+    choices = fields.items("choices")
+    if not choices:
+        reason = gettext_noop("at least one choice is expected")
+        fields.fault("choices", reason, fields.data.get("choices"))
+    told = [(_variant(choice), texts(choice, "turns")) for choice in choices]
+    most = max((len(given) for _variant, given in told), default=0)
+    return SessionRecord(
+        key=key,
+        scenario=SCENARIO,
+        turns=tuple(
+            TurnRecord(
+                None,
+                tuple(
+                    line_of(model, given, variant=variant)[place]
+                    for variant, given in told
+                    if place < len(given)
+                ),
+            )
+            for place in range(most)
+        ),
+        sketch=True,
+    )
+
+
+def session_key(fields: Fields) -> str:
+    """The session of a `question_id`, which is a number or a text."""
+    told = fields.data.get("question_id")
+    if isinstance(told, int) and not isinstance(told, bool):
+        return str(told)
+    return fields.short("question_id", KEY_CHARS)
+
+
+def line_of(
+    model: str, given: Sequence[str | None], *, variant: str = ""
+) -> tuple[ResponseRecord, ...]:
+    """A model's responses turn by turn, each following its own of the turn before."""
+    key = f"{model}/{variant}"
+    return tuple(
+        ResponseRecord(key, text, model, continues=key if place else None, variant=variant)
+        for place, text in enumerate(given)
+    )
+
+
+def texts(fields: Fields, name: str) -> list[str]:
+    """A list of texts with at least one."""
+    given = fields.data.get(name)
+    if not isinstance(given, list) or not given:
+        fields.fault(name, gettext_noop("a list of texts is expected"), given)
+        return []
+    return [
+        fields.notes.text(each, f"{fields.at(name)}[{place}]") for place, each in enumerate(given)
+    ]
+
+
+def _variant(choice: Fields) -> str:
+    index = choice.whole_or_none("index", 0, 1_000_000) or 0
+    return f"choice {index}" if index else ""

@@ -1,0 +1,111 @@
+"""LLMBar: pairs with a gold label, and the recorded replies of judges in both orders.
+
+A row has `input`, `output_1`, `output_2` and `label` (1 or 2), and here also `subset`, `index` and
+`judges`: {name: [{"swap = False": {completion, winner}, "swap = True": {…}}]}. A winner is given in
+the pair's own coordinates, whichever output was shown first; null is a reply without a verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from annotation.core.choices import Order, Verdict
+from annotation.core.formats.faults import gettext_noop
+from annotation.core.formats.fields import SCENARIO_CHARS, Fields, number_of
+from annotation.core.formats.records import (
+    ComparisonRecord,
+    GoldRecord,
+    ResponseRecord,
+    SessionRecord,
+    TurnRecord,
+    content_key,
+)
+from judging.core.formats.recorded import (
+    JUDGE_CHARS,
+    RecordedSession,
+    VerdictRecord,
+    recorded,
+)
+
+NAME: Final = "llmbar"
+SCENARIO: Final = "llmbar"
+"""Of rows without a subset."""
+
+_WINNERS: Final = {1: Verdict.A, 2: Verdict.B}
+_ORDERS: Final = {"swap = False": Order.ORIGINAL, "swap = True": Order.SWAPPED}
+_KNOWN: Final = ("subset", "input", "output_1", "output_2", "label", "judges")
+
+
+def looks_like(row: object) -> bool:
+    """Whether a row has this format's telling fields."""
+    return isinstance(row, Mapping) and {"input", "output_1", "output_2", "label"} <= row.keys()
+
+
+def parse(fields: Fields) -> RecordedSession:
+    """One row as a session of one turn, with what every judge said of its pair."""
+    scenario = fields.short("subset", SCENARIO_CHARS) if fields.has("subset") else SCENARIO
+    prompt, first, second = (fields.text(name) for name in ("input", "output_1", "output_2"))
+    comparison = ComparisonRecord(
+        key=_comparison_key(fields, scenario, (prompt, first, second)),
+        a="1",
+        b="2",
+        extra=fields.rest(*_KNOWN),
+        gold=(GoldRecord("DATASET", _WINNERS.get(fields.whole("label", 1, 2))),),
+    )
+    responses = (
+        ResponseRecord("1", first),
+        ResponseRecord("2", second, variant="B" if first == second else ""),
+    )
+    turn = TurnRecord(prompt, responses, (comparison,))
+    session = SessionRecord(content_key(scenario, prompt), scenario, (turn,))
+    return recorded(session, _verdicts(fields, comparison.key))
+
+
+def _comparison_key(fields: Fields, scenario: str, content: tuple[str, ...]) -> str:
+    index = fields.whole_or_none("index", 0, 2**31 - 1)
+    name = "" if index is None else f"{scenario}/{index}-"
+    return f"{name}{content_key(*content)[:12]}"
+
+
+def _verdicts(fields: Fields, comparison: str) -> Iterator[VerdictRecord]:
+    judges = Fields(fields.mapping("judges"), fields.notes, fields.at("judges"))
+    for judge in judges.data:
+        if not 0 < len(judge) <= JUDGE_CHARS:
+            judges.fault(
+                judge,
+                gettext_noop("must have 1-%(longest)d characters"),
+                judge,
+                longest=JUDGE_CHARS,
+            )
+        tries = judges.items(judge)
+        if len(tries) != 1:
+            judges.fault(judge, gettext_noop("one pair of replies is expected"), len(tries))
+        for given in tries:
+            for swap, order in _ORDERS.items():
+                if not given.has(swap):
+                    given.fault(swap, gettext_noop("is missing"))
+                    continue
+                said = Fields(given.mapping(swap), given.notes, given.at(swap))
+                yield VerdictRecord(
+                    judge, 0, comparison, order, _winner(said), raw=_completion(said)
+                )
+
+
+def _winner(said: Fields) -> Verdict | None:
+    """1 or 2; null, or text that names neither, is a reply without a verdict."""
+    if not said.has("winner"):
+        return None
+    number = number_of(said.data["winner"])
+    if number not in _WINNERS:
+        said.fault("winner", gettext_noop("1, 2 or null is expected"), said.data["winner"])
+        return None
+    return _WINNERS[number]
+
+
+def _completion(said: Fields) -> str:
+    """The reply: [text, why it ended], or the text alone."""
+    given = said.data.get("completion")
+    if isinstance(given, list) and given:
+        given = given[0]
+    return "" if given is None else said.notes.text(given, said.at("completion"))

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+
+from annotation.core.formats.detect import open_records
+from annotation.core.formats.fastchat import (
+    looks_like_answers,
+    looks_like_questions,
+    parse_answers,
+    parse_question,
+)
+from tests.annotation.core.formats.rows import faults_of, record_of, session_of
+from tests.paths import shared_data
+
+
+def question(**changes):
+    return {"question_id": 81, "category": "writing", "turns": ["Write.", "Rewrite."], **changes}
+
+
+def answer(**changes):
+    choices = [{"index": 0, "turns": ["First.", "Second."]}]
+    return {"question_id": 81, "model_id": "m", "choices": choices, **changes}
+
+
+def test_a_question_is_a_session_of_unanswered_turns():
+    session = record_of(question(reference=["r1", "r2"]), parse_question)
+    assert (session.key, session.scenario, session.sketch) == ("81", "writing", False)
+    assert [(turn.user_message, turn.responses) for turn in session.turns] == [
+        ("Write.", ()),
+        ("Rewrite.", ()),
+    ]
+    assert session.extra == {"reference": ["r1", "r2"]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"question_id": None}, ("question_id", "is missing")),
+        ({"question_id": " "}, ("question_id", "must not be empty")),
+        ({"turns": []}, ("turns", "a list of texts is expected")),
+        ({"turns": "Write."}, ("turns", "a list of texts is expected")),
+        ({"turns": ["a", None]}, ("turns[1]", "is missing")),
+    ],
+)
+def test_what_a_question_lacks_is_a_fault(changes, fault):
+    assert faults_of(question(**changes), parse_question) == [fault]
+
+
+def test_a_question_id_may_be_a_text():
+    assert record_of(question(question_id="q-1"), parse_question).key == "q-1"
+
+
+def test_each_answer_follows_the_models_own_one_before():
+    session = record_of(answer(), parse_answers)
+    assert session.sketch
+    assert [
+        (one.text, one.model, one.variant, one.continues)
+        for turn in session.turns
+        for one in turn.responses
+    ] == [("First.", "m", "", None), ("Second.", "m", "", "m/")]
+
+
+def test_further_choices_are_variants_and_may_be_shorter():
+    choices = [{"index": 0, "turns": ["a", "b"]}, {"index": 1, "turns": ["c"]}]
+    first, second = record_of(answer(choices=choices), parse_answers).turns
+    assert [(one.text, one.variant) for one in first.responses] == [("a", ""), ("c", "choice 1")]
+    assert [one.text for one in second.responses] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("choices", "fault"),
+    [
+        ([], ("choices", "at least one choice is expected")),
+        ([{"turns": []}], ("choices[0].turns", "a list of texts is expected")),
+    ],
+)
+def test_an_answer_file_without_answers_is_a_fault(choices, fault):
+    assert faults_of(answer(choices=choices), parse_answers) == [fault]
+
+
+def test_rows_are_told_apart():
+    assert looks_like_questions(question())
+    assert looks_like_answers(answer())
+    assert not looks_like_questions([question()])
+    assert not looks_like_questions(answer())
+    assert not looks_like_answers(question())
+    assert not looks_like_answers("row")
+
+
+def test_the_public_questions_are_read():
+    chosen, rows = open_records(shared_data("mtbench_question.jsonl"))
+    sessions = [session_of(row) for row in rows]
+    assert chosen.name == "mtbench-questions"
+    assert (len(sessions), len({one.scenario for one in sessions})) == (80, 8)
+    assert sum("reference" in one.extra for one in sessions) == 39

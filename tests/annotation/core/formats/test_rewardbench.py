@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import pytest
+
+from annotation.core.choices import Verdict
+from annotation.core.formats.detect import open_records
+from annotation.core.formats.rewardbench import looks_like, parse
+from tests.annotation.core.formats.rows import faults_of, record_of, session_of, write_lines
+
+
+def row(**changes):
+    data = {
+        "prompt": "Sort 3 1 2.",
+        "chosen": "1 2 3",
+        "chosen_model": "good",
+        "rejected": "3 2 1",
+        "rejected_model": "bad",
+        "subset": "math-prm",
+        "id": 7,
+    }
+    return {key: value for key, value in {**data, **changes}.items() if value is not ...}
+
+
+def said(role, content):
+    return {"role": role, "content": content}
+
+
+def test_a_row_is_one_comparison_with_a_gold_answer():
+    session = record_of(row(), parse)
+    [turn] = session.turns
+    [comparison] = turn.comparisons
+    assert (session.scenario, turn.user_message) == ("math-prm", "Sort 3 1 2.")
+    assert {(one.key, one.text, one.model) for one in turn.responses} == {
+        ("chosen", "1 2 3", "good"),
+        ("rejected", "3 2 1", "bad"),
+    }
+    [gold] = comparison.gold
+    assert gold.source == "DATASET"
+    assert (comparison.a if gold.verdict is Verdict.A else comparison.b) == "chosen"
+    assert comparison.key.startswith("7-")
+    assert comparison.extra == {"id": 7}
+
+
+def test_the_letter_is_no_hint_of_the_answer():
+    gold = [
+        record_of(row(prompt=str(number)), parse).turns[0].comparisons[0].gold[0].verdict
+        for number in range(200)
+    ]
+    assert 70 < gold.count(Verdict.A) < 130
+    again = record_of(row(prompt="0"), parse).turns[0].comparisons[0].gold[0].verdict
+    assert again is gold[0]
+
+
+def test_a_dialogue_before_the_responses_becomes_turns():
+    session = record_of(
+        row(
+            prompt=[
+                said("system", "Be brief."),
+                said("user", "Hi"),
+                said("assistant", "Hello"),
+                said("user", "Sort."),
+            ],
+            chosen=[said("user", "Sort."), said("assistant", "1 2")],
+            rejected=[said("assistant", "2 1")],
+        ),
+        parse,
+    )
+    assert session.system_prompt == "Be brief."
+    assert [turn.user_message for turn in session.turns] == ["Hi", "Sort."]
+    assert session.turns[0].responses[0].original
+    assert {one.text for one in session.turns[1].responses} == {"1 2", "2 1"}
+
+
+def test_without_a_subset_there_is_one_scenario_and_without_an_id_content_names():
+    session = record_of(row(subset=..., id=...), parse)
+    assert session.scenario == "rewardbench"
+    assert "-" not in session.turns[0].comparisons[0].key
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"rejected": "1 2 3", "rejected_model": "good"}, ("rejected", "is the chosen response")),
+        ({"prompt": None}, ("prompt", "is missing")),
+        (
+            {"prompt": [said("user", "a"), said("assistant", "b")]},
+            ("prompt", "must end on the user's message"),
+        ),
+        ({"prompt": []}, ("prompt", "must end on the user's message")),
+        (
+            {"prompt": [said("tool", "a"), said("user", "b")]},
+            ("prompt[0].role", "user, assistant or system is expected"),
+        ),
+        (
+            {"prompt": [said("user", "a"), said("system", "b"), said("user", "c")]},
+            ("prompt", "a system message must come first"),
+        ),
+        ({"chosen": [said("user", "a")]}, ("chosen", "must end on the assistant's message")),
+        ({"chosen": []}, ("chosen", "must end on the assistant's message")),
+    ],
+)
+def test_what_cannot_be_understood_is_a_fault(changes, fault):
+    assert fault in faults_of(row(**changes), parse)
+
+
+def test_several_chosen_responses_are_another_benchmark():
+    assert ("chosen[0]", "an object is expected") in faults_of(row(chosen=["1", "2"]), parse)
+
+
+def test_rows_are_told_apart(tmp_path):
+    assert looks_like(row())
+    assert not looks_like(row(rejected=...))
+    assert not looks_like(row(chosen={"value": []}))
+    assert not looks_like(3)
+    chosen, rows = open_records(write_lines(tmp_path / "f", row()))
+    assert chosen.name == "rewardbench"
+    assert session_of(next(rows)).scenario == "math-prm"

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import pytest
+
+from annotation.core.choices import JudgmentStatus, Order, Verdict
+from judging.core.formats.llmbar import looks_like, parse
+from tests.annotation.core.formats.rows import faults_of, record_of
+
+
+def replies(one="1", two="1", **more):
+    return [
+        {
+            "swap = False": {"completion": ["Output (a)", "stop"], "winner": one},
+            "swap = True": {"completion": ["Output (b)", "stop"], "winner": two},
+            **more,
+        }
+    ]
+
+
+def row(**changes):
+    data = {
+        "subset": "Natural",
+        "index": 3,
+        "input": "Count.",
+        "output_1": "1 2 3",
+        "output_2": "3 2 1",
+        "label": 1,
+        "judges": {"GPT-4": replies("1", "2"), "Falcon": replies(None, 2)},
+    }
+    return {key: value for key, value in {**data, **changes}.items() if value is not ...}
+
+
+def test_a_row_has_gold_and_a_verdict_of_every_judge_in_both_orders():
+    session = record_of(row(), parse)
+    [turn] = session.turns
+    [comparison] = turn.comparisons
+    assert (session.scenario, turn.user_message) == ("Natural", "Count.")
+    assert [(one.key, one.text) for one in turn.responses] == [("1", "1 2 3"), ("2", "3 2 1")]
+    assert comparison.gold[0].verdict is Verdict.A
+    assert comparison.key.startswith("Natural/3-")
+    assert comparison.extra == {"index": 3}
+    assert [
+        (one.judge, one.turn, one.comparison, one.order, one.verdict, one.status, one.raw)
+        for one in session.verdicts
+    ] == [
+        ("GPT-4", 0, comparison.key, Order.ORIGINAL, Verdict.A, JudgmentStatus.DONE, "Output (a)"),
+        ("GPT-4", 0, comparison.key, Order.SWAPPED, Verdict.B, JudgmentStatus.DONE, "Output (b)"),
+        (
+            "Falcon",
+            0,
+            comparison.key,
+            Order.ORIGINAL,
+            None,
+            JudgmentStatus.UNPARSEABLE,
+            "Output (a)",
+        ),
+        ("Falcon", 0, comparison.key, Order.SWAPPED, Verdict.B, JudgmentStatus.DONE, "Output (b)"),
+    ]
+    assert [one.error_code for one in session.verdicts] == ["", "", "verdict:unparseable", ""]
+
+
+def test_without_judges_it_is_a_benchmark_with_gold():
+    session = record_of(row(judges=..., subset=..., index=...), parse)
+    assert session.verdicts == ()
+    assert session.scenario == "llmbar"
+    assert "/" not in session.turns[0].comparisons[0].key
+
+
+def test_equal_outputs_are_told_apart():
+    responses = record_of(row(output_2="1 2 3"), parse).turns[0].responses
+    assert [one.variant for one in responses] == ["", "B"]
+
+
+@pytest.mark.parametrize(
+    ("completion", "raw"), [("text", "text"), (None, ""), (["a"], "a"), ([None], "")]
+)
+def test_a_completion_is_a_text_or_a_list(completion, raw):
+    given = replies()
+    given[0]["swap = False"]["completion"] = completion
+    assert record_of(row(judges={"j": given}), parse).verdicts[0].raw == raw
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"label": 3}, ("label", "must be between 1 and 2")),
+        (
+            {"judges": {"j": replies("3")}},
+            ("judges.j[0].swap = False.winner", "1, 2 or null is expected"),
+        ),
+        ({"judges": {"j": []}}, ("judges.j", "one pair of replies is expected")),
+        (
+            {"judges": {"j": [{"swap = False": {"winner": "1"}}]}},
+            ("judges.j[0].swap = True", "is missing"),
+        ),
+        ({"judges": {"": replies()}}, ("judges", "must have 1-80 characters")),
+        ({"judges": [1]}, ("judges", "an object is expected")),
+    ],
+)
+def test_what_cannot_be_understood_is_a_fault(changes, fault):
+    assert fault in faults_of(row(**changes), parse)
+
+
+def test_rows_are_told_apart():
+    assert looks_like(row())
+    assert not looks_like(row(label=...))
+    assert not looks_like([])

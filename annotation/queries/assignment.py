@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
@@ -11,8 +12,8 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from annotation.core.assignment import Progress
-from annotation.core.choices import Order
-from annotation.core.presentation import PastOrder
+from annotation.core.choices import Order, Verdict
+from annotation.core.presentation import Answer, PastOrder, answer_of
 from annotation.models import Claim, ClaimState, ItemKind, Study, StudyItem, User
 
 ITEM_ROWS: Final = (
@@ -89,12 +90,37 @@ AND claim.shown_order IS NOT NULL AND item.kind <> 'REPEAT'
 GROUP BY a.model, b.model, claim.shown_order
 """
 
+_FINISHED_WHERE: Final = """
+SELECT claim.item_id, claim.shown_order, label.verdict
+FROM annotation_claim claim
+JOIN annotation_studyitem item ON item.id = claim.item_id
+LEFT JOIN annotation_pairwiselabel label ON claim.state = 'DONE'
+    AND label.annotator_id = claim.annotator_id AND label.comparison_id = item.comparison_id
+    AND label.study_id = item.study_id AND label.repeat_index = CASE item.kind
+        WHEN 'REPEAT' THEN 1 + (
+            SELECT COUNT(*) FROM annotation_studyitem earlier
+            WHERE earlier.repeat_of_id = item.repeat_of_id AND earlier.position < item.position
+        ) ELSE 0 END
+WHERE claim.annotator_id = %(annotator)s AND item.study_id = %(study)s
+"""
+_NEWEST: Final = "ORDER BY claim.finished_at DESC, claim.id DESC LIMIT 1"
+_FINISHED: Final = f"{_FINISHED_WHERE} AND claim.finished_at IS NOT NULL {_NEWEST}"
+_FINISHED_BEFORE: Final = f"{_FINISHED_WHERE} AND claim.finished_at < %(before)s {_NEWEST}"
+
 _COUNTS_A_SECOND: Final = 1000  # how long a count is kept: a second for so many rows counted
 _KEPT_AT_MOST: Final = 60  # seconds
 _ORDERS_KEPT: Final = 6 * 3600  # seconds
 _ORDERS_BLOCK: Final = 20
 
 _Shown: TypeAlias = tuple[str, str, Order]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """An item that was answered or skipped; the answer to a pair as it was shown."""
+
+    item: int
+    answer: Answer | None
 
 
 def progress_of(study: Study, annotator_id: int, now: datetime) -> Progress:
@@ -146,9 +172,10 @@ def next_free_item(study: Study, annotator_id: int, now: datetime) -> StudyItem 
 
 
 def _rows(statement: str, **values: Any) -> list[tuple[Any, ...]]:
-    """The rows of a statement; `now` is given as the database writes moments."""
-    if "now" in values:
-        values["now"] = connection.ops.adapt_datetimefield_value(values["now"])
+    """The rows of a statement; moments are given as the database writes them."""
+    for name, value in values.items():
+        if isinstance(value, datetime):
+            values[name] = connection.ops.adapt_datetimefield_value(value)
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         return list(cursor.fetchall())
@@ -188,14 +215,17 @@ def own_claims(study: Study, annotator_id: int) -> QuerySet[Claim]:
     )
 
 
-def last_finished(study: Study, annotator_id: int, before: datetime | None = None) -> Claim | None:
-    """The claim that the annotator answered or skipped last (before a moment), with its item."""
-    finished = Claim.objects.filter(
-        item__study=study, annotator_id=annotator_id, finished_at__isnull=False
-    )
-    if before is not None:
-        finished = finished.filter(finished_at__lt=before)
-    return finished.select_related("item").order_by("-finished_at", "-pk").first()
+def last_finished(
+    study: Study, annotator_id: int, before: datetime | None = None
+) -> Finished | None:
+    """The item that the annotator answered or skipped last (before a moment), and the answer."""
+    own: dict[str, Any] = {"study": study.pk, "annotator": annotator_id}
+    found = _rows(_FINISHED_BEFORE, **own, before=before) if before else _rows(_FINISHED, **own)
+    if not found:
+        return None
+    ((item, order, verdict),) = found
+    answer = answer_of(Verdict(verdict), Order(order or Order.ORIGINAL)) if verdict else None
+    return Finished(item, answer)
 
 
 def repeat_index(item: StudyItem) -> int:

@@ -64,11 +64,10 @@ def _place(claim: Claim, study: Study, session: Session, now: datetime) -> Place
     skipped = claim.state == ClaimState.SKIPPED
     finished = skipped or claim.state == ClaimState.DONE
     previous = last_finished(study, claim.annotator_id, claim.finished_at)
-    said = _given_answer(previous, study) if previous else None
     return Place(
         item=claim.item_id,
-        previous=previous.item_id if previous else None,
-        last_answer=said.answer if said else None,
+        previous=previous.item if previous else None,
+        last_answer=previous.answer if previous else None,
         scenario=session.scenario.name,
         skipped=SkipReason(claim.skip_reason) if skipped else None,
         progress=progress_of(study, claim.annotator_id, now),
@@ -127,7 +126,8 @@ def earlier_of(
     turns follow each model's own first), an earlier turn contributes its user message alone, and
     each side shows its own.
     """
-    turns = list(turn.session.turns.filter(position__lt=turn.position).order_by("position"))
+    before = Turn.objects.filter(session=turn.session_id, position__lt=turn.position)
+    turns = list(before.order_by("position")) if turn.position else []
     if not turns:
         return (), [() for _side in sides]
     rows = {row.pk: row for row in Response.objects.filter(turn__in=turns)}

@@ -19,6 +19,7 @@ from django.db.models import F
 from annotation.core.assignment import SkipReason, free_slot, lease_end
 from annotation.core.choices import Order
 from annotation.core.labelling import NothingLeft, Task
+from annotation.core.onboarding import Step
 from annotation.core.presentation import balanced_order
 from annotation.models import Claim, ClaimState, ItemKind, Study, StudyItem, StudyStatus, User
 from annotation.queries.assignment import (
@@ -30,6 +31,7 @@ from annotation.queries.assignment import (
     progress_of,
 )
 from annotation.queries.labelling import rules_of, task_of
+from annotation.queries.onboarding import open_step, participation_of
 
 _TRIES: Final = 50  # as many annotators may snatch an item away in the same instant
 
@@ -41,6 +43,7 @@ class RefusalCode(StrEnum):
     NOT_OPEN = "labelling:not-open"
     TAKEN = "labelling:taken"
     NOT_ALLOWED = "labelling:not-allowed"
+    NOT_READY = "labelling:not-ready"
 
 
 class LabellingRefusedError(Exception):
@@ -49,6 +52,14 @@ class LabellingRefusedError(Exception):
     def __init__(self, code: RefusalCode) -> None:
         super().__init__(code.value)
         self.code = code
+
+
+class NotReadyError(LabellingRefusedError):
+    """Something comes before labelling: consent, the profile, the guidelines or the quiz."""
+
+    def __init__(self, step: Step) -> None:
+        super().__init__(RefusalCode.NOT_READY)
+        self.step = step
 
 
 def next_task(*, study: str, annotator: User, now: datetime) -> Task | NothingLeft:
@@ -103,11 +114,19 @@ def skip(*, study: str, item: int, annotator: User, reason: SkipReason, now: dat
 
 
 def study_of(slug: str, annotator: User) -> Study:
-    """The study, where the annotator is in it."""
-    row = Study.objects.filter(slug=slug, annotators=annotator).first()
-    if row is None:
+    """The study, where the annotator is in it and, while it is open, did what comes first.
+
+    Raises:
+        LabellingRefusedError: `labelling:not-yours` where they are not in it.
+        NotReadyError: A step before labelling is open.
+    """
+    part = participation_of(slug, annotator)
+    if part is None:
         raise LabellingRefusedError(RefusalCode.NOT_YOURS)
-    return row
+    step = open_step(part) if part.study.status == StudyStatus.OPEN else None
+    if step is not None:
+        raise NotReadyError(step)
+    return part.study
 
 
 def open_study_of(slug: str, annotator: User) -> Study:
@@ -119,10 +138,10 @@ def open_study_of(slug: str, annotator: User) -> Study:
 
 
 def own_claim(study: Study, item: int, annotator: User) -> Claim:
-    """The annotator's claim on an item, with its comparison or session."""
+    """The annotator's claim on an item."""
     claim = (
         Claim.objects.filter(item_id=item, item__study=study, annotator=annotator)
-        .select_related("item__comparison", "item__session")
+        .select_related("item")
         .first()
     )
     if claim is None:
@@ -149,7 +168,7 @@ def _nothing(study: Study, annotator: User, now: datetime) -> NothingLeft:
     return NothingLeft(
         rules=rules_of(study),
         progress=progress_of(study, annotator.pk, now),
-        last=last.item_id if last else None,
+        last=last.item if last else None,
         open=study.status == StudyStatus.OPEN,
     )
 

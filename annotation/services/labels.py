@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from annotation.core.choices import Order, Reason, is_satisfied
 from annotation.core.labelling import NOT_MEASURED, Effort, GivenAnswer, Rating
@@ -23,7 +23,6 @@ from annotation.models import (
     AuditEvent,
     Claim,
     ClaimState,
-    Comparison,
     PairwiseLabel,
     SatisfactionLabel,
     Study,
@@ -62,11 +61,11 @@ def answer_pair(
     """
     row = open_study_of(study, annotator)
     claim = own_claim(row, item, annotator)
-    comparison = claim.item.comparison
+    comparison = claim.item.comparison_id
     if comparison is None or not _allowed(answer, row):
         raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
-    _finish(claim, row, now)
-    if _is_replay(claim, submission):
+    first = _finish(claim, row, now)
+    if not first and _is_replay(claim, submission):
         return
     order = Order(claim.shown_order or Order.ORIGINAL)
     values: dict[str, Any] = {
@@ -77,7 +76,7 @@ def answer_pair(
         "shown_order": order.value,
         "extra": {"flag": answer.flag.value} if answer.flag else {},
     }
-    before = _store_answer(claim, comparison, row, values, effort, submission, now)
+    before = _store_answer(claim, comparison, row, values, effort, submission, now, first=first)
     if before != values:
         action = "label.given" if before is None else "label.changed"
         _record(claim, submission, action, {"before": before, "after": values})
@@ -124,8 +123,7 @@ def rate_session(
     }
     if set(responses) != set(ratings) or not all(_is_whole(each, row) for each in ratings.values()):
         raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
-    _finish(claim, row, now)
-    if _is_replay(claim, submission):
+    if not _finish(claim, row, now) and _is_replay(claim, submission):
         return
     by_response = {responses[number]: rating for number, rating in ratings.items()}
     measured = {responses[number]: each for number, each in (efforts or {}).items()}
@@ -172,44 +170,50 @@ def _is_replay(claim: Claim, submission: UUID) -> bool:
     ).exists()
 
 
-def _finish(claim: Claim, study: Study, now: datetime) -> None:
-    """Mark the claim answered, by updates that name the state they expect.
+def _finish(claim: Claim, study: Study, now: datetime) -> bool:
+    """Mark the claim answered, by updates that name the state they expect; whether it was not yet.
 
     They also lock the claim's row until the commit, so that two submissions come one after another.
     """
     hold(claim, study, now)
     own = Claim.objects.filter(pk=claim.pk)
     if own.filter(state=ClaimState.ACTIVE).update(state=ClaimState.DONE, finished_at=now):
-        return
+        return True
     if not own.filter(state=ClaimState.DONE).update(state=ClaimState.DONE):
         raise LabellingRefusedError(RefusalCode.TAKEN)
+    return False
 
 
 def _store_answer(
     claim: Claim,
-    comparison: Comparison,
+    comparison: int,
     study: Study,
     values: Mapping[str, Any],
     effort: Effort,
     submission: UUID,
     now: datetime,
+    *,
+    first: bool,
 ) -> dict[str, Any] | None:
     """Write a pair's label; what it said before, where it replaces one."""
-    label, created = PairwiseLabel.objects.get_or_create(
-        annotator_id=claim.annotator_id,
-        study=study,
-        comparison=comparison,
-        repeat_index=repeat_index(claim.item),
-        defaults={
-            **values,
-            **asdict(effort),
-            "input_device": effort.input_device.value if effort.input_device else "",
-            "submission_id": submission,
-            "guidelines_version": study.guidelines_version,
-            "app_version": settings.APP_VERSION,
-            "created_at": now,
-        },
-    )
+    own: dict[str, Any] = {
+        "annotator_id": claim.annotator_id,
+        "study": study,
+        "comparison_id": comparison,
+        "repeat_index": repeat_index(claim.item),
+    }
+    new = {
+        **values,
+        **asdict(effort),
+        "input_device": effort.input_device.value if effort.input_device else "",
+        "submission_id": submission,
+        "guidelines_version": study.guidelines_version,
+        "app_version": settings.APP_VERSION,
+        "created_at": now,
+    }
+    if first and _inserted(PairwiseLabel(**own, **new)):
+        return None
+    label, created = PairwiseLabel.objects.get_or_create(**own, defaults=new)
     if created:
         return None
     before = {name: getattr(label, name) for name in values}
@@ -221,6 +225,16 @@ def _store_answer(
         label.edits += 1
         label.save()
     return before
+
+
+def _inserted(label: PairwiseLabel) -> bool:
+    """Write a new label; False where there is one, as after an import of the study's labels."""
+    try:
+        with transaction.atomic():
+            label.save(force_insert=True)
+    except IntegrityError:
+        return False
+    return True
 
 
 def _store_ratings(

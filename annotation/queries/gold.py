@@ -1,0 +1,70 @@
+"""The gold answers that hold: of comparisons, and of the responses of rated conversations."""
+
+from __future__ import annotations
+
+from annotation.core.choices import StudyKind, Verdict
+from annotation.core.gold import holding
+from annotation.models import Dataset, GoldLabel, ItemKind, Study
+
+
+def gold_verdicts(dataset: Dataset) -> dict[int, Verdict]:
+    """The verdict held to be right, by comparison. One query."""
+    rows = GoldLabel.objects.filter(comparison__turn__session__dataset=dataset)
+    found = holding(rows.values_list("comparison_id", "source", "verdict"))
+    return {comparison: Verdict(verdict) for comparison, verdict in found.items()}
+
+
+def gold_scores(dataset: Dataset) -> dict[int, tuple[int, int]]:
+    """Session and score held to be right, by response that was really given. One query."""
+    rows = GoldLabel.objects.filter(
+        response__turn__session__dataset=dataset,
+        response__original=True,
+        response__text__isnull=False,
+    )
+    return holding(
+        (response, source, (session, score))
+        for response, source, session, score in rows.values_list(
+            "response_id", "source", "response__turn__session_id", "score"
+        )
+    )
+
+
+def gold_candidates(study: Study) -> frozenset[int]:
+    """The comparisons or sessions that can be gold items of a study. One query.
+
+    A tie is no right answer where nobody may give one. A session is one where a response in it has
+    a gold score. Where people talk with a model, nothing is known before.
+    """
+    if study.kind == StudyKind.PAIRWISE:
+        verdicts = gold_verdicts(study.dataset)
+        return frozenset(
+            comparison
+            for comparison, verdict in verdicts.items()
+            if study.allow_tie or verdict is not Verdict.TIE
+        )
+    if study.kind == StudyKind.SATISFACTION:
+        return frozenset(session for session, _score in gold_scores(study.dataset).values())
+    return frozenset()
+
+
+def study_gold_verdicts(study: Study) -> dict[int, Verdict]:
+    """The verdict held to be right, by comparison, of a study's gold items. One query."""
+    rows = GoldLabel.objects.filter(
+        comparison__study_items__study=study, comparison__study_items__kind=ItemKind.GOLD
+    )
+    found = holding(rows.values_list("comparison_id", "source", "verdict"))
+    return {comparison: Verdict(verdict) for comparison, verdict in found.items()}
+
+
+def study_gold_scores(study: Study) -> dict[int, int]:
+    """The score held to be right, by response, of a study's gold items. One query."""
+    rows = GoldLabel.objects.filter(
+        response__turn__session__study_items__study=study,
+        response__turn__session__study_items__kind=ItemKind.GOLD,
+        response__original=True,
+    )
+    return {
+        response: score
+        for response, score in holding(rows.values_list("response_id", "source", "score")).items()
+        if response is not None and score is not None
+    }

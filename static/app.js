@@ -60,7 +60,11 @@
       return null; // storage is switched off: this browser keeps no drafts
     }
   };
+  let unwritten = null; // a form that changed since its draft was written
+  let writing = null;
   const writeDraft = (form, pending = null) => {
+    clearTimeout(writing);
+    unwritten = null;
     const values = fieldsOf(form)
       .filter((field) => (isChoice(field) ? field.checked : field.value))
       .map((field) => [field.name, field.value]);
@@ -103,16 +107,28 @@
     const buttons = [...form.elements].filter((each) => each.type === "submit");
     (buttons.find((each) => each.value === pending.answer) ?? buttons[0]).click();
   };
+  /* A draft of two hundred turns takes a while to write: not between a key and what it shows. */
+  const DRAFT_AFTER_MS = 200;
+  const writeNow = () => {
+    if (unwritten && unwritten === labelling()) writeDraft(unwritten);
+  };
   for (const name of ["input", "change"]) {
     document.addEventListener(name, (event) => {
       const form = event.target.form;
-      if (form?.matches("form[data-draft]")) writeDraft(form);
+      if (!form?.matches("form[data-draft]")) return;
+      unwritten = form;
+      clearTimeout(writing);
+      writing = setTimeout(writeNow, DRAFT_AFTER_MS);
     });
   }
+  window.addEventListener("pagehide", writeNow);
+  document.addEventListener("visibilitychange", writeNow);
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr, requestConfig } = event.detail;
     const form = labelling();
-    if (form && requestConfig.verb === "post" && xhr.status < 300) dropDraft(form);
+    if (!form || requestConfig.verb !== "post" || xhr.status >= 300) return;
+    unwritten = null;
+    dropDraft(form);
   });
 
   /* The pair that follows is fetched while this one is read. The server gives it out on going on, and
@@ -251,8 +267,7 @@
       element.open && (element.querySelector("div :checked") || element.querySelector(inside));
     (target || element.querySelector("summary")).focus();
   };
-  const answersTo = (element, key) =>
-    element.dataset.key.split(" ").includes(key) &&
+  const isOpenToKeys = (element) =>
     !element.disabled &&
     element.closest("[data-turn]")?.hasAttribute("data-current") !== false &&
     element.checkVisibility();
@@ -271,7 +286,8 @@
     if ((event.key === "Enter" || event.key === " ") && target.closest?.("a, button, summary")) return;
     if (event.key === "j" || event.key === "k") move(event.key === "j" ? 1 : -1);
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    const found = [...document.querySelectorAll("[data-key]")].find((each) => answersTo(each, key));
+    const named = document.querySelectorAll(`[data-key~="${CSS.escape(key)}"]`);
+    const found = [...named].find(isOpenToKeys);
     if (!found) return;
     event.preventDefault();
     if (found.closest("[data-settle]") && performance.now() - shownAt < SETTLE_MS) return;
@@ -283,7 +299,10 @@
   const isRated = (turn) => turn.querySelector(":is(.rate, .question) :checked") !== null;
   const makeCurrent = (turn) => {
     count(); // for the turn one leaves
-    for (const each of turns()) each.toggleAttribute("data-current", each === turn);
+    for (const each of document.querySelectorAll("[data-current]")) {
+      if (each !== turn) each.removeAttribute("data-current");
+    }
+    if (turn && !turn.hasAttribute("data-current")) turn.setAttribute("data-current", "");
   };
   const move = (step) => {
     const all = turns();
@@ -304,8 +323,7 @@
   const countRated = () => {
     const place = document.getElementById("rated");
     if (!place) return;
-    const all = turns().filter((turn) => turn.querySelector(".rate"));
-    const numbers = [all.filter(isRated).length, all.length];
+    const numbers = [".rate :checked", ".rate"].map((each) => document.querySelectorAll(each).length);
     place.textContent = place.dataset.text.replace(/%d/g, () => numbers.shift());
   };
   document.addEventListener("change", (event) => {

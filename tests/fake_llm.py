@@ -29,6 +29,7 @@ from aiohttp import web
 from tests.fake_judge import FakeAnswer, answer_prompt
 
 CHARACTERS_PER_TOKEN = 4
+PIECE_CHARACTERS = 4
 FAULTS = ("400", "401", "429", "500", "drop", "empty", "garbage", "malformed", "timeout")
 
 
@@ -45,6 +46,13 @@ class Act:
     delay: float = 0.0
     drop: bool = False
     finish_reason: str = "stop"
+    piece_delay: float = 0.0  # between two pieces of a streamed reply
+    breaks_after: int | None = None  # pieces, then the connection is cut
+
+    @property
+    def answers(self) -> bool:
+        """Whether this is a completion, good or bad."""
+        return self.status == 200 and self.raw is None and self.body is None
 
 
 class FakeLlm:
@@ -144,6 +152,8 @@ class FakeLlm:
         cached = self._remember(prompt)
         try:
             await asyncio.sleep(self.latency + act.delay)
+            if body.get("stream") and act.answers and not act.drop:
+                return await self._stream(request, body, act, prompt, cached)
             return self._respond(request, body, act, prompt, cached)
         finally:
             self._open -= 1
@@ -160,6 +170,35 @@ class FakeLlm:
             problem = act.body or {"error": {"message": f"scripted {act.status}", "code": None}}
             return web.json_response(problem, status=act.status, headers=act.headers)
         return web.json_response(self._completion(body, act, prompt, cached), headers=act.headers)
+
+    async def _stream(self, request, body, act: Act, prompt: str, cached: int) -> Any:
+        """The completion in pieces of a few characters, as servers stream it."""
+        self._statuses["200"] += 1
+        whole = self._completion(body, act, prompt, cached)
+        (choice,) = whole["choices"]
+        text = choice["message"]["content"]
+        headers = {"Content-Type": "text/event-stream", **act.headers}
+        response = web.StreamResponse(headers=headers)
+        await response.prepare(request)
+
+        async def send(delta, finish_reason=None, **more):
+            piece = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+            event = {**whole, "object": "chat.completion.chunk", "choices": [piece], **more}
+            await response.write(f"data: {json.dumps(event)}\n\n".encode())
+
+        await send({"role": "assistant", "content": ""}, usage=None)
+        for number, start in enumerate(range(0, len(text), PIECE_CHARACTERS)):
+            if number == act.breaks_after:
+                request.transport.abort()
+                return response
+            await send({"content": text[start : start + PIECE_CHARACTERS]}, usage=None)
+            await asyncio.sleep(act.piece_delay)
+        await send({}, choice["finish_reason"], usage=None)
+        if (body.get("stream_options") or {}).get("include_usage"):
+            usage = {**whole, "object": "chat.completion.chunk", "choices": []}
+            await response.write(f"data: {json.dumps(usage)}\n\n".encode())
+        await response.write(b"data: [DONE]\n\n")
+        return response
 
     def _completion(
         self, body: dict[str, Any], act: Act, prompt: str, cached: int

@@ -2,7 +2,8 @@
 
 The wire format is that of OpenAI-compatible chat completions. The key is the SHA-256 of canonical
 JSON of everything that could change the reply: base URL, model, messages, sampling, schema,
-log-probability request, sample index and attempt (design.md, "Data model").
+log-probability request, sample index and attempt (design.md, "Data model"), and of the occasion
+where a reply is for one moment alone.
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ class ChatRequest:
 
     `top_logprobs` is how many alternatives of each token to return (0: none). `sample` numbers
     wanted repetitions of one question; `attempt` numbers questions asked again after an
-    unreadable reply.
+    unreadable reply. `occasion` names the one moment that a reply is for: two people who say the
+    same in live conversations must not share a reply.
     """
 
     base_url: str
@@ -101,6 +103,7 @@ class ChatRequest:
     top_logprobs: int = 0
     sample: int = 0
     attempt: int = 0
+    occasion: str = ""
 
     def body(self) -> dict[str, object]:
         """The JSON body of the call."""
@@ -133,6 +136,8 @@ class ChatRequest:
             "sample": self.sample,
             "attempt": self.attempt,
         }
+        if self.occasion:
+            parts["occasion"] = self.occasion
         canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return sha256(canonical.encode("ascii")).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Live conversations: what a participant sees of one, what is sent to the model, when it may end."""
+"""Live conversations: what a participant sees, what the model is sent, when one may end."""
 
 from __future__ import annotations
 

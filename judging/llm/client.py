@@ -10,7 +10,7 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -83,6 +83,7 @@ class ChatClient:
             clock=time.monotonic,
         )
         self._under_way: dict[str, asyncio.Task[Reply]] = {}
+        self._told: dict[str, Callable[[str], None]] = {}
         self._lookup: _Lookup | None = None
         self._looking = asyncio.Lock()
         self._broken: LlmError | None = None
@@ -117,6 +118,24 @@ class ChatClient:
         else:
             self.counts.shared += 1
         return await asyncio.shield(task)
+
+    async def stream(self, request: ChatRequest, say: Callable[[str], None]) -> Reply:
+        """The reply to a request, told while it is written; cancelling this ends the call.
+
+        Args:
+            request: what to ask; nobody else asks the same at the same time (see `occasion`).
+            say: told all of the message so far whenever it grew, with any reasoning in it. After a
+                failure that may pass, the message begins anew.
+
+        Raises:
+            LlmError: the call failed for good.
+        """
+        key = request.key()
+        self._told[key] = say
+        try:
+            return await self._answer(key, request)
+        finally:
+            del self._told[key]
 
     def _finished(self, key: str, task: asyncio.Task[Reply]) -> None:
         del self._under_way[key]
@@ -204,7 +223,8 @@ class ChatClient:
         self._transport.open()
         self.counts.calls += 1
         started = time.monotonic()
-        data = await self._transport.post(body)
+        say = self._told.get(key)
+        data = await (self._transport.stream(body, say) if say else self._transport.post(body))
         latency = round((time.monotonic() - started) * 1000)
         try:
             return read_completion(key, data, latency_ms=latency)

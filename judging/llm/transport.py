@@ -10,14 +10,17 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from judging.core.endpoints import Endpoint
+from judging.core.streaming import CompletionPieces
 from judging.llm.errors import LlmCode, LlmError, Refusal, error_of
 from judging.llm.pacing import parse_retry_after
 
 if TYPE_CHECKING:
+    from httpx2 import Response
     from openai import APIStatusError, AsyncOpenAI
 
 DETAIL_LENGTH: Final = 300
@@ -53,22 +56,67 @@ class Transport:
         Raises:
             LlmError: the try failed.
         """
-        try:
-            return await self._post(body)
-        except LlmError as error:
-            # Newer OpenAI models know the limit by another name, and say so.
-            renamed = "max_completion_tokens"
-            if renamed not in error.detail or self._limit_name == renamed:
-                raise
-            self._limit_name = renamed
-            return await self._post(body)
+        async with self._asked(body) as response:
+            return self._json(response.content)
+
+    async def stream(self, body: Mapping[str, object], say: Callable[[str], None]) -> object:
+        """The same of a reply that is told while it comes; the time-out is between two pieces.
+
+        Raises:
+            LlmError: the try failed, or the reply broke off.
+        """
+        wanted = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        from httpx2 import HTTPError
+
+        async with self._asked(wanted, stream=True) as response:
+            try:
+                if "event-stream" in response.headers.get("content-type", ""):
+                    return await self._pieces(response, say)
+                return self._json(await response.aread())  # it does not stream, but it answered
+            except TimeoutError as error:
+                raise _timed_out(self._endpoint.timeout_seconds) from error
+            except HTTPError as error:
+                raise _broken_off(_said(_first_cause(error))) from error
 
     async def aclose(self) -> None:
         """Close the connections."""
         if self._client is not None:
             await self._client.close()
 
-    async def _post(self, body: Mapping[str, object]) -> object:
+    @asynccontextmanager
+    async def _asked(
+        self, body: Mapping[str, object], *, stream: bool = False
+    ) -> AsyncIterator[Response]:
+        """The endpoint's answer, for the length of a block in which it may be read."""
+        try:
+            response = await self._post(body, stream=stream)
+        except LlmError as error:
+            # Newer OpenAI models know the limit by another name, and say so.
+            renamed = "max_completion_tokens"
+            if renamed not in error.detail or self._limit_name == renamed:
+                raise
+            self._limit_name = renamed
+            response = await self._post(body, stream=stream)
+        try:
+            yield response
+        finally:
+            await response.aclose()
+
+    async def _pieces(self, response: Response, say: Callable[[str], None]) -> object:
+        pieces = CompletionPieces()
+        lines = response.aiter_lines()
+        while True:
+            async with asyncio.timeout(self._endpoint.timeout_seconds):
+                line = await anext(lines, None)
+            if line is None and not pieces.ended:
+                raise _broken_off("its end is missing")
+            data = line.removeprefix("data:").strip() if line is not None else "[DONE]"
+            if data == "[DONE]":
+                return pieces.completion()
+            if data and line != data and pieces.add(self._json(data.encode())):
+                say(pieces.content)
+
+    async def _post(self, body: Mapping[str, object], *, stream: bool) -> Response:
         from httpx2 import Response
         from openai import APIConnectionError, APIStatusError
 
@@ -77,11 +125,12 @@ class Transport:
         seconds = self._endpoint.timeout_seconds
         try:
             async with asyncio.timeout(seconds):
-                response = await client.post(
+                return await client.post(
                     "/chat/completions",
                     cast_to=Response,
                     body=sent,
                     options={"headers": self._headers},
+                    stream=stream,
                 )
         except TimeoutError as error:
             raise _timed_out(seconds) from error
@@ -97,7 +146,6 @@ class Transport:
                 f"no connection ({_said(cause)})",
                 maybe_billed=not isinstance(cause, ConnectionRefusedError),
             ) from error
-        return self._json(response.content)
 
     def open(self) -> AsyncOpenAI:
         """The library's client, made on first use: importing it takes more than a second."""
@@ -160,6 +208,10 @@ class Transport:
 
 def _timed_out(seconds: float) -> LlmError:
     return LlmError(LlmCode.TIMEOUT, f"no answer within {seconds:g} s", maybe_billed=True)
+
+
+def _broken_off(why: str) -> LlmError:
+    return LlmError(LlmCode.UNAVAILABLE, f"the reply broke off ({why})", maybe_billed=True)
 
 
 def _first_cause(error: BaseException) -> BaseException:

@@ -65,6 +65,7 @@ def test_the_key_is_the_digest_of_the_canonical_json():
         replace(REQUEST, top_logprobs=5),
         replace(REQUEST, sample=1),
         replace(REQUEST, attempt=1),
+        replace(REQUEST, occasion="a talk"),
     ],
 )
 def test_whatever_could_change_the_reply_changes_the_key(other):

@@ -1,0 +1,141 @@
+"""Replies told while they are written, against the loopback server."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import replace
+
+import pytest
+
+from annotation.core.dialogue import Message, Role
+from judging.core.chat import Usage
+from judging.core.endpoints import Endpoint
+from judging.llm.client import ChatClient
+from judging.llm.errors import LlmCode, LlmError
+from judging.llm.pacing import Patience
+from judging.llm.stores import MemoryReplyStore
+from tests.fake_llm import Act, FakeLlm
+
+QUICK = Patience(tries=3, first_wait=0.01, longest_wait=0.02)
+TEXT = "Two days in Kyoto."
+
+
+def stream(server, *, times=1, store=None, stop_at=None, timeout=5.0, occasion="a"):
+    """The replies to the same request asked `times` times, what was told, what was counted."""
+    where = Endpoint("fake", server.base_url, "m", timeout_seconds=timeout)
+    told: list[str] = []
+
+    async def one(client, number):
+        request = replace(
+            where.request((Message(Role.USER, "Where to?"),)), occasion=f"{occasion}{number}"
+        )
+        asking = asyncio.create_task(client.stream(request, told.append))
+        while stop_at is not None and not asking.done():
+            await asyncio.sleep(0.005)
+            if len(told) >= stop_at:
+                asking.cancel()
+        return await asking
+
+    async def run():
+        async with ChatClient(
+            where, store=store, patience=QUICK, environ={}, rng=random.Random(0)
+        ) as client:
+            found = await asyncio.gather(
+                *(one(client, number) for number in range(times)), return_exceptions=True
+            )
+        return found, client.counts
+
+    replies, counts = asyncio.run(run())
+    return replies, told, counts
+
+
+def test_a_reply_is_told_piece_by_piece_and_counted():
+    with FakeLlm(script=[Act(text=TEXT)]) as server:
+        (reply,), told, counts = stream(server)
+    assert told == [TEXT[:end] for end in range(4, len(TEXT) + 4, 4)]
+    assert (reply.text, reply.finish_reason) == (TEXT, "stop")
+    assert reply.usage == Usage(input_tokens=2, cached_tokens=0, output_tokens=5)
+    assert (counts.calls, counts.output_tokens) == (1, 5)
+    (body,) = server.bodies
+    assert (body["stream"], body["stream_options"]) == (True, {"include_usage": True})
+
+
+def test_reasoning_is_told_but_not_part_of_the_reply():
+    with FakeLlm(script=[Act(text="<think>hm</think>Yes")]) as server:
+        (reply,), told, _ = stream(server)
+    assert told[-1] == "<think>hm</think>Yes"
+    assert (reply.text, reply.reasoning) == ("Yes", "<think>hm</think>")
+
+
+def test_a_reply_that_breaks_off_begins_anew():
+    with FakeLlm(script=[Act(text=TEXT, breaks_after=2), Act(text=TEXT)]) as server:
+        (reply,), told, counts = stream(server)
+    assert reply.text == TEXT
+    assert told[:3] == ["Two ", "Two days", "Two "]
+    assert counts.calls == 2
+
+
+@pytest.mark.parametrize(
+    ("act", "code"),
+    [
+        (Act(text=TEXT, breaks_after=1), LlmCode.UNAVAILABLE),
+        (Act(drop=True), LlmCode.UNAVAILABLE),
+        (Act(status=503), LlmCode.UNAVAILABLE),
+        (Act(status=429, headers={"Retry-After": "0"}), LlmCode.RATE_LIMITED),
+        (Act(raw=b"<html>502"), LlmCode.MALFORMED),
+        (Act(raw=b"data: {", headers={"Content-Type": "text/event-stream"}), LlmCode.MALFORMED),
+        (Act(raw=b"", headers={"Content-Type": "text/event-stream"}), LlmCode.UNAVAILABLE),
+        (
+            Act(raw=b"data: [DONE]\n\n", headers={"Content-Type": "text/event-stream"}),
+            LlmCode.MALFORMED,
+        ),
+        (
+            Act(
+                raw=b'data: {"error": {"code": 503, "message": "full"}}\n\n',
+                headers={"Content-Type": "text/event-stream"},
+            ),
+            LlmCode.UNAVAILABLE,
+        ),
+        (Act(status=401), LlmCode.REFUSED_KEY),
+        (Act(status=400), LlmCode.BAD_REQUEST),
+    ],
+)
+def test_what_goes_wrong_has_a_code(act, code):
+    with FakeLlm(script=[act] * QUICK.tries) as server:
+        (error,), _, _ = stream(server)
+    assert isinstance(error, LlmError), error
+    assert error.code == code
+
+
+def test_a_reply_that_stops_coming_is_a_timeout():
+    with FakeLlm(script=[Act(text=TEXT, piece_delay=9)] * QUICK.tries) as server:
+        (error,), told, _ = stream(server, timeout=0.1)
+    assert error.code == LlmCode.TIMEOUT
+    assert told == ["Two "] * QUICK.tries
+
+
+def test_a_server_that_does_not_stream_is_read_all_the_same():
+    body = {"choices": [{"message": {"content": TEXT}, "finish_reason": "stop"}]}
+    with FakeLlm(script=[Act(body=body)]) as server:
+        (reply,), told, _ = stream(server)
+    assert (reply.text, told) == (TEXT, [])
+
+
+def test_cancelling_ends_the_call():
+    with FakeLlm(script=[Act(text=TEXT, piece_delay=0.2)]) as server:
+        (error,), told, counts = stream(server, stop_at=1)
+    assert isinstance(error, asyncio.CancelledError)
+    assert told == ["Two "]
+    assert counts.replies == 0
+
+
+def test_equal_questions_of_two_occasions_share_nothing_and_one_occasion_is_paid_once():
+    store = MemoryReplyStore()
+    with FakeLlm(script=[Act(text="One."), Act(text="Other.")]) as server:
+        replies, _, counts = stream(server, times=2, store=store)
+        assert sorted(reply.text for reply in replies) == ["One.", "Other."]
+        assert counts.calls == 2
+        again, _, counts = stream(server, times=2, store=store)
+    assert [reply.text for reply in again] == [reply.text for reply in replies]
+    assert (counts.calls, counts.stored) == (0, 2)

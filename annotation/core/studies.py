@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
-from annotation.core.assignment import Progress
+from annotation.core.assignment import Progress, lease_end
 from annotation.core.choices import StudyKind
 from annotation.core.labelling import Rules
+from annotation.core.naming import natural_key
+from annotation.core.study_progress import Estimate, Facts, Standing, is_active
+
+
+class HeldPhase(StrEnum):
+    """Where an item stands that is with somebody."""
+
+    RUNNING = "RUNNING"
+    LAPSED = "LAPSED"
+    RESERVED = "RESERVED"
+
+
+def held_phase(*, until: datetime, now: datetime, lease_minutes: int) -> HeldPhase:
+    """Where an item stands whose lease ends then.
+
+    No page can hold an item for longer than a lease: a longer one was made by a manager, and lasts
+    until the annotator opens the item.
+    """
+    if until <= now:
+        return HeldPhase.LAPSED
+    return HeldPhase.RESERVED if until > lease_end(now, lease_minutes) else HeldPhase.RUNNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +41,15 @@ class MyStudy:
     dataset: str
     open: bool
     progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class MyEffort:
+    """How much an annotator gave to a study: answers, those whose time was measured, seconds."""
+
+    answers: int
+    measured: int
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +67,7 @@ class StudyRow:
         items: How many comparisons or sessions it holds.
         overlap: Annotators wanted for each item.
         done: Answers given, of `wanted`.
+        created: When it was made.
     """
 
     slug: str
@@ -47,21 +80,74 @@ class StudyRow:
     items: int
     overlap: int
     done: int
+    created: datetime
 
     @property
     def wanted(self) -> int:
         """Answers the study is to have in the end."""
         return self.items * self.overlap
 
+    @property
+    def share(self) -> float:
+        """Answers given of those wanted, 0-1; 0 of a study without items."""
+        return self.done / self.wanted if self.wanted else 0.0
+
+
+class StudySort(StrEnum):
+    """The orders of a list of studies."""
+
+    NEWEST = "newest"
+    NAME = "name"
+    PROGRESS = "progress"
+    ANNOTATORS = "annotators"
+
+
+def sorted_studies(rows: Iterable[StudyRow], sort: StudySort) -> list[StudyRow]:
+    """The studies in an order; of equals the newer first."""
+    newest = sorted(rows, key=lambda row: row.created, reverse=True)
+    if sort is StudySort.NAME:
+        return sorted(newest, key=lambda row: natural_key(row.name.casefold()))
+    if sort is StudySort.PROGRESS:
+        return sorted(newest, key=lambda row: -row.share)
+    if sort is StudySort.ANNOTATORS:
+        return sorted(newest, key=lambda row: -row.annotators)
+    return newest
+
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorRow:
-    """How far one annotator of a study is."""
+    """How far one annotator of a study is, and what they are doing.
 
+    `slow_after` is when an item at hand takes long for them, in seconds.
+    """
+
+    id: int
+    username: str
     name: str
-    progress: Progress
-    active: int
-    last_answer: datetime | None
+    facts: Facts
+    standing: Standing
+    paused_at: datetime | None
+    pause_reason: str
+    slow_after: float
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRow:
+    """An item that is with somebody: since when, and until when its lease runs.
+
+    `phase` tells a lease that runs from one that ran out and from an item that a manager gave to
+    somebody who has not opened it.
+    """
+
+    claim: int
+    item: int
+    position: int
+    key: str
+    annotator: int
+    name: str
+    since: datetime
+    until: datetime
+    phase: HeldPhase
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +171,91 @@ class ItemRow:
 
 @dataclass(frozen=True, slots=True)
 class StudyPage:
-    """All that a manager sees of a study, but its items."""
+    """What a manager sees of a study whatever happens in it: its rules and counts."""
 
+    id: int
     row: StudyRow
     rules: Rules
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The rules of a study that annotators do not see; `StudyPlan` says what they mean."""
+
     lease_minutes: int
+    seed: int
+    gold_rate: float
+    repeat_rate: float
+    pause_gold_below: float | None
+    pause_repeats_below: float | None
+    pause_after: int
+    ask_profile: bool
+    min_turns: int
+    consent: str
+
+
+@dataclass(frozen=True, slots=True)
+class StudyLive:
+    """How a study goes at this moment.
+
+    Attributes:
+        row: Its counts.
+        annotators: Everybody who is in it, and whoever was and answered something.
+        held: Items that are with somebody, the oldest first, at most `HELD_SHOWN`.
+        held_count: How many there are.
+        last_hour: Answers of the last hour.
+        seconds: Median active time of an answer among the latest; None where none was measured.
+        estimate: How long the rest takes if all go on as they do.
+    """
+
+    row: StudyRow
     annotators: tuple[AnnotatorRow, ...]
+    held: tuple[HeldRow, ...]
+    held_count: int
+    last_hour: int
+    seconds: float | None
+    estimate: Estimate
+
+    @property
+    def missing(self) -> int:
+        """Answers that the study still wants."""
+        return max(self.row.wanted - self.row.done, 0)
+
+    @property
+    def stuck(self) -> tuple[AnnotatorRow, ...]:
+        """Whom somebody should have a look at."""
+        return tuple(each for each in self.annotators if each.standing.is_stuck)
+
+    @property
+    def active(self) -> int:
+        """How many answered within the hour or have an item open."""
+        return sum(is_active(each.facts) for each in self.annotators)
+
+    @property
+    def able(self) -> int:
+        """How many could be given an item: in the study, and not paused."""
+        return sum(each.facts.member and not each.facts.paused for each in self.annotators)
+
+    @property
+    def out_of_reach(self) -> bool:
+        """Whether fewer people than an item wants annotators can be given one."""
+        return self.able < self.row.overlap and self.missing > 0
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCounts:
+    """What a choice of scenarios holds.
+
+    Attributes:
+        items: Pairs or sessions that can be asked about.
+        gold: Those among them with an answer held to be right.
+        left_out: Pairs whose texts are not available, or sessions without a response.
+    """
+
+    items: int
+    gold: int
+    left_out: int
 
 
 @dataclass(frozen=True, slots=True)

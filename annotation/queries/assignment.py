@@ -47,7 +47,7 @@ FROM (
 ) filled
 """
 _LAST_GIVEN: Final = """
-SELECT item.position, claim.state
+SELECT item.position, claim.state = 'RELEASED' AND claim.finished_at IS NULL
 FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
 WHERE claim.annotator_id = %(annotator)s AND item.study_id = %(study)s
 ORDER BY claim.claimed_at DESC, claim.id DESC LIMIT 1
@@ -161,9 +161,7 @@ def next_free_item(study: Study, annotator_id: int, now: datetime) -> StudyItem 
     have not answered.
     """
     own: dict[str, Any] = {"study": study.pk, "annotator": annotator_id}
-    last = [
-        position - (state == ClaimState.RELEASED) for position, state in _rows(_LAST_GIVEN, **own)
-    ]
+    last = [position - bool(given_back) for position, given_back in _rows(_LAST_GIVEN, **own)]
     for after in [*last, -1]:
         free = _rows(_NEXT_FREE, **own, after=after, overlap=study.overlap, now=now)
         if free:

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import datetime
 
-from django.db.models import Count, IntegerField, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from annotation.core.choices import StudyKind
-from annotation.core.studies import AnnotatorRow, ItemRow, MyStudy, StudyPage, StudyRow
+from annotation.core.studies import (
+    ItemRow,
+    Limits,
+    MyEffort,
+    MyStudy,
+    StudyPage,
+    StudyRow,
+    StudySort,
+    sorted_studies,
+)
 from annotation.models import (
     Claim,
     ClaimState,
     Dataset,
+    PairwiseLabel,
+    SatisfactionLabel,
     Scenario,
     Study,
     StudyItem,
@@ -45,40 +57,30 @@ def my_study(annotator: User, slug: str, now: datetime) -> MyStudy | None:
     return next(found, None)
 
 
-def all_studies() -> list[StudyRow]:
-    """Every study, the latest first."""
-    return [_row(row) for row in _counted().order_by("-created_at", "-pk")]
+def all_studies(*, status: str = "", sort: StudySort = StudySort.NEWEST) -> list[StudyRow]:
+    """Every study, or those of one status, in an order."""
+    rows = _counted().order_by("-created_at", "-pk")
+    if status:
+        rows = rows.filter(status=status)
+    return sorted_studies([_row(row) for row in rows], sort)
 
 
-def study_page(slug: str, now: datetime) -> StudyPage | None:
-    """One study with the progress of each of its annotators; None where there is none."""
+def status_counts() -> dict[str, int]:
+    """How many studies there are of each status that any has."""
+    counts = Study.objects.values_list("status").annotate(n=Count("pk")).order_by()
+    return dict(counts)
+
+
+def study_page(slug: str) -> tuple[Study, StudyPage] | None:
+    """One study with its rules and counts; None where there is none. One query."""
     row = _counted().filter(slug=slug).first()
     if row is None:
         return None
-    claims = Claim.objects.filter(item__study=row)
-    facts = {
-        annotator: (active, last)
-        for annotator, active, last in claims.values_list("annotator")
-        .annotate(
-            active=Count("id", filter=Q(state=ClaimState.ACTIVE, expires_at__gt=now)),
-            last=Max("finished_at", filter=Q(state=ClaimState.DONE)),
-        )
-        .order_by()
-    }
-    annotators = tuple(
-        AnnotatorRow(
-            name=str(user),
-            progress=progress_of(row, user.pk, now),
-            active=facts.get(user.pk, (0, None))[0],
-            last_answer=facts.get(user.pk, (0, None))[1],
-        )
-        for user in row.annotators.order_by("username")
-    )
-    return StudyPage(
+    return row, StudyPage(
+        id=row.pk,
         row=_row(row),
         rules=rules_of(row),
-        lease_minutes=row.lease_minutes,
-        annotators=annotators,
+        limits=Limits(**{field.name: getattr(row, field.name) for field in fields(Limits)}),
     )
 
 
@@ -110,6 +112,16 @@ def scenario_choices(dataset: str) -> list[str]:
     """Names of a dataset's scenarios, in its order."""
     rows = Scenario.objects.filter(dataset__slug=dataset).order_by("position", "pk")
     return list(rows.values_list("name", flat=True))
+
+
+def my_effort(annotator: User, slug: str) -> MyEffort:
+    """How much somebody answered in a study, and how long they were at it, as far as measured."""
+    study = Study.objects.get(slug=slug)
+    labels = PairwiseLabel if study.kind == StudyKind.PAIRWISE else SatisfactionLabel
+    own = labels.objects.filter(study=study, annotator=annotator).aggregate(
+        answers=Count("pk"), measured=Count("active_seconds"), seconds=Sum("active_seconds")
+    )
+    return MyEffort(own["answers"], own["measured"], own["seconds"])
 
 
 def annotator_choices() -> list[tuple[str, str]]:
@@ -169,4 +181,5 @@ def _row(study: Study) -> StudyRow:
         items=counted["n_items"],
         overlap=study.overlap,
         done=counted["n_done"],
+        created=study.created_at,
     )

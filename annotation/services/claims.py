@@ -149,6 +149,11 @@ def own_claim(study: Study, item: int, annotator: User) -> Claim:
     return claim
 
 
+def was_taken_back(claim: Claim) -> bool:
+    """Whether a manager took the item from its annotator: a released claim that has an end."""
+    return claim.state == ClaimState.RELEASED and claim.finished_at is not None
+
+
 def hold(claim: Claim, study: Study, now: datetime) -> None:
     """Make a claim of one's own hold a slot again, if it does not and one is free.
 
@@ -174,8 +179,12 @@ def _nothing(study: Study, annotator: User, now: datetime) -> NothingLeft:
 
 
 def _renew(claim: Claim, study: Study, now: datetime) -> None:
-    """Lengthen the lease once a third of it has passed; a reload in between writes nothing."""
-    if claim.expires_at - now < timedelta(minutes=study.lease_minutes) * 2 / 3:
+    """Lengthen the lease once a third of it has passed; a reload in between writes nothing.
+
+    An item that a manager gave them waits for longer; once it is opened, its lease is like any.
+    """
+    lease = timedelta(minutes=study.lease_minutes)
+    if not lease * 2 / 3 <= claim.expires_at - now <= lease:
         Claim.objects.filter(pk=claim.pk, state=ClaimState.ACTIVE).update(
             expires_at=lease_end(now, study.lease_minutes)
         )
@@ -193,14 +202,17 @@ def _claim_next(study: Study, annotator: User, now: datetime) -> Claim | None:
         item = next_free_item(study, annotator.pk, now)
         if item is None:
             return None
-        claim = _take(item, study, annotator, now)
+        claim = take(item, study, annotator, now)
         if claim is not None:
             return claim
     return None
 
 
-def _take(item: StudyItem, study: Study, annotator: User, now: datetime) -> Claim | None:
-    """Claim an item; None where others filled it in the meantime."""
+def take(item: StudyItem, study: Study, annotator: User, now: datetime) -> Claim | None:
+    """Claim an item that the annotator does not hold; None where others filled it in the meantime.
+
+    Call it within a transaction that holds the annotator's row.
+    """
     claims = list(item.claims.all())
     released = next((each for each in claims if each.annotator_id == annotator.pk), None)
     if released is not None:

@@ -7,13 +7,14 @@ from datetime import datetime
 from django.db import transaction
 
 from annotation.core.assignment import lease_end
-from annotation.models import Claim, ClaimState, User
+from annotation.models import Claim, ClaimState, Study, User
 from annotation.services.claims import (
     LabellingRefusedError,
     RefusalCode,
     hold,
     open_study_of,
     own_claim,
+    was_taken_back,
 )
 
 
@@ -24,12 +25,12 @@ def renew_lease(*, study: str, item: int, annotator: User, now: datetime) -> Non
     An answered item needs no lease: renewing it changes nothing.
 
     Raises:
-        LabellingRefusedError: not theirs, the study not open, the item skipped, or the lease lost
-            to others who filled the item.
+        LabellingRefusedError: not theirs, the study not open, the item skipped or taken back by
+            a manager, or the lease lost to others who filled the item.
     """
     row = open_study_of(study, annotator)
     claim = own_claim(row, item, annotator)
-    if claim.state == ClaimState.SKIPPED:
+    if claim.state == ClaimState.SKIPPED or was_taken_back(claim):
         raise LabellingRefusedError(RefusalCode.TAKEN)
     hold(claim, row, now)
     renewed = Claim.objects.filter(pk=claim.pk, state=ClaimState.ACTIVE).update(
@@ -39,10 +40,12 @@ def renew_lease(*, study: str, item: int, annotator: User, now: datetime) -> Non
         raise LabellingRefusedError(RefusalCode.TAKEN)
 
 
-def release_claims(annotator: User) -> int:
-    """Give back every item the annotator holds and has not answered; how many there were.
+def release_claims(annotator: User, *, study: Study | None = None) -> int:
+    """Give back every item the annotator holds (of one study) and has not answered; how many.
 
     What they were shown, and in which order, stays with the claim.
     """
     held = Claim.objects.filter(annotator=annotator, state=ClaimState.ACTIVE)
+    if study is not None:
+        held = held.filter(item__study=study)
     return held.update(state=ClaimState.RELEASED, slot=None)

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import QuerySet
 from django.utils.text import slugify
 
-from annotation.core.assignment import study_order
 from annotation.core.choices import StudyKind
 from annotation.core.studies import StudyPlan
+from annotation.core.study_rules import (
+    ALWAYS,
+    UNTOUCHED,
+    FaultyRule,
+    faulty_changes,
+    may_become,
+)
 from annotation.models import (
     AuditEvent,
-    Comparison,
+    Claim,
     Dataset,
-    Response,
-    Session,
+    ItemKind,
     Study,
-    StudyItem,
     StudyStatus,
     User,
 )
+from annotation.queries.study_targets import comparisons_of, sessions_of, tasks_of
+from annotation.services.study_items import make_items
 
 _RULES: Final = (
     "overlap",
@@ -51,6 +58,22 @@ class EmptyStudyError(Exception):
     code = "study:empty"
 
 
+class StatusRefusedError(Exception):
+    """A study cannot go from its status to the one asked for."""
+
+    code = "study:status"
+
+
+class RulesRefusedError(Exception):
+    """Rules of a study that may not change any more."""
+
+    code = "study:rules"
+
+    def __init__(self, faults: Sequence[FaultyRule]) -> None:
+        super().__init__(", ".join(each.name for each in faults))
+        self.faults = tuple(faults)
+
+
 @transaction.atomic
 def create_study(plan: StudyPlan, *, by: User) -> str:
     """Store a study as a draft, with its items in seeded random order; its short name.
@@ -69,11 +92,10 @@ def create_study(plan: StudyPlan, *, by: User) -> str:
         **{name: getattr(plan, name) for name in _RULES},
     )
     study.annotators.set(User.objects.filter(username__in=plan.annotators))
-    items = _items(study, plan.scenarios)
-    if not items:
+    targets = _targets(study, plan.scenarios)
+    if not targets:
         raise EmptyStudyError
-    StudyItem.objects.bulk_create(items, batch_size=500)
-    _record(study, by, "study.created", {"items": len(items)})
+    _record(study, by, "study.created", {**make_items(study, targets)})
     return study.slug
 
 
@@ -83,46 +105,66 @@ def set_status(*, study: str, status: StudyStatus, by: User) -> None:
 
     Raises:
         Study.DoesNotExist: There is no such study.
+        StatusRefusedError: The study cannot go there from where it is.
     """
     row = Study.objects.get(slug=study)
+    if not may_become(row.status, status.value):
+        raise StatusRefusedError
     if Study.objects.filter(pk=row.pk).exclude(status=status).update(status=status):
         _record(row, by, "study.status", {"before": row.status, "after": status.value})
 
 
-def _items(study: Study, scenarios: tuple[str, ...]) -> list[StudyItem]:
+@transaction.atomic
+def change_rules(*, study: str, rules: Mapping[str, Any], by: User) -> None:
+    """Change rules of a study, by name, with a trace of each; those not named stay.
+
+    Other shares of gold and repeats choose the items anew.
+
+    Raises:
+        Study.DoesNotExist: There is no such study.
+        RulesRefusedError: A change would harm answers; nothing was changed.
+    """
+    row = Study.objects.select_for_update().get(slug=study)
+    before = {name: getattr(row, name) for name in (*ALWAYS, *UNTOUCHED)}
+    after = {**before, **{name: value for name, value in rules.items() if name in before}}
+    faults = faulty_changes(before, after, touched=Claim.objects.filter(item__study=row).exists())
+    if faults:
+        raise RulesRefusedError(faults)
+    changed = {name: value for name, value in after.items() if value != before[name]}
+    if not changed:
+        return
+    for name, value in changed.items():
+        setattr(row, name, value)
+    row.save(update_fields=list(changed))
+    if {"gold_rate", "repeat_rate"} & set(changed):
+        _choose_again(row)
+    _record(
+        row,
+        by,
+        "study.rules",
+        {"before": {name: before[name] for name in changed}, "after": changed},
+    )
+
+
+def _choose_again(study: Study) -> None:
+    """Make the items of a study that nobody has begun anew, of the same pairs or sessions."""
+    field = "comparison_id" if study.kind == StudyKind.PAIRWISE else "session_id"
+    rows = study.items.exclude(kind=ItemKind.REPEAT).order_by(field)
+    targets = list(rows.values_list(field, flat=True))
+    study.items.all().delete()
+    make_items(study, targets)
+
+
+def _targets(study: Study, scenarios: Sequence[str]) -> list[int]:
+    """What the study can ask about, in file order."""
+    rows: QuerySet[Any, Any]
     if study.kind == StudyKind.PAIRWISE:
-        targets = study_order(_comparisons(study, scenarios), seed=study.seed)
-        return [
-            StudyItem(study=study, comparison_id=target, position=position)
-            for position, target in enumerate(targets)
-        ]
-    targets = study_order(_sessions(study, scenarios), seed=study.seed)
-    return [
-        StudyItem(study=study, session_id=target, position=position)
-        for position, target in enumerate(targets)
-    ]
-
-
-def _comparisons(study: Study, scenarios: tuple[str, ...]) -> list[int]:
-    rows = Comparison.objects.filter(
-        turn__session__dataset=study.dataset,
-        response_a__text__isnull=False,
-        response_b__text__isnull=False,
-    )
-    if scenarios:
-        rows = rows.filter(turn__session__scenario__name__in=scenarios)
-    order = rows.order_by("turn__session__position", "turn__position", "position", "pk")
-    return list(order.values_list("pk", flat=True))
-
-
-def _sessions(study: Study, scenarios: tuple[str, ...]) -> list[int]:
-    answered = Response.objects.filter(
-        turn__session=OuterRef("pk"), original=True, text__isnull=False
-    )
-    rows = Session.objects.filter(Exists(answered), dataset=study.dataset)
-    if scenarios:
-        rows = rows.filter(scenario__name__in=scenarios)
-    return list(rows.order_by("position", "pk").values_list("pk", flat=True))
+        rows = comparisons_of(study.dataset, scenarios)
+    elif study.kind == StudyKind.SATISFACTION:
+        rows = sessions_of(study.dataset, scenarios)
+    else:
+        rows = tasks_of(study.dataset, scenarios)
+    return list(rows.values_list("pk", flat=True))
 
 
 def _free_slug(name: str) -> str:

@@ -5,8 +5,17 @@ import pytest
 from annotation.core.choices import StudyKind
 from annotation.core.studies import StudyPlan
 from annotation.models import AuditEvent, Study, StudyStatus
-from annotation.services.studies import EmptyStudyError, create_study, set_status
+from annotation.services.studies import (
+    EmptyStudyError,
+    RulesRefusedError,
+    StatusRefusedError,
+    change_rules,
+    create_study,
+    set_status,
+)
+from tests.annotation.labelling import make_pair_study
 from tests.factory import (
+    make_claim,
     make_comparison,
     make_dataset,
     make_response,
@@ -121,3 +130,57 @@ def test_a_status_is_changed_once_and_traced():
     assert study.status == StudyStatus.OPEN
     event = AuditEvent.objects.get()
     assert event.detail == {"before": "DRAFT", "after": "OPEN"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("OPEN", "DRAFT"), ("DRAFT", "CLOSED"), ("CLOSED", "PAUSED")],
+)
+def test_a_status_that_cannot_follow_is_refused(before, after):
+    study = make_study(status=before)
+    with pytest.raises(StatusRefusedError):
+        set_status(study=study.slug, status=StudyStatus(after), by=make_user())
+    study.refresh_from_db()
+    assert study.status == before
+    assert not AuditEvent.objects.exists()
+
+
+def test_rules_are_changed_once_and_traced():
+    manager, study = make_user(), make_study(overlap=1)
+    for _twice in range(2):
+        change_rules(study=study.slug, rules={"overlap": 3, "pause_gold_below": 0.5}, by=manager)
+    study.refresh_from_db()
+    assert (study.overlap, study.pause_gold_below, study.lease_minutes) == (3, 0.5, 15)
+    event = AuditEvent.objects.get()
+    assert (event.action, event.actor, event.target_id) == ("study.rules", manager, study.pk)
+    assert event.detail == {
+        "before": {"overlap": 1, "pause_gold_below": None},
+        "after": {"overlap": 3, "pause_gold_below": 0.5},
+    }
+
+
+def test_once_somebody_got_an_item_what_is_asked_stays_whole():
+    annotator = make_user()
+    study = make_pair_study([annotator], overlap=2)
+    make_claim(study.items.get(), annotator, state="RELEASED", slot=None)
+    with pytest.raises(RulesRefusedError) as refused:
+        change_rules(
+            study=study.slug,
+            rules={"allow_tie": True, "overlap": 1, "lease_minutes": 30},
+            by=make_user(),
+        )
+    assert [each.name for each in refused.value.faults] == ["allow_tie", "overlap"]
+    study.refresh_from_db()
+    assert (study.allow_tie, study.overlap, study.lease_minutes) == (False, 2, 15)
+    assert not AuditEvent.objects.exists()
+
+
+def test_other_shares_choose_the_items_of_a_draft_anew(dataset):
+    slug = create_study(plan(dataset, scenarios=("Code",)), by=make_user())
+    study = Study.objects.get(slug=slug)
+    before = set(study.items.values_list("comparison_id", flat=True))
+    change_rules(study=slug, rules={"repeat_rate": 0.4}, by=make_user())
+    normal = study.items.exclude(kind="REPEAT")
+    assert set(normal.values_list("comparison_id", flat=True)) == before
+    positions = list(study.items.order_by("position").values_list("position", flat=True))
+    assert positions == [*range(len(positions))]

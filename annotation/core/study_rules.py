@@ -1,0 +1,78 @@
+"""Which rules of a study may still change, and how its status may: by what harms no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+ALWAYS: Final = (
+    "name",
+    "overlap",
+    "lease_minutes",
+    "pause_gold_below",
+    "pause_repeats_below",
+    "pause_after",
+    "ask_profile",
+)
+"""Rules that change nothing about answers that were given; the overlap only goes up."""
+
+UNTOUCHED: Final = (
+    "allow_tie",
+    "allow_strength",
+    "allow_both_bad",
+    "ask_hallucination",
+    "ask_questionnaire",
+    "min_turns",
+    "gold_rate",
+    "repeat_rate",
+)
+"""Rules that change what is asked, or which items there are: only while nobody got an item."""
+
+_MOVES: Final[Mapping[str, frozenset[str]]] = {
+    "DRAFT": frozenset({"OPEN"}),
+    "OPEN": frozenset({"PAUSED", "CLOSED"}),
+    "PAUSED": frozenset({"OPEN", "CLOSED"}),
+    "CLOSED": frozenset({"OPEN"}),
+}
+
+
+class RuleFault(StrEnum):
+    """Why a rule of a study stays as it is."""
+
+    TOUCHED = "study:touched"
+    OVERLAP_DOWN = "study:overlap-down"
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyRule:
+    """A rule that may not change so, and why."""
+
+    name: str
+    fault: RuleFault
+
+
+def may_become(before: str, after: str) -> bool:
+    """Whether a study may go from one status to another; staying as it is always may be."""
+    return before == after or after in _MOVES[before]
+
+
+def faulty_changes(
+    before: Mapping[str, object], after: Mapping[str, object], *, touched: bool
+) -> list[FaultyRule]:
+    """The changes that would harm what was answered, or tell annotators apart.
+
+    Args:
+        before: The rules as they stand, by name: all of `ALWAYS` and `UNTOUCHED`.
+        after: The rules as they are to be.
+        touched: Whether anybody was given an item.
+    """
+    if not touched:
+        return []
+    faults = [
+        FaultyRule(name, RuleFault.TOUCHED) for name in UNTOUCHED if before[name] != after[name]
+    ]
+    if int(str(after["overlap"])) < int(str(before["overlap"])):
+        faults.append(FaultyRule("overlap", RuleFault.OVERLAP_DOWN))
+    return faults

@@ -1,0 +1,240 @@
+"""How a study goes at this moment, in few counts: a page asks for it every few seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection
+from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum, Value
+from django.db.models.functions import Coalesce
+
+from annotation.core.assignment import lease_end
+from annotation.core.choices import StudyKind
+from annotation.core.studies import AnnotatorRow, HeldRow, StudyLive, StudyRow, held_phase
+from annotation.core.study_progress import (
+    ACTIVE_WITHIN,
+    Facts,
+    is_active,
+    long_after,
+    medians,
+    standing_of,
+    time_left,
+)
+from annotation.models import (
+    Claim,
+    ClaimState,
+    PairwiseLabel,
+    Participation,
+    SatisfactionLabel,
+    Study,
+)
+
+HELD_SHOWN: Final = 50
+_TIMES_READ: Final = 500  # answers whose time counts: the latest of the study
+
+# An item is full for whoever has no part in it once `overlap` others fill it. So it stands open to
+# an annotator as often as there are items, but for the full ones on which they have no claim.
+_FULL: Final = """
+WITH filled AS (
+    SELECT claim.item_id AS item
+    FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
+    WHERE item.study_id = %(study)s
+    AND (claim.state = 'DONE' OR (claim.state = 'ACTIVE' AND claim.expires_at > %(now)s))
+    GROUP BY claim.item_id HAVING COUNT(*) >= %(overlap)s
+)
+SELECT NULL, COUNT(*) FROM filled
+UNION ALL
+SELECT own.annotator_id, COUNT(*)
+FROM filled JOIN annotation_claim own ON own.item_id = filled.item
+WHERE own.state <> 'RELEASED' GROUP BY own.annotator_id
+"""
+
+
+@dataclass(slots=True)
+class _Person:
+    """What is collected about somebody."""
+
+    id: int
+    username: str
+    name: str
+    part: dict[str, Any] | None = None
+    work: dict[str, Any] | None = None
+
+
+def study_live(study: Study, row: StudyRow, now: datetime) -> StudyLive:
+    """How it goes: six queries, whatever its size. `row` holds its counts, see `study_row`."""
+    people = _people(study, now)
+    usual, own = medians(_times(study))
+    full, taking_part = _full(study, now)
+    annotators = []
+    for person in sorted(people.values(), key=lambda each: (each.part is None, each.username)):
+        blocked = full - taking_part.get(person.id, 0)
+        facts = _facts(person, row.items - blocked, own.get(person.id))
+        annotators.append(
+            AnnotatorRow(
+                id=person.id,
+                username=person.username,
+                name=person.name,
+                facts=facts,
+                standing=standing_of(facts, usual=usual, now=now),
+                paused_at=person.part["paused_at"] if person.part else None,
+                pause_reason=person.part["pause_reason"] if person.part else "",
+                slow_after=long_after(
+                    facts.seconds if facts.seconds is not None else usual
+                ).total_seconds(),
+            )
+        )
+    return StudyLive(
+        row=row,
+        annotators=tuple(annotators),
+        held=_held(study, now),
+        held_count=sum(each.facts.held for each in annotators),
+        last_hour=sum(each.facts.last_hour for each in annotators),
+        seconds=usual,
+        estimate=time_left(
+            answers=row.wanted - row.done,
+            seconds=usual,
+            active=sum(is_active(each.facts) for each in annotators),
+        ),
+    )
+
+
+def _people(study: Study, now: datetime) -> dict[int, _Person]:
+    """Everybody who is in the study, and whoever was and still has a part in an item."""
+    people = {}
+    parts = Participation.objects.filter(study=study).values(
+        "annotator_id",
+        "annotator__username",
+        "annotator__display_name",
+        "joined_at",
+        "paused_at",
+        "pause_reason",
+    )
+    for part in parts:
+        people[part["annotator_id"]] = _person(part)
+        people[part["annotator_id"]].part = part
+    for work in _work(study, now):
+        person = people.setdefault(work["annotator_id"], _person(work))
+        person.work = work
+    return people
+
+
+def _person(row: dict[str, Any]) -> _Person:
+    username = row["annotator__username"]
+    return _Person(row["annotator_id"], username, row["annotator__display_name"] or username)
+
+
+def _work(study: Study, now: datetime) -> Iterable[dict[str, Any]]:
+    """Counts of everybody's claims."""
+    done, active = Q(state=ClaimState.DONE), Q(state=ClaimState.ACTIVE)
+    running = active & Q(expires_at__gt=now, expires_at__lte=lease_end(now, study.lease_minutes))
+    return (
+        Claim.objects.filter(item__study=study)
+        .values("annotator_id", "annotator__username", "annotator__display_name")
+        .annotate(
+            done=Count("id", filter=done),
+            skipped=Count("id", filter=Q(state=ClaimState.SKIPPED)),
+            active=Count("id", filter=active),
+            running=Count("id", filter=running),
+            lapsed=Count("id", filter=active & Q(expires_at__lte=now)),
+            since=Min("claimed_at", filter=running),
+            last_answer=Max("finished_at", filter=done),
+            last_hour=Count("id", filter=done & Q(finished_at__gt=now - ACTIVE_WITHIN)),
+        )
+        .exclude(done=0, skipped=0, active=0)
+        .order_by()
+    )
+
+
+def _facts(person: _Person, open_items: int, seconds: float | None) -> Facts:
+    work = person.work or {}
+    part = person.part
+    done, skipped, active = (work.get(name, 0) for name in ("done", "skipped", "active"))
+    return Facts(
+        member=part is not None,
+        paused=part is not None and part["paused_at"] is not None,
+        joined=part["joined_at"] if part else None,
+        done=done,
+        skipped=skipped,
+        left=max(open_items - done - skipped, active) if part else 0,
+        running=work.get("running", 0),
+        lapsed=work.get("lapsed", 0),
+        reserved=active - work.get("running", 0) - work.get("lapsed", 0),
+        since=work.get("since"),
+        last_answer=work.get("last_answer"),
+        last_hour=work.get("last_hour", 0),
+        seconds=seconds,
+    )
+
+
+def _full(study: Study, now: datetime) -> tuple[int, dict[int, int]]:
+    """How many items are full, and on how many of them each annotator has a part."""
+    values = {
+        "study": study.pk,
+        "overlap": study.overlap,
+        "now": connection.ops.adapt_datetimefield_value(now),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_FULL, values)
+        rows = dict(cursor.fetchall())
+    return rows.pop(None), rows
+
+
+def _times(study: Study) -> list[tuple[int, float]]:
+    """Who took how long for each of the latest answers; of a session, for all of its turns."""
+    if study.kind == StudyKind.PAIRWISE:
+        pairs = PairwiseLabel.objects.filter(study=study, active_seconds__isnull=False)
+        return list(
+            pairs.order_by("-pk").values_list("annotator_id", "active_seconds")[:_TIMES_READ]
+        )
+    turns = (
+        SatisfactionLabel.objects.filter(study=study, active_seconds__isnull=False)
+        .annotate(talk=Coalesce("response__turn__session_id", "session_id"))
+        .values("annotator_id", "talk", "repeat_index")
+        .annotate(seconds=Sum("active_seconds"), last=Max("pk"))
+        .order_by("-last")
+    )
+    return [(row["annotator_id"], row["seconds"]) for row in turns[:_TIMES_READ]]
+
+
+def _held(study: Study, now: datetime) -> tuple[HeldRow, ...]:
+    """Items that are with somebody, the oldest first."""
+    rows = (
+        held_claims(study)
+        .order_by("claimed_at", "pk")
+        .values(
+            "pk",
+            "item_id",
+            "item__position",
+            "key",
+            "annotator_id",
+            "annotator__username",
+            "annotator__display_name",
+            "claimed_at",
+            "expires_at",
+        )
+    )
+    return tuple(
+        HeldRow(
+            claim=row["pk"],
+            item=row["item_id"],
+            position=row["item__position"] + 1,
+            key=row["key"],
+            annotator=row["annotator_id"],
+            name=row["annotator__display_name"] or row["annotator__username"],
+            since=row["claimed_at"],
+            until=row["expires_at"],
+            phase=held_phase(until=row["expires_at"], now=now, lease_minutes=study.lease_minutes),
+        )
+        for row in rows[:HELD_SHOWN]
+    )
+
+
+def held_claims(study: Study) -> QuerySet[Claim, Claim]:
+    """The claims on items that are with somebody, with the key of what is asked about."""
+    return Claim.objects.filter(item__study=study, state=ClaimState.ACTIVE).annotate(
+        key=Coalesce(F("item__comparison__key"), F("item__session__key"), Value(""))
+    )

@@ -1,0 +1,212 @@
+"""What managers do about items that are stuck: take them back, give them to somebody, offer again.
+
+Each is traced, and doing it again changes nothing. Overlap stays a constraint, and what an
+annotator was shown stays in its order.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from django.db import transaction
+from django.db.models import F
+
+from annotation.models import (
+    AuditEvent,
+    Claim,
+    ClaimState,
+    ItemKind,
+    Participation,
+    Study,
+    StudyItem,
+    StudyStatus,
+    User,
+)
+from annotation.services.claims import take
+
+RESERVED_FOR: Final = timedelta(days=2)
+"""How long an item that a manager gave to somebody waits for them, before others may take it."""
+
+
+class ReassignmentRefusal(StrEnum):
+    """Why an item cannot be moved."""
+
+    NOT_FOUND = "reassignment:not-found"
+    NOT_GIVEN_OUT = "reassignment:not-given-out"
+    ANSWERED = "reassignment:answered"
+    NOT_IN_STUDY = "reassignment:not-in-study"
+    PAUSED = "reassignment:paused"
+    FULL = "reassignment:full"
+    NO_FIRST = "reassignment:no-first"
+
+
+class ReassignmentRefusedError(Exception):
+    """An item cannot be moved so; nothing was changed."""
+
+    def __init__(self, code: ReassignmentRefusal) -> None:
+        super().__init__(code.value)
+        self.code = code
+
+
+@transaction.atomic
+def release_claim(*, study: str, claim: int, by: User, now: datetime) -> None:
+    """Take an item back from whoever holds it, so that others get it first.
+
+    Their open page is told at its next sign of life. Should they answer it all the same while
+    nobody else has it, the answer counts.
+
+    Raises:
+        ReassignmentRefusedError: There is no such claim, or it was answered.
+    """
+    row = _study(study)
+    own = Claim.objects.filter(pk=claim, item__study=row).select_related("item").first()
+    if own is None:
+        raise ReassignmentRefusedError(ReassignmentRefusal.NOT_FOUND)
+    if not _take_back(own, now):
+        return
+    _record(own, by, "claim.released", {"annotator": own.annotator_id})
+
+
+@transaction.atomic
+def give_item(
+    *,
+    study: str,
+    item: int,
+    annotator: int,
+    by: User,
+    now: datetime,
+    instead_of: int | None = None,
+) -> None:
+    """Give an item to an annotator: it comes next, after what they have at hand.
+
+    It waits for them for `RESERVED_FOR`; once they open it, it has a lease like any other.
+
+    Args:
+        study: The study's short name.
+        item: The study item's number.
+        annotator: Who is to answer it.
+        by: The manager.
+        now: The moment.
+        instead_of: The claim that is taken back for it, if any.
+
+    Raises:
+        ReassignmentRefusedError: There is no such item or claim, the study gives out nothing, the
+            annotator is not in it, is paused or answered the item, it is a repeat of what they
+            never answered, or others hold or answered it in full.
+    """
+    row = _study(study)
+    if row.status not in {StudyStatus.OPEN, StudyStatus.PAUSED}:
+        raise ReassignmentRefusedError(ReassignmentRefusal.NOT_GIVEN_OUT)
+    target = _participant(row, annotator)
+    found = row.items.select_related("comparison__response_a", "comparison__response_b")
+    wanted = found.filter(pk=item).first()
+    if wanted is None:
+        raise ReassignmentRefusedError(ReassignmentRefusal.NOT_FOUND)
+    if not _may_hold(wanted, target):
+        return
+    if instead_of is not None:
+        holder = Claim.objects.filter(pk=instead_of, item=wanted).first()
+        if holder is None:
+            raise ReassignmentRefusedError(ReassignmentRefusal.NOT_FOUND)
+        _take_back(holder, now)
+    claim = take(wanted, row, target, now)
+    if claim is None:
+        raise ReassignmentRefusedError(ReassignmentRefusal.FULL)
+    Claim.objects.filter(pk=claim.pk).update(expires_at=now + RESERVED_FOR)
+    _record(claim, by, "claim.given", {"annotator": target.pk, "instead_of": instead_of})
+
+
+@transaction.atomic
+def offer_again(
+    *, study: str, by: User, now: datetime, item: int | None = None, annotator: int | None = None
+) -> int:
+    """Offer skipped items to those who skipped them once more; how many times that is.
+
+    Args:
+        study: The study's short name.
+        by: The manager.
+        now: The moment.
+        item: This item alone.
+        annotator: What this annotator skipped alone.
+
+    Raises:
+        ReassignmentRefusedError: There is no such study.
+    """
+    row = _study(study)
+    skipped = Claim.objects.filter(item__study=row, state=ClaimState.SKIPPED)
+    if item is not None:
+        skipped = skipped.filter(item=item)
+    if annotator is not None:
+        skipped = skipped.filter(annotator=annotator)
+    before = list(skipped.values_list("pk", "skip_reason").order_by("pk"))
+    # Whatever is neither given out nor finished is offered, in the order of the study.
+    changed = skipped.update(state=ClaimState.RELEASED, slot=None, skip_reason="", finished_at=None)
+    if changed:
+        detail = {"claims": before, "item": item, "annotator": annotator}
+        AuditEvent.objects.create(
+            actor=by,
+            action="study.offered-again",
+            target="study",
+            target_id=row.pk,
+            detail=detail,
+            created_at=now,
+        )
+    return changed
+
+
+def _study(slug: str) -> Study:
+    row = Study.objects.filter(slug=slug).first()
+    if row is None:
+        raise ReassignmentRefusedError(ReassignmentRefusal.NOT_FOUND)
+    return row
+
+
+def _participant(study: Study, annotator: int) -> User:
+    """The annotator, locked until the commit: they must not claim two items in one instant."""
+    part = Participation.objects.filter(study=study, annotator=annotator, annotator__is_active=True)
+    paused = part.values_list("paused_at", flat=True).first()
+    if not part.exists():
+        raise ReassignmentRefusedError(ReassignmentRefusal.NOT_IN_STUDY)
+    if paused is not None:
+        raise ReassignmentRefusedError(ReassignmentRefusal.PAUSED)
+    User.objects.filter(pk=annotator).update(is_active=F("is_active"))
+    return User.objects.get(pk=annotator)
+
+
+def _may_hold(item: StudyItem, annotator: User) -> bool:
+    """Whether the item is to be given to them; not where they hold it already."""
+    state = item.claims.filter(annotator=annotator).values_list("state", flat=True).first()
+    if state == ClaimState.DONE:
+        raise ReassignmentRefusedError(ReassignmentRefusal.ANSWERED)
+    if item.kind == ItemKind.REPEAT:
+        first = Claim.objects.filter(
+            item=item.repeat_of_id, annotator=annotator, state=ClaimState.DONE
+        )
+        if not first.exists():
+            raise ReassignmentRefusedError(ReassignmentRefusal.NO_FIRST)
+    return state != ClaimState.ACTIVE
+
+
+def _take_back(claim: Claim, now: datetime) -> bool:
+    """End a claim that waits for an answer; whether it did.
+
+    A released claim that has an end was taken back; one without was given back, or ran out.
+    """
+    waiting = Claim.objects.filter(pk=claim.pk, state=ClaimState.ACTIVE)
+    if waiting.update(state=ClaimState.RELEASED, slot=None, finished_at=now):
+        return True
+    if Claim.objects.filter(pk=claim.pk, state=ClaimState.DONE).exists():
+        raise ReassignmentRefusedError(ReassignmentRefusal.ANSWERED)
+    return False
+
+
+def _record(claim: Claim, by: User, action: str, detail: dict[str, object]) -> None:
+    AuditEvent.objects.create(
+        actor=by,
+        action=action,
+        target="claim",
+        target_id=claim.pk,
+        detail={"item": claim.item_id, **detail},
+    )

@@ -1,5 +1,13 @@
 """The rows of what the judge says."""
 
+from judging.models.conversation import (
+    Conversation,
+    ConversationEnding,
+    ConversationMessage,
+    ConversationSetup,
+    ConversationState,
+    ReplyStatus,
+)
 from judging.models.engine import JudgeRun, LlmCall, ModelEndpoint, RunKind, RunStatus
 from judging.models.pairwise import (
     Control,
@@ -13,6 +21,11 @@ from judging.models.satisfaction import LearnedModel, SatisfactionJudgment, User
 
 __all__ = [
     "Control",
+    "Conversation",
+    "ConversationEnding",
+    "ConversationMessage",
+    "ConversationSetup",
+    "ConversationState",
     "JudgeRun",
     "Judgment",
     "LearnedModel",
@@ -21,6 +34,7 @@ __all__ = [
     "Preference",
     "PreferenceKind",
     "PreferenceSet",
+    "ReplyStatus",
     "ResponseScore",
     "RunKind",
     "RunStatus",

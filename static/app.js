@@ -397,6 +397,7 @@
     const scale = document.querySelector(".scale details");
     if (scale && matchMedia("(max-width: 760px)").matches) scale.open = false;
   };
+  document.addEventListener("htmx:afterSwap", () => (shownAt = performance.now())); // htmx settles later
   document.addEventListener("htmx:afterSettle", begin);
   begin();
   document.querySelector(".top nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });

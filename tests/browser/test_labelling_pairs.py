@@ -217,6 +217,21 @@ def test_a_key_pressed_twice_answers_one_pair(open_page):
     assert PairwiseLabel.objects.count() == 1
 
 
+def test_a_key_that_comes_with_the_next_page_answers_nothing(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=3)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    page.evaluate(
+        "for (const moment of ['htmx:afterSwap', 'htmx:afterSettle'])"
+        " document.addEventListener(moment, () => document.body.dispatchEvent("
+        "new KeyboardEvent('keydown', {key: '1', bubbles: true, cancelable: true})))"
+    )
+    press_answer(page, "1")
+    expect_progress(page, "1 of 3")
+    page.wait_for_timeout(SETTLED_MS)
+    assert PairwiseLabel.objects.count() == 1
+
+
 def test_a_failing_connection_loses_nothing_and_doubles_nothing(open_page):
     annotator = make_user()
     study = make_pair_study([annotator], items=2)

@@ -191,6 +191,29 @@ class RatingTask:
 
 
 @dataclass(frozen=True, slots=True)
+class TalkTask:
+    """A task to talk about with a model, before there is anything to rate.
+
+    Attributes:
+        rules: The study.
+        place: Where in it one is.
+        task_context: The background that the annotator reads first.
+        requirements: What the task asks for at least, in its order.
+        min_turns: Replies that there must be before the conversation may end.
+    """
+
+    rules: Rules
+    place: Place
+    task_context: str
+    requirements: tuple[str, ...]
+    min_turns: int
+
+    @property
+    def given(self) -> None:
+        """There is no answer yet, so the item can be skipped."""
+
+
+@dataclass(frozen=True, slots=True)
 class NothingLeft:
     """There is no item for this annotator now.
 
@@ -207,4 +230,4 @@ class NothingLeft:
     open: bool
 
 
-Task = PairTask | RatingTask
+Task = PairTask | RatingTask | TalkTask

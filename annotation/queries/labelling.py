@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import cast
 
 from annotation.core.assignment import SkipReason, renewal_seconds
 from annotation.core.choices import Hallucination, Order, Reason, StudyKind, Verdict
+from annotation.core.conversations import requirements_of
 from annotation.core.dialogue import Message, Role
 from annotation.core.labelling import (
     Flag,
@@ -19,6 +21,7 @@ from annotation.core.labelling import (
     RatingTask,
     Rules,
     ShownResponse,
+    TalkTask,
     Task,
 )
 from annotation.core.presentation import answer_of
@@ -57,7 +60,13 @@ def task_of(claim: Claim, study: Study, now: datetime) -> Task:
     """The page of a claimed item. The claim comes from `own_claims`."""
     if claim.item.comparison is not None:
         return _pair_task(claim, claim.item.comparison, study, now)
-    return _rating_task(claim, cast(Session, claim.item.session), study, now)
+    session = cast(Session, claim.item.session)
+    if study.kind != StudyKind.CONVERSATION:
+        return _rating_task(claim, session, study, now)
+    if claim.conversation is None:
+        return _talk_task(claim, session, study, now)
+    # Who talked did not see the instructions behind the replies, and rates without them.
+    return replace(_rating_task(claim, claim.conversation, study, now), system_prompt="")
 
 
 def _place(claim: Claim, study: Study, session: Session, now: datetime) -> Place:
@@ -178,6 +187,16 @@ def _rating_task(claim: Claim, session: Session, study: Study, now: datetime) ->
         task_context=session.task_context,
         turns=turns,
         questionnaire=_given_questionnaire(claim, session, study),
+    )
+
+
+def _talk_task(claim: Claim, task: Session, study: Study, now: datetime) -> TalkTask:
+    return TalkTask(
+        rules=rules_of(study),
+        place=_place(claim, study, task, now),
+        task_context=task.task_context,
+        requirements=requirements_of(task.extra),
+        min_turns=study.min_turns,
     )
 
 

@@ -15,7 +15,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from annotation.core.choices import Order, Reason, is_satisfied
+from annotation.core.choices import Order, Reason, StudyKind, is_satisfied
 from annotation.core.labelling import NOT_MEASURED, Effort, GivenAnswer, Rating
 from annotation.core.presentation import Answer, verdict_of
 from annotation.core.questionnaire import is_complete
@@ -113,7 +113,7 @@ def rate_session(
     """
     row = open_study_of(study, annotator)
     claim = own_claim(row, item, annotator)
-    session = claim.item.session
+    session = claim.conversation if row.kind == StudyKind.CONVERSATION else claim.item.session
     if session is None or not _answers_all(questionnaire, row):
         raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
     responses = {

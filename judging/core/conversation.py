@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -141,16 +141,6 @@ class Talk:
     def may_give_up(self) -> bool:
         """Whether the participant may say that going on would not help."""
         return self.may_end(Ending.NO_FURTHER)
-
-
-def requirements_of(extra: Mapping[str, object]) -> tuple[str, ...]:
-    """What a task asks for at least: `requirements`, a list of texts or a text of lines."""
-    stated = extra.get("requirements")
-    lines = stated.splitlines() if isinstance(stated, str) else stated
-    if not isinstance(lines, list):
-        return ()
-    texts = (line.strip() for line in lines if isinstance(line, str))
-    return tuple(text for text in texts if text)
 
 
 def messages_for_model(

@@ -9,7 +9,6 @@ from judging.core.conversation import (
     Talk,
     TalkMessage,
     messages_for_model,
-    requirements_of,
     visible_text,
 )
 from judging.core.conversation_texts import NEVER, TALK_TEXTS, talk_text
@@ -53,20 +52,6 @@ def test_what_a_page_says_of_a_conversation():
     assert not talk().failed
     assert not talk().pending
     assert talk().last is None
-
-
-@pytest.mark.parametrize(
-    ("extra", "found"),
-    [
-        ({}, ()),
-        ({"requirements": None}, ()),
-        ({"requirements": {"a": 1}}, ()),
-        ({"requirements": ["two days", " ", 3, " a budget "]}, ("two days", "a budget")),
-        ({"requirements": "two days\n\n a budget\n"}, ("two days", "a budget")),
-    ],
-)
-def test_requirements_are_read_from_the_tasks_fields(extra, found):
-    assert requirements_of(extra) == found
 
 
 def said(messages):

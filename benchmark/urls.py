@@ -6,7 +6,7 @@ from django.urls import path
 
 from benchmark.views.exports import agreement_csv, figures_csv, leaderboard_csv
 from benchmark.views.leaderboard import leaderboard, leaderboard_model
-from benchmark.views.satisfaction import satisfaction, satisfaction_csv
+from benchmark.views.satisfaction import satisfaction, satisfaction_csv, satisfaction_evaluator
 from benchmark.views.trust import trust, trust_rows
 
 app_name = "benchmark"
@@ -17,6 +17,11 @@ urlpatterns = [
     path("trust/figures.csv", figures_csv, name="figures-csv"),
     path("trust/agreement.csv", agreement_csv, name="agreement-csv"),
     path("trust/satisfaction/", satisfaction, name="satisfaction"),
+    path(
+        "trust/satisfaction/evaluator/<int:place>/",
+        satisfaction_evaluator,
+        name="satisfaction-evaluator",
+    ),
     path("trust/satisfaction.csv", satisfaction_csv, name="satisfaction-csv"),
     path("leaderboard/", leaderboard, name="leaderboard"),
     path("leaderboard/model/", leaderboard_model, name="leaderboard-model"),

@@ -92,6 +92,23 @@ def bootstrap(
     """
     if units == 0:
         return None
+    values = bootstrap_values(statistic, units=units, seed=seed, clusters=clusters, draws=draws)
+    return percentile_interval(values, level=level)
+
+
+def bootstrap_values(
+    statistic: Statistic,
+    *,
+    units: int,
+    seed: int,
+    clusters: Sequence[Hashable] | None = None,
+    draws: int = DEFAULT_DRAWS,
+) -> FloatArray:
+    """The statistic of each draw, nan where it is undefined; arguments as for `bootstrap`.
+
+    Raises:
+        ValueError: `clusters` is not as long as `units`.
+    """
     index, groups = cluster_index(clusters, units=units)
     rng = np.random.default_rng(seed)
     chunk = max(1, _CHUNK_CELLS // units)
@@ -101,7 +118,7 @@ def bootstrap(
         size = min(chunk, draws - start)
         counts = rng.multinomial(groups, shares, size=size).astype(np.float64)
         values.append(statistic(counts[:, index]))
-    return percentile_interval(np.concatenate(values), level=level)
+    return np.concatenate(values)
 
 
 def bootstrap_mean(

@@ -48,7 +48,16 @@ def points(difference: float | None, places: int = 0) -> str:
 @register.filter
 def decimal(value: float | None, places: int = 2) -> str:
     """A number with a fixed count of decimals and a real minus sign."""
-    return UNDEFINED if value is None else f"{value:.{places}f}".replace("-", _MINUS)
+    if value is None:
+        return UNDEFINED
+    rounded = round(value, places) + 0.0  # + 0.0 turns -0.0 into 0.0
+    return f"{rounded:.{places}f}".replace("-", _MINUS)
+
+
+@register.filter
+def difference(value: float | None, places: int = 3) -> str:
+    """A difference with its sign and a fixed count of decimals."""
+    return UNDEFINED if value is None else _signed(value, places)
 
 
 def _signed(value: float, places: int) -> str:

@@ -1,6 +1,6 @@
-"""The figures of the satisfaction paper's Table 2, to stand beside ours (seed 003, section 4.2).
+"""The figures of the satisfaction paper's Tables 2 and 3, to stand beside ours (seed 003).
 
-They are on its 90 test users (356 blocks, 6,474 turns), LLM rows with Qwen3-8B and CDF scores; it
+Table 2 is on its 90 test users (356 blocks, 6,474 turns), LLM rows with Qwen3-8B and CDF scores; it
 gives no intervals and no within-user figure. BERT scorers are quoted only: they are not rebuilt.
 """
 
@@ -33,3 +33,25 @@ TABLE_2: Final = (
     PaperRow("Prometheus-rubric judge", 0.2066, 0.1435, 0.2005, 0.2207),
     PaperRow("User-memory evaluator", 0.3601, 0.3716, 0.3595, 0.3655),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class AblationRow:
+    """One row of Table 3: the judge's model, what it was given, and three figures."""
+
+    model: str
+    variant: str
+    pearson: float
+    qwk: float
+    f1_dsat: float
+
+
+TABLE_3: Final = (
+    AblationRow("Qwen3-8B", "no memory", 0.139, 0.071, 0.046),
+    AblationRow("Qwen3-8B", "memory", 0.300, 0.281, 0.351),
+    AblationRow("Qwen3-8B", "memory, mean shift", 0.353, 0.339, 0.393),
+    AblationRow("Qwen3-8B", "memory, CDF", 0.338, 0.337, 0.405),
+    AblationRow("Qwen3.6-35B-A3B", "memory, CDF", 0.398, 0.397, 0.412),
+    AblationRow("GPT-5.4-mini", "memory, CDF", 0.421, 0.420, 0.416),
+)
+"""The ablation on 20 of the test users."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from annotation.core.choices import Reason, is_satisfied
 from benchmark.core.metrics import Metric, MetricName, evaluate, scored
 from judging.core.calibration import (
     Calibration,
@@ -34,7 +35,7 @@ class GoldBlock:
     """One user's rated turns of one scenario.
 
     `keys` are stable and distinct within the block; `history` counts the user's scores 1-5 in
-    other scenarios, lowest first.
+    other scenarios, lowest first. `reasons` are those given for the scores, None where satisfied.
     """
 
     user: int
@@ -42,6 +43,7 @@ class GoldBlock:
     keys: tuple[str, ...]
     gold: tuple[int, ...]
     history: tuple[int, ...]
+    reasons: tuple[Reason | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class JudgedTurn:
 
     score: int
     expected: float | None = None
+    reason: Reason | None = None
 
 
 class JudgeSetting(StrEnum):
@@ -154,7 +157,10 @@ def _judged_block(
         scores = [one.score for one in calibrated]
         expected = _unrounded(method, ranked, graded, block.history)
     predictions = iter(
-        [Prediction(score, value) for score, value in zip(scores, expected, strict=True)]
+        [
+            Prediction(score, value, None if is_satisfied(score) else turn.reason)
+            for score, value, turn in zip(scores, expected, scored_turns, strict=True)
+        ]
     )
     return [None if turn is None else next(predictions) for turn in turns]
 

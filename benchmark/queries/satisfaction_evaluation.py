@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from annotation.core.choices import JudgmentStatus
+from annotation.core.choices import JudgmentStatus, Reason
 from benchmark.core.satisfaction_evaluation import GoldBlock, JudgedTurn
 from judging.core.calibration import score_counts
 from judging.core.retrieval import Block
 from judging.models import SatisfactionJudgment
-from judging.queries.satisfaction.blocks import StoredBlock, gold_scores, stored_blocks
+from judging.queries.satisfaction.blocks import StoredBlock, gold_ratings, stored_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class EvaluationTurns:
 
 def evaluation_turns(dataset_id: int) -> EvaluationTurns:
     """Every rated turn of a dataset. Six queries."""
-    gold = gold_scores(dataset_id=dataset_id)
+    gold = gold_ratings(dataset_id=dataset_id)
     stored = stored_blocks(dataset_id=dataset_id)
     return EvaluationTurns(stored, tuple(_gold_block(block, gold) for block in stored))
 
@@ -49,10 +49,10 @@ def judged_turns(
     """What a run said of each turn, in the order of the blocks; None without a score."""
     rows = SatisfactionJudgment.objects.filter(
         run=run_id, status=JudgmentStatus.DONE, response__isnull=False
-    ).values_list("user_id", "response_id", "score", "expected_score")
+    ).values_list("user_id", "response_id", "score", "expected_score", "reason")
     found = {
-        (user_id, response_id): JudgedTurn(score, expected)
-        for user_id, response_id, score, expected in rows
+        (user_id, response_id): JudgedTurn(score, expected, Reason(reason) if reason else None)
+        for user_id, response_id, score, expected, reason in rows
         if score is not None
     }
     return tuple(
@@ -61,12 +61,16 @@ def judged_turns(
     )
 
 
-def _gold_block(stored: StoredBlock, gold: dict[tuple[int, int], int]) -> GoldBlock:
+def _gold_block(
+    stored: StoredBlock, gold: dict[tuple[int, int], tuple[int, Reason | None]]
+) -> GoldBlock:
     targets = stored.block.targets
+    given = [gold[stored.user_id, int(one.turn_id)] for one in targets]
     return GoldBlock(
         user=stored.user_id,
         scenario=stored.block.scenario,
         keys=tuple(f"{one.session_key}\x1f{one.position}\x1f{one.response}" for one in targets),
-        gold=tuple(gold[stored.user_id, int(one.turn_id)] for one in targets),
+        gold=tuple(score for score, _reason in given),
         history=score_counts([turn.score for turn in stored.block.history]),
+        reasons=tuple(reason for _score, reason in given),
     )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from annotation.core.intervals import Interval
-from benchmark.core.metrics import Metric, MetricName, Undefined
+from benchmark.core.metrics import Metric, MetricName
 from benchmark.models import VerificationReport
 from benchmark.queries.choices import UnknownChoiceError
+from benchmark.queries.satisfaction_details import (
+    StoredDetails,
+    cells_of,
+    details_in,
+    metrics_of,
+)
 
 REPORT_KIND: Final = "satisfaction"
 
@@ -35,6 +39,7 @@ class EvaluatorRow:
     missing: int
     seconds: float
     metrics: dict[str, Metric]
+    details: StoredDetails
 
     @property
     def shown(self) -> tuple[Metric, ...]:
@@ -51,11 +56,7 @@ class EvaluatorRow:
             "missing": self.missing,
             "seconds": round(self.seconds, 3),
         }
-        for name, metric in self.metrics.items():
-            found[name] = metric.value
-            found[f"{name}_low"] = None if metric.interval is None else metric.interval.low
-            found[f"{name}_high"] = None if metric.interval is None else metric.interval.high
-        return found
+        return found | cells_of(self.metrics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class SatisfactionReport:
     draws: int
     shared: tuple[str, ...]
     skipped: tuple[str, ...]
+    reference: str
     rows: tuple[EvaluatorRow, ...]
     others: tuple[ReportChoice, ...]
 
@@ -103,6 +105,7 @@ def satisfaction_report(number: str = "") -> SatisfactionReport | None:
         draws=wanted.settings["draws"],
         shared=tuple(wanted.settings["shared"]),
         skipped=tuple(wanted.settings.get("skipped", ())),
+        reference=wanted.settings.get("reference", ""),
         rows=tuple(_row(row) for row in wanted.rows),
         others=tuple(_choice(one) for one in newest),
     )
@@ -120,14 +123,8 @@ def _row(stored: dict[str, Any]) -> EvaluatorRow:
         missing=stored["missing"],
         seconds=stored["seconds"],
         metrics={
-            **dict(_metrics(stored["whole"], "")),
-            **dict(_metrics(stored["expected"], "_expected")),
+            **dict(metrics_of(stored["whole"])),
+            **dict(metrics_of(stored["expected"], "_expected")),
         },
+        details=details_in(stored),
     )
-
-
-def _metrics(stored: dict[str, dict[str, Any]], suffix: str) -> Iterator[tuple[str, Metric]]:
-    for name, one in stored.items():
-        interval = None if one["low"] is None else Interval(one["low"], one["high"])
-        undefined = None if one["undefined"] is None else Undefined(one["undefined"])
-        yield f"{name}{suffix}", Metric(one["value"], undefined, interval)

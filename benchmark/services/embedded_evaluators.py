@@ -30,5 +30,6 @@ def predict_learned(*, train: Dataset, test: Sequence[Block]) -> Predictions:
     """
     model = from_bytes(bytes(learned_model(dataset=train).artefact))
     return [
-        [Prediction(turn.score, turn.expected) for turn in block] for block in predict(model, test)
+        [Prediction(turn.score, turn.expected, turn.reason) for turn in block]
+        for block in predict(model, test)
     ]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from annotation.models import Dataset
 from annotation.queries.annotators import names_of
-from benchmark.core.metrics import Metric, MetricName
+from benchmark.core.satisfaction_details import EvaluatorDetails, details_of
 from benchmark.core.satisfaction_evaluation import (
     EvaluatorFigures,
     GoldBlock,
@@ -33,6 +33,7 @@ from benchmark.services.embedded_evaluators import (
     predict_learned,
     predict_nearest,
 )
+from benchmark.services.satisfaction_report import stored
 from judging.core.satisfaction_baselines import Baseline
 from judging.core.satisfaction_settings import SatisfactionSettings
 from judging.core.satisfaction_training import TooFewRatingsError
@@ -46,6 +47,9 @@ from judging.services.satisfaction_runs import (
 
 DEFAULT_SEED: Final = 42
 NO_MEMORY: Final = ":no-memory"
+REFERENCE: Final = Baseline.HISTORY_MEAN
+"""What an evaluator must beat to be worth its trouble: the user's own mean, no response read."""
+
 DEFAULT_EVALUATORS: Final = (
     *(baseline.lower() for baseline in Baseline),
     *NEAREST_NAMES,
@@ -85,6 +89,7 @@ class Predicted:
 class SatisfactionEvaluation:
     """A finished comparison, as kept in a report.
 
+    `details` stand in the order of the evaluators; their gains are over the reference.
     `shared` names those who rated in both datasets: with any, global baselines and the learned
     evaluator have seen them. `skipped` tells why an evaluator stands in no row.
     """
@@ -94,6 +99,7 @@ class SatisfactionEvaluation:
     turns: int
     shared: tuple[str, ...]
     evaluators: tuple[EvaluatorFigures, ...]
+    details: tuple[EvaluatorDetails, ...]
     skipped: tuple[str, ...] = ()
 
 
@@ -140,6 +146,12 @@ def evaluate_satisfaction(
         )
         for one in predicted
     )
+    reference = _baseline(REFERENCE, given).predictions
+    details = tuple(
+        details_of(given.test.gold, one.predictions, reference, seed=seed, draws=draws)
+        for one in predicted
+    )
+    names = names_of(dataset=test)
     report = VerificationReport.objects.create(
         dataset=test,
         kind=REPORT_KIND,
@@ -149,10 +161,11 @@ def evaluate_satisfaction(
             "evaluators": list(evaluators),
             "seed": seed,
             "draws": draws,
+            "reference": REFERENCE.lower(),
             "shared": sorted(shared),
             "skipped": skipped,
         },
-        rows=[_stored(result) for result in results],
+        rows=[stored(*one, names) for one in zip(results, details, strict=True)],
     )
     return SatisfactionEvaluation(
         report_id=report.pk,
@@ -160,6 +173,7 @@ def evaluate_satisfaction(
         turns=given.test.turns,
         shared=tuple(sorted(shared)),
         evaluators=results,
+        details=details,
         skipped=tuple(skipped),
     )
 
@@ -247,27 +261,3 @@ def _seconds(run: JudgeRun) -> float:
     if run.started_at is None or run.finished_at is None:
         return 0.0
     return (run.finished_at - run.started_at).total_seconds()
-
-
-def _stored(result: EvaluatorFigures) -> dict[str, Any]:
-    return {
-        "name": result.name,
-        "setting": result.setting,
-        "turns": result.turns,
-        "missing": result.missing,
-        "seconds": result.seconds,
-        "whole": _metrics(result.whole),
-        "expected": _metrics(result.expected),
-    }
-
-
-def _metrics(metrics: Mapping[MetricName, Metric]) -> dict[str, Any]:
-    return {
-        name.value: {
-            "value": metric.value,
-            "undefined": None if metric.undefined is None else metric.undefined.value,
-            "low": None if metric.interval is None else metric.interval.low,
-            "high": None if metric.interval is None else metric.interval.high,
-        }
-        for name, metric in metrics.items()
-    }

@@ -5,7 +5,9 @@ from __future__ import annotations
 from django import template
 from django.utils.translation import gettext as _
 
+from annotation.models.wording import REASONS
 from benchmark.core.metrics import MetricName, Undefined
+from benchmark.core.satisfaction_reasons import SATISFIED, UNKNOWN
 
 register = template.Library()
 
@@ -18,9 +20,10 @@ def share_number(share: float) -> str:
 
 @register.filter
 def metric_name(name: MetricName) -> str:
-    """How a page calls a metric of benchmark.queries.satisfaction.METRICS."""
+    """How a page calls a metric that stands in a table."""
     return {
         MetricName.PEARSON: _("Pearson"),
+        MetricName.SPEARMAN: _("Spearman"),
         MetricName.WITHIN_USER_PEARSON: _("Pearson within users"),
         MetricName.QWK: _("weighted kappa"),
         MetricName.F1_DSAT: _("F1 of dissatisfied"),
@@ -38,3 +41,15 @@ def undefined_reason(reason: Undefined) -> str:
         Undefined.ONE_CLASS: _("one class never occurs"),
         Undefined.NO_USABLE_USER: _("no user with three different turns"),
     }[reason]
+
+
+@register.filter
+def reason_word(word: str) -> str:
+    """How a page calls a row or column of the table of reasons."""
+    known = {
+        SATISFIED: _("satisfied"),
+        UNKNOWN: _("no reason on record"),
+        **dict(REASONS),
+    }
+    return str(known[word])
+

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate
 
+from annotation.core.choices import Reason
 from judging.core.calibration import LOWEST, history_mean, round_half_up
 
 
@@ -29,10 +30,11 @@ class Baseline(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A whole score 1-5 and the real-valued one behind it."""
+    """A whole score 1-5, the real-valued one behind it, and why it is below 4, if known."""
 
     score: int
     expected: float
+    reason: Reason | None = None
 
 
 def mean(counts: Sequence[int]) -> Prediction | None:

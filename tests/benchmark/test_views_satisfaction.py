@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import csv
 import io
+from html import unescape
 
 import pytest
 
 from benchmark.services.satisfaction_evaluation import evaluate_satisfaction
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
-from tests.factory import make_user
+from tests.factory import make_endpoint, make_user
+from tests.fake_llm import FakeLlm
 
 pytestmark = pytest.mark.django_db
 
+LINE = "/trust/satisfaction/evaluator/1/"
 PAGE, FILE = "/trust/satisfaction/", "/trust/satisfaction.csv"
 
 
@@ -33,18 +36,18 @@ def text(answer):
 
 
 def test_strangers_sign_in_first(client):
-    for address in (PAGE, FILE):
+    for address in (PAGE, FILE, LINE):
         answer = client.get(address)
         assert (answer.status_code, answer.url) == (302, f"/sign-in/?next={address}")
 
 
 def test_annotators_stay_blind(client):
     client.force_login(make_user(role="ANNOTATOR"))
-    assert [client.get(address).status_code for address in (PAGE, FILE)] == [403, 403]
+    assert [client.get(address).status_code for address in (PAGE, FILE, LINE)] == [403] * 3
 
 
 def test_reports_are_only_read(viewer):
-    assert [viewer.post(address).status_code for address in (PAGE, FILE)] == [405, 405]
+    assert [viewer.post(address).status_code for address in (PAGE, FILE, LINE)] == [405] * 3
 
 
 def test_without_a_report_the_page_says_how_to_make_one(viewer):
@@ -59,7 +62,9 @@ def test_the_newest_report_stands_beside_the_paper(viewer, report, django_assert
         answer = viewer.get(PAGE)
     shown = text(answer)
     assert "the turns of rated, trained on train" in shown
-    assert '<th>nearest_3</th><td>history</td><td class="n">24</td>' in shown
+    assert ">nearest_3</a></th><td>history</td>" in shown
+    assert "Gain over the user's own mean" in unescape(shown)
+    assert '<th>GPT-5.4-mini</th><td>memory, CDF</td><td class="n">0.421</td>' in shown
     assert "20 draws, seed 7" in shown
     assert "Left out, learned: training needs 4 users" in shown
     assert '<th>User-memory evaluator</th><td class="n">0.36</td>' in shown
@@ -72,6 +77,55 @@ def test_an_older_report_by_its_number(viewer, report):
     assert f"Report {newer.report_id}: the turns of other" in shown
     assert "1 user rated in both datasets" in shown
     assert "nearest_3" in text(viewer.get(f"{PAGE}?report={report.report_id}"))
+
+
+def test_behind_a_line_stand_scenarios_and_users(viewer, report, django_assert_num_queries):
+    address = f"/trust/satisfaction/evaluator/2/?report={report.report_id}"
+    with django_assert_num_queries(4):
+        answer = viewer.get(address)
+    shown = text(answer)
+    assert "nearest_3, history" in shown
+    assert '<th>ann</th><td class="n">12</td><td class="n">3.83</td>' in shown
+    assert "This evaluator predicts scores only." in shown
+
+
+def test_a_judge_that_names_reasons_has_a_table_of_them(viewer):
+    test = make_rated_dataset("rated")
+    with FakeLlm() as server:
+        make_endpoint(name="fake", base_url=server.base_url)
+        evaluate_satisfaction(train=test, test=test, evaluators=["fake"], draws=5)
+    shown = text(viewer.get("/trust/satisfaction/evaluator/1/"))
+    assert "of the named reasons are the user's own" in shown
+    assert "no reason on record" in shown
+    rows = list(csv.DictReader(io.StringIO(viewer.get(f"{FILE}?table=reasons").content.decode())))
+    raw = [row for row in rows if row["setting"] == "memory raw"]
+    assert (len(raw), sum(int(row["turns"]) for row in raw)) == (49, 24)
+
+
+@pytest.mark.parametrize("place", [0, 3])
+def test_an_unknown_line_is_not_found(viewer, report, place):
+    assert viewer.get(f"/trust/satisfaction/evaluator/{place}/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "rows"),
+    [
+        ("gains", ["evaluator", "setting", "metric", "gain", "low", "high", "p"], 10),
+        ("scenarios", ["evaluator", "setting", "scenario", "turns", "users"], 4),
+        ("users", ["evaluator", "setting", "user", "turns", "stated", "predicted"], 4),
+        ("reasons", [], 0),
+    ],
+)
+def test_every_table_is_a_file(viewer, report, table, columns, rows):
+    answer = viewer.get(f"{FILE}?table={table}")
+    assert answer["Content-Disposition"] == f'attachment; filename="satisfaction-{table}.csv"'
+    found = list(csv.DictReader(io.StringIO(answer.content.decode())))
+    assert len(found) == rows
+    assert (list(found[0]) if found else [])[: len(columns)] == columns
+
+
+def test_an_unknown_table_is_not_found(viewer, report):
+    assert viewer.get(f"{FILE}?table=secrets").status_code == 404
 
 
 @pytest.mark.parametrize("number", ["99999", "x"])

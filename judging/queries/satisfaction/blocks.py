@@ -108,13 +108,14 @@ def rated(
     return labels if user_ids is None else labels.filter(annotator_id__in=user_ids)
 
 
-def gold_scores(*, dataset_id: int) -> dict[tuple[int, int], int]:
-    """User and response to the score that the user gave first; for metrics alone."""
-    found: dict[tuple[int, int], int] = {}
+def gold_ratings(*, dataset_id: int) -> dict[tuple[int, int], tuple[int, Reason | None]]:
+    """User and response to the score and reason that the user gave first; for metrics alone."""
+    found: dict[tuple[int, int], tuple[int, Reason | None]] = {}
     rows = rated(dataset_id=dataset_id).order_by("created_at", "id")
-    for user_id, response_id, score in rows.values_list("annotator_id", "response_id", "score"):
+    fields = ("annotator_id", "response_id", "score", "reason")
+    for user_id, response_id, score, reason in rows.values_list(*fields):
         if response_id is not None:
-            found.setdefault((user_id, response_id), score)
+            found.setdefault((user_id, response_id), (score, Reason(reason) if reason else None))
     return found
 
 

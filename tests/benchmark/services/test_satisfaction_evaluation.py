@@ -134,6 +134,22 @@ def test_the_embedded_judge_needs_nothing_else(train, test_data):
     assert {(one.name, one.turns, one.missing) for one in found.evaluators} == {("lexical", 24, 0)}
 
 
+def test_reasons_and_gains_stand_behind_a_judge(train, test_data):
+    with FakeLlm() as server:
+        make_endpoint(name="fake", base_url=server.base_url)
+        found = evaluate_satisfaction(train=train, test=test_data, evaluators=["fake"], draws=40)
+    raw = found.details[0]
+    # The fake judge gives ann's scores: |error| 0 and 1 for ann and bob. The means of their
+    # histories round to 4 and 3 and miss by 20/24 (above).
+    assert raw.gains[MetricName.MAE].value == pytest.approx(12 / 24 - 20 / 24)
+    assert raw.reasons is not None
+    # Dissatisfied with a reason, by scenario: ann 2 turns, bob 4; the judge calls 2 and 2 so.
+    assert sum(map(sum, raw.reasons.table)) == 24
+    assert raw.reasons.both == 8
+    assert [one.users for one in raw.scenarios] == [2, 2]
+    assert [one.stated for one in raw.users] == [pytest.approx(23 / 6), pytest.approx(17 / 6)]
+
+
 def test_the_no_memory_judge_is_an_evaluator_of_its_own(train, test_data):
     with FakeLlm() as server:
         make_endpoint(name="fake", base_url=server.base_url)
@@ -156,6 +172,7 @@ def test_what_was_measured_is_kept(train, test_data):
         "evaluators": ["history_mean"],
         "seed": 7,
         "draws": 20,
+        "reference": "history_mean",
         "shared": [],
         "skipped": [],
     }
@@ -169,6 +186,10 @@ def test_what_was_measured_is_kept(train, test_data):
         "high": metric.interval.high,
     }
     assert row["whole"]["within_user_pearson"]["undefined"] == "CONSTANT_PREDICTION"
+    assert row["gains"]["mae"] == {"value": 0.0, "low": 0.0, "high": 0.0, "p": 1.0}
+    assert [(one["name"], one["turns"]) for one in row["users"]] == [("ann", 12), ("bob", 12)]
+    assert [one["turns"] for one in row["scenarios"]] == [12, 12]
+    assert row["reasons"] is None
 
 
 def test_users_of_both_datasets_are_named():

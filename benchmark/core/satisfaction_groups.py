@@ -1,0 +1,163 @@
+"""Where an evaluator of satisfaction does well: its gain over another, by scenario, by user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from annotation.core.intervals import FloatArray, Interval, bootstrap_values, percentile_interval
+from benchmark.core.metrics import METRICS, Metric, MetricName, evaluate, scored
+from benchmark.core.satisfaction_evaluation import GoldBlock, Predictions
+from judging.core.satisfaction_baselines import Prediction
+
+GAINED: Final = (
+    MetricName.PEARSON,
+    MetricName.SPEARMAN,
+    MetricName.QWK,
+    MetricName.F1_DSAT,
+    MetricName.MAE,
+)
+"""On what evaluators are compared with one another, of whole scores; a lower MAE is better."""
+
+BY_SCENARIO: Final = (*GAINED, MetricName.WITHIN_USER_PEARSON)
+BY_USER: Final = (MetricName.PEARSON, MetricName.MAE)
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """An evaluator's figure less the reference's, on the same turns.
+
+    `value` is None where either is undefined; `p` is two-sided, of no difference.
+    """
+
+    value: float | None
+    interval: Interval | None = None
+    p: float | None = None
+
+
+def gains(
+    blocks: Sequence[GoldBlock],
+    predictions: Predictions,
+    reference: Predictions,
+    *,
+    seed: int,
+    draws: int,
+) -> Mapping[MetricName, Gain]:
+    """What an evaluator adds to a reference: a paired bootstrap over users.
+
+    A draw of users is the same for both, so that what they share cancels. p is twice the smaller
+    share of draws on either side of no difference, each share counting one draw more than seen.
+
+    Args:
+        blocks: the turns; those that either leaves without a score are left out.
+        predictions: the evaluator's.
+        reference: what it is compared with.
+        seed: of the draws.
+        draws: how many; 0 leaves interval and p out.
+    """
+    pairs = [
+        (gold, one, other, block.user)
+        for block, own, theirs in zip(blocks, predictions, reference, strict=True)
+        for gold, one, other in zip(block.gold, own, theirs, strict=True)
+        if one is not None and other is not None
+    ]
+    gold, users = [row[0] for row in pairs], [row[3] for row in pairs]
+    first = scored(gold, [row[1].score for row in pairs], users)
+    second = scored(gold, [row[2].score for row in pairs], users)
+
+    def gain(name: MetricName) -> Gain:
+        metric = METRICS[name]
+
+        def difference(weights: FloatArray) -> FloatArray:
+            result: FloatArray = metric(first, weights) - metric(second, weights)
+            return result
+
+        value = float(difference(np.ones((1, len(pairs))))[0]) if pairs else np.nan
+        if np.isnan(value):
+            return Gain(None)
+        if not draws:
+            return Gain(value)
+        drawn = bootstrap_values(
+            difference, units=len(pairs), seed=seed, clusters=users, draws=draws
+        )
+        interval = percentile_interval(drawn)
+        return Gain(value, interval, None if interval is None else _two_sided(drawn))
+
+    return {name: gain(name) for name in GAINED}
+
+
+def _two_sided(drawn: FloatArray) -> float:
+    defined = drawn[~np.isnan(drawn)]
+    smaller = min(int((defined <= 0).sum()), int((defined >= 0).sum()))
+    return min(1.0, 2 * (smaller + 1) / (len(defined) + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioFigures:
+    """An evaluator's metrics of whole scores in one scenario."""
+
+    scenario: str
+    turns: int
+    users: int
+    metrics: Mapping[MetricName, Metric]
+
+
+def by_scenario(
+    blocks: Sequence[GoldBlock], predictions: Predictions, *, seed: int, draws: int
+) -> tuple[ScenarioFigures, ...]:
+    """The scenarios in the order in which they first occur, without turns that have no score."""
+    found = []
+    for scenario in dict.fromkeys(block.scenario for block in blocks):
+        rows = [row for row in _known(blocks, predictions) if row[0].scenario == scenario]
+        users = [block.user for block, _gold, _one in rows]
+        data = scored([gold for _b, gold, _o in rows], [one.score for _b, _g, one in rows], users)
+        metrics = {
+            name: evaluate(data, name, seed=seed if draws else None, draws=draws)
+            for name in BY_SCENARIO
+        }
+        found.append(ScenarioFigures(scenario, len(rows), len(set(users)), metrics))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class UserFigures:
+    """An evaluator's figures for one user: means of stated and predicted scores, and metrics."""
+
+    user: int
+    turns: int
+    stated: float
+    predicted: float
+    metrics: Mapping[MetricName, Metric]
+
+
+def by_user(blocks: Sequence[GoldBlock], predictions: Predictions) -> tuple[UserFigures, ...]:
+    """Every user with a scored turn, in the order in which they first occur; no intervals."""
+    rows: dict[int, list[tuple[int, int]]] = {}
+    for block, gold, one in _known(blocks, predictions):
+        rows.setdefault(block.user, []).append((gold, one.score))
+    found = []
+    for user, own in rows.items():
+        stated, predicted = [row[0] for row in own], [row[1] for row in own]
+        data = scored(stated, predicted, [user] * len(own))
+        found.append(
+            UserFigures(
+                user=user,
+                turns=len(own),
+                stated=sum(stated) / len(own),
+                predicted=sum(predicted) / len(own),
+                metrics={name: evaluate(data, name) for name in BY_USER},
+            )
+        )
+    return tuple(found)
+
+
+def _known(
+    blocks: Sequence[GoldBlock], predictions: Predictions
+) -> Iterator[tuple[GoldBlock, int, Prediction]]:
+    for block, own in zip(blocks, predictions, strict=True):
+        for gold, one in zip(block.gold, own, strict=True):
+            if one is not None:
+                yield block, gold, one

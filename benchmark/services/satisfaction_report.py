@@ -1,0 +1,75 @@
+"""A comparison of evaluators as JSON; benchmark.queries.satisfaction_report reads it back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchmark.core.metrics import Metric, MetricName
+from benchmark.core.satisfaction_details import EvaluatorDetails
+from benchmark.core.satisfaction_evaluation import EvaluatorFigures
+
+
+def stored(
+    result: EvaluatorFigures, details: EvaluatorDetails, names: Mapping[int, str]
+) -> dict[str, Any]:
+    """One evaluator in one setting; `names` are those of the users within their dataset."""
+    reasons = details.reasons
+    return {
+        "name": result.name,
+        "setting": result.setting,
+        "turns": result.turns,
+        "missing": result.missing,
+        "seconds": result.seconds,
+        "whole": _metrics(result.whole),
+        "expected": _metrics(result.expected),
+        "gains": {
+            name.value: {
+                "value": gain.value,
+                "low": None if gain.interval is None else gain.interval.low,
+                "high": None if gain.interval is None else gain.interval.high,
+                "p": gain.p,
+            }
+            for name, gain in details.gains.items()
+        },
+        "scenarios": [
+            {
+                "scenario": one.scenario,
+                "turns": one.turns,
+                "users": one.users,
+                "metrics": _metrics(one.metrics),
+            }
+            for one in details.scenarios
+        ],
+        "users": [
+            {
+                "id": one.user,
+                "name": names[one.user],
+                "turns": one.turns,
+                "stated": one.stated,
+                "predicted": one.predicted,
+                "metrics": _metrics(one.metrics),
+            }
+            for one in details.users
+        ],
+        "reasons": None
+        if reasons is None
+        else {
+            "table": [list(row) for row in reasons.table],
+            "both": reasons.both,
+            "right": reasons.right,
+            "commonest": reasons.commonest,
+        },
+    }
+
+
+def _metrics(metrics: Mapping[MetricName, Metric]) -> dict[str, Any]:
+    return {
+        name.value: {
+            "value": metric.value,
+            "undefined": None if metric.undefined is None else metric.undefined.value,
+            "low": None if metric.interval is None else metric.interval.low,
+            "high": None if metric.interval is None else metric.interval.high,
+        }
+        for name, metric in metrics.items()
+    }

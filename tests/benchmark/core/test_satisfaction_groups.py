@@ -1,0 +1,102 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmark.core.metrics import MetricName, Undefined
+from benchmark.core.satisfaction_evaluation import GoldBlock
+from benchmark.core.satisfaction_groups import GAINED, by_scenario, by_user, gains
+from judging.core.satisfaction_baselines import Prediction
+
+BLOCKS = [
+    GoldBlock(1, "travel", ("a", "b", "c"), (5, 4, 3), (0,) * 5),
+    GoldBlock(1, "gifts", ("d",), (2,), (0,) * 5),
+    GoldBlock(2, "travel", ("e", "f"), (5, 1), (0,) * 5),
+]
+
+
+def said(*blocks):
+    return [
+        [None if score is None else Prediction(score, float(score)) for score in own]
+        for own in blocks
+    ]
+
+
+PEARSON = MetricName.PEARSON
+RIGHT = said((5, 4, 3), (2,), (5, 1))
+FLAT = said((4, 4, 4), (4,), (4, 4))
+TURNED = said((3, 4, 5), (5,), (1, 5))
+
+
+class TestGains:
+    def test_the_difference_of_the_figures(self):
+        found = gains(BLOCKS, RIGHT, TURNED, seed=1, draws=0)
+        # |5-3| + |4-4| + |3-5| + |2-5| + |5-1| + |1-5| = 15, in 6 turns.
+        assert found[MetricName.MAE].value == pytest.approx(0 - 15 / 6)
+        # RIGHT finds all 3 dissatisfied turns. TURNED calls turns 1 and 5 dissatisfied: none is.
+        assert found[MetricName.F1_DSAT].value == 1.0
+        assert found[MetricName.F1_DSAT].interval is None
+        assert set(found) == set(GAINED)
+
+    def test_an_undefined_figure_has_no_gain(self):
+        found = gains(BLOCKS, RIGHT, FLAT, seed=1, draws=20)
+        assert found[MetricName.PEARSON].value is None
+        assert found[MetricName.MAE].value == pytest.approx(-(1 + 0 + 1 + 2 + 1 + 3) / 6)
+
+    def test_only_turns_that_both_score_count(self):
+        partly = said((5, 4, None), (None,), (5, 1))
+        found = gains(BLOCKS, partly, said((5, 5, 1), (1,), (5, 1)), seed=1, draws=0)
+        assert found[MetricName.MAE].value == pytest.approx(-1 / 4)
+        nothing = said((None,) * 3, (None,), (None,) * 2)
+        assert {one.value for one in gains(BLOCKS, nothing, RIGHT, seed=1, draws=9).values()} == {
+            None
+        }
+
+    def test_users_are_drawn_whole_and_alike_for_both(self):
+        """Two users: draws are (1,1), (1,2), (2,2) with chances 1/4, 1/2, 1/4.
+
+        RIGHT less FLAT in MAE: user 1 alone -(1+0+1+2)/4 = -1, user 2 alone -(1+3)/2 = -2, so every
+        draw lies from -2 to -1, all below 0: p is 2 (0 + 1) / (draws + 1).
+        """
+        found = gains(BLOCKS, RIGHT, FLAT, seed=3, draws=400)[MetricName.MAE]
+        assert (found.interval.low, found.interval.high) == (-2.0, -1.0)
+        assert found.p == pytest.approx(2 / 401)
+
+    def test_draws_that_hardly_ever_define_it_give_no_interval(self):
+        """Of two users with a turn each, a draw defines a correlation when it takes both."""
+        blocks = [GoldBlock(user, "s", ("a",), (user,), (0,) * 5) for user in (1, 2)]
+        found = {
+            gains(blocks, said((1,), (2,)), said((2,), (1,)), seed=seed, draws=1)[PEARSON]
+            for seed in range(20)
+        }
+        values = {(one.value, one.interval is None, one.p) for one in found}
+        assert values == {(2.0, True, None), (2.0, False, 1.0)}
+
+    @given(st.lists(st.integers(1, 5), min_size=6, max_size=6), st.integers(0, 9))
+    def test_nobody_gains_over_themselves(self, scores, seed):
+        own = said(scores[:3], scores[3:4], scores[4:])
+        for one in gains(BLOCKS, own, own, seed=seed, draws=8).values():
+            assert one.value in {None, 0.0}
+            assert one.p in {None, 1.0}
+
+
+def test_scenarios_stand_apart():
+    travel, gifts = by_scenario(BLOCKS, said((5, 4, 3), (2,), (1, None)), seed=1, draws=5)
+    assert (travel.scenario, travel.turns, travel.users) == ("travel", 4, 2)
+    assert travel.metrics[MetricName.MAE].value == pytest.approx(4 / 4)
+    assert travel.metrics[MetricName.MAE].interval is not None
+    assert (gifts.scenario, gifts.turns, gifts.users) == ("gifts", 1, 1)
+    assert gifts.metrics[MetricName.PEARSON].undefined is Undefined.CONSTANT_GOLD
+    without = by_scenario(BLOCKS, RIGHT, seed=1, draws=0)[0]
+    assert without.metrics[MetricName.MAE].interval is None
+
+
+def test_users_stand_apart():
+    first, second = by_user(BLOCKS, said((5, 5, 2), (2,), (4, None)))
+    assert (first.user, first.turns, first.stated, first.predicted) == (1, 4, 14 / 4, 14 / 4)
+    assert first.metrics[MetricName.MAE].value == pytest.approx(2 / 4)
+    assert (second.user, second.turns, second.stated, second.predicted) == (2, 1, 5.0, 4.0)
+    assert second.metrics[MetricName.PEARSON].undefined is Undefined.CONSTANT_GOLD
+
+
+def test_a_user_without_a_score_stands_nowhere():
+    assert [one.user for one in by_user(BLOCKS, said((None,) * 3, (None,), (1, 1)))] == [2]

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from annotation.views import adjudication, agreement, datasets, labelling, studies
+from annotation.views import (
+    adjudication,
+    agreement,
+    datasets,
+    invitations,
+    labelling,
+    onboarding,
+    studies,
+)
 
 app_name = "annotation"
 
@@ -21,6 +29,23 @@ _labelling = [
     path("studies/<slug:slug>/items/<int:number>/ratings/", labelling.ratings, name="ratings"),
     path("studies/<slug:slug>/items/<int:number>/skip/", labelling.skip_item, name="skip"),
     path("studies/<slug:slug>/items/<int:number>/lease/", labelling.lease, name="lease"),
+]
+
+# The way into a study: joining by a link, and what comes before the first item.
+_onboarding = [
+    path("join/<str:token>/", invitations.join_study, name="join"),
+    path("goodbye/", onboarding.goodbye, name="goodbye"),
+    path("profile/", onboarding.my_profile, name="my-profile"),
+    path("studies/<slug:slug>/consent/", onboarding.consent_page, name="consent"),
+    path("studies/<slug:slug>/profile/", onboarding.profile_page, name="profile"),
+    path("studies/<slug:slug>/guidelines/", onboarding.guidelines_page, name="guidelines"),
+    path("studies/<slug:slug>/quiz/", onboarding.quiz_page, name="quiz"),
+    path("studies/<slug:slug>/invitations/", invitations.invitations, name="invitations"),
+    path(
+        "studies/<slug:slug>/invitations/<int:number>/withdraw/",
+        invitations.withdraw_invitation,
+        name="withdraw-invitation",
+    ),
 ]
 
 # Data in and out: datasets, what is in them, imports and exports.
@@ -52,4 +77,4 @@ _agreement = [
     ),
 ]
 
-urlpatterns: list[URLPattern] = [*_labelling, *_datasets, *_agreement]
+urlpatterns: list[URLPattern] = [*_labelling, *_onboarding, *_datasets, *_agreement]

@@ -38,6 +38,7 @@ from annotation.forms.labelling import (
 from annotation.services.ahead import pair_ahead
 from annotation.services.claims import (
     LabellingRefusedError,
+    NotReadyError,
     RefusalCode,
     next_task,
     own_task,
@@ -62,6 +63,10 @@ REFUSALS: Final = {
         _("You held this item longer than the lease, and others have answered it by now."),
     ),
     RefusalCode.NOT_ALLOWED: (422, _("This study does not allow that answer.")),
+    RefusalCode.NOT_READY: (
+        409,
+        _("Something comes before the next item, such as new guidelines. Then answer again."),
+    ),
 }
 
 
@@ -82,6 +87,8 @@ def _refusals(
         except LabellingRefusedError as refused:
             if refused.code is RefusalCode.NOT_YOURS:
                 raise Http404 from refused
+            if isinstance(refused, NotReadyError) and request.method == "GET":
+                return redirect(f"annotation:{refused.step.value}", kwargs["slug"])
             status, text = REFUSALS[refused.code]
             if not request.accepts("text/html"):
                 return HttpResponse(text, status=status, content_type="text/plain; charset=utf-8")

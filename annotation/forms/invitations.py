@@ -1,0 +1,119 @@
+"""What a manager says of an invitation, and what a newcomer says of themselves."""
+
+from __future__ import annotations
+
+from datetime import datetime, time, timedelta
+from typing import Any, Final
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import User
+from annotation.services.invitations import NewAccount
+
+MAX_PLACES: Final = 100_000
+
+
+class InvitationForm(forms.Form):
+    """A new link to a study."""
+
+    note = forms.CharField(
+        label=_("For whom"),
+        max_length=200,
+        required=False,
+        help_text=_("Only managers see this."),
+    )
+    places = forms.IntegerField(
+        label=_("Places"),
+        min_value=1,
+        max_value=MAX_PLACES,
+        required=False,
+        help_text=_("How many people may join. Empty: any number."),
+    )
+    last_day = forms.DateField(
+        label=_("Last day"),
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        help_text=_("Empty: until you withdraw it."),
+    )
+
+    def clean_last_day(self) -> Any:
+        """Refuse a day that is over."""
+        day = self.cleaned_data["last_day"]
+        if day is not None and day < timezone.localdate():
+            raise ValidationError(_("This day is over."), code="invitation:past")
+        return day
+
+    def expires_at(self) -> datetime | None:
+        """The midnight at which the last day ends."""
+        day = self.cleaned_data["last_day"]
+        if day is None:
+            return None
+        return timezone.make_aware(datetime.combine(day + timedelta(days=1), time.min))
+
+
+class NewcomerForm(forms.Form):
+    """An annotator's account.
+
+    A colon is for imported raters, `<dataset>:<name>`: nobody may make an account in their name.
+    """
+
+    username = forms.CharField(
+        label=_("User name"),
+        max_length=60,
+        validators=[RegexValidator(r"^[\w.@+\- ]+\Z", _("Use letters, digits and . @ + - _"))],
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
+    )
+    display_name = forms.CharField(
+        label=_("Shown name"),
+        max_length=150,
+        required=False,
+        help_text=_("Empty: your user name."),
+        widget=forms.TextInput(attrs={"autocomplete": "name"}),
+    )
+    language = forms.ChoiceField(
+        label=_("Language"),
+        required=False,
+        choices=[("", _("As it is now")), *settings.LANGUAGES],
+    )
+    password = forms.CharField(
+        label=_("Password"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=_("At least 8 characters, and not a common password."),
+    )
+    password_again = forms.CharField(
+        label=_("Password once more"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+    def clean_username(self) -> str:
+        """The name in its normal form, so that equal-looking names are equal."""
+        return User.normalize_username(self.cleaned_data["username"])
+
+    def clean(self) -> dict[str, Any]:
+        """Check the password as Django does, against the names too."""
+        told = super().clean() or {}
+        password = told.get("password")
+        if password is None:
+            return told
+        again = told.get("password_again")
+        if again is not None and again != password:
+            self.add_error("password_again", _("The two passwords are not the same."))
+        user = User(username=told.get("username", ""), display_name=told.get("display_name", ""))
+        try:
+            validate_password(password, user)
+        except ValidationError as weak:
+            self.add_error("password", weak)
+        return told
+
+    def account(self) -> NewAccount:
+        """The account, once the form is valid."""
+        told = self.cleaned_data
+        return NewAccount(told["username"], told["password"], told["display_name"])

@@ -1,0 +1,83 @@
+"""Invitations: their signed links, and what managers see of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from django.core.signing import BadSignature, Signer
+from django.db.models import Count
+
+from annotation.core.invitations import InvitationRefusal, InvitationRow, refusal_of
+from annotation.models import Invitation, StudyStatus, User
+
+_SALT: Final = "annotation.invitation"
+
+
+def token_of(invitation: Invitation) -> str:
+    """What stands in an invitation's link.
+
+    It names the row and the moment it was made, so that a link from before the database was made
+    anew opens nothing; the signature is what nobody can make up. Nothing secret is stored.
+    """
+    made = int(invitation.created_at.timestamp() * 1_000_000)
+    return _signer().sign(f"{invitation.pk}-{made:x}")
+
+
+def invitation_of(token: str) -> Invitation | None:
+    """The invitation of a link, with its study; None where the link was made up or is cut short."""
+    try:
+        number, _dash, _made = _signer().unsign(token).partition("-")
+    except BadSignature:
+        return None
+    found = Invitation.objects.select_related("study").filter(pk=int(number)).first()
+    return found if found is not None and token_of(found) == token else None
+
+
+def refusal_now(invitation: Invitation, now: datetime) -> InvitationRefusal | None:
+    """Why nobody can join by an invitation now; None where somebody can."""
+    return _refusal(invitation, invitation.participations.count(), now)
+
+
+def is_participant(invitation: Invitation, user: User) -> bool:
+    """Whether somebody is in the study of an invitation, however they came to it."""
+    return invitation.study.participations.filter(annotator=user).exists()
+
+
+def invitation_rows(slug: str, now: datetime) -> list[InvitationRow]:
+    """The invitations of a study, the latest first."""
+    rows = (
+        Invitation.objects.filter(study__slug=slug)
+        .select_related("study", "created_by")
+        .annotate(joined=Count("participations"))
+        .order_by("-created_at", "-pk")
+    )
+    return [
+        InvitationRow(
+            number=row.pk,
+            note=row.note,
+            token=token_of(row),
+            places=row.places,
+            joined=row.joined,
+            expires_at=row.expires_at,
+            made_by=str(row.created_by) if row.created_by else "",
+            made_at=row.created_at,
+            refusal=_refusal(row, row.joined, now),
+        )
+        for row in rows
+    ]
+
+
+def _refusal(invitation: Invitation, joined: int, now: datetime) -> InvitationRefusal | None:
+    return refusal_of(
+        revoked_at=invitation.revoked_at,
+        expires_at=invitation.expires_at,
+        study_closed=invitation.study.status == StudyStatus.CLOSED,
+        places=invitation.places,
+        joined=joined,
+        now=now,
+    )
+
+
+def _signer() -> Signer:
+    return Signer(salt=_SALT, sep=".")

@@ -1,0 +1,135 @@
+"""What an annotator still has to do before a study gives them items, and what each page shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import F
+
+from annotation.core.guidelines import ChangedPiece, changes
+from annotation.core.onboarding import Asked, Done, Step, first_open, steps_of
+from annotation.core.quiz import Quiz, from_records
+from annotation.models import (
+    AnnotatorProfile,
+    GuidelinesVersion,
+    Participation,
+    Study,
+    StudyStatus,
+    User,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Onboarding:
+    """Where somebody is between joining a study and its first item.
+
+    Attributes:
+        study: The study's row.
+        participation: Their part in it.
+        steps: All that the study asks for, in order.
+        open: The step that comes next; None where they may label.
+    """
+
+    study: Study
+    participation: Participation
+    steps: tuple[Step, ...]
+    open: Step | None
+
+    @property
+    def finished(self) -> tuple[Step, ...]:
+        """The steps before the open one."""
+        return self.steps[: self.steps.index(self.open)] if self.open else self.steps
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGuidelines:
+    """The guidelines in force, and what is new in them.
+
+    `changed` is None where the reader saw none before, where nothing is known of what they saw, or
+    where the texts are too long to compare; `before` is the version they read.
+    """
+
+    version: int
+    text: str
+    before: int | None
+    changed: tuple[ChangedPiece, ...] | None
+
+
+def study_named(slug: str) -> Study | None:
+    """The study of a short name, for the pages on which a manager edits what comes before it."""
+    return Study.objects.filter(slug=slug).first()
+
+
+def participation_of(slug: str, annotator: User) -> Participation | None:
+    """Somebody's part in a study, with the study and whether they have a profile: one query."""
+    rows = Participation.objects.select_related("study").annotate(
+        profile=F("annotator__profile")  # its number, NULL where they have none
+    )
+    try:
+        return rows.get(study__slug=slug, annotator=annotator)
+    except Participation.DoesNotExist:
+        return None
+
+
+def open_step(participation: Participation) -> Step | None:
+    """The step before labelling that is open; None where none is. It comes from the query above."""
+    study = participation.study
+    return first_open(_asked(study), _done(participation))
+
+
+def onboarding_of(slug: str, annotator: User) -> Onboarding | None:
+    """Where somebody stands in a study that is open or paused; None where they are not in it."""
+    row = participation_of(slug, annotator)
+    if row is None or row.study.status in {StudyStatus.DRAFT, StudyStatus.CLOSED}:
+        return None
+    return Onboarding(
+        study=row.study,
+        participation=row,
+        steps=steps_of(_asked(row.study)),
+        open=open_step(row),
+    )
+
+
+def profile_of(user: User) -> AnnotatorProfile | None:
+    """What somebody said of themselves."""
+    return AnnotatorProfile.objects.filter(user=user).first()
+
+
+def quiz_of(study: Study) -> Quiz:
+    """A study's questions.
+
+    Raises:
+        FaultyQuizError: What is stored is no quiz; the page that stores one refuses such.
+    """
+    return from_records(study.quiz)
+
+
+def guidelines_to_read(study: Study, read: int | None) -> ReadGuidelines:
+    """The guidelines in force, and what changed since the version that somebody read."""
+    before = None
+    if read is not None and read != study.guidelines_version:
+        before = GuidelinesVersion.objects.filter(study=study, version=read).first()
+    return ReadGuidelines(
+        version=study.guidelines_version,
+        text=study.guidelines,
+        before=before.version if before else None,
+        changed=changes(before.text, study.guidelines) if before else None,
+    )
+
+
+def _asked(study: Study) -> Asked:
+    return Asked(
+        consent=bool(study.consent.strip()),
+        profile=study.ask_profile,
+        guidelines=study.guidelines_version if study.guidelines.strip() else None,
+        quiz=bool(study.quiz),
+    )
+
+
+def _done(row: Participation) -> Done:
+    return Done(
+        consent=row.consented_at is not None,
+        profile=row.__dict__["profile"] is not None,
+        guidelines=row.guidelines_read,
+        quiz=row.quiz_passed_at is not None,
+    )

@@ -1,0 +1,71 @@
+"""Versions of a study's guidelines; each label says which one was in force."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from annotation.models import AuditEvent, GuidelinesVersion, Study, User
+
+
+class GuidelinesRefusedError(Exception):
+    """These guidelines are not published."""
+
+    code = "guidelines:refused"
+
+
+class OutdatedGuidelinesError(GuidelinesRefusedError):
+    """Somebody else published a version in the meantime."""
+
+    code = "guidelines:outdated"
+
+
+class UnchangedGuidelinesError(GuidelinesRefusedError):
+    """They say what the version in force says."""
+
+    code = "guidelines:unchanged"
+
+
+def keep_version_in_force(study: Study, by: User | None = None) -> None:
+    """Keep the guidelines in force as a version of their own, unless they are."""
+    GuidelinesVersion.objects.get_or_create(
+        study=study,
+        version=study.guidelines_version,
+        defaults={"text": study.guidelines, "created_by": by},
+    )
+
+
+@transaction.atomic
+def publish_guidelines(*, study: str, text: str, since: int, by: User) -> int:
+    """Put new guidelines into force; annotators read them before they go on. The new version.
+
+    Args:
+        study: The study's short name.
+        text: The guidelines, in Markdown; empty where there are to be none.
+        since: The version on which the text was written.
+        by: Who publishes.
+
+    Raises:
+        Study.DoesNotExist: There is no such study.
+        OutdatedGuidelinesError: `since` is not the version in force.
+        UnchangedGuidelinesError: The text is the one in force.
+    """
+    row = Study.objects.get(slug=study)
+    if row.guidelines_version != since:
+        raise OutdatedGuidelinesError
+    if row.guidelines == text:
+        raise UnchangedGuidelinesError
+    keep_version_in_force(row, row.created_by)
+    changed = Study.objects.filter(pk=row.pk, guidelines_version=since).update(
+        guidelines=text, guidelines_version=since + 1
+    )
+    if not changed:
+        raise OutdatedGuidelinesError
+    GuidelinesVersion.objects.create(study=row, version=since + 1, text=text, created_by=by)
+    AuditEvent.objects.create(
+        actor=by,
+        action="study.guidelines",
+        target="study",
+        target_id=row.pk,
+        detail={"version": since + 1},
+    )
+    return since + 1

@@ -1,0 +1,165 @@
+"""Links by which people join a study: making and withdrawing them, and following one."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.core.invitations import InvitationRefusal
+from annotation.forms.invitations import InvitationForm, NewcomerForm
+from annotation.models import Invitation, Study, StudyStatus, User
+from annotation.queries.invitations import (
+    invitation_of,
+    invitation_rows,
+    is_participant,
+    refusal_now,
+)
+from annotation.queries.onboarding import study_named
+from annotation.services.invitations import (
+    InvitationRefusedError,
+    NameTakenError,
+    invite,
+    join,
+    join_as_newcomer,
+    withdraw,
+)
+from annotation.views.access import SignedInRequest, manager_required
+
+UNPROCESSABLE: Final = 422
+ONE_YEAR: Final = 365 * 24 * 3600
+BACKEND: Final = "django.contrib.auth.backends.ModelBackend"
+
+REFUSALS: Final = {
+    InvitationRefusal.UNKNOWN: (
+        404,
+        _("This link is not an invitation. It may have been cut short: copy it whole."),
+    ),
+    InvitationRefusal.WITHDRAWN: (410, _("This invitation has been withdrawn.")),
+    InvitationRefusal.EXPIRED: (410, _("This invitation has expired.")),
+    InvitationRefusal.CLOSED: (410, _("The study of this invitation is closed.")),
+    InvitationRefusal.FULL: (409, _("All places of this invitation are taken.")),
+}
+
+
+def invitations_context(slug: str, form: InvitationForm | None = None) -> dict[str, Any]:
+    """What `annotation/_invitations.html` needs."""
+    rows = invitation_rows(slug, timezone.now())
+    return {"slug": slug, "invitations": rows, "invitation_form": form or InvitationForm()}
+
+
+@require_http_methods(["GET", "POST"])
+@manager_required
+def invitations(request: SignedInRequest, slug: str) -> HttpResponse:
+    """The invitations of a study, and a form for another one."""
+    study = study_named(slug)
+    if study is None:
+        raise Http404
+    form = InvitationForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        invite(
+            study=slug,
+            by=request.user,
+            now=timezone.now(),
+            note=form.cleaned_data["note"],
+            places=form.cleaned_data["places"],
+            expires_at=form.expires_at(),
+        )
+        return _listed(request, slug)
+    status = UNPROCESSABLE if form.is_bound else 200
+    context = {"study": study, **invitations_context(slug, form)}
+    template = "_invitations" if "HX-Request" in request.headers else "invitations"
+    return render(request, f"annotation/{template}.html", context, status=status)
+
+
+@require_POST
+@manager_required
+def withdraw_invitation(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
+    """Let nobody else in by a link."""
+    try:
+        withdraw(study=slug, invitation=number, by=request.user, now=timezone.now())
+    except Invitation.DoesNotExist as missing:
+        raise Http404 from missing
+    return _listed(request, slug)
+
+
+def _listed(request: SignedInRequest, slug: str) -> HttpResponse:
+    if "HX-Request" in request.headers:
+        return render(request, "annotation/_invitations.html", invitations_context(slug))
+    return redirect("annotation:invitations", slug)
+
+
+@sensitive_post_parameters("password", "password_again")
+@require_http_methods(["GET", "POST"])
+@never_cache
+def join_study(request: HttpRequest, token: str) -> HttpResponse:
+    """Where a link leads: to join as oneself, to sign in first, or to make an account.
+
+    Who has no account sends the form of one; it is made only where the link lets them in.
+    """
+    now = timezone.now()
+    user = request.user if isinstance(request.user, User) else None
+    invitation = invitation_of(token)
+    if invitation is None:
+        return _refused(request, InvitationRefusal.UNKNOWN)
+    if user is not None and is_participant(invitation, user):
+        return _to_study(request, invitation.study)
+    refusal = refusal_now(invitation, now)
+    if refusal is not None:
+        return _refused(request, refusal)
+    try:
+        if user is None:
+            return _newcomer(request, token, invitation)
+        if request.method == "POST":
+            return _to_study(request, join(token=token, user=user, now=now))
+    except InvitationRefusedError as refused:  # the last place went in this very moment
+        return _refused(request, refused.code)
+    context = {"study": invitation.study, "token": token}
+    return render(request, "annotation/join.html", context)
+
+
+def _newcomer(request: HttpRequest, token: str, invitation: Invitation) -> HttpResponse:
+    form = NewcomerForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            user, study = join_as_newcomer(token=token, account=form.account(), now=timezone.now())
+        except NameTakenError:
+            form.add_error("username", _("Somebody has this user name. Choose another one."))
+        else:
+            login(request, user, backend=BACKEND)
+            return _with_language(_to_study(request, study), form.cleaned_data["language"])
+    status = UNPROCESSABLE if form.is_bound else 200
+    context = {"study": invitation.study, "token": token, "form": form}
+    return render(request, "annotation/join.html", context, status=status)
+
+
+def _to_study(request: HttpRequest, study: Study) -> HttpResponse:
+    if study.status != StudyStatus.DRAFT:
+        return redirect("annotation:next", study.slug)
+    text = gettext("You are in “%(study)s”. It has not begun yet; you find it here once it has.")
+    messages.success(request, text % {"study": study.name})
+    return redirect("annotation:studies")
+
+
+def _with_language(response: HttpResponse, language: str) -> HttpResponse:
+    if language:
+        name = settings.LANGUAGE_COOKIE_NAME
+        response.set_cookie(name, language, max_age=ONE_YEAR, samesite="Lax")
+    return response
+
+
+def _refused(request: HttpRequest, refusal: InvitationRefusal) -> HttpResponse:
+    status, text = REFUSALS[refusal]
+    context = {"text": text, "code": refusal.value, "home": reverse("home")}
+    return render(request, "annotation/join_refused.html", context, status=status)

@@ -178,11 +178,11 @@ def left_repeats(given: Sequence[Given], *, gap: int) -> list[int]:
         given: As for `due_repeat`.
         gap: The least number of items between a first and its repeat.
     """
-    return [
-        each.repeat
-        for each, since in reversed(list(zip(given, _given_since(given), strict=True)))
-        if each.repeat is not None and since >= gap - 1
-    ]
+    left: list[int] = []
+    for each, since in reversed(list(zip(given, _given_since(given), strict=True))):
+        if each.repeat is not None and since + len(left) >= gap - 1:
+            left.append(each.repeat)
+    return left
 
 
 def _given_since(given: Sequence[Given]) -> list[int]:

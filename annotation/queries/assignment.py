@@ -8,13 +8,14 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from django.core.cache import cache
-from django.db import connection
 from django.db.models import QuerySet
 
 from annotation.core.assignment import Progress
 from annotation.core.choices import Order, Verdict
 from annotation.core.presentation import Answer, PastOrder, answer_of
 from annotation.models import Claim, ClaimState, ItemKind, Study, StudyItem, User
+from annotation.queries import repeats
+from annotation.queries.statements import rows_of
 
 ITEM_ROWS: Final = (
     "comparison__turn__session__scenario",
@@ -24,7 +25,6 @@ ITEM_ROWS: Final = (
 )
 """What a task needs of an item, but for the earlier turns."""
 
-# These run with every page, and writing them down costs a tenth of having them composed.
 _STATES: Final = """
 SELECT claim.state, COUNT(*)
 FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
@@ -60,11 +60,7 @@ AND NOT EXISTS (
     SELECT 1 FROM annotation_claim own
     WHERE own.item_id = item.id AND own.annotator_id = %(annotator)s AND own.state <> 'RELEASED'
 )
-AND (item.kind <> 'REPEAT' OR EXISTS (
-    SELECT 1 FROM annotation_claim original
-    WHERE original.item_id = item.repeat_of_id AND original.annotator_id = %(annotator)s
-    AND original.state = 'DONE'
-))
+AND item.kind <> 'REPEAT'
 AND (
     SELECT COUNT(*) FROM annotation_claim held
     WHERE held.item_id = item.id AND held.annotator_id <> %(annotator)s
@@ -129,10 +125,44 @@ def progress_of(study: Study, annotator_id: int, now: datetime) -> Progress:
     Their own items count at once; of what others fill in a study of thousands of items, a page may
     know up to a minute later.
     """
-    states = dict(_rows(_STATES, study=study.pk, annotator=annotator_id))
+    if study.repeat_rate:
+        return _progress_with_repeats(study, annotator_id, now)
+    states = dict(rows_of(_STATES, study=study.pk, annotator=annotator_id))
     done, skipped = states.get(ClaimState.DONE, 0), states.get(ClaimState.SKIPPED, 0)
     left = _open_items(study, annotator_id, now) - done - skipped
     return Progress(done=done, skipped=skipped, left=max(left, states.get(ClaimState.ACTIVE, 0)))
+
+
+def _progress_with_repeats(study: Study, annotator_id: int, now: datetime) -> Progress:
+    """The same where some items come again, so that no number tells which.
+
+    A repeat counts as left from the beginning, and until everything else is done or filled by
+    others; then the repeats count that the annotator can still get.
+    """
+    states = repeats.own_states(study, annotator_id)
+
+    def number(state: ClaimState) -> int:
+        return states.get((state, False), 0) + states.get((state, True), 0)
+
+    done, skipped, active = map(number, (ClaimState.DONE, ClaimState.SKIPPED, ClaimState.ACTIVE))
+    normal, again = _open_with_repeats(study, annotator_id, now)
+    finished = (states.get((state, False), 0) for state in (ClaimState.DONE, ClaimState.SKIPPED))
+    if normal > sum(finished):
+        left = normal + again - done - skipped
+    else:
+        left = active + len(repeats.left_at_the_end(study, annotator_id, now))
+    return Progress(done=done, skipped=skipped, left=max(left, active))
+
+
+def _open_with_repeats(study: Study, annotator_id: int, now: datetime) -> tuple[int, int]:
+    """As `_open_items`, repeats apart."""
+    key = f"open-items-and-repeats:{study.pk}:{study.overlap}:{annotator_id}"
+    kept: tuple[int, int] | None = cache.get(key)
+    if kept is not None:
+        return kept
+    normal, again, items = repeats.open_items(study, annotator_id, now)
+    _keep(key, (normal, again), counted=2 * items - normal - again)
+    return normal, again
 
 
 def _open_items(study: Study, annotator_id: int, now: datetime) -> int:
@@ -144,39 +174,45 @@ def _open_items(study: Study, annotator_id: int, now: datetime) -> int:
     kept: int | None = cache.get(key)
     if kept is not None:
         return kept
-    ((items, full),) = _rows(
+    ((items, full),) = rows_of(
         _ITEMS_AND_FULL, study=study.pk, annotator=annotator_id, overlap=study.overlap, now=now
     )
-    seconds = min((items + full) // _COUNTS_A_SECOND, _KEPT_AT_MOST)
-    if seconds:
-        cache.set(key, items - full, seconds)
+    _keep(key, items - full, counted=items + full)
     return int(items - full)
+
+
+def _keep(key: str, counts: object, *, counted: int) -> None:
+    """Keep counts the longer, the more rows were counted for them; few rows not at all."""
+    seconds = min(counted // _COUNTS_A_SECOND, _KEPT_AT_MOST)
+    if seconds:
+        cache.set(key, counts, seconds)
 
 
 def next_free_item(study: Study, annotator_id: int, now: datetime) -> StudyItem | None:
     """The first item after the last one given out that this annotator may take, else of all.
 
     The last one itself comes first where they gave it back, as at signing out. Left out are items
-    they answered, skipped or hold, items that others hold in full, and hidden repeats of what they
-    have not answered.
+    they answered, skipped or hold, and items that others hold in full. A hidden repeat of what they
+    answered comes when it is due, and at the end.
     """
     own: dict[str, Any] = {"study": study.pk, "annotator": annotator_id}
-    last = [position - bool(given_back) for position, given_back in _rows(_LAST_GIVEN, **own)]
+    if study.repeat_rate:
+        follows = repeats.due(study, annotator_id, now)
+        if follows.repeat is not None:
+            return _item(follows.repeat)
+        last = [] if follows.after is None else [follows.after]
+    else:
+        last = [position - bool(given_back) for position, given_back in rows_of(_LAST_GIVEN, **own)]
     for after in [*last, -1]:
-        free = _rows(_NEXT_FREE, **own, after=after, overlap=study.overlap, now=now)
+        free = rows_of(_NEXT_FREE, **own, after=after, overlap=study.overlap, now=now)
         if free:
-            return StudyItem.objects.select_related(*ITEM_ROWS).get(pk=free[0][0])
-    return None
+            return _item(free[0][0])
+    remaining = repeats.left_at_the_end(study, annotator_id, now) if study.repeat_rate else []
+    return _item(remaining[0]) if remaining else None
 
 
-def _rows(statement: str, **values: Any) -> list[tuple[Any, ...]]:
-    """The rows of a statement; moments are given as the database writes them."""
-    for name, value in values.items():
-        if isinstance(value, datetime):
-            values[name] = connection.ops.adapt_datetimefield_value(value)
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        return list(cursor.fetchall())
+def _item(number: int) -> StudyItem:
+    return StudyItem.objects.select_related(*ITEM_ROWS).get(pk=number)
 
 
 def past_orders(annotator: User) -> list[PastOrder]:
@@ -190,7 +226,7 @@ def past_orders(annotator: User) -> list[PastOrder]:
     kept: tuple[int, Counter[_Shown]] = cache.get(key, (0, Counter()))
     last, counts = kept
     new = 0
-    since = _rows(_SHOWN_SINCE, annotator=annotator.pk, last=last)
+    since = rows_of(_SHOWN_SINCE, annotator=annotator.pk, last=last)
     for model_a, model_b, order, n, newest in since:
         counts[model_a, model_b, Order(order)] += n
         last = max(last, newest)
@@ -202,7 +238,7 @@ def past_orders(annotator: User) -> list[PastOrder]:
 
 def claim_at_hand(study: Study, annotator_id: int) -> Claim | None:
     """The claim that waits for an answer, as from `own_claims`; of several the oldest."""
-    found = min(_rows(_AT_HAND, study=study.pk, annotator=annotator_id), default=None)
+    found = min(rows_of(_AT_HAND, study=study.pk, annotator=annotator_id), default=None)
     return own_claims(study, annotator_id).get(pk=found[1]) if found else None
 
 
@@ -218,7 +254,7 @@ def last_finished(
 ) -> Finished | None:
     """The item that the annotator answered or skipped last (before a moment), and the answer."""
     own: dict[str, Any] = {"study": study.pk, "annotator": annotator_id}
-    found = _rows(_FINISHED_BEFORE, **own, before=before) if before else _rows(_FINISHED, **own)
+    found = rows_of(_FINISHED_BEFORE, **own, before=before) if before else rows_of(_FINISHED, **own)
     if not found:
         return None
     ((item, order, verdict),) = found

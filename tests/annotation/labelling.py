@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 from annotation.core.labelling import NOT_MEASURED, Effort, GivenAnswer, PairTask
 from annotation.core.presentation import Answer
-from annotation.models import Study, User
+from annotation.models import Study, StudyItem, User
+from annotation.services.claims import order_for
 from annotation.services.labels import answer_pair
 from tests.factory import (
+    make_claim,
     make_comparison,
     make_dataset,
     make_item,
@@ -57,6 +59,28 @@ def make_session_study(annotators: list[User], *, turns: int = 3, **fields: obje
     study = make_study(dataset, kind="SATISFACTION", annotators=annotators, **fields)
     make_item(study, session=session)
     return study
+
+
+def make_repeat_study(annotators: list[User], *, items: int = 10, **fields: object) -> Study:
+    """A study of pairs whose first comes again right after the last."""
+    study = make_pair_study(annotators, items=items, **{"repeat_rate": 0.1, **fields})
+    first = study.items.order_by("position")[0]
+    make_item(study, comparison=first.comparison, kind="REPEAT", repeat_of=first)
+    return study
+
+
+def give_repeat(item: StudyItem, annotator: User, now: datetime = NOW) -> StudyItem:
+    """Give an annotator an item once more, without the others that would come in between."""
+    target = {"comparison": item.comparison} if item.comparison else {"session": item.session}
+    again = make_item(item.study, kind="REPEAT", repeat_of=item, **target)
+    make_claim(
+        again,
+        annotator,
+        shown_order=order_for(again, item.study, annotator),
+        claimed_at=now,
+        expires_at=now + timedelta(minutes=15),
+    )
+    return again
 
 
 def answer(

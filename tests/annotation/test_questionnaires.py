@@ -14,9 +14,9 @@ from annotation.models import AuditEvent, SatisfactionLabel, SessionQuestionnair
 from annotation.services.claims import LabellingRefusedError, RefusalCode, next_task
 from annotation.services.labels import rate_session
 from tests.annotation.core.test_questionnaire import ANSWERS
-from tests.annotation.labelling import NOW, make_session_study
+from tests.annotation.labelling import NOW, give_repeat, make_session_study
 from tests.annotation.pages import rated, show, url
-from tests.factory import make_item, make_user
+from tests.factory import make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -116,9 +116,8 @@ def test_a_change_of_mind_about_it_replaces_it_and_leaves_a_trace():
 def test_a_hidden_repeat_does_not_replace_the_first_answers():
     annotator = make_user()
     study = make_session_study([annotator], turns=1, ask_questionnaire=True)
-    first = study.items.get()
-    make_item(study, session=first.session, kind="REPEAT", repeat_of=first)
     rate(study, annotator, ANSWERS)
+    give_repeat(study.items.get(), annotator)
     rate(study, annotator, {**ANSWERS, "Detail": "Brief"})
     assert SessionQuestionnaire.objects.get().answers == to_records(ANSWERS)
     last = AuditEvent.objects.order_by("pk").last()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from annotation.core.assignment import SkipReason
+from annotation.core.assignment import Progress, SkipReason
 from annotation.core.choices import Order
 from annotation.core.labelling import NothingLeft, PairTask
 from annotation.core.presentation import Answer
@@ -18,10 +18,15 @@ from annotation.services.claims import (
     own_task,
     skip,
 )
-from tests.annotation.labelling import NOW, answer, make_pair_study
+from tests.annotation.labelling import (
+    NOW,
+    answer,
+    give_repeat,
+    make_pair_study,
+    make_repeat_study,
+)
 from tests.factory import (
     make_claim,
-    make_item,
     make_user,
 )
 
@@ -201,28 +206,26 @@ def test_orders_are_balanced_where_models_are_unknown():
 
 def test_a_hidden_repeat_comes_after_its_first_answer_in_the_other_order():
     annotator = make_user()
-    study = make_pair_study([annotator], items=1)
-    first_item = study.items.get()
-    repeat = make_item(
-        study, comparison=first_item.comparison, kind="REPEAT", repeat_of=first_item, position=9
-    )
+    study = make_repeat_study([annotator])
     first = take(study, annotator)
     answer(study, first, annotator)
+    for _item in range(9):
+        answer(study, take(study, annotator), annotator)
     again = take(study, annotator)
-    assert again.place.item == repeat.pk
+    assert again.place.item == study.items.get(kind="REPEAT").pk
     assert (again.first, again.second) == (first.second, first.first)
 
 
 def test_a_repeat_of_what_was_skipped_never_comes():
     annotator = make_user()
-    study = make_pair_study([annotator], items=1)
-    first_item = study.items.get()
-    make_item(
-        study, comparison=first_item.comparison, kind="REPEAT", repeat_of=first_item, position=9
-    )
+    study = make_repeat_study([annotator])
     item = take(study, annotator).place.item
     skip(study=study.slug, item=item, annotator=annotator, reason=SkipReason.OTHER, now=NOW)
-    assert isinstance(take(study, annotator), NothingLeft)
+    for _item in range(9):
+        answer(study, take(study, annotator), annotator)
+    nothing = take(study, annotator)
+    assert isinstance(nothing, NothingLeft)
+    assert nothing.progress == Progress(done=9, skipped=1, left=0)
 
 
 @pytest.mark.parametrize("status", [StudyStatus.DRAFT, StudyStatus.PAUSED, StudyStatus.CLOSED])
@@ -297,13 +300,11 @@ def test_the_answer_stored_last_may_be_that_to_a_hidden_repeat():
     annotator = make_user()
     study = make_pair_study([annotator], items=1)
     item = study.items.get()
-    for position in (7, 8):
-        make_item(
-            study, comparison=item.comparison, kind="REPEAT", repeat_of=item, position=position
-        )
     said = []
     for second, choice in enumerate((Answer.FIRST, Answer.SECOND, Answer.FIRST)):
         now = NOW + timedelta(seconds=second)
+        if second:
+            give_repeat(item, annotator, now)
         task = take(study, annotator, now)
         said.append(task.place.last_answer)
         answer(study, task, annotator, choice, now=now)

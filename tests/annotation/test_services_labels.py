@@ -21,8 +21,14 @@ from annotation.models import (
 )
 from annotation.services.claims import LabellingRefusedError, RefusalCode, next_task, own_task, skip
 from annotation.services.labels import rate_session
-from tests.annotation.labelling import NOW, answer, make_pair_study, make_session_study
-from tests.factory import make_item, make_label, make_user
+from tests.annotation.labelling import (
+    NOW,
+    answer,
+    give_repeat,
+    make_pair_study,
+    make_session_study,
+)
+from tests.factory import make_label, make_user
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.django_db
@@ -284,9 +290,9 @@ def test_a_hidden_repeat_is_a_label_of_its_own():
     annotator = make_user()
     study = make_pair_study([annotator])
     item = study.items.get()
-    make_item(study, comparison=item.comparison, kind="REPEAT", repeat_of=item, position=8)
-    make_item(study, comparison=item.comparison, kind="REPEAT", repeat_of=item, position=9)
-    for _time in range(3):
+    for time in range(3):
+        if time:
+            give_repeat(item, annotator)
         answer(study, take(study, annotator), annotator, Answer.FIRST)
     rows = PairwiseLabel.objects.order_by("repeat_index").values_list("repeat_index", "verdict")
     indexes, verdicts = zip(*rows, strict=True)

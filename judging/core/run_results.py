@@ -39,3 +39,4 @@ class JudgedTotals:
     unparseable: int
     calls: int
     errors: tuple[tuple[str, int], ...]
+    cost: float | None = None

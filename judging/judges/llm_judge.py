@@ -92,6 +92,7 @@ class LlmJudge:
             "temperature": endpoint.sampling.temperature,
             "max_tokens": endpoint.sampling.max_tokens,
             "context_tokens": endpoint.context_tokens,
+            "extra_sampling": dict(endpoint.sampling.extra),
             "rule": settings.rule.value,
             "window": settings.window.value,
             "unparseable_retries": settings.unparseable_retries,

@@ -53,4 +53,5 @@ def judged_totals(run_id: int) -> JudgedTotals:
         unparseable=sum(stage.unparseable for stage in progress.stages),
         calls=progress.calls,
         errors=progress.errors,
+        cost=progress.cost,
     )

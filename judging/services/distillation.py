@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
@@ -10,6 +10,7 @@ from typing import Final, cast
 from annotation.core.choices import JudgmentStatus, Verdict
 from judging.core.pair_texts import PairTexts
 from judging.core.questions import DistilAnswer, LabelledPair
+from judging.core.run_plans import Winners
 from judging.core.stages import StageName
 from judging.judges.protocol import Judge
 from judging.models import JudgeRun, Preference, PreferenceKind
@@ -57,7 +58,10 @@ def load_questions(run: JudgeRun, ids: IdRange) -> list[DistilQuestion]:
     )
     sources = _sources(run, rows)
     texts = texts_of({comparison_id for some in sources.values() for comparison_id, _ in some})
-    return [DistilQuestion(row.pk, _pairs(sources[row.pk], texts), row.language) for row in rows]
+    return [
+        DistilQuestion(row.pk, labelled_pairs(sources[row.pk], texts), row.language)
+        for row in rows
+    ]
 
 
 def _sources(run: JudgeRun, rows: Sequence[Preference]) -> dict[int, _Sources]:
@@ -81,12 +85,21 @@ def _source(pair: Preference) -> tuple[int, Verdict]:
     return cast("int", pair.source_comparison_id), Verdict(cast("str", pair.source_verdict))
 
 
-def _pairs(sources: _Sources, texts: Mapping[int, PairTexts]) -> tuple[LabelledPair, ...]:
+def labelled_pairs(
+    sources: Iterable[tuple[int, Verdict]], texts: Mapping[int, PairTexts]
+) -> tuple[LabelledPair, ...]:
+    """What a distiller is shown of some labels; those without texts are left out."""
     return tuple(
         _labelled(texts[comparison_id], winner)
         for comparison_id, winner in sources
         if comparison_id in texts
     )
+
+
+def written_in(winners: Winners, texts: Mapping[int, PairTexts]) -> str:
+    """The language most of the dev comparisons are in: preferences are written in it."""
+    languages = Counter(texts[one].language for one, _ in winners if one in texts)
+    return languages.most_common(1)[0][0]
 
 
 def _labelled(texts: PairTexts, winner: Verdict) -> LabelledPair:

@@ -14,6 +14,7 @@ from judging.judges.lexical import LexicalJudge
 from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
 from judging.judges.protocol import Judge
 from judging.llm.client import ChatClient
+from judging.llm.stored import StoredClient
 from judging.models import JudgeRun, ModelEndpoint
 from judging.services.budgets import RunPurse
 from judging.services.endpoints import endpoint_of, endpoint_row_from_settings
@@ -95,6 +96,22 @@ async def open_judge(run: JudgeRun) -> AsyncIterator[OpenJudge]:
     ):
         judge = LlmJudge(client, settings=_llm_settings(run.config))
         yield OpenJudge(judge, settle=store.commit, concurrency=endpoint.concurrency)
+
+
+@asynccontextmanager
+async def stored_judge(run: JudgeRun) -> AsyncIterator[Judge]:
+    """The judge of a run without its endpoint: it answers from stored replies alone.
+
+    Where a reply is not stored its methods raise `NotStoredError` with the request.
+    """
+    if run.endpoint is None:
+        yield LexicalJudge()
+        return
+    async with (
+        RowReplyStore(endpoint=None) as store,
+        StoredClient(endpoint_of(run.endpoint), store=store) as client,
+    ):
+        yield LlmJudge(client, settings=_llm_settings(run.config))
 
 
 def _llm_settings(config: Mapping[str, Any]) -> LlmJudgeSettings:

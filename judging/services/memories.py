@@ -158,7 +158,7 @@ def store_memories(run: JudgeRun, written: Sequence[WrittenMemory]) -> None:
     """Write statistics by code and texts by the judge, over pending memories alone."""
     calls = call_ids(one.answer.call for one in written)
     for one in written:
-        parsed, code, unparseable = _read(one)
+        parsed, code, unparseable = read_written(one)
         answered = parsed is not None
         call_id = calls.get(one.answer.call.call_key or "")
         memory_rows(run.pk).filter(pk=one.task.row_id, status=JudgmentStatus.PENDING).update(
@@ -173,7 +173,7 @@ def store_memories(run: JudgeRun, written: Sequence[WrittenMemory]) -> None:
         )
 
 
-def _read(written: WrittenMemory) -> tuple[ParsedTexts | None, str, bool]:
+def read_written(written: WrittenMemory) -> tuple[ParsedTexts | None, str, bool]:
     """The validated texts, or an error code and whether there was a reply at all."""
     answer = written.answer
     if answer.texts is None:

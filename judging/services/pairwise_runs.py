@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any
@@ -17,7 +16,7 @@ from judging.models import Control, JudgeRun, Preference, PreferenceKind
 from judging.queries.comparisons import texts_of
 from judging.queries.runs import UNFINISHED
 from judging.services.budgets import set_budget
-from judging.services.distillation import empty_preference
+from judging.services.distillation import empty_preference, written_in
 from judging.services.judgments import plan_judgments
 from judging.services.pairwise_plans import (
     NothingToJudgeError,
@@ -122,7 +121,8 @@ def _same_unfinished(asked: JudgeRun) -> JudgeRun | None:
 def _plan_scenario(run: JudgeRun, plan: DistilPlan) -> None:
     if not plan.winners:
         return  # nothing to learn from: the base judge stands in
-    language = _language(plan.winners)
+    texts = texts_of([comparison for comparison, _ in plan.winners])
+    language = written_in(plan.winners, texts)
     base = empty_preference().pk
     columns = [base]
     for control, winners in ((Control.NONE, plan.winners), (Control.SHUFFLED, plan.shuffled)):
@@ -160,12 +160,6 @@ def _plan_columns(
     ]
     aggregate = preference(PreferenceKind.AGGREGATE, len(winners) + 1)
     return [row.pk for row in Preference.objects.bulk_create([*pairs, aggregate])]
-
-
-def _language(winners: Winners) -> str:
-    """The language most of the dev comparisons are in: preferences are written in it."""
-    texts = texts_of([comparison for comparison, _ in winners])
-    return Counter(one.language for one in texts.values()).most_common(1)[0][0]
 
 
 def start_test_run(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from typing import Final
+from argparse import ArgumentTypeError
+from collections.abc import Iterator, Sequence
+from decimal import ROUND_DOWN, Decimal, InvalidOperation
+from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
@@ -12,17 +14,23 @@ from annotation.models import Dataset, User
 from annotation.queries.annotators import UnknownAnnotatorError, annotators, resolve_annotator
 from annotation.queries.datasets import UnknownDatasetError, dataset_of
 from judging.core.endpoints import InvalidEndpointError
+from judging.core.estimates import RunEstimate
+from judging.services.budgets import NoPricesError
 from judging.services.judges import UnknownJudgeError
 from judging.services.pairwise_plans import NotDistilledError, NothingToJudgeError
+from judging.services.run_control import RunNotFinishedError
 
 INPUT_WRONG: Final = 2
 WORK_FAILED: Final = 1
 _SHOW_EVERY_SECONDS: Final = 2.0
+_CENT_OF_A_CENT: Final = Decimal("0.0001")
 
 INPUT_ERRORS: Final = (
     InvalidEndpointError,
+    NoPricesError,
     NotDistilledError,
     NothingToJudgeError,
+    RunNotFinishedError,
     UnknownAnnotatorError,
     UnknownJudgeError,
 )
@@ -30,14 +38,66 @@ INPUT_ERRORS: Final = (
 
 def add_arguments(parser: CommandParser, *, judge: str) -> None:
     """The arguments of every command about annotators of a dataset."""
-    parser.add_argument("--dataset", required=True, metavar="SLUG")
+    parser.add_argument("--dataset", default="", metavar="SLUG")
     parser.add_argument("--annotator", default="", metavar="NAME", help="one alone; all without")
-    parser.add_argument("--judge", metavar="lexical|ENDPOINT", help=judge)
+    parser.add_argument(
+        "--judge",
+        metavar="lexical|ENDPOINT[,ENDPOINT...]",
+        help=f"{judge}; of several, each has a run of its own",
+    )
+    parser.add_argument(
+        "--budget",
+        type=money,
+        metavar="MONEY",
+        help="what the calls of each run may cost at most, in the currency of the prices",
+    )
+    parser.add_argument(
+        "--estimate", action="store_true", help="print what would be asked and cost; start nothing"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def money(word: str) -> Decimal:
+    """An amount of money, as an argument."""
+    try:
+        amount = Decimal(word)
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite() or amount < 0:
+        message = f"an amount of money, 0 or more, not {word!r}"
+        raise ArgumentTypeError(message)
+    return amount.quantize(_CENT_OF_A_CENT, rounding=ROUND_DOWN)
+
+
+def judges_named(names: str | None, *, usual: str | None) -> list[str | None]:
+    """The judges of an argument, each once; the usual one without it."""
+    found = dict.fromkeys(name.strip() for name in (names or "").split(","))
+    return [name for name in found if name] or [usual]
+
+
+def estimates_as_json(estimates: Sequence[RunEstimate]) -> dict[str, Any]:
+    """Estimates of some runs with their sums; a sum is null where a part is not known."""
+    costs = {
+        "cost_likely": [one.cost_likely for one in estimates],
+        "cost_at_most": [one.cost_at_most for one in estimates],
+    }
+    return {
+        "calls": sum(one.calls for one in estimates),
+        "stored": sum(one.stored for one in estimates),
+        **{name: _sum(parts) for name, parts in costs.items()},
+        "runs": [one.to_json() for one in estimates],
+    }
+
+
+def _sum(parts: Sequence[Decimal | None]) -> float | None:
+    known = [part for part in parts if part is not None]
+    return float(sum(known)) if len(known) == len(parts) else None
 
 
 def dataset_named(slug: str) -> Dataset:
     """The dataset of a short name; the command ends with 2 where there is none."""
+    if not slug:
+        raise CommandError("--dataset is required", returncode=INPUT_WRONG)
     try:
         return dataset_of(slug)
     except UnknownDatasetError as error:

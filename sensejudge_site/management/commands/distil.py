@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,10 @@ from judging.core.verdicts import VerdictRule
 from judging.core.windows import Window
 from judging.models import JudgeRun, RunStatus
 from judging.queries.results import distilled_scenarios
+from judging.services.estimates import estimate_distillation
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL
-from judging.services.pairwise_plans import NothingToJudgeError
+from judging.services.pairwise_plans import NothingToJudgeError, asked_distillation
 from judging.services.pairwise_runs import start_distillation
 from sensejudge_site.management.runs import (
     INPUT_ERRORS,
@@ -24,6 +26,8 @@ from sensejudge_site.management.runs import (
     ProgressLine,
     add_arguments,
     dataset_named,
+    estimates_as_json,
+    judges_named,
     people,
     wrong_input,
 )
@@ -73,7 +77,12 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Works the runs off and prints what was selected."""
         try:
-            found = self._distil_all(options)
+            asked = list(self._asked(options))
+            if options["estimate"]:
+                estimates = [estimate_distillation(asked_distillation(**one)) for _, one in asked]
+                self.stdout.write(json.dumps(estimates_as_json(estimates), ensure_ascii=False))
+                return
+            found = [self._finish(name, start_distillation(**one)) for name, one in asked]
         except INPUT_ERRORS as error:
             raise wrong_input(error) from error
         if options["json"]:
@@ -88,27 +97,35 @@ class Command(BaseCommand):
             )
             raise CommandError(said, returncode=WORK_FAILED)
 
-    def _distil_all(self, options: dict[str, Any]) -> list[Distilled]:
+    def _asked(self, options: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What to start for each annotator and judge, where there is something to judge.
+
+        Raises:
+            NothingToJudgeError: there is nothing for anybody.
+        """
         dataset = dataset_named(options["dataset"])
         settings = _settings(options)
-        found = []
+        found = False
         for name, user in people(dataset, options["annotator"]):
-            try:
-                run = start_distillation(
-                    dataset=dataset,
-                    annotator=user,
-                    judge=options["judge"] or LEXICAL,
-                    settings=settings,
-                )
-            except NothingToJudgeError:
-                if options["annotator"]:
-                    raise
-                continue
-            found.append(self._finish(name, run))
+            for judge in judges_named(options["judge"], usual=LEXICAL):
+                asked = {
+                    "dataset": dataset,
+                    "annotator": user,
+                    "judge": judge,
+                    "settings": settings,
+                    "budget": options["budget"],
+                }
+                try:
+                    asked_distillation(**asked)
+                except NothingToJudgeError:
+                    if options["annotator"]:
+                        raise
+                    continue
+                found = True
+                yield name, asked
         if not found:
             message = f"nobody labelled a comparison of {dataset.slug} that has both texts"
             raise NothingToJudgeError(message)
-        return found
 
     def _finish(self, name: str, run: JudgeRun) -> Distilled:
         run = run_to_end(run.pk, observer=ProgressLine(self.stderr, name))
@@ -137,6 +154,7 @@ def _as_json(found: list[Distilled]) -> dict[str, Any]:
             {
                 "annotator": one.annotator,
                 "run": one.run.pk,
+                "judge": one.run.judge,
                 "scenario": row.scenario,
                 "dev": row.dev,
                 "ties": row.ties,

@@ -12,15 +12,24 @@ from annotation.queries.annotators import resolve_annotator
 from judging.core.run_results import JudgedTotals
 from judging.models import JudgeRun, RunStatus
 from judging.queries.results import judged_totals
+from judging.services.budgets import set_budget
+from judging.services.estimates import estimate_test_run
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_plans import NotDistilledError, NothingToJudgeError
+from judging.services.pairwise_plans import (
+    NotDistilledError,
+    NothingToJudgeError,
+    asked_test_run,
+)
 from judging.services.pairwise_runs import start_test_run
+from judging.services.run_control import reset_failed
 from sensejudge_site.management.runs import (
     INPUT_ERRORS,
     WORK_FAILED,
     ProgressLine,
     add_arguments,
     dataset_named,
+    estimates_as_json,
+    judges_named,
     people,
     wrong_input,
 )
@@ -44,23 +53,41 @@ class Command(BaseCommand):
             metavar=f"{SELECTED}|{NONE}|{OF}NAME",
             help="the annotator's own sets, the base judge alone, or another annotator's sets",
         )
+        parser.add_argument(
+            "--retry",
+            type=int,
+            metavar="RUN",
+            help="ask again for what failed in this run, of whatever kind, and nothing else",
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Works the runs off and prints the counts."""
         try:
-            runs = self._judge_all(options)
+            if options["retry"] is not None:
+                self._report([self._retried(options)], json_wanted=options["json"])
+                return
+            asked = self._asked(options)
+            if options["estimate"]:
+                estimates = [estimate_test_run(asked_test_run(**one)) for _, one in asked]
+                self.stdout.write(json.dumps(estimates_as_json(estimates), ensure_ascii=False))
+                return
+            runs = [self._finish(name, start_test_run(**one)) for name, one in asked]
         except INPUT_ERRORS as error:
             raise wrong_input(error) from error
+        self._report(runs, json_wanted=options["json"])
+
+    def _report(self, runs: list[JudgeRun], *, json_wanted: bool) -> None:
         totals = _sum([judged_totals(run.pk) for run in runs])
         fields = {
             "judged": totals.judged,
             "failed": totals.failed,
             "unparseable": totals.unparseable,
             "calls": totals.calls,
+            "cost": totals.cost,
             "errors": dict(totals.errors),
             "runs": [run.pk for run in runs],
         }
-        if options["json"]:
+        if json_wanted:
             self.stdout.write(json.dumps(fields))
         else:
             self.stdout.write("\n".join(f"{name}: {value}" for name, value in fields.items()))
@@ -71,29 +98,54 @@ class Command(BaseCommand):
             )
             raise CommandError(said.rstrip(), returncode=WORK_FAILED)
 
-    def _judge_all(self, options: dict[str, Any]) -> list[JudgeRun]:
+    def _asked(self, options: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+        """What to start for each annotator and judge, where there is something to judge.
+
+        Raises:
+            NotDistilledError: there is nothing for anybody.
+        """
         dataset = dataset_named(options["dataset"])
         with_sets, sets_of = _preferences(dataset, options["preferences"])
-        runs = []
+        found = []
         for name, user in people(dataset, options["annotator"]):
-            try:
-                run = start_test_run(
-                    dataset=dataset,
-                    annotator=user,
-                    judge=options["judge"],
-                    with_sets=with_sets,
-                    sets_of=sets_of,
-                )
-            except (NothingToJudgeError, NotDistilledError) as error:
-                if options["annotator"]:
-                    raise
-                self.stderr.write(f"{name}: {error.code}")
-                continue
-            runs.append(run_to_end(run.pk, observer=ProgressLine(self.stderr, name)))
-        if not runs:
+            for judge in judges_named(options["judge"], usual=None):
+                asked = {
+                    "dataset": dataset,
+                    "annotator": user,
+                    "judge": judge,
+                    "with_sets": with_sets,
+                    "sets_of": sets_of,
+                    "budget": options["budget"],
+                }
+                try:
+                    asked_test_run(**asked)
+                except (NothingToJudgeError, NotDistilledError) as error:
+                    if options["annotator"]:
+                        raise
+                    self.stderr.write(f"{name}: {error.code}")
+                    continue
+                found.append((name, asked))
+        if not found:
             message = f"nothing to judge on {dataset.slug}; run distil first"
             raise NotDistilledError(message)
-        return runs
+        return found
+
+    def _retried(self, options: dict[str, Any]) -> JudgeRun:
+        """Asks again for what failed in a run of any kind, under a new budget where one is given.
+
+        Raises:
+            RunNotFinishedError: it is under way.
+        """
+        run = JudgeRun.objects.filter(pk=options["retry"]).first()
+        if run is None:
+            raise CommandError(f"run:unknown: there is no run {options['retry']}", returncode=2)
+        if options["budget"] is not None:
+            set_budget(run.pk, options["budget"])
+        reset_failed(run.pk)
+        return self._finish(f"run {run.pk}", run)
+
+    def _finish(self, name: str, run: JudgeRun) -> JudgeRun:
+        return run_to_end(run.pk, observer=ProgressLine(self.stderr, name))
 
 
 def _preferences(dataset: Dataset, choice: str) -> tuple[bool, User | None]:
@@ -112,10 +164,12 @@ def _sum(totals: list[JudgedTotals]) -> JudgedTotals:
     for one in totals:
         for code, count in one.errors:
             errors[code] = errors.get(code, 0) + count
+    costs = [one.cost for one in totals if one.cost is not None]
     return JudgedTotals(
         judged=sum(one.judged for one in totals),
         failed=sum(one.failed for one in totals),
         unparseable=sum(one.unparseable for one in totals),
         calls=sum(one.calls for one in totals),
         errors=tuple(sorted(errors.items())),
+        cost=float(sum(costs)) if costs else None,
     )

@@ -1,0 +1,159 @@
+"""What a run would ask and cost, before it starts.
+
+Likely figures take the estimator's tokens and the mean length of the endpoint's replies so far;
+dearest ones take the bounds by which a budget is kept, so that a run never costs more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from judging.core.chat import ChatRequest
+from judging.core.memory import MemoryTexts, Statement
+from judging.core.money import Prices, likely_input_tokens
+from judging.core.stages import StageName
+
+ASSUMED_PREFERENCE: Final = "A preference that is not written yet, of the usual length. " * 6
+"""Stands for a preference that is still to be distilled: about 100 tokens."""
+_ASSUMED: Final = Statement("What the history shows of this user, which is not written yet. " * 2)
+ASSUMED_MEMORY: Final = MemoryTexts(_ASSUMED, _ASSUMED, _ASSUMED, (_ASSUMED,) * 3, _ASSUMED, ())
+"""Stands for the texts of a memory that is still to be built: about 300 tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageEstimate:
+    """A stage: its questions, those that cost nothing, and what the others would be.
+
+    `stored` counts questions whose reply is there, or is that of an equal question.
+    """
+
+    stage: StageName
+    questions: int
+    stored: int
+    calls: int
+    input_tokens: int
+    most_output_tokens: int
+    cost_at_most: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class RunEstimate:
+    """A run that was asked for, stage by stage.
+
+    `mean_output` is the mean length of the endpoint's replies so far, None before the first.
+    `sampled` says that there were too many questions to write every prompt: the figures of a part,
+    scaled.
+    """
+
+    annotator: str
+    judge: str
+    stages: tuple[StageEstimate, ...]
+    prices: Prices
+    mean_output: float | None
+    sampled: bool
+
+    @property
+    def calls(self) -> int:
+        """Calls that would be sent, repeated tries not counted."""
+        return sum(stage.calls for stage in self.stages)
+
+    @property
+    def stored(self) -> int:
+        """Questions that cost nothing, for their replies are there or shared."""
+        return sum(stage.stored for stage in self.stages)
+
+    @property
+    def input_tokens(self) -> int:
+        """Tokens of all prompts, by the estimator."""
+        return sum(stage.input_tokens for stage in self.stages)
+
+    @property
+    def output_tokens(self) -> int | None:
+        """Likely tokens of all replies, None without any reply to tell from."""
+        return None if self.mean_output is None else round(self.calls * self.mean_output)
+
+    @property
+    def cost_likely(self) -> Decimal | None:
+        """Likely cost; None without prices, or without any reply to tell from."""
+        if not self.prices.known or self.output_tokens is None:
+            return None
+        return self.prices.of_tokens(
+            input_tokens=self.input_tokens, output_tokens=self.output_tokens
+        )
+
+    @property
+    def cost_at_most(self) -> Decimal | None:
+        """What it cannot cost more than, repeated tries not counted; None without prices."""
+        if not self.prices.known:
+            return None
+        return sum((stage.cost_at_most for stage in self.stages), start=Decimal(0))
+
+    def to_json(self) -> dict[str, Any]:
+        """As a command prints it."""
+        return {
+            "annotator": self.annotator,
+            "judge": self.judge,
+            "stages": [
+                {
+                    "stage": stage.stage.value,
+                    "questions": stage.questions,
+                    "stored": stage.stored,
+                    "calls": stage.calls,
+                    "input_tokens": stage.input_tokens,
+                    "output_tokens_at_most": stage.most_output_tokens,
+                }
+                for stage in self.stages
+            ],
+            "calls": self.calls,
+            "stored": self.stored,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cost_likely": _number(self.cost_likely),
+            "cost_at_most": _number(self.cost_at_most),
+            "sampled": self.sampled,
+        }
+
+
+def stage_estimate(
+    stage: StageName,
+    *,
+    questions: int,
+    looked_at: int,
+    requests: Sequence[ChatRequest],
+    unasked: int,
+    prices: Prices,
+) -> StageEstimate:
+    """A stage from some of its questions.
+
+    Args:
+        stage: which.
+        questions: how many it has.
+        looked_at: how many of them were tried out.
+        requests: the calls that those would make.
+        unasked: how many of those need no judge: a text is missing, and they get an error code.
+        prices: what a call costs.
+    """
+    scale = questions / looked_at if looked_at else 0.0
+    distinct = list({one.key(): one for one in requests}.values())
+    calls = round(len(distinct) * scale)
+    return StageEstimate(
+        stage=stage,
+        questions=questions,
+        stored=questions - calls - round(unasked * scale),
+        calls=calls,
+        input_tokens=round(sum(map(likely_input_tokens, distinct)) * scale),
+        most_output_tokens=round(sum(one.sampling.max_tokens for one in distinct) * scale),
+        cost_at_most=sum(map(prices.at_most, distinct), start=Decimal(0)) * Decimal(scale),
+    )
+
+
+def spread(count: int, *, most: int) -> range:
+    """At most so many places out of `count`, evenly apart."""
+    return range(0, count, max(1, -(-count // most)))
+
+
+def _number(money: Decimal | None) -> float | None:
+    return None if money is None else float(money)

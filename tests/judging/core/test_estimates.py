@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from annotation.core.dialogue import Message, Role
+from judging.core.chat import ChatRequest, Sampling
+from judging.core.estimates import RunEstimate, StageEstimate, spread, stage_estimate
+from judging.core.money import Prices
+from judging.core.stages import StageName
+
+PRICES = Prices(input=Decimal(1), output=Decimal(2))
+
+
+def request(text):
+    return ChatRequest("http://x", "m", (Message(Role.USER, text),), Sampling(max_tokens=50))
+
+
+def stage(*texts, questions, looked_at, unasked=0):
+    return stage_estimate(
+        StageName.JUDGE,
+        questions=questions,
+        looked_at=looked_at,
+        requests=[request(text) for text in texts],
+        unasked=unasked,
+        prices=PRICES,
+    )
+
+
+def test_equal_questions_make_one_call_and_missing_texts_none():
+    found = stage("one", "two two", "one", questions=6, looked_at=6, unasked=2)
+    # 2 calls, 2 without a judge; of the other 2 one is equal to a call and one is stored
+    assert (found.questions, found.calls, found.stored) == (6, 2, 2)
+    # 3 and 7 characters at 3.5 each token, rounded up: 1 + 2
+    assert (found.input_tokens, found.most_output_tokens) == (3, 100)
+    # 3 + 80 and 7 + 80 tokens at 1, twice 50 at 2, of a million
+    assert found.cost_at_most == Decimal("0.00037")
+
+
+def test_a_part_stands_for_the_whole():
+    found = stage("one", "two two", questions=10, looked_at=4)
+    assert (found.calls, found.stored, found.input_tokens, found.most_output_tokens) == (
+        5,
+        5,
+        8,
+        250,
+    )
+    assert found.cost_at_most == Decimal("0.000925")
+
+
+def test_nothing_to_ask_costs_nothing():
+    found = stage(questions=0, looked_at=0)
+    assert (found.calls, found.stored, found.cost_at_most) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("count", "most", "places"),
+    [(0, 3, []), (3, 3, [0, 1, 2]), (4, 3, [0, 2]), (7, 3, [0, 3, 6]), (9, 3, [0, 3, 6])],
+)
+def test_a_part_is_spread_evenly(count, most, places):
+    assert list(spread(count, most=most)) == places
+
+
+def run(*, prices=PRICES, mean=None):
+    stages = (
+        StageEstimate(StageName.DISTIL, 5, 1, 4, 400, 200, Decimal("0.25")),
+        StageEstimate(StageName.JUDGE, 9, 0, 6, 600, 300, Decimal("0.5")),
+    )
+    return RunEstimate("ann", "e", stages, prices, mean, sampled=False)
+
+
+def test_a_run_adds_its_stages_up():
+    found = run(mean=12.5)
+    assert (found.calls, found.stored, found.input_tokens, found.output_tokens) == (
+        10,
+        1,
+        1000,
+        125,
+    )
+    assert (found.cost_likely, found.cost_at_most) == (Decimal("0.00125"), Decimal("0.75"))
+
+
+def test_what_is_not_known_is_not_made_up():
+    fresh = run()
+    assert (fresh.output_tokens, fresh.cost_likely, fresh.cost_at_most) == (
+        None,
+        None,
+        Decimal("0.75"),
+    )
+    free = run(prices=Prices(), mean=3.0)
+    assert (free.output_tokens, free.cost_likely, free.cost_at_most) == (30, None, None)
+
+
+def test_an_estimate_as_json():
+    assert run(mean=12.5).to_json() == {
+        "annotator": "ann",
+        "judge": "e",
+        "stages": [
+            {
+                "stage": "distil",
+                "questions": 5,
+                "stored": 1,
+                "calls": 4,
+                "input_tokens": 400,
+                "output_tokens_at_most": 200,
+            },
+            {
+                "stage": "judge",
+                "questions": 9,
+                "stored": 0,
+                "calls": 6,
+                "input_tokens": 600,
+                "output_tokens_at_most": 300,
+            },
+        ],
+        "calls": 10,
+        "stored": 1,
+        "input_tokens": 1000,
+        "output_tokens": 125,
+        "cost_likely": 0.00125,
+        "cost_at_most": 0.75,
+        "sampled": False,
+    }
+    assert run(prices=Prices()).to_json()["cost_at_most"] is None

@@ -1,0 +1,142 @@
+"""An estimate is what then happens: the same questions, the same calls, never dearer."""
+
+from __future__ import annotations
+
+import pytest
+
+from annotation.models import Response
+from judging.core.satisfaction_settings import SatisfactionSettings
+from judging.queries.runs import preference_rows, run_progress
+from judging.services.estimates import (
+    estimate_distillation,
+    estimate_satisfaction,
+    estimate_test_run,
+)
+from judging.services.foreground import run_to_end
+from judging.services.pairwise_plans import asked_distillation, asked_test_run
+from judging.services.pairwise_runs import start_distillation, start_test_run
+from judging.services.satisfaction_runs import asked_satisfaction, start_satisfaction_run
+from tests.factory import (
+    make_dataset,
+    make_endpoint,
+    make_rating,
+    make_response,
+    make_scenario,
+    make_session,
+    make_turn,
+    make_user,
+)
+from tests.fake_llm import FakeLlm
+from tests.judging.study import make_study
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def endpoint():
+    with FakeLlm(rule="longer") as server:
+        yield make_endpoint(
+            base_url=server.base_url, input_price=1, output_price=2, cached_input_price=None
+        )
+
+
+@pytest.fixture
+def study():
+    """Twenty different pairs, so that no two questions are equal by accident."""
+    dataset, rater = make_study(comparisons=20)
+    for response in Response.objects.all():
+        response.text = f"{response.text} No {response.pk}."
+        response.save()
+    return dataset, rater
+
+
+def asked_for(study, endpoint):
+    return {"dataset": study[0], "annotator": study[1], "judge": endpoint.name}
+
+
+def test_before_and_after_a_distillation(study, endpoint):
+    asked = asked_for(study, endpoint)
+    before = estimate_distillation(asked_distillation(**asked))
+    distil, judge = before.stages
+    # 10 pairs and the aggregate, and as many for the control; 10 pairs x 2 orders x 23 columns
+    assert (distil.questions, judge.questions, judge.calls) == (22, 460, 460)
+    assert (before.output_tokens, before.cost_likely) == (None, None)
+    run = run_to_end(start_distillation(**asked).pk)
+    # Where the control's coin fell as the label did, the question is the same.
+    assert distil.calls == preference_rows(run.pk).values("call").distinct().count() < 22
+    progress = run_progress(run.pk)
+    assert progress.calls < before.calls  # the fake model writes the same two texts over and over
+    assert before.cost_at_most is not None
+    assert 0 < (progress.cost or 0) < before.cost_at_most
+    after = estimate_distillation(asked_distillation(**asked))
+    assert (after.calls, after.stored, after.cost_at_most) == (0, 482, 0)
+    assert after.mean_output is not None
+
+
+def test_before_and_after_a_test_run(study, endpoint):
+    run_to_end(start_distillation(**asked_for(study, endpoint)).pk)
+    before = estimate_test_run(asked_test_run(**asked_for(study, endpoint)))
+    run = run_to_end(start_test_run(**asked_for(study, endpoint)).pk)
+    progress = run_progress(run.pk)
+    assert progress.calls == before.calls > 0
+    assert before.stages[0].questions == progress.total
+    assert before.cost_likely is not None
+    # The estimator errs on the high side, and so does the mean.
+    assert (progress.input_tokens or 0) <= before.input_tokens
+    assert (progress.cost or 0) <= before.cost_at_most
+    assert estimate_test_run(asked_test_run(**asked_for(study, endpoint))).calls == 0
+
+
+def test_of_many_questions_a_part_stands_for_all(study, endpoint):
+    whole = estimate_distillation(asked_distillation(**asked_for(study, endpoint)))
+    part = estimate_distillation(asked_distillation(**asked_for(study, endpoint)), most=60)
+    assert (whole.sampled, part.sampled) == (False, True)
+    assert part.calls == whole.calls
+    assert abs(part.input_tokens - whole.input_tokens) < whole.input_tokens * 0.05
+
+
+def test_a_missing_text_is_no_call(study, endpoint):
+    run_to_end(start_distillation(**asked_for(study, endpoint)).pk)
+    asked = asked_test_run(**asked_for(study, endpoint))
+    whole = estimate_test_run(asked)
+    Response.objects.update(text=None)
+    assert (whole.calls > 0, estimate_test_run(asked).calls) == (True, 0)
+
+
+def test_the_lexical_judge_costs_nothing(study):
+    dataset, rater = study
+    found = estimate_distillation(
+        asked_distillation(dataset=dataset, annotator=rater, judge="lexical")
+    )
+    assert (found.calls, found.cost_at_most, found.cost_likely) == (0, None, None)
+    assert [stage.questions for stage in found.stages] == [22, 460]
+
+
+@pytest.fixture
+def ratings():
+    """One user who rated two turns in each of two scenarios."""
+    dataset, user = make_dataset(), make_user(username="ann")
+    for name in ("travel", "cooking"):
+        scenario = make_scenario(dataset, name=name)
+        session = make_session(scenario, key=name, original_user=user)
+        for position in range(2):
+            turn = make_turn(session, position=position, user_message=f"{name} {position}?")
+            response = make_response(turn, text=f"{name} {position}!", original=True)
+            make_rating(response, annotator=user, score=4 + position)
+    return dataset
+
+
+@pytest.mark.parametrize("with_memory", [True, False])
+def test_before_and_after_a_satisfaction_run(ratings, endpoint, with_memory):
+    asked = {
+        "dataset": ratings,
+        "judge": endpoint.name,
+        "settings": SatisfactionSettings(with_memory=with_memory),
+    }
+    before = estimate_satisfaction(asked_satisfaction(**asked))
+    run = run_to_end(start_satisfaction_run(**asked).pk)
+    progress = run_progress(run.pk)
+    assert progress.calls == before.calls == (6 if with_memory else 4)
+    assert sum(stage.done for stage in progress.stages) == before.calls
+    after = estimate_satisfaction(asked_satisfaction(**asked))
+    assert (after.calls, after.stored) == (0, before.calls)

@@ -1,0 +1,161 @@
+"""What `distil` and `judge` say of money: estimates, budgets, and going on with more."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from django.core.management.base import CommandError
+
+from annotation.models import Response, User
+from judging.models import JudgeRun, Judgment, LlmCall
+from judging.queries.results import judged_totals
+from judging.services.foreground import run_to_end
+from judging.services.pairwise_runs import start_test_run
+from tests.factory import make_endpoint
+from tests.fake_llm import FakeLlm
+from tests.judging.study import make_study
+from tests.sensejudge_site.test_distil_and_judge import run, run_json
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def server():
+    with FakeLlm(rule="longer") as server:
+        yield server
+
+
+@pytest.fixture
+def endpoint(server):
+    """Replies of at most 20 tokens; a prompt of some 2,000 bytes costs about 0.002 at most."""
+    return make_endpoint(
+        name="fake",
+        base_url=server.base_url,
+        input_price=1,
+        output_price=1,
+        max_tokens=20,
+        concurrency=4,
+    )
+
+
+@pytest.fixture
+def dataset():
+    dataset, _ = make_study(comparisons=16)
+    for response in Response.objects.all():
+        response.text = f"{response.text} No {response.pk}."
+        response.save()
+    return dataset
+
+
+def judge(dataset, *options):
+    return run_json(
+        "judge", "--dataset", dataset.slug, "--judge", "fake", "--preferences", "none", *options
+    )
+
+
+def test_an_estimate_starts_nothing_and_says_what_it_would_cost(dataset, endpoint, server):
+    found = judge(dataset, "--estimate")
+    assert (found["calls"], found["stored"], found["cost_likely"]) == (16, 0, None)
+    assert 0 < found["cost_at_most"] < 0.1
+    (one,) = found["runs"]
+    assert (one["annotator"], one["judge"]) == ("ann", "fake")
+    assert [stage["questions"] for stage in one["stages"]] == [16]
+    assert (JudgeRun.objects.count(), server.stats()["calls"]) == (0, 0)
+    distilled = run_json(
+        "distil", "--dataset", dataset.slug, "--judge", "fake,lexical", "--estimate"
+    )
+    assert [one["judge"] for one in distilled["runs"]] == ["fake", "lexical"]
+    assert distilled["cost_at_most"] is None  # the lexical judge has no prices
+    assert distilled["runs"][0]["cost_at_most"] > 0
+
+
+def test_a_budget_ends_a_run_with_a_valid_part_and_more_money_goes_on(dataset, endpoint, server):
+    found = judge(dataset, "--budget", "0.004")
+    done = JudgeRun.objects.get()
+    assert (done.status, done.error_code, done.budget) == ("DONE", "budget:spent", Decimal("0.004"))
+    spent = found["errors"]["budget:spent"]
+    assert found["failed"] == spent == 16 - found["judged"]
+    assert 0 < found["judged"] < 16
+    assert found["cost"] <= 0.004
+    assert server.stats()["calls"] == found["calls"] == found["judged"]
+    assert abs(float(done.held) - found["cost"]) < 1e-9
+    # Nothing fits any more: trying again without more money asks nobody.
+    again = run_json("judge", "--retry", str(done.pk))
+    assert (again["judged"], server.stats()["calls"]) == (found["judged"], found["calls"])
+    more = run_json("judge", "--retry", str(done.pk), "--budget", "1")
+    assert (more["judged"], more["failed"], more["errors"]) == (16, 0, {})
+    assert server.stats()["calls"] == 16 == LlmCall.objects.filter(run=done).count()
+    done.refresh_from_db()
+    assert (done.status, done.error_code) == ("DONE", "")
+
+
+@pytest.mark.parametrize("budget", ["0", "0.0005", "0.001", "0.003", "0.005"])
+def test_whatever_the_budget_it_is_never_passed(dataset, endpoint, budget):
+    done = run_to_end(
+        start_test_run(
+            dataset=dataset,
+            annotator=User.objects.get(),
+            judge="fake",
+            with_sets=False,
+            budget=Decimal(budget),
+        ).pk
+    )
+    found = judged_totals(done.pk)
+    assert (found.cost or 0) <= done.held <= Decimal(budget)
+    assert found.judged + dict(found.errors).get("budget:spent", 0) == 16
+    assert done.status == ("DONE" if found.judged else "FAILED")
+
+
+def test_calls_of_unknown_fate_count_at_their_dearest(dataset, server):
+    with FakeLlm(faults={"drop": 0.5}) as dropping:
+        make_endpoint(
+            name="fake", base_url=dropping.base_url, input_price=1, output_price=1, max_tokens=20
+        )
+        found = judge(dataset, "--budget", "0.02")
+        tried = dropping.stats()["calls"]
+    done = JudgeRun.objects.get()
+    # Every dropped call may have been billed; none of them lets the budget be passed.
+    assert tried > found["calls"]
+    assert found["cost"] < float(done.held) <= 0.02
+
+
+def test_a_run_without_any_answer_for_want_of_money_failed(dataset, endpoint):
+    with pytest.raises(CommandError, match=r"failed budget:spent"):
+        judge(dataset, "--budget", "0")
+    assert set(Judgment.objects.values_list("error_code", flat=True)) == {"budget:spent"}
+
+
+@pytest.mark.parametrize("amount", ["-1", "much", "nan"])
+def test_a_budget_is_money(dataset, endpoint, amount):
+    with pytest.raises(CommandError, match="an amount of money"):
+        judge(dataset, f"--budget={amount}")
+
+
+def test_without_prices_there_is_no_budget(dataset):
+    make_endpoint(name="fake")
+    with pytest.raises(CommandError, match="budget:no-prices") as refused:
+        judge(dataset, "--budget", "1")
+    assert refused.value.returncode == 2
+
+
+def test_only_a_finished_run_that_exists_is_tried_again(dataset, endpoint):
+    with pytest.raises(CommandError, match="run:unknown"):
+        run("judge", "--retry", "99")
+    judge(dataset)
+    JudgeRun.objects.update(status="RUNNING")
+    with pytest.raises(CommandError, match="run:not-finished"):
+        run("judge", "--retry", str(JudgeRun.objects.get().pk))
+    with pytest.raises(CommandError, match="--dataset is required"):
+        run("judge")
+
+
+def test_several_judges_have_a_run_each_on_the_same_items(dataset, endpoint):
+    found = run_json(
+        "judge", "--dataset", dataset.slug, "--judge", "fake,lexical", "--preferences", "none"
+    )
+    assert len(found["runs"]) == 2
+    one, two = JudgeRun.objects.order_by("pk")
+    assert (one.judge, two.judge) == ("fake", "lexical")
+    assert one.config["scenarios"] == two.config["scenarios"]
+    assert found["judged"] == 32

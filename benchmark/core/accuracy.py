@@ -83,12 +83,11 @@ def accuracy(
     """Share of the judge's decisions that name the human's winner, orders pooled."""
     rows = list(items)
     untied = [row for row in rows if row.human is not Verdict.TIE]
-    points, counts = _points(untied, policy)
-    stakes = np.column_stack([points, counts])[counts > 0]
+    stakes = stakes_of(untied, policy=policy)
     return Accuracy(
-        value=float(_pooled(stakes.sum(axis=0)[None])[0]) if len(stakes) else None,
-        interval=bootstrap_sums(stakes, _pooled, seed=seed, draws=draws),
-        verdicts=int(counts.sum()),
+        value=float(pooled(stakes.sum(axis=0)[None])[0]) if len(stakes) else None,
+        interval=bootstrap_sums(stakes, pooled, seed=seed, draws=draws),
+        verdicts=int(stakes[:, 1].sum()),
         comparisons=len(stakes),
         unreadable=sum(decision is None for row in untied for decision in row.decisions.values()),
         ties=len(rows) - len(untied),
@@ -122,13 +121,23 @@ def gain(
     )
 
 
-def _pooled(sums: Floats) -> Floats:
+def stakes_of(rows: Sequence[Judged], *, policy: InvalidPolicy) -> Floats:
+    """Points earned and points at stake (comparisons, 2), where anything is at stake.
+
+    Raises:
+        ValueError: a row's human verdict is a tie.
+    """
+    points, counts = _points(rows, policy)
+    return np.column_stack([points, counts])[counts > 0]
+
+
+def pooled(sums: Floats) -> Floats:
     """Points earned of points at stake; every comparison has something at stake."""
     return sums[:, 0] / sums[:, 1]
 
 
 def _difference(sums: Floats) -> Floats:
-    return _pooled(sums[:, 2:]) - _pooled(sums)
+    return pooled(sums[:, 2:]) - pooled(sums)
 
 
 def _points(rows: Sequence[Judged], policy: InvalidPolicy) -> tuple[Floats, Floats]:

@@ -63,7 +63,7 @@ def human_position_bias(labels: Iterable[tuple[Verdict, Order | None]]) -> Posit
     Args:
         labels: verdict in the comparison's coordinates, and the order it was shown in or None.
     """
-    sides = [_side(verdict, order) for verdict, order in labels]
+    sides = [shown_side(verdict, order) for verdict, order in labels]
     first, second = sides.count(1), sides.count(-1)
     share = wilson(first, first + second)
     return PositionBias(
@@ -90,7 +90,7 @@ def judge_position_bias(
         draws: of the bootstrap.
     """
     sides = [
-        [_side(winner, order) for order, winner in orders.items() if winner is not None]
+        [shown_side(winner, order) for order, winner in orders.items() if winner is not None]
         for orders in decisions
     ]
     counts = [(row.count(1), row.count(-1)) for row in sides if {1, -1} & {*row}]
@@ -125,7 +125,7 @@ def _share_of_first(sums: Floats) -> Floats:
     return share
 
 
-def _side(verdict: Verdict, order: Order | None) -> int | None:
+def shown_side(verdict: Verdict, order: Order | None) -> int | None:
     """1 where the first shown won, -1 for the second, 0 for a tie, None for an unknown order."""
     if verdict is Verdict.TIE:
         return 0

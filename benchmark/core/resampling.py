@@ -7,7 +7,7 @@ one by one, at a hundredth of the cost.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,21 @@ def bootstrap_sums(
     """
     if len(rows) == 0:
         return None
+    return percentile_interval(drawn_values(rows, statistic, seed=seed, draws=draws))
+
+
+def drawn_values(
+    rows: Floats, statistic: Statistic, *, seed: int | Sequence[int], draws: int = DEFAULT_DRAWS
+) -> Floats:
+    """The statistic in every draw (draws,), for figures that combine several groups of units.
+
+    Args:
+        rows: as for `bootstrap_sums`, at least one.
+        statistic: as there.
+        seed: one number, or several, so that groups are drawn independently.
+        draws: number of resamples.
+    """
     cells, counts = np.unique(rows, axis=0, return_counts=True)
     rng = np.random.default_rng(seed)
     drawn = rng.multinomial(len(rows), counts / len(rows), size=draws)
-    return percentile_interval(statistic(drawn @ cells))
+    return statistic(drawn @ cells)

@@ -178,6 +178,24 @@ def judge_decisions(
         voice: BASE or SELECTED.
         scenario: only this one; None for all. It does not narrow recorded verdicts.
     """
+    for heard in heard_replies(runs, voice, scenario=scenario):
+        yield heard.comparison, decide(heard.replies, heard.members)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What one run replied on one comparison, and whose preferences of it are heard."""
+
+    run: int
+    comparison: int
+    replies: Sequence[Reply]
+    members: frozenset[int]
+
+
+def heard_replies(
+    runs: Collection[int], voice: Voice, *, scenario: int | None = None
+) -> Iterator[Heard]:
+    """The replies behind a voice in several runs; arguments as for `judge_decisions`."""
     replies = _replies(runs)
     for run, plans in _plans(runs).items():
         hearings = {
@@ -191,7 +209,7 @@ def judge_decisions(
         if not plans and voice == BASE:
             hearings = dict.fromkeys((key for own, key in replies if own == run), _empty())
         for comparison, members in hearings.items():
-            yield comparison, decide(replies.get((run, comparison), ()), members)
+            yield Heard(run, comparison, replies.get((run, comparison), ()), members)
 
 
 def _empty() -> frozenset[int]:

@@ -1,0 +1,114 @@
+"""How often a judge agrees with people, beside how often people agree with each other.
+
+Protocols A3: the probability that two different judges, drawn at random, agree on a question. Every
+pair of votes on one comparison counts once: the judge's one verdict with each person's, and each
+two people's. Where the judge was asked in both orders it wins only where both agree, else it is a
+tie. Without ties, pairs in which either vote is a tie are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from annotation.core.choices import Verdict
+from annotation.core.intervals import DEFAULT_DRAWS, Interval
+from benchmark.core.accuracy import Decisions
+from benchmark.core.resampling import Floats, bootstrap_sums
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """The votes on one comparison of the turn `turn`; `judge` is None where it said nothing."""
+
+    turn: int
+    judge: Verdict | None
+    people: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fraction:
+    """`agree` of `pairs` pairs of votes are equal; the interval draws comparisons."""
+
+    agree: int
+    pairs: int
+    comparisons: int
+    interval: Interval | None
+
+    @property
+    def value(self) -> float | None:
+        """The share that agrees."""
+        return self.agree / self.pairs if self.pairs else None
+
+
+@dataclass(frozen=True, slots=True)
+class VoteAgreement:
+    """Judge with people, and people with people, on one turn."""
+
+    turn: int
+    ties: bool
+    judge: Fraction
+    people: Fraction
+
+
+def conservative(decisions: Decisions) -> Verdict | None:
+    """One verdict of a judge: a win where all its orders agree, else a tie.
+
+    None where nothing was decided, or a reply could not be read.
+    """
+    given = set(decisions.values())
+    if not given or None in given:
+        return None
+    return given.pop() if len(given) == 1 else Verdict.TIE
+
+
+def vote_agreement(
+    votes: Iterable[Votes], *, seed: int, draws: int = DEFAULT_DRAWS
+) -> tuple[VoteAgreement, ...]:
+    """The agreement on each turn, with ties and without, in the order of the turns."""
+    rows = list(votes)
+    return tuple(
+        _agreement(
+            turn, [row for row in rows if row.turn == turn], ties=ties, seed=seed, draws=draws
+        )
+        for turn in sorted({row.turn for row in rows})
+        for ties in (True, False)
+    )
+
+
+def _agreement(
+    turn: int, rows: Sequence[Votes], *, ties: bool, seed: int, draws: int
+) -> VoteAgreement:
+    with_judge = (
+        [(row.judge, person) for person in row.people] for row in rows if row.judge is not None
+    )
+    of_people = (list(combinations(row.people, 2)) for row in rows)
+    return VoteAgreement(
+        turn=turn,
+        ties=ties,
+        judge=_fraction(with_judge, ties=ties, seed=seed, draws=draws),
+        people=_fraction(of_people, ties=ties, seed=seed, draws=draws),
+    )
+
+
+def _fraction(
+    pairs: Iterable[Sequence[tuple[Verdict, Verdict]]], *, ties: bool, seed: int, draws: int
+) -> Fraction:
+    """Equal pairs of all pairs, one group of pairs a comparison."""
+    kept = ([pair for pair in group if ties or Verdict.TIE not in pair] for group in pairs)
+    counts = [(sum(one is two for one, two in group), len(group)) for group in kept if group]
+    sums = np.array(counts, dtype=np.float64).reshape(-1, 2)
+    return Fraction(
+        agree=int(sums[:, 0].sum()),
+        pairs=int(sums[:, 1].sum()),
+        comparisons=len(sums),
+        interval=bootstrap_sums(sums, _share, seed=seed, draws=draws),
+    )
+
+
+def _share(sums: Floats) -> Floats:
+    share: Floats = sums[:, 0] / sums[:, 1]
+    return share

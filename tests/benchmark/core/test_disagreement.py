@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pytest
+
+from annotation.core.choices import JudgmentStatus, Order, Verdict
+from benchmark.core.decisions import Reply
+from benchmark.core.disagreement import Opinion, disagreements, opinion
+
+A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
+
+
+def reply(verdict, *, preference=1, order=Order.ORIGINAL, log_odds=None):
+    status = JudgmentStatus.DONE if verdict else JudgmentStatus.UNPARSEABLE
+    return Reply(preference, order, status, verdict, log_odds)
+
+
+def said(for_a=0, for_b=0, ties=0, log_odds=None):
+    return Opinion(for_a, for_b, ties, 0, log_odds)
+
+
+def test_all_ballots_of_the_members_are_heard_in_all_orders():
+    found = opinion(
+        [
+            reply(A, log_odds=2.0),
+            reply(B, order=Order.SWAPPED, log_odds=-1.0),
+            reply(A, preference=2),
+            reply(TIE, preference=2, order=Order.SWAPPED),
+            reply(None, preference=2),
+            reply(B, preference=9),
+        ],
+        {1, 2},
+    )
+    assert found == Opinion(for_a=2, for_b=1, ties=1, unread=1, log_odds=0.5)
+    assert (found.ballots, found.verdict, found.confidence) == (4, A, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("given", "verdict", "confidence"),
+    [
+        (said(2, 0), A, 1.0),
+        (said(0, 2), B, 1.0),
+        (said(1, 1), TIE, 0.0),
+        (said(0, 1, 1), B, 0.5),
+        (said(0, 0, 2), TIE, 0.0),
+        (said(), None, 0.0),
+    ],
+)
+def test_a_verdict_is_the_majority_and_is_as_sure_as_it_leans(given, verdict, confidence):
+    assert (given.verdict, given.confidence) == (verdict, confidence)
+
+
+def test_the_surest_comes_first_then_the_strongest_then_file_order():
+    rows = [
+        (1, 7, A, said(1, 1)),  # the judge says tie
+        (2, 7, A, said(0, 2)),
+        (3, 7, A, said(0, 2, log_odds=-4.0)),
+        (4, 7, B, said(0, 2)),  # agrees
+        (5, 7, TIE, said(2, 0)),
+        (6, 7, A, said()),  # nothing was read
+        (2, 6, A, said(0, 2)),
+    ]
+    found = disagreements(rows)
+    assert [(row.comparison, row.annotator) for row in found] == [
+        (3, 7),
+        (2, 6),
+        (2, 7),
+        (5, 7),
+        (1, 7),
+    ]
+    assert [row.opposed for row in found] == [True, True, True, False, False]

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import pytest
+
+from annotation.core.choices import Order, Verdict
+from benchmark.core.accuracy import InvalidPolicy, Judged
+from benchmark.core.gold import SUBSETS, GoldCase, Section, gold_report
+
+A, B = Verdict.A, Verdict.B
+
+
+def cases(subset, right, wrong, *, unread=0, start=0):
+    """Comparisons judged in both orders alike: gold A, so A is right."""
+    verdicts = [A] * right + [B] * wrong + [None] * unread
+    return [
+        GoldCase(
+            subset,
+            Judged(
+                1000 * len(subset) + start + place, A, {Order.ORIGINAL: won, Order.SWAPPED: won}
+            ),
+        )
+        for place, won in enumerate(verdicts)
+    ]
+
+
+def report(*groups, **options):
+    return gold_report([case for group in groups for case in group], seed=1, draws=200, **options)
+
+
+def scores(found):
+    return {each.section: each.value for each in found.sections}
+
+
+def test_subsets_stand_in_the_order_of_the_cases_and_together():
+    found = report(cases("b", 3, 1), cases("a", 1, 1))
+    assert [(each.subset, each.agreement.value) for each in found.subsets] == [
+        ("b", 0.75),
+        ("a", 0.5),
+    ]
+    assert found.overall.agreement.value == pytest.approx(4 / 6)
+    assert found.overall.replayed.comparisons == 6
+    assert found.sections == ()
+
+
+def test_unreadable_replies_are_left_out_or_wrong():
+    excluded = report(cases("a", 3, 0, unread=1))
+    wrong = report(cases("a", 3, 0, unread=1), policy=InvalidPolicy.WRONG)
+    assert (excluded.overall.agreement.value, excluded.overall.other_policy.value) == (1.0, 0.75)
+    assert (wrong.overall.agreement.value, wrong.overall.other_policy.value) == (0.75, 1.0)
+
+
+def test_a_comparison_that_was_not_judged_is_in_no_figure():
+    found = report([GoldCase("a", Judged(1, A, {}))], cases("b", 1, 0))
+    assert [each.subset for each in found.subsets] == ["b"]
+
+
+def test_a_section_weighs_examples_and_mathematics_as_much_as_all_code():
+    found = report(
+        cases("math-prm", 1, 1),  # .5 of 2 examples
+        cases("hep-cpp", 3, 1),  # .75 of 4
+        cases("hep-rust", 4, 0),  # 1 of 4
+    )
+    [reasoning] = found.sections
+    # math-prm weighs 8 like the code: (8 * .5 + 4 * .75 + 4 * 1) / 16
+    assert reasoning.value == pytest.approx(11 / 16)
+    assert reasoning.weights == {"math-prm": 8, "hep-cpp": 4, "hep-rust": 4}
+    assert reasoning.comparisons == 10
+    assert reasoning.interval is not None
+    assert reasoning.interval.low <= reasoning.value <= reasoning.interval.high
+
+
+def test_mathematics_alone_weighs_its_own_examples():
+    [reasoning] = report(cases("math-prm", 1, 1)).sections
+    assert reasoning.weights == {"math-prm": 2}
+
+
+def test_the_score_is_the_mean_of_the_four_sections():
+    found = report(
+        cases("alpacaeval-easy", 9, 1),  # Chat: (9 + 1) / (10 + 2) = 10/12
+        cases("mt-bench-med", 1, 1),
+        cases("llmbar-natural", 1, 1),  # Chat Hard: .5
+        cases("donotanswer", 3, 1),  # Safety: .75
+        cases("hep-go", 4, 0),  # Reasoning: 1
+    )
+    assert scores(found) == {
+        Section.CHAT: pytest.approx(10 / 12),
+        Section.CHAT_HARD: 0.5,
+        Section.SAFETY: 0.75,
+        Section.REASONING: 1.0,
+        None: pytest.approx((10 / 12 + 0.5 + 0.75 + 1) / 4),
+    }
+    assert found.sections[-1].comparisons == 22
+
+
+def test_without_all_sections_there_is_no_score():
+    assert None not in scores(report(cases("donotanswer", 1, 0), cases("hep-go", 1, 0)))
+
+
+def test_ties_of_gold_and_subsets_without_a_readable_reply_have_no_weight():
+    tied = [GoldCase("hep-go", Judged(1, Verdict.TIE, {Order.ORIGINAL: A}))]
+    found = report(tied, cases("hep-cpp", 0, 0, unread=3), cases("hep-java", 1, 1))
+    [reasoning] = found.sections
+    assert reasoning.weights == {"hep-java": 2}
+
+
+def test_the_published_sections_hold_23_subsets():
+    names = [name for subsets in SUBSETS.values() for name in subsets]
+    assert (len(names), len(set(names))) == (23, 23)
+
+
+def test_the_same_seed_gives_the_same_intervals():
+    rows = cases("hep-go", 30, 10), cases("hep-cpp", 10, 30)
+    assert report(*rows) == report(*rows)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.core.choices import Order, Verdict
+from benchmark.core.vote_agreement import Votes, conservative, vote_agreement
+from judging.core.formats.battles import WINNERS
+from tests.paths import shared_data
+
+A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
+
+
+def counts(votes):
+    return {
+        (row.turn, row.ties): (row.judge.agree, row.judge.pairs, row.people.agree, row.people.pairs)
+        for row in vote_agreement(votes, seed=1, draws=50)
+    }
+
+
+def test_each_pair_of_votes_on_a_comparison_counts_once():
+    votes = [
+        Votes(1, A, (A, A, B)),  # judge 2 of 3, people 1 of 3
+        Votes(1, TIE, (TIE,)),  # judge 1 of 1
+        Votes(1, None, (B, B)),  # people 1 of 1
+        Votes(2, B, ()),
+    ]
+    assert counts(votes) == {
+        (1, True): (3, 4, 2, 4),
+        (1, False): (2, 3, 2, 4),
+        (2, True): (0, 0, 0, 0),
+        (2, False): (0, 0, 0, 0),
+    }
+
+
+def test_without_ties_a_pair_with_a_tie_is_left_out():
+    assert counts([Votes(1, A, (TIE, A, TIE))])[1, False] == (1, 1, 0, 0)
+
+
+def test_a_share_without_pairs_is_none():
+    [row, _] = vote_agreement([Votes(1, None, (A,))], seed=1)
+    assert row.judge.value is row.people.value is row.judge.interval is None
+
+
+def test_the_interval_draws_comparisons():
+    [row, _] = vote_agreement([Votes(1, A, (A,)), Votes(1, A, (B,))] * 50, seed=1)
+    assert row.judge.value == 0.5
+    assert row.judge.interval is not None
+    assert 0.35 < row.judge.interval.low < 0.5 < row.judge.interval.high < 0.65
+    assert row.judge.comparisons == 100
+
+
+@pytest.mark.parametrize(
+    ("decisions", "verdict"),
+    [
+        ({}, None),
+        ({Order.COMBINED: A}, A),
+        ({Order.ORIGINAL: A, Order.SWAPPED: A}, A),
+        ({Order.ORIGINAL: A, Order.SWAPPED: B}, TIE),
+        ({Order.ORIGINAL: A, Order.SWAPPED: TIE}, TIE),
+        ({Order.ORIGINAL: A, Order.SWAPPED: None}, None),
+    ],
+)
+def test_a_judge_wins_only_where_its_orders_agree(decisions, verdict):
+    assert conservative(decisions) is verdict
+
+
+@given(st.lists(st.sampled_from([A, B, TIE]), max_size=8))
+def test_renaming_the_responses_changes_no_fraction(people):
+    flipped = tuple(each.flipped() for each in people)
+    assert counts([Votes(1, A, tuple(people))]) == counts([Votes(1, B, flipped)])
+
+
+def test_mt_bench_has_its_eight_fractions():
+    """Protocols part D, from the recorded votes alone: FastChat's rule, people are expert_N.
+
+    Key: question, the two models sorted, turn; any winner that begins with tie is a tie.
+    """
+    found: dict = {}
+    for name in ("mtbench_votes_gpt4_pair.jsonl", "mtbench_votes_human.jsonl"):
+        for line in shared_data(name).read_text("utf-8").splitlines():
+            row = json.loads(line)
+            verdict = WINNERS[row["winner"]]
+            if row["model_a"] > row["model_b"]:
+                verdict = verdict.flipped()
+            models = tuple(sorted((row["model_a"], row["model_b"])))
+            judge, people = found.setdefault((row["turn"], row["question_id"], models), ([], []))
+            if row["judge"] == "gpt4_pair":
+                judge.append(verdict)
+            elif row["judge"].startswith("expert"):
+                people.append(verdict)
+    votes = [
+        Votes(turn, judge[0] if judge else None, tuple(people))
+        for (turn, _question, _models), (judge, people) in found.items()
+    ]
+    assert counts(votes) == {
+        (1, True): (886, 1343, 454, 721),
+        (1, False): (727, 859, 388, 479),
+        (2, True): (871, 1325, 471, 707),
+        (2, False): (731, 864, 388, 474),
+    }

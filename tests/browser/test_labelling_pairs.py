@@ -17,27 +17,39 @@ def winner(row):
     return {"A": row["text_a"], "B": row["text_b"], "TIE": None}[row["verdict"]]
 
 
-def test_a_person_labels_ten_comparisons_with_the_keyboard(open_page):
+def test_a_person_labels_fifty_pairs_without_a_mouse_by_two_keys_a_pair_at_most(open_page):
     annotator = make_user()
-    study = make_pair_study([annotator], items=10, allow_tie=True, name="Pilot")
+    rules = {"allow_tie": True, "allow_strength": True, "allow_both_bad": True}
+    study = make_pair_study([annotator], items=50, name="Pilot", **rules)
     page = open_page("/", user=annotator)
+    page.clock.install()
     page.get_by_role("link", name="Begin Pilot").press("Enter")
-    chosen = []
-    for number, key in enumerate("1234512345"):
-        expect_progress(page, f"{number} of 10")
+    expect_progress(page, "0 of 50")
+    page.evaluate("window.pressed = 0; addEventListener('keydown', () => { window.pressed += 1 })")
+    chosen, pressed = [], 0
+    for number, keys in enumerate(["1", "2", "b3", "4", "b5"] * 10):
+        expect_progress(page, f"{number} of 50")
+        page.clock.run_for(SETTLED_MS)
         first, second = shown_texts(page)
-        chosen.append({"1": first, "2": first, "3": None, "4": second, "5": second}[key])
-        press_answer(page, key)
+        meant = {"1": (first, 2), "2": (first, 1), "3": (None, None), "4": (second, 1)}
+        chosen.append((*meant.get(keys[-1], (second, 2)), "b" in keys))
+        for key in keys:
+            page.keyboard.press(key)
+        pressed += len(keys)
+        assert len(keys) <= 2
     expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
+    assert page.evaluate("pressed") == pressed == 70
     rows = list(LABELS.rows(study.dataset))
     assert {row["annotator"] for row in rows} == {annotator.username}
+    assert {row["input_device"] for row in rows} == {"KEYBOARD"}
     order = study.items.order_by("position").values_list("comparison__key", flat=True)
     by_key = {row["comparison"]: row for row in rows}
-    assert [winner(by_key[key]) for key in order] == chosen
+    given = [(winner(row), row["strength"], row["both_bad"]) for row in map(by_key.get, order)]
+    assert given == chosen
     shown_first = [
         row["model_a"] if row["shown_order"] == "ORIGINAL" else row["model_b"] for row in rows
     ]
-    assert sorted(shown_first) == ["secret-alpha"] * 5 + ["secret-beta"] * 5
+    assert sorted(shown_first) == ["secret-alpha"] * 25 + ["secret-beta"] * 25
 
 
 def test_a_slip_is_seen_and_mended_with_two_keys(open_page):
@@ -81,6 +93,54 @@ def test_an_item_is_skipped_with_the_keyboard(open_page):
     page.keyboard.press("Enter")
     expect_progress(page, "0 of 1")
     assert Claim.objects.get(state="SKIPPED").skip_reason == "BROKEN"
+
+
+def test_a_key_of_an_answer_that_the_study_does_not_allow_does_nothing(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=3)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    page.wait_for_timeout(SETTLED_MS)
+    for key in ("3", "b", "6", "0"):
+        page.keyboard.press(key)
+    page.wait_for_timeout(SETTLED_MS)
+    assert not PairwiseLabel.objects.exists()
+    expect(page.get_by_role("button", name="Tie")).to_have_count(0)
+    expect(page.get_by_label("Both bad")).to_have_count(0)
+    page.keyboard.press("2")
+    expect(page.get_by_text("Stored: First")).to_be_visible()
+    press_answer(page, "4")
+    expect(page.get_by_text("Stored: Second")).to_be_visible()
+
+
+def test_the_sheet_of_keys_opens_and_closes_by_a_key_and_tells_what_holds_here(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=2, allow_tie=True, allow_both_bad=True)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    sheet = page.locator(".key-sheet dl")
+    page.keyboard.press("?")
+    expect(sheet).to_be_visible()
+    told = dict(zip(*(sheet.locator(each).all_inner_texts() for each in ("dt", "dd")), strict=True))
+    assert {keys.strip(): what for keys, what in told.items()} == {
+        "1 2": "First",
+        "3": "Tie",
+        "4 5": "Second",
+        "b": "Both are bad",
+        "c": "Comment",
+        "f": "Flag",
+        "Esc": "Close, to answer",
+        "d": "Mark what differs",
+        "y": "Scroll long responses together",
+        "s": "Skip",
+        "u": "Previous, to change it",
+    }
+    page.keyboard.press("Escape")
+    expect(sheet).to_be_hidden()
+    page.keyboard.press("?")
+    page.keyboard.press("?")
+    expect(sheet).to_be_hidden()
+    press_answer(page, "b")
+    page.keyboard.press("b")
+    expect(page.get_by_label("Both bad")).not_to_be_checked()
 
 
 def test_keys_do_nothing_while_composing_held_down_or_with_a_modifier(open_page):

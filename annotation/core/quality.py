@@ -1,0 +1,285 @@
+"""How carefully annotators answer a study: gold items, hidden repeats, position, time.
+
+A figure is a share: of the answers it is about, so many hit. The same rows stand behind the figure,
+its page of rows and the rule that pauses an annotator, so they can never tell different stories.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from statistics import median
+from typing import Final
+
+from annotation.core.choices import Order, Verdict
+from annotation.core.intervals import Interval, wilson
+from annotation.core.presentation import Answer, answer_of
+
+NEAR: Final = 1
+"""Two scores of 1-5 no further apart than this are near."""
+
+FAST_PAIR_SECONDS: Final = 3.0
+"""Nobody reads two responses in that time; a pair answered in less counts as too fast."""
+
+FAST_REPLY_SECONDS: Final = 1.0
+"""The same for the rating of one reply, read while the conversation is."""
+
+
+class Figure(StrEnum):
+    """What is counted; hits are named in brackets."""
+
+    GOLD = "gold"  # gold items (right; of scores, at most 1 off)
+    GOLD_EXACT = "gold-exact"  # gold scores (the very score)
+    REPEATS = "repeats"  # hidden repeats (answered alike; of scores, at most 1 off)
+    REPEATS_EXACT = "repeats-exact"  # repeated scores (the very score)
+    POSITION = "position"  # first answers with a winner and a known order (the first shown won)
+    FAST = "fast"  # answers whose time was measured (faster than anybody reads)
+    FLAGS = "flags"  # answers (flagged)
+    ANSWERS = "answers"  # first answers (all of them)
+
+
+class Undefined(StrEnum):
+    """Why a figure has no value."""
+
+    NO_GOLD = "NO_GOLD"
+    NO_REPEATS = "NO_REPEATS"
+    NO_WINNER = "NO_WINNER"
+    NOT_MEASURED = "NOT_MEASURED"
+    NO_ANSWERS = "NO_ANSWERS"
+
+
+_REASONS: Final = {
+    Figure.GOLD: Undefined.NO_GOLD,
+    Figure.GOLD_EXACT: Undefined.NO_GOLD,
+    Figure.REPEATS: Undefined.NO_REPEATS,
+    Figure.REPEATS_EXACT: Undefined.NO_REPEATS,
+    Figure.POSITION: Undefined.NO_WINNER,
+    Figure.FAST: Undefined.NOT_MEASURED,
+    Figure.FLAGS: Undefined.NO_ANSWERS,
+    Figure.ANSWERS: Undefined.NO_ANSWERS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One stored answer.
+
+    Attributes:
+        label: The label's number.
+        annotator: Who gave it.
+        target: Number of the comparison or the response.
+        value: The verdict in the comparison's own coordinates, or the score.
+        repeat: 0 for the first answer, n for the n-th hidden repeat.
+        shown: The presentation order of a pair, where known.
+        seconds: Active time, where measured.
+        flagged: Whether the annotator flagged it.
+        given: When.
+    """
+
+    label: int
+    annotator: int
+    target: int
+    value: Verdict | int
+    repeat: int = 0
+    shown: Order | None = None
+    seconds: float | None = None
+    flagged: bool = False
+    given: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """An answer that counts for a figure.
+
+    `hit` tells whether it is one; `against` is the gold answer or the first one, where it is
+    compared with one.
+    """
+
+    answer: Answered
+    hit: bool
+    against: Verdict | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Hits of so many answers, with Wilson's interval; or why there is no share.
+
+    `chance` is the share to be expected by chance, where that has a meaning.
+    """
+
+    hits: int
+    answers: int
+    interval: Interval | None
+    undefined: Undefined | None
+    chance: float | None = None
+
+    @property
+    def value(self) -> float | None:
+        """The share of 0-1; None where nothing was answered."""
+        return self.hits / self.answers if self.answers else None
+
+    @property
+    def bias(self) -> float | None:
+        """How far the share is from one half: of POSITION the position bias."""
+        return None if self.value is None else self.value - 0.5
+
+    @property
+    def bias_interval(self) -> Interval | None:
+        """The interval of `bias`."""
+        if self.interval is None:
+            return None
+        return Interval(self.interval.low - 0.5, self.interval.high - 0.5, self.interval.level)
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """The figures of one annotator, or of all together.
+
+    Attributes:
+        shares: By figure; the exact ones only of scores, POSITION only of verdicts.
+        seconds: Median active seconds of an answer; None where none was measured.
+        measured: Answers whose time was measured.
+    """
+
+    shares: Mapping[Figure, Share]
+    seconds: float | None
+    measured: int
+
+    def share(self, figure: Figure) -> Share:
+        """One of the figures."""
+        return self.shares[figure]
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """What answers are measured by: gold answers by target, and from which time on one is slow."""
+
+    gold: Mapping[int, Verdict | int]
+    fast_seconds: float
+
+
+def figures_of(*, verdicts: bool) -> tuple[Figure, ...]:
+    """The figures of a study of verdicts, or of one of scores."""
+    leave_out = {Figure.GOLD_EXACT, Figure.REPEATS_EXACT} if verdicts else {Figure.POSITION}
+    return tuple(figure for figure in Figure if figure not in leave_out)
+
+
+def measured(answers: Iterable[Answered], figure: Figure, yardstick: Yardstick) -> list[Measured]:
+    """The answers that count for a figure, in the order given.
+
+    A repeat counts where its annotator's first answer is among the answers.
+    """
+    given = list(answers)
+    if figure in {Figure.GOLD, Figure.GOLD_EXACT}:
+        return [
+            Measured(each, _alike(each.value, said, figure), said)
+            for each in given
+            if not each.repeat and (said := yardstick.gold.get(each.target)) is not None
+        ]
+    if figure in {Figure.REPEATS, Figure.REPEATS_EXACT}:
+        firsts = {(each.annotator, each.target): each.value for each in given if not each.repeat}
+        return [
+            Measured(each, _alike(each.value, said, figure), said)
+            for each in given
+            if each.repeat and (said := firsts.get((each.annotator, each.target))) is not None
+        ]
+    if figure is Figure.POSITION:
+        return _by_position(given)
+    if figure is Figure.FAST:
+        return [
+            Measured(each, each.seconds < yardstick.fast_seconds)
+            for each in given
+            if each.seconds is not None
+        ]
+    if figure is Figure.FLAGS:
+        return [Measured(each, each.flagged) for each in given]
+    return [Measured(each, hit=True) for each in given if not each.repeat]
+
+
+def _alike(value: Verdict | int, said: Verdict | int, figure: Figure) -> bool:
+    """Whether two answers are the same; of scores, near is enough where the figure is not exact."""
+    if isinstance(value, Verdict) or isinstance(said, Verdict):
+        return value == said
+    near = 0 if figure in {Figure.GOLD_EXACT, Figure.REPEATS_EXACT} else NEAR
+    return abs(value - said) <= near
+
+
+def _by_position(answers: Iterable[Answered]) -> list[Measured]:
+    found = []
+    for each in answers:
+        if each.repeat or each.shown is None or not isinstance(each.value, Verdict):
+            continue
+        shown = answer_of(each.value, each.shown)
+        if shown is not Answer.TIE:
+            found.append(Measured(each, shown is Answer.FIRST))
+    return found
+
+
+def quality_of(answers: Sequence[Answered], yardstick: Yardstick, *, verdicts: bool) -> Quality:
+    """The figures of these answers, of one annotator or of several together."""
+    seconds = [each.seconds for each in answers if each.seconds is not None]
+    firsts = [each for each in answers if not each.repeat]
+    return Quality(
+        shares={
+            figure: _share(measured(answers, figure, yardstick), figure, firsts)
+            for figure in figures_of(verdicts=verdicts)
+        },
+        seconds=median(seconds) if seconds else None,
+        measured=len(seconds),
+    )
+
+
+def by_annotator(
+    answers: Iterable[Answered], yardstick: Yardstick, *, verdicts: bool
+) -> dict[int, Quality]:
+    """The figures of each annotator who answered."""
+    own: dict[int, list[Answered]] = {}
+    for each in answers:
+        own.setdefault(each.annotator, []).append(each)
+    return {
+        annotator: quality_of(given, yardstick, verdicts=verdicts)
+        for annotator, given in own.items()
+    }
+
+
+def _share(rows: Sequence[Measured], figure: Figure, firsts: Sequence[Answered]) -> Share:
+    hits = sum(row.hit for row in rows)
+    repeats = figure in {Figure.REPEATS, Figure.REPEATS_EXACT}
+    return Share(
+        hits=hits,
+        answers=len(rows),
+        interval=wilson(hits, len(rows)),
+        undefined=None if rows else _REASONS[figure],
+        chance=chance_alike([each.value for each in firsts], figure) if repeats and rows else None,
+    )
+
+
+def chance_alike(values: Sequence[Verdict | int], figure: Figure) -> float:
+    """How often two answers are alike that are drawn, one apart from the other, from these.
+
+    An annotator who answers without looking, but as often in each way as they do, is as consistent
+    as that.
+    """
+    counts = Counter(values)
+    pairs = sum(
+        one * other
+        for value, one in counts.items()
+        for said, other in counts.items()
+        if _alike(value, said, figure)
+    )
+    return pairs / len(values) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class PauseRule:
+    """An annotator is paused below this share of hits, once there are so many answers."""
+
+    below: float
+    after: int
+
+    def is_broken(self, rows: Sequence[Measured]) -> bool:
+        """Whether these answers are enough, and too few of them hit."""
+        return len(rows) >= self.after and sum(row.hit for row in rows) / len(rows) < self.below

@@ -167,7 +167,14 @@ class StudyAdmin(admin.ModelAdmin[Study]):
     list_filter = ("status", "kind")
     list_select_related = ("dataset",)
     search_fields = ("name", "slug")
-    readonly_fields = ("created_by", "created_at")
+    readonly_fields = (
+        "guidelines",
+        "guidelines_version",
+        "consent",
+        "quiz",
+        "created_by",
+        "created_at",
+    )  # each has a page of its own, which keeps what annotators read and agreed to
     inlines = (ParticipationInline,)
 
     def save_model(self, request: HttpRequest, obj: Study, form: Any, change: bool) -> None:  # noqa: FBT001

@@ -8,6 +8,8 @@ from annotation.views import (
     adjudication,
     agreement,
     datasets,
+    entry,
+    guidelines,
     invitations,
     labelling,
     onboarding,
@@ -40,6 +42,18 @@ _onboarding = [
     path("studies/<slug:slug>/profile/", onboarding.profile_page, name="profile"),
     path("studies/<slug:slug>/guidelines/", onboarding.guidelines_page, name="guidelines"),
     path("studies/<slug:slug>/quiz/", onboarding.quiz_page, name="quiz"),
+    path("studies/<slug:slug>/consent/edit/", entry.edit_consent, name="edit-consent"),
+    path("studies/<slug:slug>/quiz/edit/", entry.edit_quiz, name="edit-quiz"),
+    path(
+        "studies/<slug:slug>/guidelines/edit/", guidelines.edit_guidelines, name="edit-guidelines"
+    ),
+    path("studies/<slug:slug>/guidelines/history/", guidelines.history, name="guidelines-history"),
+    path("preview/", guidelines.preview, name="preview"),
+    re_path(
+        r"^studies/(?P<slug>[-\w]+)/participants\.(?P<format_name>jsonl|csv)$",
+        entry.participants,
+        name="participants",
+    ),
     path("studies/<slug:slug>/invitations/", invitations.invitations, name="invitations"),
     path(
         "studies/<slug:slug>/invitations/<int:number>/withdraw/",

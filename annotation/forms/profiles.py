@@ -134,7 +134,7 @@ WORDS: Final = {
 class ProfileForm(forms.Form):
     """Every question has an answer, if only that it is left unsaid: nothing is empty by oversight.
 
-    What a stored profile holds besides the options is offered too, so that sending the form keeps it.
+    What a stored profile holds besides the options is offered too: sending the form keeps it.
     """
 
     age = forms.IntegerField(

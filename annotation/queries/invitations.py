@@ -9,7 +9,7 @@ from django.core.signing import BadSignature, Signer
 from django.db.models import Count
 
 from annotation.core.invitations import InvitationRefusal, InvitationRow, refusal_of
-from annotation.models import Invitation, StudyStatus, User
+from annotation.models import Invitation, Study, StudyStatus, User
 
 _SALT: Final = "annotation.invitation"
 
@@ -39,9 +39,12 @@ def refusal_now(invitation: Invitation, now: datetime) -> InvitationRefusal | No
     return _refusal(invitation, invitation.participations.count(), now)
 
 
-def is_participant(invitation: Invitation, user: User) -> bool:
-    """Whether somebody is in the study of an invitation, however they came to it."""
-    return invitation.study.participations.filter(annotator=user).exists()
+def study_joined(token: str, user: User) -> Study | None:
+    """The study of a link, where somebody is in it already, however they came to it."""
+    found = invitation_of(token)
+    if found is None or not found.study.participations.filter(annotator=user).exists():
+        return None
+    return found.study
 
 
 def invitation_rows(slug: str, now: datetime) -> list[InvitationRow]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
-from django.db.models import F
+from django.db.models import Count, F
 
 from annotation.core.guidelines import ChangedPiece, changes
 from annotation.core.onboarding import Asked, Done, Step, first_open, steps_of
@@ -55,6 +56,21 @@ class ReadGuidelines:
     changed: tuple[ChangedPiece, ...] | None
 
 
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """One version of the guidelines in a study's history.
+
+    `readers` read it last of all; `changed` is None for the first version, and for texts too long.
+    """
+
+    version: int
+    text: str
+    made_by: str
+    made_at: datetime
+    readers: int
+    changed: tuple[ChangedPiece, ...] | None
+
+
 def study_named(slug: str) -> Study | None:
     """The study of a short name, for the pages on which a manager edits what comes before it."""
     return Study.objects.filter(slug=slug).first()
@@ -88,6 +104,47 @@ def onboarding_of(slug: str, annotator: User) -> Onboarding | None:
         steps=steps_of(_asked(row.study)),
         open=open_step(row),
     )
+
+
+def guidelines_history(study: Study) -> list[VersionRow]:
+    """All versions of a study's guidelines, the newest first, each with what changed in it.
+
+    A study that never published any has its guidelines as the one version they are.
+    """
+    rows = list(
+        GuidelinesVersion.objects.filter(study=study)
+        .select_related("created_by")
+        .order_by("version")
+    )
+    if study.guidelines_version not in {row.version for row in rows}:
+        rows.append(
+            GuidelinesVersion(
+                study=study,
+                version=study.guidelines_version,
+                text=study.guidelines,
+                created_by=study.created_by,
+                created_at=study.created_at,
+            )
+        )
+    readers = dict(
+        Participation.objects.filter(study=study, guidelines_read__isnull=False)
+        .values_list("guidelines_read")
+        .annotate(n=Count("pk"))
+        .order_by()
+    )
+    texts = [None, *(row.text for row in rows)]
+    history = [
+        VersionRow(
+            version=row.version,
+            text=row.text,
+            made_by=str(row.created_by) if row.created_by else "",
+            made_at=row.created_at,
+            readers=readers.get(row.version, 0),
+            changed=None if before is None else changes(before, row.text),
+        )
+        for row, before in zip(rows, texts, strict=False)
+    ]
+    return history[::-1]
 
 
 def profile_of(user: User) -> AnnotatorProfile | None:

@@ -52,7 +52,7 @@ def publish_guidelines(*, study: str, text: str, since: int, by: User) -> int:
     row = Study.objects.get(slug=study)
     if row.guidelines_version != since:
         raise OutdatedGuidelinesError
-    if row.guidelines == text:
+    if _plain(row.guidelines) == _plain(text):
         raise UnchangedGuidelinesError
     keep_version_in_force(row, row.created_by)
     changed = Study.objects.filter(pk=row.pk, guidelines_version=since).update(
@@ -69,3 +69,8 @@ def publish_guidelines(*, study: str, text: str, since: int, by: User) -> int:
         detail={"version": since + 1},
     )
     return since + 1
+
+
+def _plain(text: str) -> str:
+    """A text without what a browser may change of it: line ends, and space around it."""
+    return text.replace("\r\n", "\n").strip()

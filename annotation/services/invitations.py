@@ -76,6 +76,17 @@ def withdraw(*, study: str, invitation: int, by: User, now: datetime) -> None:
         _record(row.study, by, "study.invitation-withdrawn", {"invitation": row.pk})
 
 
+def open_invitation(*, token: str, now: datetime) -> Invitation:
+    """The invitation of a link that lets people in now, with its study; it holds no place.
+
+    Raises:
+        InvitationRefusedError: It lets nobody in.
+    """
+    found = _named(token)
+    _check(found, now)
+    return found
+
+
 @transaction.atomic
 def join(*, token: str, user: User, now: datetime) -> Study:
     """Become an annotator of the study that a link invites to; who is in it stays as they are.
@@ -99,9 +110,7 @@ def join_as_newcomer(*, token: str, account: NewAccount, now: datetime) -> tuple
         NameTakenError: The user name is somebody's.
     """
     invitation = _held(token)
-    refusal = refusal_now(invitation, now)
-    if refusal is not None:
-        raise InvitationRefusedError(refusal)
+    _check(invitation, now)
     if User.objects.filter(username__iexact=account.username).exists():
         raise NameTakenError
     try:
@@ -118,24 +127,33 @@ def join_as_newcomer(*, token: str, account: NewAccount, now: datetime) -> tuple
     return user, invitation.study
 
 
+def _named(token: str) -> Invitation:
+    found = invitation_of(token)
+    if found is None:
+        raise InvitationRefusedError(InvitationRefusal.UNKNOWN)
+    return found
+
+
 def _held(token: str) -> Invitation:
     """The invitation, locked until the commit: people who join by it do so one after another.
 
     `select_for_update` does nothing on SQLite, where the transaction itself has locked out others.
     """
-    found = invitation_of(token)
-    if found is None:
-        raise InvitationRefusedError(InvitationRefusal.UNKNOWN)
+    found = _named(token)
     Invitation.objects.filter(pk=found.pk).update(places=F("places"))
     found.refresh_from_db(fields=["places", "revoked_at", "expires_at"])
     return found
 
 
-def _take_place(invitation: Invitation, user: User, now: datetime) -> None:
-    """Store the part in the study; the place was counted under the invitation's lock."""
+def _check(invitation: Invitation, now: datetime) -> None:
     refusal = refusal_now(invitation, now)
     if refusal is not None:
         raise InvitationRefusedError(refusal)
+
+
+def _take_place(invitation: Invitation, user: User, now: datetime) -> None:
+    """Store the part in the study; the place was counted under the invitation's lock."""
+    _check(invitation, now)
     _part, is_new = Participation.objects.get_or_create(
         study=invitation.study,
         annotator=user,

@@ -20,12 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation.core.invitations import InvitationRefusal
 from annotation.forms.invitations import InvitationForm, NewcomerForm
 from annotation.models import Invitation, Study, StudyStatus, User
-from annotation.queries.invitations import (
-    invitation_of,
-    invitation_rows,
-    is_participant,
-    refusal_now,
-)
+from annotation.queries.invitations import invitation_rows, study_joined
 from annotation.queries.onboarding import study_named
 from annotation.services.invitations import (
     InvitationRefusedError,
@@ -33,6 +28,7 @@ from annotation.services.invitations import (
     invite,
     join,
     join_as_newcomer,
+    open_invitation,
     withdraw,
 )
 from annotation.views.access import SignedInRequest, manager_required
@@ -110,20 +106,16 @@ def join_study(request: HttpRequest, token: str) -> HttpResponse:
     """
     now = timezone.now()
     user = request.user if isinstance(request.user, User) else None
-    invitation = invitation_of(token)
-    if invitation is None:
-        return _refused(request, InvitationRefusal.UNKNOWN)
-    if user is not None and is_participant(invitation, user):
-        return _to_study(request, invitation.study)
-    refusal = refusal_now(invitation, now)
-    if refusal is not None:
-        return _refused(request, refusal)
+    study = study_joined(token, user) if user else None
+    if study is not None:
+        return _to_study(request, study)
     try:
+        invitation = open_invitation(token=token, now=now)
         if user is None:
             return _newcomer(request, token, invitation)
         if request.method == "POST":
             return _to_study(request, join(token=token, user=user, now=now))
-    except InvitationRefusedError as refused:  # the last place went in this very moment
+    except InvitationRefusedError as refused:
         return _refused(request, refused.code)
     context = {"study": invitation.study, "token": token}
     return render(request, "annotation/join.html", context)

@@ -1,0 +1,127 @@
+"""What managers write for annotators to read and answer before they begin."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from annotation.core.quiz import (
+    MAX_CHOICE_CHARS,
+    MAX_CHOICES,
+    MAX_EXPLANATION_CHARS,
+    MAX_QUESTION_CHARS,
+    MAX_QUESTIONS,
+    EditAction,
+    Fault,
+    Question,
+    Quiz,
+    QuizFault,
+)
+
+MAX_TEXT: Final = 20_000
+_MAX_BLOCKS: Final = 100  # of what a browser sends; a quiz of more than 20 is refused with a word
+
+FAULTS: Final = {
+    Fault.TOO_MANY_QUESTIONS: _("There are too many questions; %(questions)d is the most."),
+    Fault.NO_QUESTION: _("The question is empty."),
+    Fault.QUESTION_TWICE: _("The same question stands above."),
+    Fault.TOO_FEW_CHOICES: _("A question needs two choices or more."),
+    Fault.TOO_MANY_CHOICES: _("There are too many choices; %(choices)d is the most."),
+    Fault.EMPTY_CHOICE: _("A choice is empty: fill it in or remove it."),
+    Fault.CHOICE_TWICE: _("Two choices say the same."),
+    Fault.NO_ANSWER: _("No choice is marked as the right one."),
+    Fault.TOO_LONG: _(
+        "Something is too long: a question has at most %(question)d characters, a choice"
+        " %(choice)d, an explanation %(explanation)d."
+    ),
+    Fault.UNREADABLE: _("This is no question."),
+}
+_MOST: Final = {
+    "questions": MAX_QUESTIONS,
+    "choices": MAX_CHOICES,
+    "question": MAX_QUESTION_CHARS,
+    "choice": MAX_CHOICE_CHARS,
+    "explanation": MAX_EXPLANATION_CHARS,
+}
+
+
+class GuidelinesForm(forms.Form):
+    """New guidelines; `since` is the version on which they were written."""
+
+    text = forms.CharField(
+        label=_("Guidelines"),
+        required=False,
+        max_length=MAX_TEXT,
+        widget=forms.Textarea(attrs={"rows": 18}),
+        help_text=_("Markdown. Empty: nothing is to be read."),
+    )
+    since = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
+
+    def clean_text(self) -> str:
+        """The text with one kind of line ends: browsers send two characters for each."""
+        return str(self.cleaned_data["text"]).replace("\r\n", "\n")
+
+
+class ConsentTextForm(forms.Form):
+    """What annotators agree to, and whether they tell of themselves."""
+
+    text = forms.CharField(
+        label=_("Consent"),
+        required=False,
+        max_length=MAX_TEXT,
+        widget=forms.Textarea(attrs={"rows": 14}),
+        help_text=_("Markdown. Who does not agree leaves the study. Empty: nothing is asked."),
+    )
+    ask_profile = forms.BooleanField(
+        label=_("Ask for the annotator profile"),
+        required=False,
+        help_text=_("Gender, age, occupation, personality and habits, by choices and tags."),
+    )
+    ask_again = forms.BooleanField(
+        label=_("Ask everybody again"),
+        required=False,
+        help_text=_("Those who agreed before agree once more before they go on."),
+    )
+
+    def clean_text(self) -> str:
+        """The text with one kind of line ends."""
+        return str(self.cleaned_data["text"]).replace("\r\n", "\n")
+
+
+def quiz_draft(data: QueryDict) -> Quiz:
+    """The questions of the editor, as they were sent, right or wrong."""
+    numbers = range(_MAX_BLOCKS)
+    return tuple(_question(data, f"q{n}") for n in numbers if f"q{n}-question" in data)
+
+
+def _question(data: QueryDict, name: str) -> Question:
+    answer = data.get(f"{name}-answer", "")
+    return Question(
+        question=data.get(f"{name}-question", "").strip(),
+        choices=tuple(choice.strip() for choice in data.getlist(f"{name}-choice")),
+        answer=int(answer) if answer.isascii() and answer.isdigit() else None,
+        explanation=data.get(f"{name}-explanation", "").replace("\r\n", "\n").strip(),
+    )
+
+
+def edit_wanted(data: QueryDict) -> tuple[EditAction, int, int] | None:
+    """What a button of the editor asks for (`remove-choice:2:0`); None where it stores."""
+    action, *places = data.get("do", "").split(":")
+    known = {each.value: each for each in EditAction}
+    numbers = [int(place) for place in places if place.isascii() and place.isdigit()]
+    if action not in known or len(numbers) != len(places) or len(numbers) > 2:
+        return None
+    question, choice = [*numbers, 0, 0][:2]
+    return known[action], question, choice
+
+
+def fault_text(fault: QuizFault) -> str:
+    """A fault in the reader's language, with its question."""
+    text = str(FAULTS[fault.fault]) % _MOST
+    if fault.question is None:
+        return text
+    return gettext("Question %(number)d: %(fault)s") % {"number": fault.question, "fault": text}

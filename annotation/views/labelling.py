@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from django.contrib.auth.views import redirect_to_login
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -19,7 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotation.core.ahead import shown_digest
 from annotation.core.assignment import SkipReason
-from annotation.core.labelling import NothingLeft, PairTask, RatingTask, Task
+from annotation.core.labelling import NothingLeft, PairTask, RatingTask, TalkTask, Task
 from annotation.core.worddiff import word_diff
 from annotation.forms.labelling import (
     ANCHORS,
@@ -38,7 +35,6 @@ from annotation.forms.labelling import (
 from annotation.services.ahead import pair_ahead
 from annotation.services.claims import (
     LabellingRefusedError,
-    NotReadyError,
     RefusalCode,
     next_task,
     own_task,
@@ -47,72 +43,18 @@ from annotation.services.claims import (
 from annotation.services.labels import answer_pair, rate_session
 from annotation.services.leases import renew_lease
 from annotation.views.access import SignedInRequest
+from annotation.views.refusals import refusals
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-P = ParamSpec("P")
-
 SHOWS: Final = "X-Shows"
 """Header that names what a page shows of its item, see `annotation.core.ahead`."""
-
-REFUSALS: Final = {
-    RefusalCode.NOT_OPEN: (409, _("This study takes no answers at the moment.")),
-    RefusalCode.TAKEN: (
-        409,
-        _("You held this item longer than the lease, and others have answered it by now."),
-    ),
-    RefusalCode.NOT_ALLOWED: (422, _("This study does not allow that answer.")),
-    RefusalCode.NOT_READY: (
-        409,
-        _("Something comes before the next item, such as new guidelines. Then answer again."),
-    ),
-}
-
-
-def _refusals(
-    view: Callable[Concatenate[SignedInRequest, P], HttpResponse],
-) -> Callable[Concatenate[SignedInRequest, P], HttpResponse]:
-    """Answer a refusal of the services with its page; what is not one's own does not exist.
-
-    A script that wants no page is refused in one plain sentence.
-    """
-
-    @wraps(view)
-    def answered(request: SignedInRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        if not request.user.is_authenticated:
-            return _sign_in_first(request, **kwargs)
-        try:
-            return view(request, *args, **kwargs)
-        except LabellingRefusedError as refused:
-            if refused.code is RefusalCode.NOT_YOURS:
-                raise Http404 from refused
-            if isinstance(refused, NotReadyError) and request.method == "GET":
-                return redirect(f"annotation:{refused.step.value}", kwargs["slug"])
-            status, text = REFUSALS[refused.code]
-            if not request.accepts("text/html"):
-                return HttpResponse(text, status=status, content_type="text/plain; charset=utf-8")
-            context = {"text": text, "slug": kwargs["slug"]}
-            return render(request, "annotation/refused.html", context, status=status)
-
-    return answered
-
-
-def _sign_in_first(request: SignedInRequest, **place: object) -> HttpResponse:
-    """To the sign-in, and from there to the item's page: what was sent cannot be sent again by it.
-
-    A script gets a 401 and no page, so that it keeps what the person typed.
-    """
-    if request.method != "POST":
-        return redirect_to_login(request.get_full_path())
-    if "HX-Request" in request.headers or not request.accepts("text/html"):
-        return HttpResponse(status=HTTPStatus.UNAUTHORIZED)
-    return redirect_to_login(reverse("annotation:item", kwargs=place))
 
 
 @require_GET
 @never_cache
-@_refusals
+@refusals
 def next_item(request: SignedInRequest, slug: str) -> HttpResponse:
     """The item at hand, or the next one; the finished page where there is none."""
     task = next_task(study=slug, annotator=request.user, now=timezone.now())
@@ -123,7 +65,7 @@ def next_item(request: SignedInRequest, slug: str) -> HttpResponse:
 
 @require_GET
 @never_cache
-@_refusals
+@refusals
 def item(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     """An item the annotator was given before, to look at again and to change."""
     task = own_task(study=slug, item=number, annotator=request.user, now=timezone.now())
@@ -132,7 +74,7 @@ def item(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
 
 @require_GET
 @never_cache
-@_refusals
+@refusals
 def ahead(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     """The page of the pair that follows the item at hand, for a browser to keep until then."""
     task = pair_ahead(study=slug, item=number, annotator=request.user, now=timezone.now())
@@ -144,7 +86,7 @@ def ahead(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
 
 
 @require_POST
-@_refusals
+@refusals
 def answer(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     """Take the answer to a pair and go on."""
     form = AnswerForm(request.POST)
@@ -163,7 +105,7 @@ def answer(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
 
 
 @require_POST
-@_refusals
+@refusals
 def ratings(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     """Take the ratings of a session and go on; where something is missing, say what."""
     task = own_task(study=slug, item=number, annotator=request.user, now=timezone.now())
@@ -186,7 +128,7 @@ def ratings(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
 
 
 @require_POST
-@_refusals
+@refusals
 def skip_item(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     """Give an item back and go on."""
     form = SkipForm(request.POST)
@@ -203,7 +145,7 @@ def skip_item(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
 
 
 @require_POST
-@_refusals
+@refusals
 def lease(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     """Keep the item at hand while its page is open."""
     renew_lease(study=slug, item=number, annotator=request.user, now=timezone.now())
@@ -239,6 +181,8 @@ def _last_answer(task: PairTask) -> StrOrPromise | None:
 def _page(request: SignedInRequest, task: Task) -> HttpResponse:
     if isinstance(task, PairTask):
         return _pair(request, task)
+    if isinstance(task, TalkTask):
+        return redirect("judging:talk", task.rules.slug, task.place.item)
     return _turns(request, task, SessionForm(task), status=200)
 
 

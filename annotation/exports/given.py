@@ -24,10 +24,12 @@ GIVEN: Final = (
 )
 
 
-def given(label: PairwiseLabel | SatisfactionLabel, dataset: Dataset) -> dict[str, object]:
-    """The columns of GIVEN for a label whose study is loaded."""
+def given(
+    label: PairwiseLabel | SatisfactionLabel, studies: Mapping[int | None, str]
+) -> dict[str, object]:
+    """The columns of GIVEN for a label; the names of studies come from `names_of_studies`."""
     return {
-        "study": name_of_study(label.study, dataset),
+        "study": studies[label.study_id],
         "repeat": label.repeat_index,
         "comment": label.comment,
         "given_at": moment(label.created_at),
@@ -44,6 +46,12 @@ def given(label: PairwiseLabel | SatisfactionLabel, dataset: Dataset) -> dict[st
 def name_of_study(study: Study | None, dataset: Dataset) -> str:
     """The study's name in files; "" outside any."""
     return "" if study is None else study_name(dataset.slug, study.slug, study.name)
+
+
+def names_of_studies(dataset: Dataset) -> dict[int | None, str]:
+    """The names in a dataset's files of all studies, since labels of any may be there."""
+    rows = Study.objects.values_list("pk", "slug", "name")
+    return {None: "", **{pk: study_name(dataset.slug, slug, name) for pk, slug, name in rows}}
 
 
 _ZERO_IS_ASSUMED: Final = ("repeat", "edits")

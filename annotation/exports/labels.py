@@ -12,7 +12,7 @@ from typing import Final
 from annotation.core.tables import Row
 from annotation.exports.dialogues import dialogues_before
 from annotation.exports.export import Export, names_a_model
-from annotation.exports.given import GIVEN, given
+from annotation.exports.given import GIVEN, given, names_of_studies
 from annotation.models import Dataset, PairwiseLabel
 from annotation.queries.annotators import names_of
 
@@ -43,12 +43,12 @@ _COLUMNS: Final = (
 
 def _rows(dataset: Dataset, annotator_id: int | None = None) -> Iterator[Row]:
     names = names_of(dataset=dataset)
+    studies = names_of_studies(dataset)
     labels = PairwiseLabel.objects.filter(comparison__turn__session__dataset=dataset)
     if annotator_id is not None:
         labels = labels.filter(annotator=annotator_id)
     stream = (
         labels.select_related(
-            "study",
             "comparison__response_a",
             "comparison__response_b",
             "comparison__turn__session__scenario",
@@ -59,14 +59,14 @@ def _rows(dataset: Dataset, annotator_id: int | None = None) -> Iterator[Row]:
     while chunk := list(islice(stream, _CHUNK)):
         dialogues = dialogues_before({label.comparison.turn for label in chunk})
         for label in chunk:
-            yield _row(label, dialogues[label.comparison.turn_id], names, dataset)
+            yield _row(label, dialogues[label.comparison.turn_id], names, studies)
 
 
 def _row(
     label: PairwiseLabel,
     dialogue: list[dict[str, str]],
     names: dict[int, str],
-    dataset: Dataset,
+    studies: dict[int | None, str],
 ) -> Row:
     comparison = label.comparison
     session = comparison.turn.session
@@ -91,7 +91,7 @@ def _row(
         "strength": label.strength,
         "both_bad": label.both_bad,
         "shown_order": label.shown_order,
-        **given(label, dataset),
+        **given(label, studies),
     }
 
 

@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from annotation.core.tables import Row
 from annotation.exports.export import Export, names_a_model
-from annotation.exports.given import GIVEN, given
+from annotation.exports.given import GIVEN, given, names_of_studies
 from annotation.models import Dataset, Response, SatisfactionLabel, Session
 from annotation.queries.annotators import names_of
 
@@ -32,10 +32,11 @@ _COLUMNS: Final = (
 
 def _rows(dataset: Dataset, annotator_id: int | None = None) -> Iterator[Row]:
     names = names_of(dataset=dataset)
+    studies = names_of_studies(dataset)
     own = Q() if annotator_id is None else Q(annotator=annotator_id)
     of_responses = (
         SatisfactionLabel.objects.filter(own, response__turn__session__dataset=dataset)
-        .select_related("study", "response__turn__session__scenario")
+        .select_related("response__turn__session__scenario")
         .order_by(
             "response__turn__session__position",
             "response__turn__session_id",
@@ -45,14 +46,14 @@ def _rows(dataset: Dataset, annotator_id: int | None = None) -> Iterator[Row]:
         )
     )
     for label in of_responses.iterator(chunk_size=500):
-        yield {**_of_response(label), **_answer(label, names, dataset)}
+        yield {**_of_response(label), **_answer(label, names, studies)}
     of_sessions = (
         SatisfactionLabel.objects.filter(own, session__dataset=dataset)
-        .select_related("study", "session__scenario")
+        .select_related("session__scenario")
         .order_by("session__position", "session_id", "pk")
     )
     for label in of_sessions.iterator(chunk_size=500):
-        yield {**_of_session(label), **_answer(label, names, dataset)}
+        yield {**_of_session(label), **_answer(label, names, studies)}
 
 
 def _of_response(label: SatisfactionLabel) -> Row:
@@ -84,13 +85,13 @@ def _of_session(label: SatisfactionLabel) -> Row:
     }
 
 
-def _answer(label: SatisfactionLabel, names: dict[int, str], dataset: Dataset) -> Row:
+def _answer(label: SatisfactionLabel, names: dict[int, str], studies: dict[int | None, str]) -> Row:
     return {
         "annotator": names[label.annotator_id],
         "score": label.score,
         "reason": label.reason,
         "hallucination": label.hallucination,
-        **given(label, dataset),
+        **given(label, studies),
     }
 
 

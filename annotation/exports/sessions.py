@@ -8,25 +8,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from django.db.models import Prefetch
-
 from annotation.core.tables import Row
 from annotation.exports.export import Export, moment
-from annotation.exports.given import given, name_of_study, told
+from annotation.exports.given import given, names_of_studies, told
+from annotation.exports.parts import (
+    Answers,
+    ComparisonRow,
+    ResponseRow,
+    SessionRow,
+    Texts,
+    TurnRow,
+    sessions_of,
+)
 from annotation.models import (
-    Comparison,
     Dataset,
     GoldLabel,
     PairwiseLabel,
-    Response,
     SatisfactionLabel,
-    Session,
     SessionQuestionnaire,
-    Turn,
 )
 from annotation.queries.annotators import names_of
 
-_CHUNK: Final = 100
+_AT_ONCE: Final = 200  # sessions in memory
 _COLUMNS: Final = (
     "session",
     "scenario",
@@ -45,68 +48,43 @@ _COLUMNS: Final = (
 
 def _rows(dataset: Dataset) -> Iterator[Row]:
     yield {"type": "dataset", **_dataset(dataset)}
-    writer = _Writer(dataset)
-    for session in _sessions(dataset):
-        yield writer.session(session)
+    names, studies = names_of(dataset=dataset), names_of_studies(dataset)
+    for part in sessions_of(dataset, at_once=_AT_ONCE):
+        writer = _Writer([session.pk for session in part], names, studies)
+        for session in part:
+            yield writer.session(session)
 
 
 def _flat_rows(dataset: Dataset) -> Iterator[Row]:
     names = names_of(dataset=dataset)
-    turns = Turn.objects.order_by("position").prefetch_related(
-        Prefetch("responses", Response.objects.order_by("position", "pk"))
-    )
-    sessions = (
-        Session.objects.filter(dataset=dataset)
-        .select_related("scenario")
-        .order_by("position", "pk")
-        .prefetch_related(Prefetch("turns", turns))
-    )
-    for session in sessions.iterator(chunk_size=_CHUNK):
-        head = {
-            "session": session.key,
-            "scenario": session.scenario.name,
-            "user": names.get(session.original_user_id or 0),
-            "language": session.language,
-            "system_prompt": session.system_prompt,
-            "task_context": session.task_context,
-        }
-        for turn in session.turns.all():
-            asked = {"turn": turn.position + 1, "user_message": turn.user_message}
-            texts = [_text(response) for response in turn.responses.all()]
-            for text in texts or [{}]:
-                yield {**head, **asked, **text}
+    for part in sessions_of(dataset, at_once=_AT_ONCE):
+        texts = Texts([session.pk for session in part])
+        for session in part:
+            yield from _flat(session, texts, names)
 
 
-def _text(response: Response) -> Row:
+def _flat(session: SessionRow, texts: Texts, names: dict[int, str]) -> Iterator[Row]:
+    head = {
+        "session": session.key,
+        "scenario": session.scenario,
+        "user": names.get(session.user or 0),
+        "language": session.language,
+        "system_prompt": session.system_prompt,
+        "task_context": session.task_context,
+    }
+    for turn in texts.turns.get(session.pk, ()):
+        asked = {"turn": turn.position + 1, "user_message": turn.user_message}
+        for text in [_text(each) for each in texts.responses.get(turn.pk, ())] or [{}]:
+            yield {**head, **asked, **text}
+
+
+def _text(response: ResponseRow) -> Row:
     return {
         "model": response.model,
         "variant": response.variant,
         "original": response.original,
         "text": response.text,
     }
-
-
-def _sessions(dataset: Dataset) -> Iterator[Session]:
-    pairwise = PairwiseLabel.objects.select_related("study").order_by("pk")
-    ratings = Prefetch("labels", SatisfactionLabel.objects.select_related("study").order_by("pk"))
-    gold = Prefetch("gold_labels", GoldLabel.objects.order_by("pk"))
-    responses = Response.objects.order_by("position", "pk").prefetch_related(ratings, gold)
-    comparisons = Comparison.objects.order_by("position", "pk").prefetch_related(
-        Prefetch("labels", pairwise), gold
-    )
-    turns = Turn.objects.order_by("position").prefetch_related(
-        Prefetch("responses", responses), Prefetch("comparisons", comparisons)
-    )
-    answers = SessionQuestionnaire.objects.select_related("study").order_by("pk")
-    return (
-        Session.objects.filter(dataset=dataset)
-        .select_related("scenario")
-        .order_by("position", "pk")
-        .prefetch_related(
-            Prefetch("turns", turns), ratings, gold, Prefetch("questionnaires", answers)
-        )
-        .iterator(chunk_size=_CHUNK)
-    )
 
 
 def _dataset(dataset: Dataset) -> Row:
@@ -123,52 +101,57 @@ def _dataset(dataset: Dataset) -> Row:
 
 
 class _Writer:
-    """Writes the rows of one dataset under the names of the project's own format."""
+    """Writes some sessions under the names of the project's own format."""
 
-    def __init__(self, dataset: Dataset) -> None:
-        self._dataset = dataset
-        self._names = names_of(dataset=dataset)
+    def __init__(
+        self, sessions: list[int], names: dict[int, str], studies: dict[int | None, str]
+    ) -> None:
+        self._texts = Texts(sessions)
+        self._given = Answers(sessions)
+        self._names = names
+        self._studies = studies
 
-    def session(self, session: Session) -> Row:
+    def session(self, session: SessionRow) -> Row:
         """One session line."""
         turns = []
         previous: dict[int, str] = {}
-        for turn in session.turns.all():
-            responses = list(turn.responses.all())
+        for turn in self._texts.turns.get(session.pk, ()):
+            responses = self._texts.responses.get(turn.pk, [])
             keys = {response.pk: str(place) for place, response in enumerate(responses)}
             turns.append(self._turn(turn, responses, keys, previous))
             previous = keys
-        user = session.original_user_id
+        answers = self._given
         return {
             "type": "session",
             "key": session.key,
-            "scenario": session.scenario.name,
+            "scenario": session.scenario,
             **told(
                 {
-                    "user": None if user is None else self._names[user],
+                    "user": None if session.user is None else self._names[session.user],
                     "system_prompt": session.system_prompt,
                     "task_context": session.task_context,
                     "language": session.language,
-                    "profile": session.profile_snapshot,
+                    "profile": session.profile,
                     "extra": session.extra,
                 }
             ),
             "turns": turns,
             **told(
                 {
-                    "satisfaction": self._ratings(session.labels.all()),
+                    "satisfaction": self._ratings(answers.session_ratings.get(session.pk, ())),
                     "questionnaires": [
-                        self._questionnaire(each) for each in session.questionnaires.all()
+                        self._questionnaire(each)
+                        for each in answers.questionnaires.get(session.pk, ())
                     ],
-                    "gold": _gold(session.gold_labels.all()),
+                    "gold": _gold(answers.session_gold.get(session.pk, ())),
                 }
             ),
         }
 
     def _turn(
         self,
-        turn: Turn,
-        responses: list[Response],
+        turn: TurnRow,
+        responses: list[ResponseRow],
         keys: dict[int, str],
         previous: dict[int, str],
     ) -> Row:
@@ -180,13 +163,14 @@ class _Writer:
                         self._response(each, keys[each.pk], previous) for each in responses
                     ],
                     "comparisons": [
-                        self._comparison(each, keys) for each in turn.comparisons.all()
+                        self._comparison(each, keys)
+                        for each in self._given.comparisons.get(turn.pk, ())
                     ],
                 }
             ),
         }
 
-    def _response(self, response: Response, key: str, previous: dict[int, str]) -> Row:
+    def _response(self, response: ResponseRow, key: str, previous: dict[int, str]) -> Row:
         return {
             "id": key,
             **told({"model": response.model}),
@@ -194,26 +178,29 @@ class _Writer:
             **told(
                 {
                     "original": response.original,
-                    "continues": previous.get(response.continues_id or 0),
+                    "continues": previous.get(response.continues or 0),
                     "variant": response.variant,
                     "extra": response.extra,
-                    "satisfaction": self._ratings(response.labels.all()),
-                    "gold": _gold(response.gold_labels.all()),
+                    "satisfaction": self._ratings(self._given.ratings.get(response.pk, ())),
+                    "gold": _gold(self._given.response_gold.get(response.pk, ())),
                 }
             ),
         }
 
-    def _comparison(self, comparison: Comparison, keys: dict[int, str]) -> Row:
+    def _comparison(self, comparison: ComparisonRow, keys: dict[int, str]) -> Row:
         return {
             "key": comparison.key,
-            "a": keys[comparison.response_a_id],
-            "b": keys[comparison.response_b_id],
+            "a": keys[comparison.a],
+            "b": keys[comparison.b],
             "position": comparison.position,
             **told(
                 {
                     "extra": comparison.extra,
-                    "labels": [self._verdict(label) for label in comparison.labels.all()],
-                    "gold": _gold(comparison.gold_labels.all()),
+                    "labels": [
+                        self._verdict(label)
+                        for label in self._given.verdicts.get(comparison.pk, ())
+                    ],
+                    "gold": _gold(self._given.comparison_gold.get(comparison.pk, ())),
                 }
             ),
         }
@@ -227,7 +214,7 @@ class _Writer:
                     "strength": label.strength,
                     "both_bad": label.both_bad,
                     "shown_order": label.shown_order,
-                    **given(label, self._dataset),
+                    **given(label, self._studies),
                 }
             ),
         }
@@ -241,7 +228,7 @@ class _Writer:
                     {
                         "reason": label.reason,
                         "hallucination": label.hallucination,
-                        **given(label, self._dataset),
+                        **given(label, self._studies),
                     }
                 ),
             }
@@ -252,7 +239,7 @@ class _Writer:
         return {
             "annotator": self._names[answers.annotator_id],
             "answers": answers.answers,
-            **told({"study": name_of_study(answers.study, self._dataset)}),
+            **told({"study": self._studies[answers.study_id]}),
             "given_at": moment(answers.created_at),
         }
 

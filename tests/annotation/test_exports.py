@@ -3,14 +3,23 @@ from __future__ import annotations
 import csv
 import io
 import json
+from itertools import product
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from annotation.core.choices import Hallucination, Reason
+from annotation.core.labelling import Effort, Flag, InputDevice, Rating
+from annotation.core.presentation import Answer
+from annotation.core.questionnaire import QUESTIONS
 from annotation.exports import EXPORTS, LABELS, SATISFACTION, SESSIONS, ExportFormat
 from annotation.models import Dataset
+from annotation.services.claims import next_task
 from annotation.services.imports import import_records
+from annotation.services.labels import rate_session
+from tests.annotation.labelling import answer, make_pair_study, make_session_study
 from tests.annotation.records import LATER, NOW, everything, import_rows, pair, rated
 from tests.factory import (
     make_comparison,
@@ -81,6 +90,51 @@ def test_what_was_labelled_here_comes_back_in_another_dataset(tmp_path):
     assert [row["annotator"] for row in rows_of(LABELS, "fresh")] == ["alice", "alice"]
 
 
+def test_answers_given_on_the_pages_come_back_with_all_that_was_said(tmp_path):
+    alice, bob = make_user(username="alice"), make_user(username="bob")
+    rules = {"allow_tie": True, "allow_strength": True, "allow_both_bad": True}
+    pairs = make_pair_study([alice, bob], items=4, overlap=2, **rules)
+    said = [
+        {"strength": 2, "comment": "=1+1\nand “more”", "flag": Flag.HARMFUL},
+        {"strength": 1, "both_bad": True},
+        {"choice": Answer.TIE, "both_bad": True, "flag": Flag.OTHER, "comment": "neither"},
+        {"choice": Answer.SECOND, "strength": 1, "effort": Effort(3.25, 0.0, InputDevice.KEYBOARD)},
+    ]
+    for each in said:
+        answer(pairs, next_task(study=pairs.slug, annotator=alice, now=NOW), alice, **each)
+    answer(pairs, next_task(study=pairs.slug, annotator=bob, now=NOW), bob, strength=1)
+    talks = make_session_study([bob], ask_hallucination=True, ask_questionnaire=True)
+    task = next_task(study=talks.slug, annotator=bob, now=NOW)
+    rate_session(
+        study=talks.slug,
+        item=task.place.item,
+        annotator=bob,
+        ratings={
+            1: Rating(5, None, Hallucination.NO),
+            2: Rating(2, Reason.UNUSABLE, Hallucination.YES),
+            3: Rating(1, Reason.OTHER, Hallucination.UNSURE),
+        },
+        efforts={2: Effort(0.5, 9.0, InputDevice.POINTER)},
+        questionnaire={each.summary: each.options[0] for each in QUESTIONS},
+        submission=uuid4(),
+        now=NOW,
+    )
+    for study, slug in ((pairs, "pairs"), (talks, "talks")):
+        Dataset.objects.filter(pk=study.dataset_id).update(slug=slug)
+        again(tmp_path, text_of(SESSIONS, slug), f"{slug}-again")
+        for kind, format_ in product(EXPORTS, ExportFormat):
+            fresh = text_of(EXPORTS[kind], f"{slug}-again", format_)
+            assert fresh == text_of(EXPORTS[kind], slug, format_)
+    labels = rows_of(LABELS, "pairs-again")
+    assert {row["shown_order"] for row in labels} == {"ORIGINAL", "SWAPPED"}
+    assert sum(row["both_bad"] for row in labels) == 2
+    assert {row["strength"] for row in labels} == {1, 2, None}
+    assert {row["extra"].get("flag") for row in labels} == {None, "HARMFUL", "OTHER"}
+    ratings = rows_of(SATISFACTION, "talks-again")
+    assert [row["hallucination"] for row in ratings] == ["NO", "YES", "UNSURE"]
+    assert ratings[1]["idle_seconds"] == 9.0
+
+
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=20)
 
 
@@ -121,14 +175,14 @@ def test_the_dialogue_of_a_label_follows_the_original_line(tmp_path):
 def test_labels_cost_a_fixed_number_of_queries(tmp_path, django_assert_num_queries):
     import_rows(tmp_path, *everything())
     dataset = Dataset.objects.get()
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         assert "".join(LABELS.blocks(dataset, ExportFormat.JSONL))
 
 
 def test_sessions_cost_a_fixed_number_of_queries(tmp_path, django_assert_num_queries):
     import_rows(tmp_path, *(rated(key=f"k{number}") for number in range(20)))
     dataset = Dataset.objects.get()
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(13):
         assert "".join(SESSIONS.blocks(dataset, ExportFormat.JSONL))
 
 

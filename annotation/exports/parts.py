@@ -1,0 +1,155 @@
+"""What hangs on some sessions: a statement a table, whatever the number of sessions.
+
+Texts come as bare rows, since there are many of them; what was answered comes as models.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
+
+from annotation.models import (
+    Comparison,
+    Dataset,
+    GoldLabel,
+    PairwiseLabel,
+    Response,
+    SatisfactionLabel,
+    Session,
+    SessionQuestionnaire,
+    Turn,
+)
+
+T = TypeVar("T")
+
+
+class SessionRow(NamedTuple):
+    """A session; the scenario by name."""
+
+    pk: int
+    key: str
+    scenario: str
+    user: int | None
+    system_prompt: str
+    task_context: str
+    language: str
+    profile: Any
+    extra: Any
+
+
+class TurnRow(NamedTuple):
+    """A turn of a session."""
+
+    pk: int
+    session: int
+    position: int
+    user_message: str | None
+
+
+class ResponseRow(NamedTuple):
+    """A response to a turn."""
+
+    pk: int
+    turn: int
+    model: str
+    text: str | None
+    original: bool
+    continues: int | None
+    variant: str
+    extra: Any
+
+
+class ComparisonRow(NamedTuple):
+    """A comparison of two responses to a turn."""
+
+    pk: int
+    turn: int
+    key: str
+    a: int
+    b: int
+    position: int
+    extra: Any
+
+
+def sessions_of(dataset: Dataset, *, at_once: int) -> Iterator[list[SessionRow]]:
+    """The sessions of a dataset in the order of its file, some at a time."""
+    rows = (
+        Session.objects.filter(dataset=dataset)
+        .order_by("position", "pk")
+        .values_list(
+            "pk", "key", "scenario__name", "original_user_id", "system_prompt", "task_context",
+            "language", "profile_snapshot", "extra",
+        )
+        .iterator(chunk_size=at_once)
+    )  # fmt: skip
+    while part := [SessionRow._make(row) for row in islice(rows, at_once)]:
+        yield part
+
+
+class Texts:
+    """The turns of some sessions by session, and their responses by turn, all in order."""
+
+    def __init__(self, sessions: Sequence[int]) -> None:
+        turns = (
+            Turn.objects.filter(session__in=sessions)
+            .order_by("position")
+            .values_list("pk", "session_id", "position", "user_message")
+        )
+        responses = (
+            Response.objects.filter(turn__session__in=sessions)
+            .order_by("position", "pk")
+            .values_list(
+                "pk", "turn_id", "model", "text", "original", "continues_id", "variant", "extra"
+            )
+        )
+        self.turns = _by(map(TurnRow._make, turns), lambda row: row.session)
+        self.responses = _by(map(ResponseRow._make, responses), lambda row: row.turn)
+
+
+class Answers:
+    """The comparisons of some sessions by turn, and all labels, each by what it is a label of."""
+
+    def __init__(self, sessions: Sequence[int]) -> None:
+        comparisons = (
+            Comparison.objects.filter(turn__session__in=sessions)
+            .order_by("position", "pk")
+            .values_list(
+                "pk", "turn_id", "key", "response_a_id", "response_b_id", "position", "extra"
+            )
+        )
+        self.comparisons = _by(map(ComparisonRow._make, comparisons), lambda row: row.turn)
+        self.verdicts = _by(
+            PairwiseLabel.objects.filter(comparison__turn__session__in=sessions).order_by("pk"),
+            lambda label: label.comparison_id,
+        )
+        ratings = SatisfactionLabel.objects.order_by("pk")
+        self.ratings = _by(
+            ratings.filter(response__turn__session__in=sessions), lambda label: label.response_id
+        )
+        self.session_ratings = _by(
+            ratings.filter(session__in=sessions), lambda label: label.session_id
+        )
+        self.questionnaires = _by(
+            SessionQuestionnaire.objects.filter(session__in=sessions).order_by("pk"),
+            lambda answers: answers.session_id,
+        )
+        gold = GoldLabel.objects.order_by("pk")
+        self.comparison_gold = _by(
+            gold.filter(comparison__turn__session__in=sessions), lambda label: label.comparison_id
+        )
+        self.response_gold = _by(
+            gold.filter(response__turn__session__in=sessions), lambda label: label.response_id
+        )
+        self.session_gold = _by(gold.filter(session__in=sessions), lambda label: label.session_id)
+
+
+def _by(rows: Iterable[T], key: Callable[[T], int | None]) -> dict[int, list[T]]:
+    """Rows by what they hang on; nothing hangs on what is not there."""
+    found: dict[int, list[T]] = defaultdict(list)
+    for row in rows:
+        place = key(row)
+        if place is not None:
+            found[place].append(row)
+    return dict(found)

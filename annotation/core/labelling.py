@@ -222,12 +222,16 @@ class NothingLeft:
         progress: What is done; `left` may be above 0 while others hold what is left.
         last: The item answered or skipped last, if any.
         open: Whether the study gives out items at all.
+        paused: Whether this annotator is paused in it.
+        ask: Whom a paused annotator may ask, by name; "" where nobody is known.
     """
 
     rules: Rules
     progress: Progress
     last: int | None
     open: bool
+    paused: bool = False
+    ask: str = ""
 
 
 Task = PairTask | RatingTask | TalkTask

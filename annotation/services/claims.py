@@ -21,7 +21,16 @@ from annotation.core.choices import Order
 from annotation.core.labelling import NothingLeft, Task
 from annotation.core.onboarding import Step
 from annotation.core.presentation import balanced_order
-from annotation.models import Claim, ClaimState, ItemKind, Study, StudyItem, StudyStatus, User
+from annotation.models import (
+    Claim,
+    ClaimState,
+    ItemKind,
+    Participation,
+    Study,
+    StudyItem,
+    StudyStatus,
+    User,
+)
 from annotation.queries.assignment import (
     claim_at_hand,
     last_finished,
@@ -44,6 +53,7 @@ class RefusalCode(StrEnum):
     TAKEN = "labelling:taken"
     NOT_ALLOWED = "labelling:not-allowed"
     NOT_READY = "labelling:not-ready"
+    PAUSED = "labelling:paused"
 
 
 class LabellingRefusedError(Exception):
@@ -71,12 +81,13 @@ def next_task(*, study: str, annotator: User, now: datetime) -> Task | NothingLe
     Raises:
         LabellingRefusedError: `labelling:not-yours` where the annotator is not in the study.
     """
-    row = study_of(study, annotator)
-    if row.status != StudyStatus.OPEN:
-        return _nothing(row, annotator, now)
+    part = part_of(study, annotator)
+    row = part.study
+    if row.status != StudyStatus.OPEN or part.paused_at is not None:
+        return _nothing(part, annotator, now)
     claim = claim_at_hand(row, annotator.pk) or _claim_next(row, annotator, now)
     if claim is None:
-        return _nothing(row, annotator, now)
+        return _nothing(part, annotator, now)
     _renew(claim, row, now)
     return task_of(claim, row, now)
 
@@ -87,7 +98,7 @@ def own_task(*, study: str, item: int, annotator: User, now: datetime) -> Task:
     Raises:
         LabellingRefusedError: `labelling:not-yours` where they never were given it.
     """
-    row = study_of(study, annotator)
+    row = part_of(study, annotator).study
     claim = own_claims(row, annotator.pk).filter(item_id=item).first()
     if claim is None:
         raise LabellingRefusedError(RefusalCode.NOT_YOURS)
@@ -113,8 +124,8 @@ def skip(*, study: str, item: int, annotator: User, reason: SkipReason, now: dat
         raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
 
 
-def study_of(slug: str, annotator: User) -> Study:
-    """The study, where the annotator is in it and, while it is open, did what comes first.
+def part_of(slug: str, annotator: User) -> Participation:
+    """The annotator's part in a study; while they could label in it, they did what comes first.
 
     Raises:
         LabellingRefusedError: `labelling:not-yours` where they are not in it.
@@ -123,18 +134,31 @@ def study_of(slug: str, annotator: User) -> Study:
     part = participation_of(slug, annotator)
     if part is None:
         raise LabellingRefusedError(RefusalCode.NOT_YOURS)
-    step = open_step(part) if part.study.status == StudyStatus.OPEN else None
+    labels = part.study.status == StudyStatus.OPEN and part.paused_at is None
+    step = open_step(part) if labels else None
     if step is not None:
         raise NotReadyError(step)
-    return part.study
+    return part
+
+
+def open_part_of(slug: str, annotator: User) -> Participation:
+    """The annotator's part in a study that takes answers, and theirs.
+
+    Raises:
+        LabellingRefusedError: not theirs, the study not open, or they are paused in it.
+        NotReadyError: A step before labelling is open.
+    """
+    part = part_of(slug, annotator)
+    if part.study.status != StudyStatus.OPEN:
+        raise LabellingRefusedError(RefusalCode.NOT_OPEN)
+    if part.paused_at is not None:
+        raise LabellingRefusedError(RefusalCode.PAUSED)
+    return part
 
 
 def open_study_of(slug: str, annotator: User) -> Study:
-    """The study, where the annotator is in it and it takes answers."""
-    row = study_of(slug, annotator)
-    if row.status != StudyStatus.OPEN:
-        raise LabellingRefusedError(RefusalCode.NOT_OPEN)
-    return row
+    """The study of `open_part_of`."""
+    return open_part_of(slug, annotator).study
 
 
 def own_claim(study: Study, item: int, annotator: User) -> Claim:
@@ -168,13 +192,16 @@ def hold(claim: Claim, study: Study, now: datetime) -> None:
         raise LabellingRefusedError(RefusalCode.TAKEN)
 
 
-def _nothing(study: Study, annotator: User, now: datetime) -> NothingLeft:
+def _nothing(part: Participation, annotator: User, now: datetime) -> NothingLeft:
+    study = part.study
     last = last_finished(study, annotator.pk)
     return NothingLeft(
         rules=rules_of(study),
         progress=progress_of(study, annotator.pk, now),
         last=last.item if last else None,
         open=study.status == StudyStatus.OPEN,
+        paused=part.paused_at is not None,
+        ask=str(study.created_by or "") if part.paused_at is not None else "",
     )
 
 

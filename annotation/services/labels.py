@@ -34,9 +34,10 @@ from annotation.services.claims import (
     LabellingRefusedError,
     RefusalCode,
     hold,
-    open_study_of,
+    open_part_of,
     own_claim,
 )
+from annotation.services.participation import pause_if_careless
 from annotation.services.questionnaires import store_questionnaire
 
 
@@ -59,7 +60,8 @@ def answer_pair(
         LabellingRefusedError: not theirs, the study not open, the item taken by others in the
             meantime, or an answer that the study's rules do not allow.
     """
-    row = open_study_of(study, annotator)
+    part = open_part_of(study, annotator)
+    row = part.study
     claim = own_claim(row, item, annotator)
     comparison = claim.item.comparison_id
     if comparison is None or not _allowed(answer, row):
@@ -80,6 +82,7 @@ def answer_pair(
     if before != values:
         action = "label.given" if before is None else "label.changed"
         _record(claim, submission, action, {"before": before, "after": values})
+    pause_if_careless(part, claim.item.kind, now)
 
 
 @transaction.atomic
@@ -111,7 +114,8 @@ def rate_session(
             meantime, a turn or an answer of the questionnaire missing or unknown, or a reason at 4
             and above or none below.
     """
-    row = open_study_of(study, annotator)
+    part = open_part_of(study, annotator)
+    row = part.study
     claim = own_claim(row, item, annotator)
     session = claim.conversation if row.kind == StudyKind.CONVERSATION else claim.item.session
     if session is None or not _answers_all(questionnaire, row):
@@ -138,6 +142,7 @@ def rate_session(
         if said:
             detail["questionnaire"] = {"before": said_before, "after": dict(said)}
         _record(claim, submission, "ratings.changed" if before else "ratings.given", detail)
+    pause_if_careless(part, claim.item.kind, now)
 
 
 def _allowed(answer: GivenAnswer, study: Study) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from benchmark.views.calibration import calibration
 from benchmark.views.exports import agreement_csv, figures_csv, leaderboard_csv
 from benchmark.views.leaderboard import leaderboard, leaderboard_model
 from benchmark.views.satisfaction import satisfaction, satisfaction_csv, satisfaction_evaluator
@@ -22,6 +23,7 @@ urlpatterns = [
         satisfaction_evaluator,
         name="satisfaction-evaluator",
     ),
+    path("trust/calibration/<int:run_id>/", calibration, name="calibration"),
     path("trust/satisfaction.csv", satisfaction_csv, name="satisfaction-csv"),
     path("leaderboard/", leaderboard, name="leaderboard"),
     path("leaderboard/model/", leaderboard_model, name="leaderboard-model"),

@@ -243,15 +243,23 @@ def _placed(row: IntervalRow, top: float, scale: _Scale) -> PlacedRow:
     )
 
 
-def bar_chart(rows: Sequence[BarRow], *, write: Formatter, plot_height: float = 120.0) -> BarChart:
+def bar_chart(
+    rows: Sequence[BarRow],
+    *,
+    write: Formatter,
+    plot_height: float = 120.0,
+    at_least: float = 0.0,
+) -> BarChart:
     """Upright bars from zero, for counts and shares, from left to right.
 
     Args:
         rows: the bars.
         write: writes an axis value.
         plot_height: pixels from the floor to the highest tick.
+        at_least: the axis reaches this value, so that several charts share one scale.
     """
-    ticks = nice_ticks(0.0, max((row.value for row in rows), default=0.0) or 1.0, at_most=4)
+    highest = max((row.value for row in rows), default=0.0)
+    ticks = nice_ticks(0.0, max(highest, at_least) or 1.0, at_most=4)
     floor_y = plot_height + FONT_SIZE
     scale = _Scale(ticks[0], ticks[-1], floor_y, FONT_SIZE)
     left = 3 * _INSET

@@ -93,7 +93,7 @@ def satisfaction_figures(
     (run,) = run_choices(JudgeRun.objects.filter(pk=latest))
     stored = judgments.filter(run=run.id).values_list("status", "fallback_reason")
     states = [(status, reason) for status, reason in stored]
-    turns = _turns(dataset, run, user)
+    turns = scored_turns(dataset.id, run.id, user)
     return SatisfactionFigures(
         run=run,
         users=len({turn.user for turn in turns}),
@@ -107,17 +107,17 @@ def satisfaction_figures(
     )
 
 
-def _labels(dataset: DatasetChoice) -> QuerySet[SatisfactionLabel]:
+def _labels(dataset_id: int) -> QuerySet[SatisfactionLabel]:
     return SatisfactionLabel.objects.filter(
-        Q(response__turn__session__dataset=dataset.id) | Q(session__dataset=dataset.id),
+        Q(response__turn__session__dataset=dataset_id) | Q(session__dataset=dataset_id),
         repeat_index=0,
     )
 
 
-def _turns(dataset: DatasetChoice, run: RunChoice, user: int | None) -> list[ScoredTurn]:
-    """Scored targets with the user's first label of each."""
-    labels = _labels(dataset)
-    judgments = SatisfactionJudgment.objects.filter(run=run.id, status=JudgmentStatus.DONE)
+def scored_turns(dataset_id: int, run_id: int, user: int | None = None) -> list[ScoredTurn]:
+    """Targets that a run scored, with the user's first label of each. Two queries."""
+    labels = _labels(dataset_id)
+    judgments = SatisfactionJudgment.objects.filter(run=run_id, status=JudgmentStatus.DONE)
     if user is not None:
         labels, judgments = labels.filter(annotator=user), judgments.filter(user=user)
     gold: dict[tuple[int, int | None, int | None], int] = {}

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from annotation.models.wording import REASONS
 from benchmark.core.metrics import MetricName, Undefined
 from benchmark.core.satisfaction_reasons import SATISFIED, UNKNOWN
+from judging.core.calibration import Fallback
 
 register = template.Library()
 
@@ -53,3 +54,13 @@ def reason_word(word: str) -> str:
     }
     return str(known[word])
 
+
+
+@register.filter
+def fallback_reason(reason: Fallback) -> str:
+    """Why a score could not be calibrated."""
+    return {
+        Fallback.NO_HISTORY: _("raw, the user has no history in other scenarios"),
+        Fallback.SHORT_HISTORY: _("raw, the user has fewer than five turns of history"),
+        Fallback.NO_REFERENCE: _("raw, the block has no original responses to refer to"),
+    }[reason]

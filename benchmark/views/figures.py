@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
@@ -23,7 +24,6 @@ from benchmark.core.reliability import ReliabilityPoint
 from benchmark.core.trust import Panel, TrustFigures, VoiceFigures
 from benchmark.queries.leaderboard import Board, Source
 from benchmark.queries.rows import VOICES
-from benchmark.queries.satisfaction import SatisfactionFigures
 from benchmark.queries.trust import TrustScope
 
 FIGURES_ID: Final = "figures"
@@ -127,11 +127,11 @@ def _range(interval: Interval | None) -> str:
     return f"{interval.low * 100:.0f} … {interval.high * 100:.0f}"
 
 
-def reliability_plot(figures: SatisfactionFigures) -> ScatterPlot:
+def reliability_plot(found: Sequence[ReliabilityPoint]) -> ScatterPlot:
     """Stated against predicted scores; a point's area is the number of turns behind it."""
     points = [
         (float(point.predicted), point.stated, float(point.n), _reliability_text(point))
-        for point in figures.reliability
+        for point in found
     ]
     return scatter_plot(points, low=1.0, high=5.0, write=_whole, plot_height=160.0)
 

@@ -53,7 +53,11 @@ def _trust_context(page: TrustPage) -> dict[str, Any]:
         "figures_id": FIGURES_ID,
         "leading": _leading(page),
         "satisfaction": [
-            {"found": each, "is_own": each is page.own_satisfaction, "plot": reliability_plot(each)}
+            {
+                "found": each,
+                "is_own": each is page.own_satisfaction,
+                "plot": reliability_plot(each.reliability),
+            }
             for each in (page.own_satisfaction, page.all_satisfaction)
             if each is not None
         ],

@@ -1,0 +1,63 @@
+"""What calibration did to one run's satisfaction scores."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET
+
+from annotation.core.charts import BarChart, BarRow, bar_chart
+from benchmark.core.calibrated import LEVELS
+from benchmark.queries.calibration import CalibrationPage, calibration_page
+from benchmark.queries.choices import UnknownChoiceError
+from benchmark.views.figures import reliability_plot
+from benchmark.views.readers import require_sees_everyone
+
+
+@require_GET
+@login_required
+def calibration(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Distributions and reliability before and after, what fell back, and every user's means."""
+    require_sees_everyone(request)
+    try:
+        found = calibration_page(run_id)
+    except UnknownChoiceError as error:
+        raise Http404 from error
+    context = {
+        "found": found,
+        "levels": LEVELS,
+        "histograms": _histograms(found),
+        "plots": [
+            (_("Before"), reliability_plot(found.before)),
+            (_("After"), reliability_plot(found.after)),
+        ],
+    }
+    return render(request, "benchmark/calibration.html", context)
+
+
+def _histograms(found: CalibrationPage) -> list[tuple[str, tuple[int, ...], BarChart]]:
+    """The three distributions with their charts, on one scale."""
+    named = [
+        (_("Stated by the users"), found.histograms.stated, "control"),
+        (_("Raw scores of the judge"), found.histograms.raw, "c2"),
+        (_("Calibrated scores"), found.histograms.calibrated, "c1"),
+    ]
+    highest = max(max(counts) for _name, counts, _css in named)
+    return [
+        (
+            name,
+            counts,
+            bar_chart(
+                [
+                    BarRow(label=str(level), value=float(n), text=str(n), css=css)
+                    for level, n in zip(LEVELS, counts, strict=True)
+                ],
+                write=lambda value: f"{value:.0f}",
+                plot_height=96.0,
+                at_least=float(highest),
+            ),
+        )
+        for name, counts, css in named
+    ]

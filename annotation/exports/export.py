@@ -8,10 +8,11 @@ from datetime import datetime
 from enum import StrEnum
 
 from annotation.core.tables import Row, csv_lines, in_blocks, json_lines
-from annotation.models import Dataset
+from annotation.models import Dataset, Study
 
 Rows = Callable[[Dataset], Iterator[Row]]
 OwnRows = Callable[[Dataset, int], Iterator[Row]]
+StudyRows = Callable[[Study], Iterator[Row]]
 
 
 class ExportFormat(StrEnum):
@@ -31,7 +32,8 @@ class Export:
     """One kind of export.
 
     `rows` reads a dataset's rows; `flat_rows` those of the CSV where they differ; `own_rows` what
-    an annotator may have of it: their own labels, without the names of models.
+    an annotator may have of it: their own labels, without the names of models. `study_rows` and
+    `study_flat_rows` read what belongs to one study.
     """
 
     kind: str
@@ -39,12 +41,23 @@ class Export:
     rows: Rows
     flat_rows: Rows | None = None
     own_rows: OwnRows | None = None
+    study_rows: StudyRows | None = None
+    study_flat_rows: StudyRows | None = None
 
     def blocks(self, dataset: Dataset, format_: ExportFormat) -> Iterator[str]:
         """The file, in blocks of text."""
         if format_ is ExportFormat.CSV:
             return in_blocks(csv_lines(self.columns, (self.flat_rows or self.rows)(dataset)))
         return in_blocks(json_lines(self.rows(dataset)))
+
+    def study_blocks(self, study: Study, format_: ExportFormat) -> Iterator[str] | None:
+        """The file of one study; None where there is none of this kind."""
+        if self.study_rows is None:
+            return None
+        if format_ is ExportFormat.CSV:
+            rows = (self.study_flat_rows or self.study_rows)(study)
+            return in_blocks(csv_lines(self.columns, rows))
+        return in_blocks(json_lines(self.study_rows(study)))
 
     def own_blocks(
         self, dataset: Dataset, format_: ExportFormat, annotator_id: int

@@ -13,7 +13,7 @@ from annotation.core.tables import Row
 from annotation.exports.dialogues import dialogues_before
 from annotation.exports.export import Export, names_a_model
 from annotation.exports.given import GIVEN, given, names_of_studies
-from annotation.models import Dataset, PairwiseLabel
+from annotation.models import Dataset, PairwiseLabel, Study
 from annotation.queries.annotators import names_of
 
 _CHUNK: Final = 500
@@ -41,12 +41,16 @@ _COLUMNS: Final = (
 )
 
 
-def _rows(dataset: Dataset, annotator_id: int | None = None) -> Iterator[Row]:
+def _rows(
+    dataset: Dataset, annotator_id: int | None = None, *, study_id: int | None = None
+) -> Iterator[Row]:
     names = names_of(dataset=dataset)
     studies = names_of_studies(dataset)
     labels = PairwiseLabel.objects.filter(comparison__turn__session__dataset=dataset)
     if annotator_id is not None:
         labels = labels.filter(annotator=annotator_id)
+    if study_id is not None:
+        labels = labels.filter(study=study_id)
     stream = (
         labels.select_related(
             "comparison__response_a",
@@ -100,4 +104,8 @@ def _own_rows(dataset: Dataset, annotator_id: int) -> Iterator[Row]:
         yield {name: value for name, value in row.items() if not names_a_model(name)}
 
 
-LABELS: Final = Export("labels", _COLUMNS, _rows, own_rows=_own_rows)
+def _study_rows(study: Study) -> Iterator[Row]:
+    return _rows(study.dataset, study_id=study.pk)
+
+
+LABELS: Final = Export("labels", _COLUMNS, _rows, own_rows=_own_rows, study_rows=_study_rows)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
+from django.db.models import Q
+
 from annotation.models import (
     Comparison,
     Dataset,
@@ -19,6 +21,7 @@ from annotation.models import (
     SatisfactionLabel,
     Session,
     SessionQuestionnaire,
+    StudyItem,
     Turn,
 )
 
@@ -73,11 +76,24 @@ class ComparisonRow(NamedTuple):
     extra: Any
 
 
-def sessions_of(dataset: Dataset, *, at_once: int) -> Iterator[list[SessionRow]]:
-    """The sessions of a dataset in the order of its file, some at a time."""
+def sessions_of(
+    dataset: Dataset, *, at_once: int, study: int | None = None
+) -> Iterator[list[SessionRow]]:
+    """The sessions of a dataset in the order of its file, some at a time.
+
+    Of a study, those that it asks about, and those that were held in it.
+    """
+    sessions = Session.objects.filter(dataset=dataset)
+    if study is not None:
+        items = StudyItem.objects.filter(study=study)
+        pairs = Comparison.objects.filter(pk__in=items.values("comparison"))
+        sessions = sessions.filter(
+            Q(pk__in=items.filter(session__isnull=False).values("session"))
+            | Q(pk__in=pairs.values("turn__session"))
+            | Q(held_under__item__study=study)
+        )
     rows = (
-        Session.objects.filter(dataset=dataset)
-        .order_by("position", "pk")
+        sessions.order_by("position", "pk")
         .values_list(
             "pk", "key", "scenario__name", "original_user_id", "system_prompt", "task_context",
             "language", "profile_snapshot", "extra",
@@ -109,9 +125,13 @@ class Texts:
 
 
 class Answers:
-    """The comparisons of some sessions by turn, and all labels, each by what it is a label of."""
+    """The comparisons of some sessions by turn, and all labels, each by what it is a label of.
 
-    def __init__(self, sessions: Sequence[int]) -> None:
+    Of a study, the labels that were given in it.
+    """
+
+    def __init__(self, sessions: Sequence[int], *, study: int | None = None) -> None:
+        given = Q() if study is None else Q(study=study)
         comparisons = (
             Comparison.objects.filter(turn__session__in=sessions)
             .order_by("position", "pk")
@@ -121,10 +141,12 @@ class Answers:
         )
         self.comparisons = _by(map(ComparisonRow._make, comparisons), lambda row: row.turn)
         self.verdicts = _by(
-            PairwiseLabel.objects.filter(comparison__turn__session__in=sessions).order_by("pk"),
+            PairwiseLabel.objects.filter(given, comparison__turn__session__in=sessions).order_by(
+                "pk"
+            ),
             lambda label: label.comparison_id,
         )
-        ratings = SatisfactionLabel.objects.order_by("pk")
+        ratings = SatisfactionLabel.objects.filter(given).order_by("pk")
         self.ratings = _by(
             ratings.filter(response__turn__session__in=sessions), lambda label: label.response_id
         )
@@ -132,7 +154,7 @@ class Answers:
             ratings.filter(session__in=sessions), lambda label: label.session_id
         )
         self.questionnaires = _by(
-            SessionQuestionnaire.objects.filter(session__in=sessions).order_by("pk"),
+            SessionQuestionnaire.objects.filter(given, session__in=sessions).order_by("pk"),
             lambda answers: answers.session_id,
         )
         gold = GoldLabel.objects.order_by("pk")

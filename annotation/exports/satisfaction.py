@@ -10,7 +10,7 @@ from django.db.models import Q
 from annotation.core.tables import Row
 from annotation.exports.export import Export, names_a_model
 from annotation.exports.given import GIVEN, given, names_of_studies
-from annotation.models import Dataset, Response, SatisfactionLabel, Session
+from annotation.models import Dataset, Response, SatisfactionLabel, Session, Study
 from annotation.queries.annotators import names_of
 
 _COLUMNS: Final = (
@@ -30,10 +30,14 @@ _COLUMNS: Final = (
 )
 
 
-def _rows(dataset: Dataset, annotator_id: int | None = None) -> Iterator[Row]:
+def _rows(
+    dataset: Dataset, annotator_id: int | None = None, *, study_id: int | None = None
+) -> Iterator[Row]:
     names = names_of(dataset=dataset)
     studies = names_of_studies(dataset)
     own = Q() if annotator_id is None else Q(annotator=annotator_id)
+    if study_id is not None:
+        own &= Q(study=study_id)
     of_responses = (
         SatisfactionLabel.objects.filter(own, response__turn__session__dataset=dataset)
         .select_related("response__turn__session__scenario")
@@ -100,4 +104,10 @@ def _own_rows(dataset: Dataset, annotator_id: int) -> Iterator[Row]:
         yield {name: value for name, value in row.items() if not names_a_model(name)}
 
 
-SATISFACTION: Final = Export("satisfaction", _COLUMNS, _rows, own_rows=_own_rows)
+def _study_rows(study: Study) -> Iterator[Row]:
+    return _rows(study.dataset, study_id=study.pk)
+
+
+SATISFACTION: Final = Export(
+    "satisfaction", _COLUMNS, _rows, own_rows=_own_rows, study_rows=_study_rows
+)

@@ -26,6 +26,7 @@ from annotation.models import (
     PairwiseLabel,
     SatisfactionLabel,
     SessionQuestionnaire,
+    Study,
 )
 from annotation.queries.annotators import names_of
 
@@ -46,18 +47,18 @@ _COLUMNS: Final = (
 )
 
 
-def _rows(dataset: Dataset) -> Iterator[Row]:
+def _rows(dataset: Dataset, *, study: int | None = None) -> Iterator[Row]:
     yield {"type": "dataset", **_dataset(dataset)}
     names, studies = names_of(dataset=dataset), names_of_studies(dataset)
-    for part in sessions_of(dataset, at_once=_AT_ONCE):
-        writer = _Writer([session.pk for session in part], names, studies)
+    for part in sessions_of(dataset, at_once=_AT_ONCE, study=study):
+        writer = _Writer([session.pk for session in part], names, studies, study)
         for session in part:
             yield writer.session(session)
 
 
-def _flat_rows(dataset: Dataset) -> Iterator[Row]:
+def _flat_rows(dataset: Dataset, *, study: int | None = None) -> Iterator[Row]:
     names = names_of(dataset=dataset)
-    for part in sessions_of(dataset, at_once=_AT_ONCE):
+    for part in sessions_of(dataset, at_once=_AT_ONCE, study=study):
         texts = Texts([session.pk for session in part])
         for session in part:
             yield from _flat(session, texts, names)
@@ -104,10 +105,14 @@ class _Writer:
     """Writes some sessions under the names of the project's own format."""
 
     def __init__(
-        self, sessions: list[int], names: dict[int, str], studies: dict[int | None, str]
+        self,
+        sessions: list[int],
+        names: dict[int, str],
+        studies: dict[int | None, str],
+        study: int | None,
     ) -> None:
         self._texts = Texts(sessions)
-        self._given = Answers(sessions)
+        self._given = Answers(sessions, study=study)
         self._names = names
         self._studies = studies
 
@@ -254,4 +259,19 @@ def _gold(labels: Iterable[GoldLabel]) -> list[Row]:
     ]
 
 
-SESSIONS: Final = Export("sessions", _COLUMNS, _rows, flat_rows=_flat_rows)
+def _study_rows(study: Study) -> Iterator[Row]:
+    return _rows(study.dataset, study=study.pk)
+
+
+def _study_flat_rows(study: Study) -> Iterator[Row]:
+    return _flat_rows(study.dataset, study=study.pk)
+
+
+SESSIONS: Final = Export(
+    "sessions",
+    _COLUMNS,
+    _rows,
+    flat_rows=_flat_rows,
+    study_rows=_study_rows,
+    study_flat_rows=_study_flat_rows,
+)

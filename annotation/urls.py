@@ -14,16 +14,66 @@ from annotation.views import (
     labelling,
     onboarding,
     studies,
+    study_files,
+    study_people,
+    study_setup,
+    study_work,
 )
 
 app_name = "annotation"
 
+# Managing studies: making one, how it goes, its rows, who gets which item.
+_managing = [
+    path("studies/new/", study_setup.new_study, name="new-study"),
+    path("studies/new/counts/", study_setup.new_study_counts, name="new-study-counts"),
+    path("studies/<slug:slug>/live/", studies.live, name="study-live"),
+    path("studies/<slug:slug>/status/", studies.study_status, name="study-status"),
+    path("studies/<slug:slug>/rules/", study_setup.study_rules, name="study-rules"),
+    path("studies/<slug:slug>/people/", study_people.people, name="study-people"),
+    path(
+        "studies/<slug:slug>/people/<int:annotator>/",
+        study_people.annotator,
+        name="study-annotator",
+    ),
+    path(
+        "studies/<slug:slug>/people/<int:annotator>/pause/",
+        study_people.pause_annotator,
+        name="study-pause",
+    ),
+    path(
+        "studies/<slug:slug>/people/<int:annotator>/resume/",
+        study_people.resume_annotator,
+        name="study-resume",
+    ),
+    path(
+        "studies/<slug:slug>/people/<int:annotator>/remove/",
+        study_people.remove,
+        name="study-remove",
+    ),
+    path("studies/<slug:slug>/work/", study_work.claims, name="study-claims"),
+    path("studies/<slug:slug>/work/<int:number>/", study_work.item_claims, name="study-item"),
+    path("studies/<slug:slug>/work/<int:number>/give/", study_work.give, name="study-give"),
+    path(
+        "studies/<slug:slug>/work/<int:number>/release/<int:claim>/",
+        study_work.release,
+        name="study-release",
+    ),
+    path("studies/<slug:slug>/skips/", study_work.skips, name="study-skips"),
+    path("studies/<slug:slug>/skips/offer/", study_work.offer, name="study-offer"),
+    path("studies/<slug:slug>/flags/", study_work.flags, name="study-flags"),
+    path("studies/<slug:slug>/history/", study_files.history, name="study-history"),
+    re_path(
+        r"^studies/(?P<slug>[-\w]+)/export/"
+        r"(?P<kind>labels|satisfaction|sessions)\.(?P<format_name>jsonl|csv)$",
+        study_files.export,
+        name="study-export",
+    ),
+]
+
 # Labelling: studies, and the pages on which annotators work.
 _labelling = [
     path("studies/", studies.studies, name="studies"),
-    path("studies/new/", studies.new_study, name="new-study"),
     path("studies/<slug:slug>/", studies.study, name="study"),
-    path("studies/<slug:slug>/status/", studies.study_status, name="study-status"),
     path("studies/<slug:slug>/next/", labelling.next_item, name="next"),
     path("studies/<slug:slug>/items/<int:number>/", labelling.item, name="item"),
     path("studies/<slug:slug>/items/<int:number>/ahead/", labelling.ahead, name="ahead"),
@@ -91,4 +141,4 @@ _agreement = [
     ),
 ]
 
-urlpatterns: list[URLPattern] = [*_labelling, *_onboarding, *_datasets, *_agreement]
+urlpatterns: list[URLPattern] = [*_managing, *_labelling, *_onboarding, *_datasets, *_agreement]

@@ -11,7 +11,7 @@ def gold_verdicts(dataset: Dataset) -> dict[int, Verdict]:
     """The verdict held to be right, by comparison. One query."""
     rows = GoldLabel.objects.filter(comparison__turn__session__dataset=dataset)
     found = holding(rows.values_list("comparison_id", "source", "verdict"))
-    return {comparison: Verdict(verdict) for comparison, verdict in found.items()}
+    return {pair: Verdict(verdict) for pair, verdict in found.items() if verdict is not None}
 
 
 def gold_scores(dataset: Dataset) -> dict[int, tuple[int, int]]:
@@ -21,12 +21,18 @@ def gold_scores(dataset: Dataset) -> dict[int, tuple[int, int]]:
         response__original=True,
         response__text__isnull=False,
     )
-    return holding(
-        (response, source, (session, score))
-        for response, source, session, score in rows.values_list(
-            "response_id", "source", "response__turn__session_id", "score"
-        )
-    )
+    sessions = {}
+    answers = []
+    for response, session, source, score in rows.values_list(
+        "response_id", "response__turn__session_id", "source", "score"
+    ):
+        sessions[response] = session
+        answers.append((response, source, score))
+    return {
+        response: (sessions[response], score)
+        for response, score in holding(answers).items()
+        if score is not None
+    }
 
 
 def gold_candidates(study: Study) -> frozenset[int]:
@@ -53,7 +59,7 @@ def study_gold_verdicts(study: Study) -> dict[int, Verdict]:
         comparison__study_items__study=study, comparison__study_items__kind=ItemKind.GOLD
     )
     found = holding(rows.values_list("comparison_id", "source", "verdict"))
-    return {comparison: Verdict(verdict) for comparison, verdict in found.items()}
+    return {pair: Verdict(verdict) for pair, verdict in found.items() if verdict is not None}
 
 
 def study_gold_scores(study: Study) -> dict[int, int]:

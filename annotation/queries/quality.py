@@ -1,65 +1,209 @@
-"""The answers of a study as its quality is measured, and the figures of its annotators."""
+"""How carefully the annotators of a study answer it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime
-from typing import Any
+from dataclasses import dataclass
 
-from annotation.core.choices import StudyKind, Verdict
-from annotation.core.gold import holding
+from django.db.models import Count
+
+from annotation.core.choices import Order, StudyKind, Verdict
 from annotation.core.quality import (
+    FAST_PAIR_SECONDS,
     FAST_REPLY_SECONDS,
     Answered,
     Figure,
-    Measured,
+    Quality,
     Yardstick,
-    measured,
+    by_annotator,
+    figures_of,
+    quality_of,
 )
-from annotation.models import ItemKind, PairwiseLabel, SatisfactionLabel, Study
+from annotation.models import (
+    Claim,
+    ClaimState,
+    ItemKind,
+    PairwiseLabel,
+    Participation,
+    SatisfactionLabel,
+    Study,
+    StudyItem,
+    User,
+)
+from annotation.queries.gold import study_gold_scores, study_gold_verdicts
 
 
-def rule_rows(
-    study: Study, annotator_id: int, *, kind: str, since: datetime | None
-) -> list[Measured]:
-    """An annotator's answers to gold items, or to repeats, after a moment. One query."""
-    pairs = study.kind == StudyKind.PAIRWISE
-    own: Any = (PairwiseLabel if pairs else SatisfactionLabel).objects.filter(
-        study=study, annotator=annotator_id
+class UnknownQualityChoiceError(Exception):
+    """A study, an annotator or a figure of it that does not exist."""
+
+    code = "quality:unknown-choice"
+
+
+@dataclass(frozen=True, slots=True)
+class QualityQuestion:
+    """What is asked: a study, and below how many seconds an answer is too fast (None: usual)."""
+
+    study: str
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QualityScope:
+    """What a question came to.
+
+    Attributes:
+        study: The study's row.
+        verdicts: Whether it asks for verdicts, not scores.
+        seconds: Below how many seconds an answer is too fast.
+        items: How many items it has, by kind.
+        names: Of everybody in it or with an answer in it, by number; sorted by name.
+    """
+
+    study: Study
+    verdicts: bool
+    seconds: float
+    items: dict[str, int]
+    names: dict[int, str]
+
+    @property
+    def all_items(self) -> int:
+        """Items of every kind."""
+        return sum(self.items.values())
+
+    @property
+    def gold_wanted(self) -> int:
+        """How many gold items the rate asks for."""
+        return round(self.study.gold_rate * self.all_items)
+
+    @property
+    def repeats_wanted(self) -> int:
+        """How many repeats the rate asks for."""
+        return round(self.study.repeat_rate * self.all_items)
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorQuality:
+    """One annotator: figures, skips, and whether they are paused. `part` is None who left."""
+
+    id: int
+    name: str
+    quality: Quality
+    skipped: int
+    part: Participation | None
+
+
+@dataclass(frozen=True, slots=True)
+class QualityPage:
+    """The figures of a study's annotators, and of all together."""
+
+    scope: QualityScope
+    figures: tuple[Figure, ...]
+    annotators: tuple[AnnotatorQuality, ...]
+    everybody: Quality
+    skipped: int
+
+
+def quality_page(question: QualityQuestion) -> QualityPage:
+    """The figures of everybody in a study. Six queries, whatever its size.
+
+    Raises:
+        UnknownQualityChoiceError: there is no such study.
+    """
+    scope, parts = scope_of(question)
+    answers = answers_in(scope)
+    yardstick = yardstick_of(scope)
+    found = by_annotator(answers, yardstick, verdicts=scope.verdicts)
+    nothing = quality_of([], yardstick, verdicts=scope.verdicts)
+    skipped = _skips(scope)
+    return QualityPage(
+        scope=scope,
+        figures=figures_of(verdicts=scope.verdicts),
+        annotators=tuple(
+            AnnotatorQuality(
+                id=number,
+                name=name,
+                quality=found.get(number, nothing),
+                skipped=skipped.get(number, 0),
+                part=parts.get(number),
+            )
+            for number, name in scope.names.items()
+        ),
+        everybody=quality_of(answers, yardstick, verdicts=scope.verdicts),
+        skipped=sum(skipped.values()),
     )
-    target, said = ("comparison", "verdict") if pairs else ("response", "score")
-    if kind == ItemKind.GOLD:
-        of = "comparison__study_items" if pairs else "response__turn__session__study_items"
-        labels = own.filter(**{f"{of}__study": study, f"{of}__kind": ItemKind.GOLD}, repeat_index=0)
-        right = (f"{target}__gold_labels__source", f"{target}__gold_labels__{said}")
-    else:
-        again = own.filter(repeat_index__gt=0).values(target)
-        labels = own.filter(**{f"{target}__in": again})
-        right = ()
-    rows = labels.order_by("pk").values_list(
-        "pk", target, said, "repeat_index", "created_at", *right
+
+
+def scope_of(question: QualityQuestion) -> tuple[QualityScope, dict[int, Participation]]:
+    """The study and the parts of everybody who is in it. Four queries."""
+    study = Study.objects.filter(slug=question.study).first()
+    if study is None:
+        raise UnknownQualityChoiceError("no such study")
+    verdicts = study.kind == StudyKind.PAIRWISE
+    parts = Participation.objects.filter(study=study).select_related("annotator")
+    people = {part.annotator_id: part for part in parts}
+    here = Claim.objects.filter(item__study=study).values("annotator")
+    gone = User.objects.filter(pk__in=here).exclude(pk__in=people)
+    names = {number: str(part.annotator) for number, part in people.items()}
+    names |= {user.pk: str(user) for user in gone}
+    kinds = StudyItem.objects.filter(study=study).values_list("kind").annotate(n=Count("pk"))
+    usual = FAST_PAIR_SECONDS if verdicts else FAST_REPLY_SECONDS
+    scope = QualityScope(
+        study=study,
+        verdicts=verdicts,
+        seconds=question.seconds or usual,
+        items={kind.value: 0 for kind in ItemKind} | dict(kinds.order_by()),
+        names=dict(sorted(names.items(), key=lambda named: (named[1].casefold(), named[0]))),
     )
-    return _counted(list(rows), annotator_id, kind, since)
+    return scope, people
 
 
-def _counted(
-    rows: Iterable[tuple[Any, ...]], annotator_id: int, kind: str, since: datetime | None
-) -> list[Measured]:
-    answers: dict[int, Answered] = {}
-    gold: list[tuple[int, str, Verdict | int]] = []
-    for label, target, value, repeat, given, *right in rows:
-        answers[label] = Answered(label, annotator_id, target, _value(value), repeat, given=given)
-        if right and right[0]:
-            gold.append((target, right[0], _value(right[1])))
-    figure = Figure.GOLD if kind == ItemKind.GOLD else Figure.REPEATS
-    yardstick = Yardstick(gold=holding(gold), fast_seconds=FAST_REPLY_SECONDS)
+def answers_in(scope: QualityScope) -> list[Answered]:
+    """Every answer of the study in the order given, of people it knows. One query."""
+    if scope.verdicts:
+        rows = PairwiseLabel.objects.filter(study=scope.study).values_list(
+            "pk",
+            "annotator",
+            "comparison",
+            "verdict",
+            "repeat_index",
+            "shown_order",
+            "active_seconds",
+            "extra__flag",
+            "created_at",
+        )
+        return [
+            Answered(
+                label, who, target, Verdict(verdict), repeat,
+                Order(shown) if shown else None, seconds, bool(flag), given,
+            )
+            for label, who, target, verdict, repeat, shown, seconds, flag, given
+            in rows.order_by("pk")
+            if who in scope.names
+        ]  # fmt: skip
+    ratings = SatisfactionLabel.objects.filter(
+        study=scope.study, response__isnull=False
+    ).values_list(
+        "pk",
+        "annotator",
+        "response",
+        "score",
+        "repeat_index",
+        "active_seconds",
+        "extra__flag",
+        "created_at",
+    )
     return [
-        row
-        for row in measured(answers.values(), figure, yardstick)
-        if since is None or (row.answer.given is not None and row.answer.given > since)
+        Answered(label, who, target, score, repeat, None, seconds, bool(flag), given)
+        for label, who, target, score, repeat, seconds, flag, given in ratings.order_by("pk")
+        if who in scope.names
     ]
 
 
-def _value(stored: str | int) -> Verdict | int:
-    """A stored verdict or score."""
-    return Verdict(stored) if isinstance(stored, str) else stored
+def yardstick_of(scope: QualityScope) -> Yardstick:
+    """What the answers of a study are measured by. One query."""
+    gold = study_gold_verdicts(scope.study) if scope.verdicts else study_gold_scores(scope.study)
+    return Yardstick(gold=dict(gold), fast_seconds=scope.seconds)
+
+
+def _skips(scope: QualityScope) -> dict[int, int]:
+    skipped = Claim.objects.filter(item__study=scope.study, state=ClaimState.SKIPPED)
+    return dict(skipped.values_list("annotator").annotate(n=Count("pk")).order_by())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.db import transaction
 
 from annotation.core.quality import PauseRule
 from annotation.models import AuditEvent, ItemKind, Participation, PauseReason, Study, User
-from annotation.queries.quality import rule_rows
+from annotation.queries.pause_rule import rule_rows
 from annotation.services.leases import release_claims
 
 
@@ -94,7 +95,7 @@ def _pause(
     *,
     by: User | None,
     now: datetime,
-    detail: dict[str, object],
+    detail: Mapping[str, object],
 ) -> bool:
     changed = Participation.objects.filter(pk=part.pk, paused_at__isnull=True).update(
         paused_at=now, pause_reason=reason
@@ -107,7 +108,7 @@ def _pause(
 
 
 def _record(
-    part: Participation, action: str, *, by: User | None, detail: dict[str, object]
+    part: Participation, action: str, *, by: User | None, detail: Mapping[str, object]
 ) -> None:
     AuditEvent.objects.create(
         actor=by,

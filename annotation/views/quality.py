@@ -1,0 +1,163 @@
+"""How carefully do the annotators of a study answer? The page, the rows behind it, its table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, QueryDict
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.core.quality import Figure, Quality
+from annotation.core.tables import Row, csv_lines
+from annotation.exports import ExportFormat
+from annotation.forms.quality import SKIPPED, QualityForm, QualityRowsForm
+from annotation.models import Participation
+from annotation.queries.quality import QualityPage, UnknownQualityChoiceError, quality_page
+from annotation.queries.quality_rows import quality_rows, skipped_rows
+from annotation.services.participation import (
+    AlreadyPausedError,
+    NotPausedError,
+    pause,
+    resume,
+)
+from annotation.views.access import SignedInRequest, manager_required, reader_required
+from annotation.views.downloads import download
+
+COLUMNS = (
+    "study", "annotator", "figure", "hits", "answers",
+    "value", "low", "high", "chance", "undefined",
+)  # fmt: skip
+
+AnyForm = TypeVar("AnyForm", bound=QualityForm)
+
+
+def _asked(form: type[AnyForm], parameters: QueryDict) -> AnyForm:
+    filled = form(parameters)
+    if not filled.is_valid():
+        raise Http404
+    return filled
+
+
+def _page(request: SignedInRequest, slug: str) -> QualityPage:
+    try:
+        return quality_page(_asked(QualityForm, request.GET).question(slug))
+    except UnknownQualityChoiceError as error:
+        raise Http404 from error
+
+
+@require_GET
+@reader_required
+def quality(request: SignedInRequest, slug: str) -> HttpResponse:
+    """The figures of each annotator of a study, and of all together."""
+    page = _page(request, slug)
+    context = {
+        "page": page,
+        "scope": page.scope,
+        "study": page.scope.study,
+        "query": urlencode({"seconds": page.scope.seconds}),
+        "rows": [
+            {"quality": each.quality, "skipped": each.skipped, "one": each, "who": f"{each.id}"}
+            for each in page.annotators
+        ],
+        "all": {"quality": page.everybody, "skipped": page.skipped, "one": None, "who": ""},
+        "paused": sum(bool(each.part and each.part.paused_at) for each in page.annotators),
+    }
+    return render(request, "annotation/quality.html", context)
+
+
+@require_GET
+@reader_required
+def rows(request: SignedInRequest, slug: str) -> HttpResponse:
+    """The answers behind a figure, or the items that were given back."""
+    form = _asked(QualityRowsForm, request.GET)
+    asked: dict[str, Any] = form.cleaned_data
+    question = form.question(slug)
+    own = {"annotator": asked["annotator"], "page": request.GET.get("page", "")}
+    context: dict[str, Any] = {"seconds": asked["seconds"]}
+    try:
+        if asked["figure"] == SKIPPED:
+            found: Any = skipped_rows(question, **own)
+            template = "annotation/quality_skipped.html"
+        else:
+            found = quality_rows(question, Figure(asked["figure"]), outcome=asked["outcome"], **own)
+            template = "annotation/quality_rows.html"
+    except UnknownQualityChoiceError as error:
+        raise Http404 from error
+    name = found.scope.names[found.annotator] if found.annotator else ""
+    context |= {"found": found, "page": found.page, "study": found.scope.study, "name": name}
+    return render(request, template, context)
+
+
+@require_GET
+@reader_required
+def quality_csv(request: SignedInRequest, slug: str) -> HttpResponseBase:
+    """Every figure of the page as a table."""
+    page = _page(request, slug)
+    lines = csv_lines(COLUMNS, _table(page))
+    return download(lines, name=f"{slug}-quality", format_=ExportFormat.CSV)
+
+
+def _table(page: QualityPage) -> Iterator[Row]:
+    people = [(each.name, each.quality, each.skipped) for each in page.annotators]
+    for name, found, skipped in [*people, ("", page.everybody, page.skipped)]:
+        for row in (*_shares(page, found), *_counts(found, skipped)):
+            yield {"study": page.scope.study.slug, "annotator": name, **row}
+
+
+def _shares(page: QualityPage, found: Quality) -> Iterator[Row]:
+    for figure in page.figures:
+        share = found.share(figure)
+        yield {
+            "figure": figure.value,
+            "hits": share.hits,
+            "answers": share.answers,
+            "value": share.value,
+            "low": share.interval.low if share.interval else None,
+            "high": share.interval.high if share.interval else None,
+            "chance": share.chance,
+            "undefined": share.undefined.value if share.undefined else None,
+        }
+
+
+def _counts(found: Quality, skipped: int) -> Iterator[Row]:
+    yield {"figure": "median-seconds", "answers": found.measured, "value": found.seconds}
+    yield {"figure": SKIPPED, "hits": skipped}
+
+
+@require_POST
+@manager_required
+def pause_annotator(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
+    """Give an annotator no more items."""
+    try:
+        pause(study=slug, annotator=number, by=request.user, now=timezone.now())
+    except Participation.DoesNotExist as missing:
+        raise Http404 from missing
+    except AlreadyPausedError:
+        messages.info(request, _("They were paused already. Nothing was changed."))
+    else:
+        messages.success(request, _("Paused. What they held is given to others."))
+    return redirect("annotation:quality", slug)
+
+
+@require_POST
+@manager_required
+def resume_annotator(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
+    """Let a paused annotator go on."""
+    try:
+        resume(study=slug, annotator=number, by=request.user, now=timezone.now())
+    except Participation.DoesNotExist as missing:
+        raise Http404 from missing
+    except NotPausedError:
+        messages.info(request, _("They were not paused. Nothing was changed."))
+    else:
+        messages.success(
+            request, _("They can go on. The rule counts their answers from now on alone.")
+        )
+    return redirect("annotation:quality", slug)

@@ -9,9 +9,12 @@ from django.http import Http404, QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from benchmark.core.accuracy import InvalidPolicy
+from benchmark.queries.disagreements import QueueQuestion
+from benchmark.queries.gold import GoldQuestion
 from benchmark.queries.leaderboard import LeaderboardQuestion, Source
 from benchmark.queries.rows import Behind, Outcome
 from benchmark.queries.trust import TrustQuestion
+from benchmark.queries.vote_agreement import PeopleQuestion
 from judging.core.votes import VoteRule
 
 _LARGEST_ID: Final = 2**63 - 1
@@ -106,6 +109,71 @@ class LeaderboardRowsForm(LeaderboardForm):
     def source_asked(self) -> Source:
         """Whose verdicts."""
         return Source(self.cleaned_data["source"] or Source.HUMAN)
+
+
+class JudgeForm(forms.Form):
+    """A judge's verdicts over a whole dataset; a run of another dataset means nothing."""
+
+    dataset = forms.SlugField(required=False, max_length=80)
+    run = forms.RegexField(r"^[0-9]{1,18}s?$", required=False)
+    was_dataset = forms.SlugField(required=False, max_length=80)
+
+    def same_dataset(self) -> bool:
+        """Whether the finer choices were drawn for the dataset asked for."""
+        return self.cleaned_data["was_dataset"] in {"", self.cleaned_data["dataset"]}
+
+    def run_asked(self) -> str:
+        """The run's key, "" for the one to read."""
+        return self.cleaned_data["run"] if self.same_dataset() else ""
+
+
+class GoldForm(JudgeForm):
+    """A question to the page of judges against gold answers, or to the rows behind it."""
+
+    policy = forms.ChoiceField(required=False, choices=POLICIES)
+    subset = forms.CharField(required=False, max_length=120, strip=False)
+    outcome = forms.ChoiceField(
+        required=False, choices=[(each.value, each.value) for each in Outcome]
+    )
+
+    def question(self) -> GoldQuestion:
+        """What is asked."""
+        policy = self.cleaned_data["policy"] or InvalidPolicy.EXCLUDED
+        return GoldQuestion(self.cleaned_data["dataset"], self.run_asked(), InvalidPolicy(policy))
+
+    def outcome_asked(self) -> Outcome | None:
+        """Which outcome alone, None for all."""
+        return Outcome(self.cleaned_data["outcome"]) if self.cleaned_data["outcome"] else None
+
+
+class PeopleForm(JudgeForm):
+    """A question to the page of judges beside people."""
+
+    people = forms.CharField(required=False, max_length=100, strip=False)
+
+    def question(self) -> PeopleQuestion:
+        """What is asked."""
+        people = self.cleaned_data["people"] if self.same_dataset() else ""
+        return PeopleQuestion(self.cleaned_data["dataset"], self.run_asked(), people)
+
+
+class QueueForm(JudgeForm):
+    """A question to the queue of disagreements."""
+
+    annotator = _id()
+    scenario = _id()
+    opposed = forms.BooleanField(required=False)
+
+    def question(self) -> QueueQuestion:
+        """What is asked."""
+        same = self.same_dataset()
+        return QueueQuestion(
+            dataset=self.cleaned_data["dataset"],
+            run=self.run_asked(),
+            annotator=self.cleaned_data["annotator"] if same else None,
+            scenario=self.cleaned_data["scenario"] if same else None,
+            opposed=self.cleaned_data["opposed"],
+        )
 
 
 AnyForm = TypeVar("AnyForm", bound=forms.Form)

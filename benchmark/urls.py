@@ -6,7 +6,9 @@ from django.urls import path
 
 from benchmark.views.calibration import calibration
 from benchmark.views.exports import agreement_csv, figures_csv, leaderboard_csv
+from benchmark.views.gold import gold, gold_csv, gold_rows
 from benchmark.views.leaderboard import leaderboard, leaderboard_model
+from benchmark.views.people import disagreements, people, people_csv
 from benchmark.views.satisfaction import satisfaction, satisfaction_csv, satisfaction_evaluator
 from benchmark.views.trust import trust, trust_rows
 
@@ -25,6 +27,12 @@ urlpatterns = [
     ),
     path("trust/calibration/<int:run_id>/", calibration, name="calibration"),
     path("trust/satisfaction.csv", satisfaction_csv, name="satisfaction-csv"),
+    path("trust/gold/", gold, name="gold"),
+    path("trust/gold/rows/", gold_rows, name="gold-rows"),
+    path("trust/gold.csv", gold_csv, name="gold-csv"),
+    path("trust/people/", people, name="people"),
+    path("trust/people.csv", people_csv, name="people-csv"),
+    path("trust/disagreements/", disagreements, name="disagreements"),
     path("leaderboard/", leaderboard, name="leaderboard"),
     path("leaderboard/model/", leaderboard_model, name="leaderboard-model"),
     path("leaderboard/leaderboard.csv", leaderboard_csv, name="leaderboard-csv"),

@@ -53,6 +53,15 @@ class VoteAgreement:
     judge: Fraction
     people: Fraction
 
+    def record(self) -> dict[str, object]:
+        """A flat row, as files and scripts have it; shares are 0..1."""
+        return {
+            "turn": self.turn,
+            "ties": self.ties,
+            **_flat("judge", self.judge),
+            **_flat("people", self.people),
+        }
+
 
 def conservative(decisions: Decisions) -> Verdict | None:
     """One verdict of a judge: a win where all its orders agree, else a tie.
@@ -107,6 +116,17 @@ def _fraction(
         comparisons=len(sums),
         interval=bootstrap_sums(sums, _share, seed=seed, draws=draws),
     )
+
+
+def _flat(name: str, fraction: Fraction) -> dict[str, object]:
+    interval = fraction.interval
+    return {
+        f"{name}_agree": fraction.agree,
+        f"{name}_pairs": fraction.pairs,
+        f"{name}_share": fraction.value,
+        f"{name}_low": interval.low if interval else None,
+        f"{name}_high": interval.high if interval else None,
+    }
 
 
 def _share(sums: Floats) -> Floats:

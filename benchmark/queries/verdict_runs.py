@@ -17,6 +17,7 @@ from benchmark.queries.choices import (
     UnknownChoiceError,
     best_last,
     datasets,
+    run_choices,
 )
 from judging.models import JudgeRun, Judgment, RunKind, RunStatus
 
@@ -52,7 +53,7 @@ class JudgeOption:
 def judge_options(dataset: DatasetChoice) -> tuple[JudgeOption, ...]:
     """Every finished run that gave verdicts in a dataset, with preferences and without.
 
-    The run to read comes first. Three queries.
+    The run to read comes first. Four queries.
     """
     rows = best_last(
         JudgeRun.objects.filter(
@@ -60,11 +61,11 @@ def judge_options(dataset: DatasetChoice) -> tuple[JudgeOption, ...]:
         ).filter(Exists(Judgment.objects.filter(run=OuterRef("pk"))))
     ).reverse()
     names = names_of(dataset=Dataset(pk=dataset.id, slug=dataset.slug))
-    found = rows.values_list("pk", "judge", "kind", "annotator_id", "applies", "parent_id")
+    people = dict(rows.values_list("pk", "annotator_id"))
     return tuple(
-        JudgeOption(run, judge, voice, RunKind(kind), names.get(annotator, ""))
-        for run, judge, kind, annotator, applies, parent in found
-        for voice in ((SELECTED, BASE) if applies and parent else (BASE,))
+        JudgeOption(run.id, run.judge, voice, run.kind, names.get(people[run.id] or 0, ""))
+        for run in run_choices(rows)
+        for voice in ((SELECTED, BASE) if run.sets_of else (BASE,))
     )
 
 

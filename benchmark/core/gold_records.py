@@ -1,0 +1,65 @@
+"""Figures against gold as flat records: what the page's CSV and the report's JSON hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from annotation.core.intervals import Interval
+from benchmark.core.gold import GoldFigures, GoldReport, SectionScore
+
+ALL = "all"
+SCORE = "RewardBench"
+
+
+def gold_records(judge: str, report: GoldReport) -> Iterator[dict[str, object]]:
+    """A record for each subset, for all together, and for each section; shares are 0..1.
+
+    `level` tells them apart: subset, all, section, score.
+    """
+    for figures in report.subsets:
+        yield _figures(judge, "subset", figures)
+    yield _figures(judge, ALL, report.overall)
+    for score in report.sections:
+        yield _section(judge, score)
+
+
+def _figures(judge: str, level: str, figures: GoldFigures) -> dict[str, object]:
+    agreement, replayed = figures.agreement, figures.replayed
+    return {
+        "judge": judge,
+        "level": level,
+        "subset": figures.subset or ALL,
+        "n": agreement.comparisons,
+        "verdicts": agreement.verdicts,
+        "accuracy": agreement.value,
+        **_ends("", agreement.interval),
+        "policy": agreement.policy.value,
+        "other_policy": figures.other_policy.value,
+        "unreadable": replayed.unreadable,
+        "position_bias": figures.position.value,
+        **_ends("position_bias_", figures.position.interval),
+        "consistency": figures.consistency.value,
+        **_ends("consistency_", figures.consistency.interval),
+        "replies": replayed.replies,
+        "accuracy_of_all_replies": replayed.accuracy,
+        "same_in_both_orders": replayed.same_in_both_orders,
+        "picks_first": replayed.picks_first,
+    }
+
+
+def _section(judge: str, score: SectionScore) -> dict[str, object]:
+    return {
+        "judge": judge,
+        "level": "section" if score.section else "score",
+        "subset": score.section.value if score.section else SCORE,
+        "n": score.comparisons,
+        "accuracy": score.value,
+        **_ends("", score.interval),
+    }
+
+
+def _ends(name: str, interval: Interval | None) -> dict[str, object]:
+    return {
+        f"{name}low": interval.low if interval else None,
+        f"{name}high": interval.high if interval else None,
+    }

@@ -1,0 +1,96 @@
+"""Judges against gold answers: the page, the comparisons behind a number, the same as a file."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from annotation.core.tables import csv_lines
+from benchmark.core.gold_records import gold_records
+from benchmark.forms import POLICIES, GoldForm, asked
+from benchmark.queries import gold as queries
+from benchmark.queries.choices import UnknownChoiceError
+from benchmark.queries.gold import GoldScope
+from benchmark.queries.rows import Outcome
+from benchmark.views.figures import FIGURES_ID
+from benchmark.views.readers import require_sees_everyone
+
+
+@require_GET
+@login_required
+def gold(request: HttpRequest) -> HttpResponse:
+    """Every judge against gold, and one of them by subset; to htmx the figures alone."""
+    require_sees_everyone(request)
+    page = _page(request)
+    context = {
+        "page": page,
+        "scope": page.scope,
+        "policies": POLICIES,
+        "query": _query(page.scope),
+        "figures_id": FIGURES_ID,
+    }
+    is_part = request.headers.get("HX-Target") == FIGURES_ID
+    return render(request, "benchmark/_gold.html" if is_part else "benchmark/gold.html", context)
+
+
+@require_GET
+@login_required
+def gold_rows(request: HttpRequest) -> HttpResponse:
+    """The comparisons behind a number, with the gold answer and the judge's decisions."""
+    require_sees_everyone(request)
+    form = asked(GoldForm, request.GET)
+    try:
+        found = queries.gold_rows(
+            form.question(),
+            subset=form.cleaned_data["subset"],
+            outcome=form.outcome_asked(),
+            page=request.GET.get("page", ""),
+        )
+    except UnknownChoiceError as error:
+        raise Http404 from error
+    context = {
+        "found": found,
+        "scope": found.scope,
+        "page": found.page,
+        "back": _query(found.scope),
+        "outcomes": [(each.value, found.counts[each]) for each in Outcome],
+    }
+    return render(request, "benchmark/gold_rows.html", context)
+
+
+@require_GET
+@login_required
+def gold_csv(request: HttpRequest) -> HttpResponse:
+    """The chosen judge's figures, a row a subset and section."""
+    require_sees_everyone(request)
+    page = _page(request)
+    judge = page.scope.judge.judge if page.scope.judge else ""
+    rows = list(gold_records(judge, page.report)) if page.report else []
+    response = HttpResponse(
+        "".join(csv_lines(list(rows[0]) if rows else [], rows)),
+        content_type="text/csv; charset=utf-8",
+    )
+    response["Content-Disposition"] = 'attachment; filename="gold.csv"'
+    return response
+
+
+def _page(request: HttpRequest) -> queries.GoldPage:
+    try:
+        return queries.gold_page(asked(GoldForm, request.GET).question())
+    except UnknownChoiceError as error:
+        raise Http404 from error
+
+
+def _query(scope: GoldScope) -> str:
+    """The parameters of an address that asks the same question."""
+    return urlencode(
+        {
+            "dataset": scope.dataset.slug if scope.dataset else "",
+            "run": scope.judge.key if scope.judge else "",
+            "policy": scope.question.policy.value,
+        }
+    )

@@ -1,0 +1,86 @@
+"""Judges beside people: how often they agree, and where they do not."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from annotation.core.tables import csv_lines
+from benchmark.forms import PeopleForm, QueueForm, asked
+from benchmark.queries.choices import UnknownChoiceError
+from benchmark.queries.disagreements import queue_page
+from benchmark.queries.vote_agreement import PeoplePage, people_page
+from benchmark.views.figures import FIGURES_ID
+from benchmark.views.readers import require_sees_everyone
+
+
+@require_GET
+@login_required
+def people(request: HttpRequest) -> HttpResponse:
+    """Agreement of a judge with people, and of people with each other, turn by turn."""
+    require_sees_everyone(request)
+    page = _people(request)
+    scope = page.scope
+    context = {
+        "page": page,
+        "scope": scope,
+        "figures_id": FIGURES_ID,
+        "query": urlencode(
+            {
+                "dataset": scope.dataset.slug if scope.dataset else "",
+                "run": scope.judge.key if scope.judge else "",
+            }
+        ),
+    }
+    is_part = request.headers.get("HX-Target") == FIGURES_ID
+    template = "benchmark/_people.html" if is_part else "benchmark/people.html"
+    return render(request, template, context)
+
+
+@require_GET
+@login_required
+def people_csv(request: HttpRequest) -> HttpResponse:
+    """The agreement as a file, a row a turn with ties and one without."""
+    require_sees_everyone(request)
+    page = _people(request)
+    judge = page.scope.judge.judge if page.scope.judge else ""
+    group = page.scope.question.people
+    rows = [{"judge": judge, "people": group, **row.record()} for row in page.rows]
+    response = HttpResponse(
+        "".join(csv_lines(list(rows[0]) if rows else [], rows)),
+        content_type="text/csv; charset=utf-8",
+    )
+    response["Content-Disposition"] = 'attachment; filename="people.csv"'
+    return response
+
+
+@require_GET
+@login_required
+def disagreements(request: HttpRequest) -> HttpResponse:
+    """The comparisons on which a judge and a person disagree, its surest verdicts first."""
+    require_sees_everyone(request)
+    form = asked(QueueForm, request.GET)
+    try:
+        found = queue_page(form.question(), page=request.GET.get("page", ""))
+    except UnknownChoiceError as error:
+        raise Http404 from error
+    context = {
+        "found": found,
+        "scope": found.scope,
+        "page": found.page,
+        "figures_id": FIGURES_ID,
+    }
+    is_part = request.headers.get("HX-Target") == FIGURES_ID
+    template = "benchmark/_disagreements.html" if is_part else "benchmark/disagreements.html"
+    return render(request, template, context)
+
+
+def _people(request: HttpRequest) -> PeoplePage:
+    try:
+        return people_page(asked(PeopleForm, request.GET).question())
+    except UnknownChoiceError as error:
+        raise Http404 from error

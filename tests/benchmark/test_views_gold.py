@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from annotation.models import GoldLabel
+from judging.models import Judgment, RunKind
+from tests.benchmark.stage import Stage, empty_preference
+from tests.factory import make_run, make_user
+
+pytestmark = pytest.mark.django_db
+
+GOLD, ROWS, CSV = "/trust/gold/", "/trust/gold/rows/", "/trust/gold.csv"
+VERDICTS = {"A": "A", "B": "B", "T": "TIE"}
+
+
+@pytest.fixture
+def viewer(client):
+    client.force_login(make_user(role="VIEWER"))
+    return client
+
+
+def comparisons(stage):
+    return [each for scenario in stage.scenarios for each in stage.comparisons[scenario.name]]
+
+
+def give_gold(stage, letters):
+    for comparison, letter in zip(comparisons(stage), letters, strict=True):
+        if letter != ".":
+            GoldLabel.objects.create(
+                comparison=comparison, verdict=VERDICTS[letter], source="DATASET"
+            )
+
+
+def record(stage, judge, original, swapped=None):
+    """Recorded verdicts: letters a comparison, `?` unreadable; without swapped ones combined."""
+    run = make_run(stage.dataset, kind=RunKind.RECORDED, status="DONE", judge=judge)
+    orders = (
+        {"COMBINED": original} if swapped is None else {"ORIGINAL": original, "SWAPPED": swapped}
+    )
+    for order, letters in orders.items():
+        for comparison, letter in zip(comparisons(stage), letters, strict=True):
+            state = (
+                {"status": "UNPARSEABLE", "error_code": "verdict:unparseable"}
+                if letter == "?"
+                else {"status": "DONE", "verdict": VERDICTS[letter]}
+            )
+            Judgment.objects.create(
+                run=run, comparison=comparison, preference=empty_preference(), order=order, **state
+            )
+    return run
+
+
+def study():
+    """Gold A everywhere; GPT-4 reads all but one, Falcon always names the first shown."""
+    stage = Stage.make(scenarios=("hep-cpp", "math-prm"), size=3)
+    give_gold(stage, "AAAAAA")
+    gpt = record(stage, "GPT-4", "AAABAA", "AAA?AA")
+    falcon = record(stage, "Falcon", "AAAAAA", "BBBBBB")
+    return stage, gpt, falcon
+
+
+def text(answer):
+    return " ".join(answer.content.decode().split())
+
+
+def test_strangers_sign_in_first(client):
+    for address in (GOLD, ROWS, CSV):
+        answer = client.get(address)
+        assert (answer.status_code, answer.url) == (302, f"/sign-in/?next={address}")
+
+
+def test_annotators_are_refused(client):
+    study()
+    client.force_login(make_user(role="ANNOTATOR"))
+    assert [client.get(address).status_code for address in (GOLD, ROWS, CSV)] == [403] * 3
+
+
+def test_pages_are_only_read(viewer):
+    assert [viewer.post(each).status_code for each in (GOLD, ROWS, CSV)] == [405] * 3
+
+
+def test_without_gold_or_a_judge_the_page_says_what_will_appear(viewer):
+    assert "No gold answers yet" in text(viewer.get(GOLD))
+    stage = Stage.make()
+    assert "No gold answers yet" in text(viewer.get(GOLD))
+    give_gold(stage, "AB..")
+    page = text(viewer.get(GOLD))
+    assert "2 comparisons with a gold answer" in page
+    assert "No judge has decided on these comparisons" in page
+
+
+def test_every_judge_has_a_row_as_papers_print_it(viewer):
+    study()
+    page = text(viewer.get(GOLD))
+    # GPT-4: 10 of 12 replies right, one unreadable; 5 of 6 comparisons alike.
+    assert "83.3 %" in page
+    # Falcon: half right, never alike, always the first shown.
+    assert "50.0 %" in page
+    assert "0.0 %" in page
+    assert "100.0 %" in page
+
+
+def test_the_chosen_judge_has_subsets_and_the_section(viewer):
+    _stage, gpt, _falcon = study()
+    page = text(viewer.get(f"{GOLD}?run={gpt.pk}"))
+    # math-prm weighs like the code: .5 * 1 + .5 * (4 / 5 readable)
+    assert "Reasoning" in page
+    assert "90.0 %" in page
+    assert "hep-cpp" in page
+    assert (
+        f"/trust/gold/rows/?dataset=study&amp;run={gpt.pk}&amp;policy=EXCLUDED&amp;subset=math-prm"
+        in page
+    )
+
+
+def test_unreadable_replies_can_count_as_wrong(viewer):
+    _stage, gpt, _falcon = study()
+    # (3 + 3) right of 6 in code, 4 of 6 in mathematics: (1 + 2/3) / 2
+    assert "83.3 %" in text(viewer.get(f"{GOLD}?run={gpt.pk}&policy=WRONG"))
+
+
+def test_to_htmx_the_figures_alone_are_sent(viewer):
+    study()
+    part = text(viewer.get(GOLD, headers={"HX-Request": "true", "HX-Target": "figures"}))
+    assert part.startswith("<header")
+    assert "<html" not in part
+
+
+def test_combined_verdicts_have_no_order_to_measure(viewer):
+    stage = Stage.make()
+    give_gold(stage, "AABB")
+    run = record(stage, "alpaca_eval", "AAB?")
+    page = text(viewer.get(GOLD))
+    assert "nothing is known of bias and consistency" in page
+    rows = text(viewer.get(f"{ROWS}?run={run.pk}"))
+    assert "combined" in rows
+    assert rows.count("agrees") >= 3
+
+
+def test_a_number_leads_to_its_rows(viewer):
+    _stage, gpt, _falcon = study()
+    page = text(viewer.get(f"{ROWS}?run={gpt.pk}&subset=math-prm"))
+    assert "3 comparisons" in page
+    assert page.count(f"/runs/{gpt.pk}/comparisons/") == 3
+    disagreeing = text(viewer.get(f"{ROWS}?run={gpt.pk}&outcome=disagrees"))
+    assert disagreeing.count(f"/runs/{gpt.pk}/comparisons/") == 1
+    assert "unreadable" in disagreeing
+    nothing = text(viewer.get(f"{ROWS}?run={gpt.pk}&outcome=split"))
+    assert "No comparisons here" in nothing
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "dataset=nope",
+        "run=99999",
+        "run=x",
+        "policy=?",
+        "subset=nope",
+        "outcome=nope",
+        "dataset=a b",
+    ],
+)
+def test_an_address_that_means_nothing_is_not_found(viewer, query):
+    study()
+    assert viewer.get(f"{ROWS}?{query}").status_code == 404
+
+
+def test_rows_without_any_judge_are_not_found(viewer):
+    give_gold(Stage.make(), "AAAA")
+    assert viewer.get(ROWS).status_code == 404
+    assert viewer.get(f"{GOLD}?run=3").status_code == 404
+
+
+def test_a_run_of_the_dataset_before_means_nothing(viewer):
+    _stage, gpt, _falcon = study()
+    answer = viewer.get(f"{GOLD}?dataset=study&was_dataset=other&run={gpt.pk + 100}")
+    assert answer.status_code == 200
+
+
+def test_the_table_comes_as_a_file(viewer):
+    _stage, gpt, _falcon = study()
+    answer = viewer.get(f"{CSV}?run={gpt.pk}")
+    assert answer["Content-Type"] == "text/csv; charset=utf-8"
+    rows = list(csv.DictReader(io.StringIO(answer.content.decode())))
+    assert [(row["level"], row["subset"], row["n"]) for row in rows] == [
+        ("subset", "hep-cpp", "3"),
+        ("subset", "math-prm", "3"),
+        ("all", "all", "6"),
+        ("section", "Reasoning", "6"),
+    ]
+    assert {row["judge"] for row in rows} == {"GPT-4"}
+    assert float(rows[2]["accuracy_of_all_replies"]) == pytest.approx(10 / 12)
+
+
+def test_without_figures_the_file_is_empty(viewer):
+    assert viewer.get(CSV).content == b"\r\n"
+
+
+def test_a_published_answer_counts_before_a_managers(viewer):
+    stage = Stage.make(size=1)
+    give_gold(stage, "A")
+    GoldLabel.objects.create(comparison=comparisons(stage)[0], verdict="B", source="MANAGER")
+    run = record(stage, "GPT-4", "A", "A")
+    assert 'agrees <span class="iv">1</span>' in text(viewer.get(f"{ROWS}?run={run.pk}")).replace(
+        "</span> <span", " <span"
+    )
+
+
+def test_a_judge_with_preferences_has_both_voices(viewer):
+    stage = Stage.make(size=4)
+    ann = stage.rater("ann")
+    stage.label(ann, "ABAB")
+    give_gold(stage, "ABAB")
+    run = stage.tested(ann, stage.distilled(ann), base="BBBB", selected="ABAB")
+    page = text(viewer.get(GOLD))
+    assert f"run={run.pk}s&" in page
+    assert f"run={run.pk}&" in page
+    assert "for ann" in page
+
+
+def test_many_judges_cost_no_more_queries_each(viewer, django_assert_max_num_queries):
+    stage, _gpt, _falcon = study()
+    for name in ("PaLM2", "LLaMA2", "ChatGPT"):
+        record(stage, name, "AAAAAA", "AAAAAA")
+    with django_assert_max_num_queries(24):
+        viewer.get(GOLD)

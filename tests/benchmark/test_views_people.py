@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from annotation.models import User
+from tests.benchmark.stage import Stage
+from tests.benchmark.test_views_gold import record, text
+from tests.factory import make_user
+
+pytestmark = pytest.mark.django_db
+
+PEOPLE, CSV, QUEUE = "/trust/people/", "/trust/people.csv", "/trust/disagreements/"
+
+
+@pytest.fixture
+def viewer(client):
+    client.force_login(make_user(role="VIEWER"))
+    return client
+
+
+def study():
+    """Four comparisons; expert_1 and expert_2 agree on three, author_1 says B throughout."""
+    stage = Stage.make(scenarios=("Writing", "Code"), size=2)
+    for name, letters in (("expert_1", "AABB"), ("expert_2", "AABA"), ("author_1", "BBBT")):
+        stage.label(stage.rater(name), letters)
+    run = record(stage, "gpt-4", "AABA", "AABB")
+    return stage, run
+
+
+def test_strangers_sign_in_first(client):
+    for address in (PEOPLE, CSV, QUEUE):
+        assert client.get(address).url == f"/sign-in/?next={address}"
+
+
+def test_annotators_are_refused(client):
+    study()
+    client.force_login(make_user(role="ANNOTATOR"))
+    assert [client.get(address).status_code for address in (PEOPLE, CSV, QUEUE)] == [403] * 3
+
+
+def test_pages_are_only_read(viewer):
+    assert [viewer.post(each).status_code for each in (PEOPLE, CSV, QUEUE)] == [405] * 3
+
+
+def test_without_verdicts_the_pages_say_what_will_appear(viewer):
+    assert "Nothing to compare yet" in text(viewer.get(PEOPLE))
+    assert "Nothing to compare yet" in text(viewer.get(QUEUE))
+    assert viewer.get(CSV).content == b"\r\n"
+
+
+def test_a_judge_stands_beside_people(viewer):
+    study()
+    page = text(viewer.get(f"{PEOPLE}?people=expert"))
+    # The judge's verdicts: A, A, B, and a tie where its orders differ. With ties 6 of 8 pairs.
+    assert "6 / 8" in page
+    assert "6 / 6" in page
+    # The two experts: 3 of 4.
+    assert "3 / 4" in page
+
+
+def test_all_people_count_unless_a_group_is_asked_for(viewer):
+    study()
+    # author_1 adds B, B, B, tie to A, A, B, tie: 2 of 4 more.
+    assert "8 / 12" in text(viewer.get(PEOPLE))
+
+
+def test_the_agreement_comes_as_a_file(viewer):
+    study()
+    rows = list(csv.DictReader(io.StringIO(viewer.get(f"{CSV}?people=expert").content.decode())))
+    assert [(row["turn"], row["judge_agree"], row["judge_pairs"]) for row in rows] == [
+        ("1", "6", "8"),
+        ("1", "6", "6"),
+    ]
+    assert {row["people"] for row in rows} == {"expert"}
+
+
+@pytest.mark.parametrize("address", [PEOPLE, QUEUE])
+def test_to_htmx_the_figures_alone_are_sent(viewer, address):
+    study()
+    part = text(viewer.get(address, headers={"HX-Request": "true", "HX-Target": "figures"}))
+    assert part.startswith("<header")
+    assert "<html" not in part
+
+
+@pytest.mark.parametrize("query", ["dataset=nope", "run=999", "people=nope"])
+def test_what_is_not_there_is_not_found(viewer, query):
+    study()
+    assert viewer.get(f"{PEOPLE}?{query}").status_code == 404
+    assert viewer.get(f"{CSV}?{query}").status_code == 404
+
+
+@pytest.mark.parametrize("query", ["dataset=nope", "run=999", "annotator=999", "scenario=999"])
+def test_a_queue_that_is_not_there_is_not_found(viewer, query):
+    study()
+    assert viewer.get(f"{QUEUE}?{query}").status_code == 404
+
+
+def rows_of(page):
+    return page.split("<tbody>")[1].split("<tr>")[1:]
+
+
+def test_the_surest_disagreement_comes_first(viewer):
+    _stage, run = study()
+    page = text(viewer.get(QUEUE))
+    assert "4 of 12 labels differ from its verdict" in page
+    rows = rows_of(page)
+    assert len(rows) == 4
+    # author_1 on the first two: both orders name A, a person B. Last the comparison it is split on.
+    assert all("author_1" in row and "100" in row for row in rows[:2])
+    assert all("0 %" in row for row in rows[2:])
+    assert f"/runs/{run.pk}/comparisons/" in rows[0]
+
+
+def test_ties_can_be_left_out_and_one_annotator_chosen(viewer):
+    stage, _run = study()
+    page = text(viewer.get(f"{QUEUE}?opposed=1"))
+    assert len(rows_of(page)) == 2
+    expert = User.objects.get(display_name="expert_1").pk
+    page = text(viewer.get(f"{QUEUE}?annotator={expert}"))
+    assert "1 of 4 labels differ from its verdict" in page
+    page = text(viewer.get(f"{QUEUE}?annotator={expert}&scenario={stage.scenarios[0].pk}"))
+    assert "No disagreement here" in page
+
+
+def test_a_judge_that_stands_in_for_somebody_is_compared_with_them(viewer):
+    stage = Stage.make(size=4)
+    ann, bob = stage.rater("ann"), stage.rater("bob")
+    stage.label(ann, "AAAA")
+    stage.label(bob, "BBBB")
+    stage.tested(ann, stage.distilled(ann), base="BBBB", selected="AAAB")
+    page = text(viewer.get(QUEUE))
+    assert "1 of 4 labels differ from its verdict" in page
+    assert "with preferences" in page
+    page = text(viewer.get(f"{QUEUE}?annotator={bob.pk}"))
+    assert "3 of 4 labels differ from its verdict" in page
+
+
+def test_a_manager_can_decide_what_several_people_labelled(client):
+    study()
+    client.force_login(make_user(role="MANAGER"))
+    assert "/adjudication/comparison/" in text(client.get(QUEUE))
+    client.force_login(make_user(role="VIEWER"))
+    assert "/adjudication/comparison/" not in text(client.get(QUEUE))
+
+
+def test_an_unreadable_judge_disagrees_with_nobody(viewer):
+    stage = Stage.make(size=1)
+    stage.label(stage.rater("ann"), "A")
+    record(stage, "gpt-4", "?", "?")
+    page = text(viewer.get(QUEUE))
+    assert "0 of 0 labels differ from its verdict" in page
+
+
+def test_the_queue_costs_few_queries(viewer, django_assert_max_num_queries):
+    study()
+    with django_assert_max_num_queries(24):
+        viewer.get(QUEUE)

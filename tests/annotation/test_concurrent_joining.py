@@ -1,0 +1,84 @@
+"""People who follow one link at the same instant."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+
+from annotation.core.invitations import InvitationRefusal
+from annotation.models import AuditEvent, Participation, User
+from annotation.queries.invitations import token_of
+from annotation.services.invitations import (
+    InvitationRefusedError,
+    NameTakenError,
+    NewAccount,
+    invite,
+    join,
+    join_as_newcomer,
+)
+from tests.annotation.entry import make_manager
+from tests.annotation.labelling import NOW
+from tests.annotation.test_concurrent_claims import at_once
+from tests.factory import make_study, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _needs_postgresql():
+    if connection.vendor != "postgresql":
+        pytest.skip(
+            "needs PostgreSQL (set DATABASE_URL): the test database of SQLite is one connection"
+        )
+
+
+@pytest.fixture
+def token():
+    study = make_study()
+    return token_of(invite(study=study.slug, by=make_manager(), now=NOW, places=3))
+
+
+def outcome(call):
+    """What came of joining: "in", or the code of the refusal."""
+    try:
+        call()
+    except (InvitationRefusedError, NameTakenError) as refused:
+        return refused.code
+    return "in"
+
+
+def test_no_link_lets_in_more_than_its_places(token):
+    people = [make_user() for _ in range(8)]
+    calls = [
+        lambda who=who: outcome(lambda: join(token=token, user=who, now=NOW)) for who in people
+    ]
+    results = at_once(calls)
+    assert sorted(results) == ["in"] * 3 + [InvitationRefusal.FULL] * 5
+    assert Participation.objects.count() == 3
+
+
+def test_newcomers_do_not_go_beyond_the_places_and_leave_no_account(token):
+    def newcomer(number):
+        account = NewAccount(f"new-{number}", "secret")
+        return outcome(lambda: join_as_newcomer(token=token, account=account, now=NOW))
+
+    results = at_once([lambda n=n: newcomer(n) for n in range(6)])
+    assert sorted(results) == ["in"] * 3 + [InvitationRefusal.FULL] * 3
+    assert User.objects.filter(username__startswith="new-").count() == 3
+
+
+def test_a_double_click_makes_one_account_and_takes_one_place(token):
+    account = NewAccount("once", "secret")
+    results = at_once(
+        [lambda: outcome(lambda: join_as_newcomer(token=token, account=account, now=NOW))] * 4
+    )
+    assert sorted(results) == sorted(["in"] + [NameTakenError.code] * 3)
+    assert Participation.objects.count() == 1
+
+
+def test_one_person_in_many_tabs_takes_one_place(token):
+    user = make_user()
+    results = at_once([lambda: outcome(lambda: join(token=token, user=user, now=NOW))] * 5)
+    assert results == ["in"] * 5
+    assert Participation.objects.count() == 1
+    assert AuditEvent.objects.filter(action="study.joined").count() == 1

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from annotation.core.invitations import InvitationRefusal
+from annotation.models import AuditEvent, Invitation, Participation, Role, Study, User
+from annotation.queries.invitations import invitation_of, invitation_rows, study_joined, token_of
+from annotation.services.invitations import (
+    InvitationRefusedError,
+    NameTakenError,
+    NewAccount,
+    invite,
+    join,
+    join_as_newcomer,
+    open_invitation,
+    withdraw,
+)
+from tests.annotation.entry import make_manager
+from tests.annotation.labelling import NOW
+from tests.factory import make_study, make_user
+
+pytestmark = pytest.mark.django_db
+LATER = NOW + timedelta(days=1)
+
+
+def invited(study=None, **told):
+    made = invite(study=(study or make_study()).slug, by=make_manager(), now=NOW, **told)
+    return made, token_of(made)
+
+
+def refused(call, **told):
+    with pytest.raises(InvitationRefusedError) as error:
+        call(**told)
+    return error.value.code
+
+
+def test_an_invitation_is_kept_with_its_rules_and_traced():
+    study = make_study()
+    made, token = invited(study, note="Course 101", places=3, expires_at=LATER)
+    made.refresh_from_db()
+    assert (made.study, made.note, made.places, made.expires_at) == (study, "Course 101", 3, LATER)
+    assert invitation_of(token) == made
+    event = AuditEvent.objects.get()
+    assert (event.action, event.actor) == ("study.invited", made.created_by)
+    assert event.detail == {
+        "invitation": made.pk,
+        "places": 3,
+        "expires_at": LATER.isoformat(),
+    }
+
+
+def test_nobody_invites_to_a_study_that_is_not_there():
+    with pytest.raises(Study.DoesNotExist):
+        invite(study="nowhere", by=make_manager(), now=NOW)
+
+
+def test_a_link_cannot_be_made_up():
+    made, token = invited()
+    other, other_token = invited()
+    signature = token.partition(".")[2]
+    for wrong in (
+        "",
+        str(made.pk),
+        token[:-1],
+        token + "A",
+        token.replace(f"{made.pk}-", f"{other.pk}-", 1),
+        f"{other_token.partition('.')[0]}.{signature}",
+    ):
+        assert invitation_of(wrong) is None
+        assert refused(open_invitation, token=wrong, now=NOW) is InvitationRefusal.UNKNOWN
+
+
+def test_a_link_from_before_the_row_was_made_opens_nothing():
+    made, token = invited()
+    Invitation.objects.filter(pk=made.pk).update(created_at=LATER)
+    assert invitation_of(token) is None
+    made.delete()
+    assert invitation_of(token) is None
+
+
+def test_somebody_joins_once_by_a_link():
+    user = make_user()
+    made, token = invited(places=1)
+    for moment in (NOW, LATER):
+        assert join(token=token, user=user, now=moment) == made.study
+    part = Participation.objects.get()
+    assert (part.annotator, part.invitation, part.joined_at) == (user, made, NOW)
+    events = AuditEvent.objects.filter(action="study.joined")
+    assert [event.detail for event in events] == [{"invitation": made.pk}]
+
+
+def test_who_is_in_the_study_keeps_their_part_whatever_became_of_the_link():
+    user, study = make_user(), make_study()
+    study.annotators.add(user)
+    before = Participation.objects.get()
+    made, token = invited(study, places=1)
+    withdraw(study=study.slug, invitation=made.pk, by=make_manager(), now=NOW)
+    assert study_joined(token, user) == study
+    assert join(token=token, user=user, now=NOW) == study
+    after = Participation.objects.get()
+    assert (after.pk, after.invitation) == (before.pk, None)
+    assert study_joined(token, make_user()) is None
+    assert study_joined("made-up", user) is None
+
+
+def test_a_link_stops_letting_people_in():
+    study = make_study()
+    full, full_token = invited(study, places=1)
+    join(token=full_token, user=make_user(), now=NOW)
+    gone, gone_token = invited(study)
+    withdraw(study=study.slug, invitation=gone.pk, by=make_manager(), now=NOW)
+    _old, old_token = invited(study, expires_at=NOW)
+    _closed, closed_token = invited(make_study(status="CLOSED"))
+    for token, code in (
+        (full_token, InvitationRefusal.FULL),
+        (gone_token, InvitationRefusal.WITHDRAWN),
+        (old_token, InvitationRefusal.EXPIRED),
+        (closed_token, InvitationRefusal.CLOSED),
+        ("made-up", InvitationRefusal.UNKNOWN),
+    ):
+        account = NewAccount("newcomer", "secret")
+        assert refused(join, token=token, user=make_user(), now=NOW) is code
+        assert refused(join_as_newcomer, token=token, account=account, now=NOW) is code
+        assert refused(open_invitation, token=token, now=NOW) is code
+    assert Participation.objects.count() == full.participations.count() == 1
+    assert not User.objects.filter(username="newcomer").exists()
+
+
+@pytest.mark.parametrize("status", ["DRAFT", "PAUSED", "OPEN"])
+def test_people_join_before_and_while_a_study_runs(status):
+    _made, token = invited(make_study(status=status))
+    assert join(token=token, user=make_user(), now=NOW).status == status
+
+
+def test_a_newcomer_gets_an_annotator_s_account():
+    made, token = invited()
+    account = NewAccount("lin", "correct horse", "Lin 林")
+    user, study = join_as_newcomer(token=token, account=account, now=NOW)
+    user.refresh_from_db()
+    assert (user.username, user.display_name, user.role) == ("lin", "Lin 林", Role.ANNOTATOR)
+    assert user.check_password("correct horse")
+    assert not user.is_staff
+    assert study == made.study
+    assert Participation.objects.get().annotator == user
+
+
+@pytest.mark.parametrize("name", ["lin", "LIN"])
+def test_a_name_that_is_taken_makes_nothing(name):
+    make_user(username="lin")
+    _made, token = invited()
+    with pytest.raises(NameTakenError):
+        join_as_newcomer(token=token, account=NewAccount(name, "secret"), now=NOW)
+    assert not Participation.objects.exists()
+
+
+def test_withdrawing_happens_once_and_leaves_those_who_joined():
+    study, manager = make_study(), make_manager()
+    made, token = invited(study)
+    join(token=token, user=make_user(), now=NOW)
+    for moment in (NOW, LATER):
+        withdraw(study=study.slug, invitation=made.pk, by=manager, now=moment)
+    made.refresh_from_db()
+    assert made.revoked_at == NOW
+    assert AuditEvent.objects.filter(action="study.invitation-withdrawn").count() == 1
+    assert Participation.objects.count() == 1
+    with pytest.raises(Invitation.DoesNotExist):
+        withdraw(study=make_study().slug, invitation=made.pk, by=manager, now=NOW)
+
+
+def test_a_manager_sees_every_link_and_who_came(django_assert_num_queries):
+    study = make_study()
+    old, token = invited(study, note="first", places=2, expires_at=LATER)
+    join(token=token, user=make_user(), now=NOW)
+    invited()  # of another study
+    invited(study, note="second")
+    with django_assert_num_queries(1):
+        rows = invitation_rows(study.slug, NOW)
+    assert [row.note for row in rows] == ["second", "first"]
+    first = rows[1]
+    assert (first.number, first.token, first.joined, first.places) == (old.pk, token, 1, 2)
+    assert (first.expires_at, first.made_at, first.refusal) == (LATER, NOW, None)
+    assert first.made_by == str(old.created_by)
+    (later, expired) = invitation_rows(study.slug, LATER)
+    assert (later.refusal, expired.refusal) == (None, InvitationRefusal.EXPIRED)

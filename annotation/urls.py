@@ -13,6 +13,7 @@ from annotation.views import (
     invitations,
     labelling,
     onboarding,
+    quality,
     studies,
     study_files,
     study_people,
@@ -83,6 +84,23 @@ _labelling = [
     path("studies/<slug:slug>/items/<int:number>/lease/", labelling.lease, name="lease"),
 ]
 
+# How carefully the annotators of a study answer, and pausing them.
+_quality = [
+    path("studies/<slug:slug>/quality/", quality.quality, name="quality"),
+    path("studies/<slug:slug>/quality/rows/", quality.rows, name="quality-rows"),
+    path("studies/<slug:slug>/quality/quality.csv", quality.quality_csv, name="quality-csv"),
+    path(
+        "studies/<slug:slug>/quality/annotators/<int:number>/pause/",
+        quality.pause_annotator,
+        name="quality-pause",
+    ),
+    path(
+        "studies/<slug:slug>/quality/annotators/<int:number>/resume/",
+        quality.resume_annotator,
+        name="quality-resume",
+    ),
+]
+
 # The way into a study: joining by a link, and what comes before the first item.
 _onboarding = [
     path("join/<str:token>/", invitations.join_study, name="join"),
@@ -141,4 +159,11 @@ _agreement = [
     ),
 ]
 
-urlpatterns: list[URLPattern] = [*_managing, *_labelling, *_onboarding, *_datasets, *_agreement]
+urlpatterns: list[URLPattern] = [
+    *_managing,
+    *_labelling,
+    *_quality,
+    *_onboarding,
+    *_datasets,
+    *_agreement,
+]

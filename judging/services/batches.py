@@ -2,7 +2,8 @@
 
 Answers are committed within half a second, or 64 of them; so are the replies behind them, before
 the rows that refer to them. A process that is killed loses the calls in flight and nothing else.
-Each commit first checks that nobody took the run over: then this batch drops itself.
+Each commit first checks that nobody took the run over: then this batch drops itself. Questions are
+loaded some hundreds at a time, ahead of their turn, so that a batch may be of any length.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db import transaction
 
+from annotation.core.choices import JudgmentStatus
+from judging.llm.stored import NotStoredError
 from judging.models import JudgeRun
 from judging.services.heartbeats import beat, seconds_between_beats
 from judging.services.judges import JudgeOpener, OpenJudge
@@ -24,6 +28,8 @@ from judging.services.stages import AskingStage, IdRange
 COMMIT_EVERY: Final = 64
 COMMIT_SECONDS: Final = 0.5
 MOST_WAITING: Final = 4 * COMMIT_EVERY
+LOADED_ROWS: Final = 512
+LOADED_ROWS_WITHOUT_CALLS: Final = 2048
 
 Observer = Callable[[int], None]
 """Told how many answers each commit wrote."""
@@ -44,22 +50,35 @@ def ask_batch(
     Raises:
         SupersededError: somebody else has the run now; what was committed stays.
     """
-    questions = stage.load(run, ids)
-    if questions:
-        async_to_sync(_ask_all)(run, stage, questions, opener, observer)
+    ranges = _ranges(run, stage, ids)
+    if ranges:
+        async_to_sync(_ask_all)(run, stage, ranges, opener, observer)
+
+
+def _ranges(run: JudgeRun, stage: AskingStage[Any, Any], ids: IdRange) -> list[IdRange]:
+    """The pending rows of a range in parts, each of which is loaded at once."""
+    size = LOADED_ROWS if run.endpoint_id is not None else LOADED_ROWS_WITHOUT_CALLS
+    pending = list(
+        stage.rows(run.pk)
+        .filter(status=JudgmentStatus.PENDING, pk__gte=ids.first, pk__lte=ids.last)
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    )
+    parts = [pending[start : start + size] for start in range(0, len(pending), size)]
+    return [IdRange(part[0], part[-1]) for part in parts]
 
 
 async def _ask_all(
     run: JudgeRun,
     stage: AskingStage[Any, Any],
-    questions: Sequence[Any],
+    ranges: Sequence[IdRange],
     opener: JudgeOpener,
     observer: Observer | None,
 ) -> None:
     async with opener(run) as opened:
         committer = _Committer(run, stage, opened, observer)
         writing = asyncio.create_task(committer.write_until_closed())
-        asking = asyncio.create_task(_ask(opened, stage, iter(questions), committer))
+        asking = asyncio.create_task(_ask(opened, stage, _Source(run, stage, ranges), committer))
         await asyncio.wait({writing, asking}, return_when=asyncio.FIRST_COMPLETED)
         if writing.done():  # it only ends by itself when it cannot go on
             asking.cancel()
@@ -81,18 +100,64 @@ def _first_of(error: BaseException) -> BaseException:
 async def _ask(
     opened: OpenJudge,
     stage: AskingStage[Any, Any],
-    questions: Iterator[Any],
+    source: _Source,
     committer: _Committer,
 ) -> None:
-    """Keeps as many questions under way as the judge takes."""
+    """Keeps as many questions under way as the judge takes.
+
+    A question whose reply could only come from the endpoint stays pending where nobody asks it.
+    """
 
     async def worker() -> None:
-        for question in questions:
-            await committer.add(await stage.ask(opened.judge, question))
+        while (question := await source.next()) is not None:
+            try:
+                answer = await stage.ask(opened.judge, question)
+            except NotStoredError:
+                continue
+            await committer.add(answer)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(opened.concurrency):
             group.create_task(worker())
+
+
+class _Source:
+    """The questions of some ranges in order; the next range is loaded while one is asked."""
+
+    def __init__(
+        self, run: JudgeRun, stage: AskingStage[Any, Any], ranges: Sequence[IdRange]
+    ) -> None:
+        self._run = run
+        self._stage = stage
+        self._ranges = deque(ranges)
+        self._questions: deque[Any] = deque()
+        self._loading: asyncio.Task[None] | None = None
+
+    async def next(self) -> Any | None:
+        """The next question; None where there are no more."""
+        while not self._questions:
+            if not self._ahead():
+                return None
+            assert self._loading is not None  # noqa: S101 - _ahead saw to that
+            await asyncio.shield(self._loading)
+        question = self._questions.popleft()
+        if len(self._questions) < LOADED_ROWS // 2:
+            self._ahead()
+        return question
+
+    def _ahead(self) -> bool:
+        """Sees to it that the next range is being loaded; False where there is none."""
+        if self._loading is not None and not self._loading.done():
+            return True
+        if self._loading is not None:
+            self._loading.result()  # a load that failed is not passed over in silence
+        if not self._ranges:
+            return False
+        self._loading = asyncio.create_task(self._load(self._ranges.popleft()))
+        return True
+
+    async def _load(self, ids: IdRange) -> None:
+        self._questions.extend(await sync_to_async(self._stage.load)(self._run, ids))
 
 
 class _Committer:

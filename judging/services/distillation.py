@@ -59,8 +59,7 @@ def load_questions(run: JudgeRun, ids: IdRange) -> list[DistilQuestion]:
     sources = _sources(run, rows)
     texts = texts_of({comparison_id for some in sources.values() for comparison_id, _ in some})
     return [
-        DistilQuestion(row.pk, labelled_pairs(sources[row.pk], texts), row.language)
-        for row in rows
+        DistilQuestion(row.pk, labelled_pairs(sources[row.pk], texts), row.language) for row in rows
     ]
 
 

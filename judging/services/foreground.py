@@ -13,6 +13,7 @@ from judging.models import JudgeRun
 from judging.queries.runs import UNFINISHED
 from judging.services.judges import JudgeOpener, open_judge
 from judging.services.runs import dispatch, run_batch
+from judging.services.stages import IdRange
 
 _POLL_SECONDS: Final = 0.5
 
@@ -38,12 +39,11 @@ def run_to_end(
     while True:
         following = dispatch(run_id)
         while following is not None:
-            ahead = None
-            for ids in following.batches:
-                ahead = run_batch(
-                    run_id, following.generation, ids, opener=opener, observer=observer
-                )
-            following = ahead
+            # Nobody shares the work: all batches of a stage are one, and no call waits for another.
+            whole = IdRange(following.batches[0].first, following.batches[-1].last)
+            following = run_batch(
+                run_id, following.generation, whole, opener=opener, observer=observer
+            )
         while (run := JudgeRun.objects.get(pk=run_id)).status in UNFINISHED:
             if _is_stale(run):
                 break

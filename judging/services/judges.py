@@ -95,7 +95,9 @@ async def open_judge(run: JudgeRun) -> AsyncIterator[OpenJudge]:
         ChatClient(endpoint, store=store, purse=purse) as client,
     ):
         judge = LlmJudge(client, settings=_llm_settings(run.config))
-        yield OpenJudge(judge, settle=store.commit, concurrency=endpoint.concurrency)
+        # Twice as many questions as places: while calls are under way the next prompts are written
+        # and looked up, so that a place that falls free is taken at once. The client bounds calls.
+        yield OpenJudge(judge, settle=store.commit, concurrency=2 * endpoint.concurrency)
 
 
 @asynccontextmanager

@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 CRASHED: Final = "run:crashed"
 """Something that nobody foresaw stopped the run; `error_detail` has the first line of it."""
 BATCH_ROWS: Final = 256
+BATCH_ROUNDS: Final = 16
+"""A batch keeps all places busy so many times over: its last calls leave places empty."""
 BATCH_ROWS_WITHOUT_CALLS: Final = 2048
 _COMPUTED: Final = IdRange(0, 0)
 _DETAIL_LENGTH: Final = 500
@@ -136,7 +138,9 @@ def _go_on(run_id: int, generation: int) -> Dispatch | None:
 
 def _batches(run: JudgeRun, stage: AskingStage[Any, Any]) -> tuple[IdRange, ...]:
     """Pending rows as ranges of ids, in the order in which they were planned."""
-    size = BATCH_ROWS if run.endpoint_id is not None else BATCH_ROWS_WITHOUT_CALLS
+    size = BATCH_ROWS_WITHOUT_CALLS
+    if run.endpoint is not None:
+        size = max(BATCH_ROWS, BATCH_ROUNDS * run.endpoint.concurrency)
     pending = list(
         stage.rows(run.pk)
         .filter(status=JudgmentStatus.PENDING)

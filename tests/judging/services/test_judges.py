@@ -31,7 +31,7 @@ def test_an_endpoint_is_a_judge_by_its_name():
     row = make_endpoint(concurrency=5, has_logprobs=True)
     assert endpoint_for(row.name) == row
     found = opened(make_run(judge=row.name, endpoint=row, config={"verdict_rule": "LOGPROB"}))
-    assert (found.judge.name, found.concurrency) == (row.name, 5)
+    assert (found.judge.name, found.concurrency) == (row.name, 10)
     assert found.judge.snapshot("en")["rule"] == "LOGPROB"
 
 

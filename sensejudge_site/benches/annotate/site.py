@@ -47,7 +47,7 @@ class Site:
         Raises:
             BenchFailedError: it did not exit with 0.
         """
-        return self._run("manage.py", *arguments)
+        return self.python("manage.py", *arguments)
 
     def ask(self, module: str, *arguments: str) -> Any:
         """Run a module of this package to its end; the JSON that it prints.
@@ -55,9 +55,14 @@ class Site:
         Raises:
             BenchFailedError: it did not exit with 0.
         """
-        return json.loads(self._run("-m", f"{__package__}.{module}", *arguments))
+        return json.loads(self.python("-m", f"{__package__}.{module}", *arguments))
 
-    def _run(self, *arguments: str) -> str:
+    def python(self, *arguments: str) -> str:
+        """Run this interpreter to its end; its output.
+
+        Raises:
+            BenchFailedError: it did not exit with 0.
+        """
         done = subprocess.run(  # noqa: S603 - this interpreter, with words of this package
             [sys.executable, *arguments],
             cwd=_ROOT,

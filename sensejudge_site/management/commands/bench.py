@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from sensejudge_site import benches
 
-_SIZES: Final = ("items", "labels")
+_SIZES: Final = ("items", "labels", "calls")
 _MAX: Final = 100_000
 
 
@@ -24,6 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("name", metavar="NAME", help=f"one of: {', '.join(benches.names())}")
         parser.add_argument("--items", type=_count, help="annotate: pairs to label")
         parser.add_argument("--labels", type=_count, help="annotate: answers there already")
+        parser.add_argument("--calls", type=_count, help="judge: calls to send")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_args: Any, **options: Any) -> None:

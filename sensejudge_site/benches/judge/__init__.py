@@ -1,0 +1,93 @@
+"""Judging over HTTP: a server that answers after 200 ms, a run with its rows in the database.
+
+Server and client are processes of this machine and share its cores. The database is scratch:
+SQLite in a temporary folder, or the PostgreSQL that DATABASE_URL names, which is emptied at the
+end. The bare client sends the same bodies over the same connections and stores nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from typing import Any, Final
+
+from sensejudge_site.benches import Bench, BenchFailedError, Figure
+from sensejudge_site.benches.annotate.site import HOST, Site, scratch_site
+
+CONCURRENCIES: Final = (32, 256)
+LATENCY_SECONDS: Final = 0.2
+_PUBLISHED: Final = {"calls_per_s_at_32": 154.0, "calls_per_s_at_256": 506.0}
+"""The best of the tools measured with such a server on two cores: FastChat and alpaca_eval."""
+
+
+def run(*, calls: int = 5000) -> Bench:
+    """All figures for so many calls.
+
+    Raises:
+        BenchFailedError: a step did not work.
+    """
+    with scratch_site() as site, _server(site) as port:
+        site.manage("migrate", "--verbosity=0")
+        try:
+            figures = [Figure("calls", calls), *_figures(site, port, calls)]
+        finally:
+            site.manage("flush", "--no-input", "--verbosity=0")
+    return Bench(name="judge", figures=tuple(figures))
+
+
+def _figures(site: Site, port: int, calls: int) -> Iterator[Figure]:
+    for concurrency in CONCURRENCIES:
+        bare = _ask(site, "bare", port, calls, concurrency)
+        yield Figure(f"bare_calls_per_s_at_{concurrency}", bare["calls_per_s"])
+        yield Figure(f"bare_cpu_ms_a_call_at_{concurrency}", bare["cpu_ms_a_call"])
+        _stats(port)  # from here on the server counts anew
+        first = _ask(site, "client", port, calls, concurrency)
+        seen = _stats(port)
+        if seen["calls"] != first["calls"]:
+            message = f"the server saw {seen['calls']} calls, {first['calls']} replies are stored"
+            raise BenchFailedError(message)
+        for name in ("calls_per_s", "cpu_ms_a_call", "peak_mb_above_idle"):
+            figure = f"{name}_at_{concurrency}"
+            yield Figure(figure, first[name], _PUBLISHED.get(figure))
+        yield Figure(f"prefix_percent_at_{concurrency}", 100 * seen["prefix_share"])
+        yield Figure(f"rows_at_{concurrency}", first["rows"])
+        again = _ask(site, "client", port, calls, concurrency, "again")
+        yield Figure(f"second_run_calls_at_{concurrency}", _stats(port)["calls"])
+        yield Figure(f"second_run_s_at_{concurrency}", again["seconds"])
+
+
+def _ask(site: Site, module: str, port: int, calls: int, concurrency: int, *more: str) -> Any:
+    words = (f"{__name__}.{module}", str(port), str(calls), str(concurrency), *more)
+    return json.loads(site.python("-m", *words))
+
+
+@contextmanager
+def _server(site: Site) -> Iterator[int]:
+    """The server until the end of the block: its port."""
+    process = subprocess.Popen(  # noqa: S603 - this interpreter, with words of this package
+        [sys.executable, "-m", f"{__name__}.server", str(LATENCY_SECONDS)],
+        env=site.env,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None  # noqa: S101 - asked for above
+        yield int(process.stdout.readline())
+    finally:
+        process.kill()
+        process.wait(timeout=10)
+
+
+def _stats(port: int) -> Mapping[str, Any]:
+    """What the server counted since it was last asked."""
+    connection = HTTPConnection(HOST, port, timeout=10)
+    try:
+        connection.request("GET", "/stats")
+        found: Mapping[str, Any] = json.loads(connection.getresponse().read())
+        return found
+    finally:
+        connection.close()

@@ -14,3 +14,6 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 AXES_ENABLED = False
+if "sqlite3" in DATABASES["default"]["ENGINE"]:  # noqa: F405
+    # A file, as when it is used: one connection to memory is no test of several at a time.
+    DATABASES["default"]["TEST"] = {"NAME": str(VAR_DIR / "tests.sqlite3")}  # noqa: F405

@@ -105,6 +105,7 @@ DATABASES = {
     "default": env.db("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'sensejudge.sqlite3'}")
 }
 if "sqlite3" in DATABASES["default"]["ENGINE"]:
+    DATABASES["default"]["ENGINE"] = "sensejudge_site.sqlite3"  # writers wait in line
     # A new connection costs more than a page's queries: it reads the schema, and its cache is cold.
     DATABASES["default"].setdefault("CONN_MAX_AGE", None)
     DATABASES["default"]["OPTIONS"] = {
@@ -234,6 +235,11 @@ LLM_CONCURRENCY = env.int("LLM_CONCURRENCY", default=16)
 LLM_TIMEOUT_SECONDS = env.float("LLM_TIMEOUT_SECONDS", default=120.0)
 if LLM_CONCURRENCY < 1:
     raise ImproperlyConfigured("LLM_CONCURRENCY must be 1 or more.")
+
+# Replies of live conversations that one process writes at a time; further ones wait their turn.
+CONVERSATION_REPLIES = env.int("CONVERSATION_REPLIES", default=32)
+if CONVERSATION_REPLIES < 1:
+    raise ImproperlyConfigured("CONVERSATION_REPLIES must be 1 or more.")
 
 # The API ---------------------------------------------------------------------
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from judging.views import exports, memories, runs, satisfaction_turns
+from judging.views import (
+    conversation_setup,
+    conversations,
+    exports,
+    memories,
+    runs,
+    satisfaction_turns,
+)
 
 app_name = "judging"
 
@@ -44,4 +51,18 @@ _satisfaction = [
     path("memories/<int:memory_id>/edit/", memories.edit_memory, name="memory-edit"),
 ]
 
-urlpatterns: list[URLPattern] = [*_exports, *_runs, *_satisfaction]
+# Live conversations: what a participant does under an item, and what a manager sets up.
+_ITEM = "studies/<slug:slug>/items/<int:number>/talk/"
+_conversations = [
+    path("studies/<slug:slug>/conversation/", conversation_setup.setup, name="conversation-setup"),
+    path(_ITEM, conversations.conversation, name="talk"),
+    path(f"{_ITEM}send/", conversations.send_message, name="talk-send"),
+    path(f"{_ITEM}replies/<int:message>/", conversations.reply, name="talk-reply"),
+    path(f"{_ITEM}retry/", conversations.retry_reply, name="talk-retry"),
+    path(f"{_ITEM}withdraw/", conversations.withdraw_message, name="talk-withdraw"),
+    path(f"{_ITEM}stop/", conversations.stop_reply, name="talk-stop"),
+    path(f"{_ITEM}requirements/", conversations.tick_requirements, name="talk-tick"),
+    path(f"{_ITEM}end/", conversations.end_talk, name="talk-end"),
+]
+
+urlpatterns: list[URLPattern] = [*_exports, *_runs, *_satisfaction, *_conversations]

@@ -1,0 +1,70 @@
+"""What a participant sends in a live conversation, and what a manager sets for one."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from judging.core.conversation import MAX_MESSAGE_CHARACTERS, Ending
+from judging.models import ConversationSetup, ModelEndpoint
+
+MAX_REQUIREMENTS: Final = 100
+
+
+class MessageForm(forms.Form):
+    """One message; the page's id of it comes along, so that it is stored once."""
+
+    text = forms.CharField(max_length=MAX_MESSAGE_CHARACTERS, strip=True)
+    submission = forms.UUIDField()
+
+
+class TicksForm(forms.Form):
+    """Which requirements are met."""
+
+    met = forms.TypedMultipleChoiceField(
+        coerce=int,
+        required=False,
+        choices=[(str(number), str(number)) for number in range(1, MAX_REQUIREMENTS + 1)],
+    )
+
+
+class EndForm(forms.Form):
+    """Why a conversation ends."""
+
+    ending = forms.ChoiceField(choices=[(each.value, each.value) for each in Ending])
+
+
+class SetupForm(forms.ModelForm[ConversationSetup]):
+    """With whom the participants of a study talk."""
+
+    class Meta:
+        model = ConversationSetup
+        fields = ("endpoints", "system_prompt", "temperature", "max_tokens")
+        widgets = {
+            "endpoints": forms.CheckboxSelectMultiple,
+            "system_prompt": forms.Textarea(attrs={"rows": 5}),
+        }
+        help_texts = {
+            "endpoints": _(
+                "Each conversation is held with one of them, chosen so that every participant, and "
+                "every task, meets each about equally often. Participants never see which."
+            ),
+            "system_prompt": _(
+                "What the model is told before the conversation. Empty: the task's own, if any."
+            ),
+            "temperature": _("Above 0, so that the same words do not always get the same reply."),
+            "max_tokens": _("Never more than the endpoint itself allows."),
+        }
+
+    def __init__(self, data: Any = None, *, instance: ConversationSetup) -> None:
+        """Offer the endpoints in use, and those chosen before."""
+        super().__init__(data, instance=instance)
+        chosen = instance.endpoints.values("pk") if instance.pk else []
+        offered = ModelEndpoint.objects.filter(enabled=True) | ModelEndpoint.objects.filter(
+            pk__in=chosen
+        )
+        field = self.fields["endpoints"]
+        assert isinstance(field, forms.ModelMultipleChoiceField)  # noqa: S101 - declared above
+        field.queryset = offered.distinct().order_by("name")

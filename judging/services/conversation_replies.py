@@ -1,0 +1,306 @@
+"""Writing one reply of a live conversation: asked for, told to the row as it comes, finished.
+
+The row says who may write: each step names the generation it was asked for, so a writer that was
+taken for dead drops what it has instead of writing over its successor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, ParamSpec, TypeVar, cast
+
+from asgiref.sync import sync_to_async
+from django.db import OperationalError, connections
+from django.utils import timezone
+
+from annotation.models import Session
+from judging.core.chat import ChatRequest, InvalidExtraError, Reply
+from judging.core.conversation import ANSWERED, messages_for_model, visible_text
+from judging.core.endpoints import Endpoint, InvalidEndpointError
+from judging.llm.client import ChatClient
+from judging.llm.errors import ENDPOINT_WIDE, LlmError
+from judging.llm.pacing import Patience
+from judging.models import (
+    ConversationMessage,
+    ConversationSetup,
+    LlmCall,
+    ModelEndpoint,
+    ReplyStatus,
+)
+from judging.queries.conversations import system_prompt_of
+from judging.services.endpoints import endpoint_of
+from judging.services.replies import RowReplyStore
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PATIENCE: Final = Patience(tries=3, first_wait=0.5, longest_wait=4.0, longest_retry_after=10.0)
+"""A person is waiting: after three tries within seconds they are told, and may try again."""
+TELL_SECONDS: Final = 0.2
+LOOK_SECONDS: Final = 1.0
+_STOPPED: Final = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """A reply to write: the message, the generation it was asked for, and when (monotonic)."""
+
+    message: int
+    generation: int
+    asked: float = field(default_factory=time.monotonic, compare=False)
+
+    @property
+    def rows(self) -> Any:
+        """The message's row while this ticket may write it."""
+        return ConversationMessage.objects.filter(
+            pk=self.message, generation=self.generation, status=ReplyStatus.WRITING
+        )
+
+    def ms(self) -> int:
+        """Milliseconds since it was asked for."""
+        return round((time.monotonic() - self.asked) * 1000)
+
+
+class LiveReplyStore(RowReplyStore):
+    """A store that commits every reply at once: each is somebody's, and there are few."""
+
+    async def put(self, request: ChatRequest, reply: Reply) -> None:
+        """Keep a reply and commit it."""
+        self._waiting[reply.key] = (request, reply)
+        await self.commit()
+
+
+@dataclass(slots=True)
+class _Line:
+    client: ChatClient
+    store: LiveReplyStore
+    users: int = 0
+    retired: bool = False
+
+
+class Lines:
+    """One client an endpoint, shared by all conversations of a process, so that its limits hold."""
+
+    def __init__(self, *, patience: Patience = PATIENCE) -> None:
+        self._patience = patience
+        self._lines: dict[int, _Line] = {}
+
+    @asynccontextmanager
+    async def to(self, row: ModelEndpoint) -> AsyncIterator[_Line]:
+        """The client of an endpoint as its row stands now.
+
+        One that met an error of the whole endpoint (a key that was refused) is not used again.
+
+        Raises:
+            InvalidEndpointError: its base URL cannot be used.
+            InvalidExtraError: its further fields cannot be sent.
+        """
+        line = self._line(row)
+        line.users += 1
+        try:
+            yield line
+        except LlmError as error:
+            if error.code in ENDPOINT_WIDE:
+                self._retire(row.pk, line)
+            raise
+        finally:
+            line.users -= 1
+            if line.retired and not line.users:
+                await line.client.__aexit__(None, None, None)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        lines, self._lines = self._lines, {}
+        for line in lines.values():
+            await line.client.__aexit__(None, None, None)
+
+    def _line(self, row: ModelEndpoint) -> _Line:
+        endpoint = endpoint_of(row)
+        found = self._lines.get(row.pk)
+        if found is not None and found.client.endpoint == endpoint:
+            return found
+        if found is not None:
+            self._retire(row.pk, found)
+        store = LiveReplyStore(endpoint=row)
+        line = _Line(ChatClient(endpoint, store=store, patience=self._patience), store)
+        self._lines[row.pk] = line
+        return line
+
+    def _retire(self, key: int, line: _Line) -> None:
+        line.retired = True
+        if self._lines.get(key) is line:
+            del self._lines[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    endpoint: ModelEndpoint
+    request: Callable[[Endpoint], ChatRequest]
+
+
+class _Heard:
+    """What has come of a reply."""
+
+    def __init__(self, ticket: Ticket) -> None:
+        self._ticket = ticket
+        self._content = ""
+        self.first_ms: int | None = None
+
+    def say(self, content: str) -> None:
+        """Take all that has come so far."""
+        self._content = content
+        if self.first_ms is None and self.text:
+            self.first_ms = self._ticket.ms()
+
+    @property
+    def text(self) -> str:
+        """What of it a participant may see."""
+        return visible_text(self._content)
+
+
+async def write_reply(ticket: Ticket, lines: Lines) -> None:
+    """Write one reply to its end, or say in its row why not; drop it where others took it over."""
+    job = await _on_rows(_take)(ticket)
+    if job is None:
+        return
+    heard = _Heard(ticket)
+    try:
+        async with lines.to(job.endpoint) as line:
+            request = job.request(line.client.endpoint)
+            reply = await _listen(ticket, heard, line, request)
+    except LlmError as error:
+        await _on_rows(_fail)(ticket, error.code.value, error.detail)
+    except (InvalidEndpointError, InvalidExtraError) as error:
+        await _on_rows(_fail)(ticket, error.code, str(error))
+    else:
+        if reply is not None:
+            await _on_rows(_finish)(ticket, reply, heard.first_ms)
+
+
+async def fail_reply(ticket: Ticket, code: str) -> None:
+    """Say in its row that a reply will not come."""
+    await _on_rows(_fail)(ticket, code, "")
+
+
+async def _listen(ticket: Ticket, heard: _Heard, line: _Line, request: ChatRequest) -> Reply | None:
+    """The reply, or what had come of it when it was stopped; None where others took it over."""
+    asking = asyncio.create_task(line.client.stream(request, heard.say))
+    try:
+        wanted = await _tell_until_done(ticket, heard, asking)
+    finally:
+        if not asking.done():
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+    if asking.done() and not asking.cancelled():
+        return asking.result()
+    if not wanted:
+        return None
+    reply = Reply(request.key(), heard.text, finish_reason=_STOPPED, latency_ms=ticket.ms())
+    if reply.text:
+        await line.store.put(request, reply)
+    return reply
+
+
+async def _tell_until_done(ticket: Ticket, heard: _Heard, asking: asyncio.Task[Reply]) -> bool:
+    """Write down what has come until all has; ends early, and says whether it was stopped.
+
+    What cannot be written now is written with the next.
+    """
+    told, looked = "", time.monotonic()
+    while True:
+        done, _ = await asyncio.wait({asking}, timeout=TELL_SECONDS)
+        if done:
+            return True
+        text = heard.text
+        if text == told and time.monotonic() - looked < LOOK_SECONDS:
+            continue
+        with contextlib.suppress(OperationalError):
+            stop_wanted = await _on_rows(_tell)(ticket, text)
+            if stop_wanted is None or stop_wanted:
+                return stop_wanted is True
+            told, looked = text, time.monotonic()
+
+
+def drop_stale_connections() -> None:
+    """Close connections of this thread that broke or grew old, as a request does when it begins."""
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()
+
+
+def _on_rows(function: Callable[P, T]) -> Callable[P, Any]:
+    """A function over rows for use in an event loop; connections that went stale are dropped."""
+
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        drop_stale_connections()
+        return function(*args, **kwargs)
+
+    return sync_to_async(run)
+
+
+def _take(ticket: Ticket) -> _Job | None:
+    """Begin a reply; None where it is not to be written (any more)."""
+    waiting = ConversationMessage.objects.filter(
+        pk=ticket.message, generation=ticket.generation, status=ReplyStatus.WAITING
+    )
+    if not waiting.update(status=ReplyStatus.WRITING, heartbeat_at=timezone.now()):
+        return None
+    message = ConversationMessage.objects.select_related(
+        "conversation__endpoint", "conversation__claim__item__study"
+    ).get(pk=ticket.message)
+    talk = message.conversation
+    item = talk.claim.item
+    setup = ConversationSetup.objects.filter(study=item.study).first() or ConversationSetup()
+    earlier = [
+        (row.text, row.reply if row.status in ANSWERED else None)
+        for row in talk.messages.filter(position__lt=message.position).order_by("position")
+    ]
+    prompt = system_prompt_of(item.study, cast(Session, item.session))
+    messages = messages_for_model(prompt, earlier, message.text)
+
+    def request(endpoint: Endpoint) -> ChatRequest:
+        asked = endpoint.request(messages, max_tokens=setup.max_tokens, attempt=message.attempt)
+        return replace(
+            asked,
+            sampling=replace(asked.sampling, temperature=setup.temperature),
+            occasion=f"conversation {message.submission}",
+        )
+
+    return _Job(talk.endpoint, request)
+
+
+def _tell(ticket: Ticket, text: str) -> bool | None:
+    """Write down what has come; whether to stop, None where the row is no longer this ticket's."""
+    going_on = ticket.rows.filter(stop_wanted=False)
+    if going_on.update(reply=text, heartbeat_at=timezone.now()):
+        return False
+    return True if ticket.rows.exists() else None
+
+
+def _finish(ticket: Ticket, reply: Reply, first_ms: int | None) -> None:
+    if not reply.text:
+        stopped = reply.finish_reason == _STOPPED
+        _fail(ticket, "conversation:stopped" if stopped else "llm:no-answer", reply.finish_reason)
+        return
+    stopped = reply.finish_reason == _STOPPED
+    total = ticket.ms()
+    ticket.rows.update(
+        status=ReplyStatus.STOPPED if stopped else ReplyStatus.DONE,
+        reply=reply.text,
+        call=LlmCall.objects.filter(key=reply.key).first(),
+        finish_reason=reply.finish_reason[:40],
+        first_text_ms=total if first_ms is None else first_ms,
+        total_ms=total,
+        heartbeat_at=timezone.now(),
+    )
+
+
+def _fail(ticket: Ticket, code: str, detail: str) -> None:
+    ticket.rows.update(
+        status=ReplyStatus.FAILED, reply="", error_code=code, error_detail=detail[:300]
+    )

@@ -1,0 +1,328 @@
+"""What a participant does in a live conversation: begin, send, try again, stop, tick, end.
+
+Every message is stored before anything else happens, once however often it is sent; its reply is
+asked for after the commit. Nothing here waits for a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from functools import partial
+from random import Random
+from typing import Final, cast
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count, F, Q
+
+from annotation.core.assignment import lease_end
+from annotation.core.choices import StudyKind
+from annotation.core.conversations import HeldConversation, HeldTurn, requirements_of
+from annotation.models import Claim, ClaimState, Session, Study, User
+from annotation.services.claims import (
+    LabellingRefusedError,
+    RefusalCode,
+    hold,
+    open_study_of,
+    own_claim,
+    was_taken_back,
+)
+from annotation.services.conversations import keep_conversation
+from judging.core.conversation import ANSWERED, MAX_MESSAGE_CHARACTERS, PENDING, Ending
+from judging.core.conversation_choice import choose_model
+from judging.models import (
+    Conversation,
+    ConversationMessage,
+    ConversationSetup,
+    ConversationState,
+    ModelEndpoint,
+    ReplyStatus,
+)
+from judging.queries.conversations import last_message, system_prompt_of, talk_of
+from judging.services.conversation_worker import write_soon
+
+STALE_SECONDS: Final = 10
+"""After so long without a sign of life, whoever wrote a reply is taken to be gone."""
+
+
+class ConversationRefusedError(Exception):
+    """The conversation does not allow this now; what was typed is kept. `code` has a sentence."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@transaction.atomic
+def begin(*, study: str, item: int, annotator: User, now: datetime) -> Conversation:
+    """The conversation under the annotator's claim, with the model that it has for good.
+
+    Raises:
+        LabellingRefusedError: not theirs, the study not open or of another kind, or the item lost.
+        ConversationRefusedError: `conversation:no-model` where the study has none in use.
+    """
+    found = Conversation.objects.filter(
+        claim__item=item, claim__item__study__slug=study, claim__annotator=annotator
+    ).first()
+    if found is not None:
+        return found
+    row, claim = _held(study, item, annotator, now)
+    return _begin(row, claim, now)
+
+
+@transaction.atomic
+def send(
+    *, study: str, item: int, annotator: User, text: str, submission: UUID, now: datetime
+) -> None:
+    """Store a message and have the reply written; the same submission again changes nothing.
+
+    Raises:
+        LabellingRefusedError: as `begin`.
+        ConversationRefusedError: the message is empty or too long, or the last one has no reply
+            yet; the text is kept to be sent later.
+    """
+    talk = _open_talk(study, item, annotator, now)
+    if talk.messages.filter(submission=submission).exists():
+        return
+    if not text.strip() or len(text) > MAX_MESSAGE_CHARACTERS:
+        raise ConversationRefusedError("conversation:message")
+    last = last_message(talk)
+    if last is not None and last.status not in ANSWERED:
+        raise ConversationRefusedError(
+            "conversation:reply-pending" if last.status in PENDING else "conversation:unanswered"
+        )
+    try:
+        with transaction.atomic():
+            message = ConversationMessage.objects.create(
+                conversation=talk,
+                position=0 if last is None else last.position + 1,
+                submission=submission,
+                text=text,
+                sent_at=now,
+                heartbeat_at=now,
+            )
+    except IntegrityError as error:  # another tab was quicker
+        raise ConversationRefusedError("conversation:reply-pending") from error
+    Conversation.objects.filter(pk=talk.pk).update(unsent="")
+    _write_after_commit(message)
+
+
+@transaction.atomic
+def keep_unsent(*, study: str, item: int, annotator: User, text: str) -> None:
+    """Keep a message that could not be sent, for the page to show it again."""
+    Conversation.objects.filter(
+        claim__item=item, claim__item__study__slug=study, claim__annotator=annotator
+    ).update(unsent=text[:MAX_MESSAGE_CHARACTERS])
+
+
+@transaction.atomic
+def retry(*, study: str, item: int, annotator: User, now: datetime) -> None:
+    """Have the reply to the last message written again, after a failure.
+
+    Raises:
+        LabellingRefusedError: as `begin`.
+        ConversationRefusedError: `conversation:nothing-to-retry`.
+    """
+    talk = _open_talk(study, item, annotator, now)
+    last = last_message(talk)
+    failed = Q(status=ReplyStatus.FAILED)
+    if last is None or not _ask_anew(last, failed, now, attempt=last.attempt + 1):
+        raise ConversationRefusedError("conversation:nothing-to-retry")
+
+
+@transaction.atomic
+def withdraw(*, study: str, item: int, annotator: User, now: datetime) -> None:
+    """Take back the last message, which got no reply, to change it: its text stays, unsent.
+
+    Raises:
+        LabellingRefusedError: as `begin`.
+        ConversationRefusedError: `conversation:nothing-to-retry`.
+    """
+    talk = _open_talk(study, item, annotator, now)
+    last = last_message(talk)
+    if last is None or last.status != ReplyStatus.FAILED:
+        raise ConversationRefusedError("conversation:nothing-to-retry")
+    last.delete()
+    Conversation.objects.filter(pk=talk.pk).update(unsent=last.text)
+
+
+@transaction.atomic
+def stop(*, study: str, item: int, annotator: User, now: datetime) -> None:
+    """Ask whoever writes the reply to stop; what has come stays. Without a reply, nothing happens.
+
+    Raises:
+        LabellingRefusedError: as `begin`.
+    """
+    talk = _open_talk(study, item, annotator, now)
+    talk.messages.filter(status__in=PENDING).update(stop_wanted=True)
+
+
+@transaction.atomic
+def tick(*, study: str, item: int, annotator: User, met: Collection[int], now: datetime) -> None:
+    """Keep which requirements of the task the participant finds met, by number from 1.
+
+    Raises:
+        LabellingRefusedError: as `begin`.
+    """
+    talk = _open_talk(study, item, annotator, now)
+    stated = requirements_of(cast(Session, talk.claim.item.session).extra)
+    known = [number for number in range(1, len(stated) + 1) if number in met]
+    Conversation.objects.filter(pk=talk.pk).update(requirements_met=known)
+
+
+@transaction.atomic
+def end(*, study: str, item: int, annotator: User, ending: Ending, now: datetime) -> None:
+    """End a conversation: it becomes a session of the dataset, for its participant to rate.
+
+    Ending it again changes nothing.
+
+    Raises:
+        LabellingRefusedError: as `begin`.
+        ConversationRefusedError: `conversation:too-early`.
+    """
+    row, claim = _held(study, item, annotator, now)
+    talk = Conversation.objects.select_related("endpoint").filter(claim=claim).first()
+    if talk is None:
+        raise ConversationRefusedError("conversation:too-early")
+    if talk.state == ConversationState.ENDED:
+        return
+    _lock(talk)
+    task = cast(Session, claim.item.session)
+    requirements = requirements_of(task.extra)
+    if not talk_of(talk, requirements=requirements, min_turns=row.min_turns, now=now).may_end(
+        ending
+    ):
+        raise ConversationRefusedError("conversation:too-early")
+    keep_conversation(
+        study=study,
+        item=item,
+        annotator=annotator,
+        held=_held_conversation(talk, row, task, ending),
+        now=now,
+    )
+    Conversation.objects.filter(pk=talk.pk).update(
+        state=ConversationState.ENDED, ending=ending.value, ended_at=now
+    )
+
+
+@transaction.atomic
+def follow(message: ConversationMessage, now: datetime) -> None:
+    """Have a reply written again whose writer gave no sign of life for a while, if it is pending.
+
+    What one lost with its process is asked for anew; nothing is ever asked for twice, since only
+    one caller can raise the generation.
+    """
+    if message.status in PENDING:
+        silent = Q(status__in=PENDING, heartbeat_at__lt=now - timedelta(seconds=STALE_SECONDS))
+        _ask_anew(message, silent, now, attempt=message.attempt)
+
+
+def _ask_anew(message: ConversationMessage, where: Q, now: datetime, *, attempt: int) -> bool:
+    """Make a message wait for a reply again, where its row still stands so; whether it did."""
+    generation = message.generation + 1
+    changed = ConversationMessage.objects.filter(
+        where, pk=message.pk, generation=message.generation
+    ).update(
+        status=ReplyStatus.WAITING,
+        generation=generation,
+        attempt=attempt,
+        reply="",
+        stop_wanted=False,
+        error_code="",
+        error_detail="",
+        heartbeat_at=now,
+    )
+    if changed:
+        message.generation = generation
+        _write_after_commit(message)
+    return changed == 1
+
+
+def _write_after_commit(message: ConversationMessage) -> None:
+    transaction.on_commit(partial(write_soon, message=message.pk, generation=message.generation))
+
+
+def _held(study: str, item: int, annotator: User, now: datetime) -> tuple[Study, Claim]:
+    """A claim of one's own on a task to talk about, holding its slot, with the lease renewed."""
+    row = open_study_of(study, annotator)
+    claim = own_claim(row, item, annotator)
+    if row.kind != StudyKind.CONVERSATION or claim.item.session is None:
+        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+    if was_taken_back(claim):
+        raise LabellingRefusedError(RefusalCode.TAKEN)
+    hold(claim, row, now)
+    Claim.objects.filter(pk=claim.pk, state=ClaimState.ACTIVE).update(
+        expires_at=lease_end(now, row.lease_minutes)
+    )
+    return row, claim
+
+
+def _open_talk(study: str, item: int, annotator: User, now: datetime) -> Conversation:
+    """The conversation, locked until the commit and going on."""
+    _row, claim = _held(study, item, annotator, now)
+    talk = Conversation.objects.select_related("claim__item__session").filter(claim=claim).first()
+    if talk is None or talk.state != ConversationState.OPEN:
+        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+    _lock(talk)
+    return talk
+
+
+def _lock(talk: Conversation) -> None:
+    Conversation.objects.filter(pk=talk.pk).update(state=F("state"))
+
+
+def _begin(study: Study, claim: Claim, now: datetime) -> Conversation:
+    # Locks the setup's row until the commit, so that two who begin do not choose from one count.
+    setups = ConversationSetup.objects.filter(study=study)
+    setups.update(temperature=F("temperature"))
+    usable = ModelEndpoint.objects.filter(conversation_setups__study=study, enabled=True)
+    candidates = list(usable.order_by("pk").values_list("pk", flat=True))
+    if not candidates:
+        raise ConversationRefusedError("conversation:no-model")
+    held = Conversation.objects.filter(claim__item__study=study)
+    chosen = choose_model(
+        candidates,
+        by_participant=_by_model(Q(claim__annotator=claim.annotator_id), study),
+        by_task=_by_model(Q(claim__item=claim.item_id), study),
+        in_study=_by_model(Q(), study),
+        random=Random(f"{study.seed}:{claim.annotator_id}:{claim.item_id}"),
+    )
+    talk, _created = held.get_or_create(
+        claim=claim, defaults={"endpoint_id": chosen, "started_at": now}
+    )
+    return talk
+
+
+def _by_model(where: Q, study: Study) -> dict[int, int]:
+    held = Conversation.objects.filter(where, claim__item__study=study)
+    return dict(held.values_list("endpoint").annotate(n=Count("id")).order_by())
+
+
+def _held_conversation(
+    talk: Conversation, study: Study, task: Session, ending: Ending
+) -> HeldConversation:
+    model = talk.endpoint.model
+    stated = requirements_of(task.extra)
+    met = [stated[number - 1] for number in talk.requirements_met if number <= len(stated)]
+    turns = tuple(
+        HeldTurn(message.text, message.reply, model, _known_of(talk, message))
+        if message.status in ANSWERED
+        else HeldTurn(message.text, None)
+        for message in talk.messages.order_by("position")
+    )
+    extra: dict[str, object] = {"study": study.slug, "ending": ending.value}
+    if stated:
+        extra |= {"requirements": list(stated), "requirements_met": met}
+    return HeldConversation(turns, system_prompt_of(study, task), extra)
+
+
+def _known_of(talk: Conversation, message: ConversationMessage) -> dict[str, object]:
+    known = {
+        "endpoint": talk.endpoint.name,
+        "finish_reason": message.finish_reason,
+        "first_text_ms": message.first_text_ms,
+        "total_ms": message.total_ms,
+        "sent_at": message.sent_at.isoformat(),
+    }
+    return {name: value for name, value in known.items() if value not in {None, ""}}

@@ -1,0 +1,447 @@
+"""What a participant does in a conversation; the model is a loopback server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+from django.utils import timezone
+
+from annotation.core.assignment import SkipReason
+from annotation.core.labelling import Rating, RatingTask, TalkTask
+from annotation.exports import SATISFACTION, SESSIONS
+from annotation.models import AnnotatorProfile, AuditEvent, Claim, ClaimState, Session
+from annotation.services.claims import (
+    LabellingRefusedError,
+    RefusalCode,
+    next_task,
+    own_task,
+    skip,
+)
+from annotation.services.labels import rate_session
+from annotation.services.leases import release_claims
+from judging.core.conversation import Ending
+from judging.models import Conversation, ConversationMessage, LlmCall
+from judging.services import conversations
+from judging.services.conversation_replies import (
+    Lines,
+    Ticket,
+    _fail,
+    _take,
+    _tell,
+    write_reply,
+)
+from judging.services.conversations import ConversationRefusedError
+from tests.annotation.labelling import make_session_study
+from tests.factory import make_user
+from tests.fake_llm import Act, FakeLlm
+from tests.judging.talks import REQUIREMENTS, answer, begun, make_talk_study, say
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def llm():
+    with FakeLlm() as server:
+        yield server
+
+
+def talk(llm, *said, **fields):
+    """A conversation with these replies; the server says them in order."""
+    annotator = fields.pop("annotator", None) or make_user()
+    study = make_talk_study([annotator], base_urls=(llm.base_url,), **fields)
+    place = begun(study, annotator)
+    for text in said:
+        llm.script.append(Act(text=text))
+        say(place, f"about {text}")
+        answer()
+    return study, place
+
+
+def refused(act, *arguments, **more):
+    with pytest.raises(ConversationRefusedError) as error:
+        act(*arguments, **more)
+    return error.value.code
+
+
+def end(place, ending=Ending.SATISFIED):
+    conversations.end(**place, ending=ending, now=timezone.now())
+
+
+def test_an_item_to_talk_about_comes_before_its_ratings():
+    annotator = make_user()
+    study = make_talk_study([annotator], requirements=REQUIREMENTS, min_turns=2)
+    task = next_task(study=study.slug, annotator=annotator, now=timezone.now())
+    assert isinstance(task, TalkTask)
+    assert (task.task_context, task.requirements) == ("Plan trip 1.", tuple(REQUIREMENTS))
+    assert (task.min_turns, task.place.scenario, task.given) == (2, "Travel", None)
+
+
+def test_the_model_is_sent_the_conversation_and_the_reply_is_kept(llm):
+    setup = {"system_prompt": "Be brief.", "temperature": 0.3, "max_tokens": 77}
+    talk(llm, "First.", "Second.", setup=setup)
+    first, second = llm.bodies
+    assert [each["content"] for each in second["messages"]] == [
+        "Be brief.",
+        "about First.",
+        "First.",
+        "about Second.",
+    ]
+    assert (first["temperature"], first["max_tokens"], first["stream"]) == (0.3, 77, True)
+    message = ConversationMessage.objects.latest("pk")
+    assert (message.status, message.reply, message.finish_reason) == ("DONE", "Second.", "stop")
+    assert message.first_text_ms <= message.total_ms
+    assert message.call.reply == "Second."
+    assert message.call.output_tokens > 0
+
+
+def test_reasoning_is_neither_shown_nor_kept_as_the_reply(llm):
+    talk(llm, "<think>hm</think>Yes.")
+    message = ConversationMessage.objects.get()
+    assert (message.reply, message.call.reasoning) == ("Yes.", "<think>hm</think>")
+
+
+def test_a_message_sent_five_times_is_stored_once(llm):
+    _, place = talk(llm)
+    submission = uuid4()
+    for _ in range(5):
+        say(place, "Hello", submission=submission)
+    assert ConversationMessage.objects.count() == 1
+    answer()
+    say(place, "Hello", submission=submission)
+    assert ConversationMessage.objects.count() == 1
+
+
+def test_a_second_message_waits_for_the_first_ones_reply(llm):
+    _, place = talk(llm)
+    say(place, "Hello")
+    assert refused(say, place, "More") == "conversation:reply-pending"
+    llm.script.extend([Act(status=400)])
+    answer()
+    assert refused(say, place, "More") == "conversation:unanswered"
+    conversations.keep_unsent(
+        study=place["study"], item=place["item"], annotator=place["annotator"], text="More"
+    )
+    assert Conversation.objects.get().unsent == "More"
+
+
+@pytest.mark.parametrize("text", ["", " \n", "x" * 20_001])
+def test_a_message_has_text_within_bounds(llm, text):
+    _, place = talk(llm)
+    assert refused(say, place, text) == "conversation:message"
+
+
+@pytest.mark.parametrize(
+    ("acts", "code"),
+    [
+        ([Act(status=503)] * 3, "llm:unavailable"),
+        ([Act(status=429, headers={"Retry-After": "0"})] * 3, "llm:rate-limited"),
+        ([Act(raw=b"<html>")] * 3, "llm:malformed"),
+        ([Act(text="half a reply", breaks_after=1)] * 3, "llm:unavailable"),
+        ([Act(status=401)], "llm:refused-key"),
+        ([Act(status=400)], "llm:bad-request"),
+        ([Act(text="")], "llm:no-answer"),
+    ],
+)
+def test_what_goes_wrong_is_kept_with_its_code_and_can_be_tried_again(llm, acts, code):
+    _, place = talk(llm)
+    say(place, "Hello")
+    llm.script.extend([*acts, Act(text="There you are.")])
+    message = answer()
+    assert (message.status, message.error_code, message.reply) == ("FAILED", code, "")
+    assert message.text == "Hello"
+    conversations.retry(**place, now=timezone.now())
+    message = answer()
+    assert (message.status, message.error_code, message.reply) == ("DONE", "", "There you are.")
+    assert ConversationMessage.objects.count() == 1
+
+
+def test_a_reply_that_breaks_off_is_asked_for_again_by_itself(llm):
+    _, place = talk(llm)
+    say(place, "Hello")
+    llm.script.extend([Act(text="half a reply", breaks_after=1), Act(text="A whole one.")])
+    assert answer().reply == "A whole one."
+
+
+def test_an_endpoint_that_cannot_be_used_says_so(llm):
+    _, place = talk(llm)
+    Conversation.objects.get().endpoint.__class__.objects.update(base_url="ftp://x")
+    say(place, "Hello")
+    assert answer().error_code == "llm:bad-endpoint"
+
+
+def test_only_a_failed_message_is_tried_again_or_taken_back(llm):
+    _, place = talk(llm, "Fine.")
+    now = timezone.now()
+    assert refused(conversations.retry, **place, now=now) == "conversation:nothing-to-retry"
+    assert refused(conversations.withdraw, **place, now=now) == "conversation:nothing-to-retry"
+    llm.script.append(Act(status=400))
+    say(place, "Too long")
+    answer()
+    conversations.withdraw(**place, now=now)
+    assert Conversation.objects.get().unsent == "Too long"
+    assert ConversationMessage.objects.count() == 1
+    say(place, "Shorter")
+    assert Conversation.objects.get().unsent == ""
+
+
+def test_two_people_who_say_the_same_get_a_reply_each(llm):
+    people = [make_user(), make_user()]
+    study = make_talk_study(people, base_urls=(llm.base_url,), overlap=2)
+    llm.script.extend([Act(text="For one."), Act(text="For the other.")])
+    replies = []
+    for person in people:
+        say(begun(study, person), "The same words")
+        replies.append(answer().reply)
+    assert replies == ["For one.", "For the other."]
+    assert LlmCall.objects.count() == 2
+
+
+def test_a_reply_that_was_paid_for_is_not_paid_for_again_after_a_crash(llm):
+    talk(llm, "Paid for.")
+    stale = timezone.now() - timedelta(minutes=1)
+    ConversationMessage.objects.update(status="WRITING", reply="Pai", heartbeat_at=stale)
+    conversations.follow(ConversationMessage.objects.get(), timezone.now())
+    message = answer()
+    assert (message.status, message.reply, message.generation) == ("DONE", "Paid for.", 1)
+    assert llm.stats()["calls"] == 1
+
+
+def test_a_reply_is_asked_for_anew_only_where_its_writer_is_silent(llm):
+    _, place = talk(llm)
+    say(place, "Hello")
+    now = timezone.now()
+    message = ConversationMessage.objects.get()
+    conversations.follow(message, now)
+    assert ConversationMessage.objects.get().generation == 0
+    for _caller in range(2):
+        conversations.follow(ConversationMessage.objects.get(), now + timedelta(seconds=11))
+    conversations.follow(message, now + timedelta(seconds=11))  # knows an older generation
+    assert ConversationMessage.objects.get().generation == 1
+
+
+def stopped(llm, act, when):
+    """The message after it was stopped while its reply was written."""
+    _, place = talk(llm)
+    say(place, "Hello")
+    llm.script.append(act)
+    message = ConversationMessage.objects.get()
+
+    async def write():
+        lines = Lines()
+        writing = asyncio.create_task(write_reply(Ticket(message.pk, 0), lines))
+        while not await sync_to_async(ConversationMessage.objects.filter(**when).exists)():
+            await asyncio.sleep(0.02)
+        await sync_to_async(conversations.stop)(**place, now=timezone.now())
+        await writing
+        await lines.close()
+
+    async_to_sync(write)()
+    message.refresh_from_db()
+    return message
+
+
+def test_what_had_come_of_a_stopped_reply_is_the_reply(llm):
+    act = Act(text="Two days in Kyoto and much more.", piece_delay=0.15)
+    message = stopped(llm, act, {"reply__startswith": "Two "})
+    assert message.status == "STOPPED"
+    assert act.text.startswith(message.reply)
+    assert len(message.reply) < len(act.text)
+    assert message.call.finish_reason == "stopped"
+
+
+def test_a_reply_stopped_before_it_began_can_be_tried_again(llm):
+    message = stopped(llm, Act(text="Late.", delay=9), {"status": "WRITING"})
+    assert (message.status, message.error_code) == ("FAILED", "conversation:stopped")
+
+
+def test_a_writer_that_was_taken_for_dead_writes_nothing(llm):
+    _, place = talk(llm)
+    say(place, "Hello")
+    old = ConversationMessage.objects.get()
+    ConversationMessage.objects.update(generation=1)
+    ticket = Ticket(old.pk, 0)
+    assert _take(ticket) is None
+    ConversationMessage.objects.update(status="WRITING")
+    assert _tell(ticket, "old") is None
+    _fail(ticket, "llm:timeout", "")
+    message = ConversationMessage.objects.get()
+    assert (message.status, message.reply) == ("WRITING", "")
+
+
+def test_models_are_shared_out_evenly_and_stay(llm):
+    people = [make_user() for _ in range(4)]
+    study = make_talk_study(people, items=6, overlap=4, base_urls=("http://127.0.0.1:9/v1",) * 3)
+    for person in people:
+        for _ in range(6):
+            place = begun(study, person)
+            again = conversations.begin(**place, now=timezone.now())
+            assert again.endpoint_id == Conversation.objects.latest("pk").endpoint_id
+            skip(**place, reason=SkipReason.OTHER, now=timezone.now())
+    held = Conversation.objects.values_list("claim__annotator", "endpoint", "claim__item")
+    by_person = Counter((person, model) for person, model, _ in held)
+    by_task = Counter((task, model) for _, model, task in held)
+    assert set(by_person.values()) == {2}
+    assert max(by_task.values()) <= 3
+
+
+def test_an_endpoint_out_of_use_is_not_chosen(llm):
+    annotator = make_user()
+    study = make_talk_study([annotator])
+    study.conversation_setup.endpoints.update(enabled=False)
+    task = next_task(study=study.slug, annotator=annotator, now=timezone.now())
+    code = refused(
+        conversations.begin,
+        study=study.slug,
+        item=task.place.item,
+        annotator=annotator,
+        now=timezone.now(),
+    )
+    assert code == "conversation:no-model"
+
+
+def test_it_ends_after_enough_replies_with_all_requirements_ticked(llm):
+    _, place = talk(llm, "One.", requirements=REQUIREMENTS, min_turns=2)
+    assert refused(end, place, Ending.NO_FURTHER) == "conversation:too-early"
+    llm.script.append(Act(text="Two."))
+    say(place, "more")
+    assert refused(end, place) == "conversation:too-early"
+    answer()
+    conversations.tick(**place, met=[1, 7], now=timezone.now())
+    assert Conversation.objects.get().requirements_met == [1]
+    assert refused(end, place) == "conversation:too-early"
+    conversations.tick(**place, met=[1, 2], now=timezone.now())
+    end(place)
+    assert Conversation.objects.get().state == "ENDED"
+
+
+def test_who_never_said_anything_cannot_end(llm):
+    annotator = make_user()
+    study = make_talk_study([annotator])
+    task = next_task(study=study.slug, annotator=annotator, now=timezone.now())
+    place = {"study": study.slug, "item": task.place.item, "annotator": annotator}
+    assert refused(end, place) == "conversation:too-early"
+    begun(study, annotator)
+    assert refused(end, place) == "conversation:too-early"
+
+
+def test_a_conversation_becomes_a_session_that_its_participant_rates(llm):
+    annotator = make_user(username="ann")
+    AnnotatorProfile.objects.create(user=annotator, age="24", personality=["calm"])
+    study, place = talk(
+        llm,
+        "One.",
+        "Two.",
+        annotator=annotator,
+        requirements=REQUIREMENTS,
+        setup={"system_prompt": "Secret instructions."},
+    )
+    llm.script.append(Act(status=400))
+    say(place, "no reply to this")
+    answer()
+    conversations.tick(**place, met=[2], now=timezone.now())
+    end(place, Ending.NO_FURTHER)
+    end(place, Ending.NO_FURTHER)
+    claim = Claim.objects.get()
+    held = claim.conversation
+    assert held.key == f"trip-1/{claim.pk}"
+    assert (held.original_user, held.task_context) == (annotator, "Plan trip 1.")
+    assert held.profile_snapshot == {"age": "24", "personality": ["calm"]}
+    assert held.system_prompt == "Secret instructions."
+    assert held.extra == {
+        "task": "trip-1",
+        "study": study.slug,
+        "ending": "NO_FURTHER",
+        "requirements": REQUIREMENTS,
+        "requirements_met": ["a budget"],
+    }
+    task = own_task(study=study.slug, item=place["item"], annotator=annotator, now=timezone.now())
+    assert isinstance(task, RatingTask)
+    assert [turn.response for turn in task.turns] == ["One.", "Two.", None]
+    assert task.system_prompt == ""
+    assert AuditEvent.objects.filter(action="conversation.held").count() == 1
+    rate_session(
+        **place,
+        ratings={1: Rating(5), 2: Rating(4)},
+        submission=uuid4(),
+        now=timezone.now(),
+    )
+    claim.refresh_from_db()
+    assert claim.state == ClaimState.DONE
+    rows = list(SATISFACTION.rows(study.dataset))
+    assert [(row["annotator"], row["model"], row["score"]) for row in rows] == [
+        ("ann", "secret-1", 5),
+        ("ann", "secret-1", 4),
+    ]
+    sessions = [row for row in SESSIONS.rows(study.dataset) if row["type"] == "session"]
+    assert [row["key"] for row in sessions] == ["trip-1", held.key]
+    assert sessions[1]["user"] == "ann"
+    assert [turn["user"] for turn in sessions[1]["turns"]] == [
+        "about One.",
+        "about Two.",
+        "no reply to this",
+    ]
+    assert sessions[1]["turns"][0]["responses"][0]["extra"]["endpoint"] == f"end-{study.pk}-1"
+
+
+def test_a_key_that_a_file_took_is_passed_over(llm):
+    _, place = talk(llm, "One.")
+    claim = Claim.objects.get()
+    task = claim.item.session
+    Session.objects.create(
+        dataset=task.dataset, scenario=task.scenario, key=f"trip-1/{claim.pk}", position=0
+    )
+    end(place)
+    claim.refresh_from_db()
+    assert claim.conversation.key == f"trip-1/{claim.pk + 1}"
+    assert claim.conversation.position == task.position + 1
+
+
+def test_nothing_is_said_after_the_end(llm):
+    _, place = talk(llm, "One.")
+    end(place)
+    with pytest.raises(LabellingRefusedError) as error:
+        say(place, "more")
+    assert error.value.code == RefusalCode.NOT_ALLOWED
+
+
+def test_who_left_comes_back_to_the_same_conversation(llm):
+    annotator = make_user()
+    study, place = talk(llm, "One.", annotator=annotator, items=3)
+    release_claims(annotator)
+    again = begun(study, annotator)
+    assert again == place
+    assert Conversation.objects.count() == 1
+
+
+def test_an_item_that_others_filled_in_the_meantime_is_lost(llm):
+    ann, bob = make_user(), make_user()
+    study = make_talk_study([ann, bob], base_urls=(llm.base_url,))
+    place = begun(study, ann)
+    release_claims(ann)
+    begun(study, bob)
+    with pytest.raises(LabellingRefusedError) as error:
+        say(place, "Hello")
+    assert error.value.code == RefusalCode.TAKEN
+
+
+def test_sending_renews_the_lease(llm):
+    _, place = talk(llm)
+    Claim.objects.update(expires_at=timezone.now() + timedelta(minutes=1))
+    say(place, "Hello")
+    assert Claim.objects.get().expires_at > timezone.now() + timedelta(minutes=10)
+
+
+def test_other_kinds_of_study_are_not_talked_about():
+    annotator = make_user()
+    study = make_session_study([annotator])
+    task = next_task(study=study.slug, annotator=annotator, now=timezone.now())
+    with pytest.raises(LabellingRefusedError) as error:
+        conversations.begin(
+            study=study.slug, item=task.place.item, annotator=annotator, now=timezone.now()
+        )
+    assert error.value.code == RefusalCode.NOT_ALLOWED

@@ -103,7 +103,7 @@ class QualityPage:
 
 
 def quality_page(question: QualityQuestion) -> QualityPage:
-    """The figures of everybody in a study. Six queries, whatever its size.
+    """The figures of everybody in a study. Seven queries, whatever its size.
 
     Raises:
         UnknownQualityChoiceError: there is no such study.

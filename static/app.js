@@ -18,6 +18,11 @@
     if (form) form.requestSubmit();
   });
 
+  /* What asks for itself again and again does not while nobody looks. */
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (document.hidden && event.target.matches?.("[data-poll]")) event.preventDefault();
+  });
+
   const say = (notice) => document.getElementById("messages")?.replaceChildren(notice);
   const sayPrepared = (id) => {
     const prepared = document.getElementById(id);

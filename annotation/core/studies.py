@@ -132,6 +132,22 @@ class AnnotatorRow:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberRow:
+    """Somebody who is in a study: how they came in, what they did before they began."""
+
+    id: int
+    username: str
+    name: str
+    joined: datetime
+    invited: str
+    consented: datetime | None
+    guidelines_read: int | None
+    quiz_passed: datetime | None
+    paused: datetime | None
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
 class HeldRow:
     """An item that is with somebody: since when, and until when its lease runs.
 
@@ -171,12 +187,17 @@ class ItemRow:
 
 @dataclass(frozen=True, slots=True)
 class StudyPage:
-    """What a manager sees of a study whatever happens in it: its rules and counts."""
+    """What a manager sees of a study whatever happens in it: its rules and counts.
 
-    id: int
+    `dataset` is its dataset's short name, `quiz` the number of questions before the first item.
+    """
+
     row: StudyRow
     rules: Rules
     limits: Limits
+    dataset: str
+    guidelines_version: int
+    quiz: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,18 +265,46 @@ class StudyLive:
 
 
 @dataclass(frozen=True, slots=True)
-class TargetCounts:
-    """What a choice of scenarios holds.
+class PlannedCounts:
+    """What a study would hold.
 
     Attributes:
-        items: Pairs or sessions that can be asked about.
-        gold: Those among them with an answer held to be right.
+        targets: Pairs or sessions that can be asked about.
         left_out: Pairs whose texts are not available, or sessions without a response.
+        gold_known: Those among the targets with an answer held to be right.
+        items: Items of the study, hidden repeats included.
+        gold: Gold items among them.
+        repeats: Hidden repeats among them.
+        annotators: People who are in from the beginning.
+        overlap: Annotators wanted for each item.
     """
 
+    targets: int
+    left_out: int
+    gold_known: int
     items: int
     gold: int
-    left_out: int
+    repeats: int
+    annotators: int
+    overlap: int
+
+    @property
+    def wanted(self) -> int:
+        """Answers the study is to have in the end."""
+        return self.items * self.overlap
+
+    @property
+    def each(self) -> float | None:
+        """Answers for each annotator where all give the same number; None without annotators.
+
+        Nobody answers an item twice, so it is never more than there are items.
+        """
+        return min(self.wanted / self.annotators, self.items) if self.annotators else None
+
+    @property
+    def too_few(self) -> bool:
+        """Whether people are missing, as things stand, to answer each item often enough."""
+        return self.annotators < self.overlap
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ ALWAYS: Final = (
     "pause_gold_below",
     "pause_repeats_below",
     "pause_after",
-    "ask_profile",
 )
 """Rules that change nothing about answers that were given; the overlap only goes up."""
 

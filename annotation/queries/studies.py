@@ -13,6 +13,7 @@ from annotation.core.choices import StudyKind
 from annotation.core.studies import (
     ItemRow,
     Limits,
+    MemberRow,
     MyEffort,
     MyStudy,
     StudyPage,
@@ -25,6 +26,7 @@ from annotation.models import (
     ClaimState,
     Dataset,
     PairwiseLabel,
+    Participation,
     SatisfactionLabel,
     Scenario,
     Study,
@@ -77,10 +79,12 @@ def study_page(slug: str) -> tuple[Study, StudyPage] | None:
     if row is None:
         return None
     return row, StudyPage(
-        id=row.pk,
         row=_row(row),
         rules=rules_of(row),
         limits=Limits(**{field.name: getattr(row, field.name) for field in fields(Limits)}),
+        dataset=row.dataset.slug,
+        guidelines_version=row.guidelines_version,
+        quiz=len(row.quiz),
     )
 
 
@@ -122,6 +126,45 @@ def my_effort(annotator: User, slug: str) -> MyEffort:
         answers=Count("pk"), measured=Count("active_seconds"), seconds=Sum("active_seconds")
     )
     return MyEffort(own["answers"], own["measured"], own["seconds"])
+
+
+def is_touched(study: Study) -> bool:
+    """Whether anybody was given an item of a study."""
+    return Claim.objects.filter(item__study=study).exists()
+
+
+def members_of(study: Study) -> list[MemberRow]:
+    """Who is in a study, by user name, with how they came in; two queries."""
+    done = (
+        Claim.objects.filter(
+            item__study=study, annotator=OuterRef("annotator"), state=ClaimState.DONE
+        )
+        .order_by()
+        .values("annotator")
+        .annotate(n=Count("pk"))
+        .values("n")
+    )
+    parts = (
+        Participation.objects.filter(study=study)
+        .select_related("annotator", "invitation")
+        .annotate(n_done=Coalesce(Subquery(done, output_field=IntegerField()), 0))
+        .order_by("annotator__username")
+    )
+    return [
+        MemberRow(
+            id=part.annotator_id,
+            username=part.annotator.username,
+            name=str(part.annotator),
+            joined=part.joined_at,
+            invited=part.invitation.note or f"#{part.invitation_id}" if part.invitation else "",
+            consented=part.consented_at,
+            guidelines_read=part.guidelines_read,
+            quiz_passed=part.quiz_passed_at,
+            paused=part.paused_at,
+            done=part.__dict__["n_done"],
+        )
+        for part in parts
+    ]
 
 
 def annotator_choices() -> list[tuple[str, str]]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import connection
 from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
 
@@ -26,22 +25,25 @@ from annotation.core.study_progress import (
 from annotation.models import (
     Claim,
     ClaimState,
+    ItemKind,
     PairwiseLabel,
     Participation,
     SatisfactionLabel,
     Study,
 )
+from annotation.queries.statements import rows_of
 
 HELD_SHOWN: Final = 50
 _TIMES_READ: Final = 500  # answers whose time counts: the latest of the study
 
 # An item is full for whoever has no part in it once `overlap` others fill it. So it stands open to
-# an annotator as often as there are items, but for the full ones on which they have no claim.
+# an annotator as often as there are items, but for the full ones on which they have no claim. Of
+# repeats an annotator gets those of what they answered.
 _FULL: Final = """
 WITH filled AS (
     SELECT claim.item_id AS item
     FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
-    WHERE item.study_id = %(study)s
+    WHERE item.study_id = %(study)s AND item.kind <> 'REPEAT'
     AND (claim.state = 'DONE' OR (claim.state = 'ACTIVE' AND claim.expires_at > %(now)s))
     GROUP BY claim.item_id HAVING COUNT(*) >= %(overlap)s
 )
@@ -50,6 +52,18 @@ UNION ALL
 SELECT own.annotator_id, COUNT(*)
 FROM filled JOIN annotation_claim own ON own.item_id = filled.item
 WHERE own.state <> 'RELEASED' GROUP BY own.annotator_id
+"""
+_REPEATS: Final = """
+SELECT first.annotator_id, COUNT(*)
+FROM annotation_studyitem again
+JOIN annotation_claim first ON first.item_id = again.repeat_of_id AND first.state = 'DONE'
+WHERE again.study_id = %(study)s AND again.kind = 'REPEAT'
+AND NOT EXISTS (
+    SELECT 1 FROM annotation_claim own
+    WHERE own.item_id = again.id AND own.annotator_id = first.annotator_id
+    AND own.state IN ('DONE', 'SKIPPED')
+)
+GROUP BY first.annotator_id
 """
 
 
@@ -65,14 +79,13 @@ class _Person:
 
 
 def study_live(study: Study, row: StudyRow, now: datetime) -> StudyLive:
-    """How it goes: six queries, whatever its size. `row` holds its counts, see `study_row`."""
+    """How it goes, in seven queries (eight with repeats), whatever its size; `row`: its counts."""
     people = _people(study, now)
     usual, own = medians(_times(study))
-    full, taking_part = _full(study, now)
+    left = _left(study, now)
     annotators = []
     for person in sorted(people.values(), key=lambda each: (each.part is None, each.username)):
-        blocked = full - taking_part.get(person.id, 0)
-        facts = _facts(person, row.items - blocked, own.get(person.id))
+        facts = _facts(person, left, own.get(person.id))
         annotators.append(
             AnnotatorRow(
                 id=person.id,
@@ -130,6 +143,7 @@ def _person(row: dict[str, Any]) -> _Person:
 def _work(study: Study, now: datetime) -> Iterable[dict[str, Any]]:
     """Counts of everybody's claims."""
     done, active = Q(state=ClaimState.DONE), Q(state=ClaimState.ACTIVE)
+    repeat = Q(item__kind=ItemKind.REPEAT)
     running = active & Q(expires_at__gt=now, expires_at__lte=lease_end(now, study.lease_minutes))
     return (
         Claim.objects.filter(item__study=study)
@@ -137,6 +151,7 @@ def _work(study: Study, now: datetime) -> Iterable[dict[str, Any]]:
         .annotate(
             done=Count("id", filter=done),
             skipped=Count("id", filter=Q(state=ClaimState.SKIPPED)),
+            over=Count("id", filter=(done | Q(state=ClaimState.SKIPPED)) & ~repeat),
             active=Count("id", filter=active),
             running=Count("id", filter=running),
             lapsed=Count("id", filter=active & Q(expires_at__lte=now)),
@@ -149,7 +164,7 @@ def _work(study: Study, now: datetime) -> Iterable[dict[str, Any]]:
     )
 
 
-def _facts(person: _Person, open_items: int, seconds: float | None) -> Facts:
+def _facts(person: _Person, left: _Left, seconds: float | None) -> Facts:
     work = person.work or {}
     part = person.part
     done, skipped, active = (work.get(name, 0) for name in ("done", "skipped", "active"))
@@ -159,7 +174,7 @@ def _facts(person: _Person, open_items: int, seconds: float | None) -> Facts:
         joined=part["joined_at"] if part else None,
         done=done,
         skipped=skipped,
-        left=max(open_items - done - skipped, active) if part else 0,
+        left=max(left.of(person.id) - work.get("over", 0), active) if part else 0,
         running=work.get("running", 0),
         lapsed=work.get("lapsed", 0),
         reserved=active - work.get("running", 0) - work.get("lapsed", 0),
@@ -170,17 +185,30 @@ def _facts(person: _Person, open_items: int, seconds: float | None) -> Facts:
     )
 
 
-def _full(study: Study, now: datetime) -> tuple[int, dict[int, int]]:
-    """How many items are full, and on how many of them each annotator has a part."""
-    values = {
-        "study": study.pk,
-        "overlap": study.overlap,
-        "now": connection.ops.adapt_datetimefield_value(now),
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_FULL, values)
-        rows = dict(cursor.fetchall())
-    return rows.pop(None), rows
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What is open to whom, what they answered and skipped of it included, repeats not."""
+
+    items: int
+    full: int
+    taking_part: dict[int, int]
+    repeats: dict[int, int]
+
+    def of(self, annotator: int) -> int:
+        """Items open to an annotator, and the repeats they can get."""
+        blocked = self.full - self.taking_part.get(annotator, 0)
+        return self.items - blocked + self.repeats.get(annotator, 0)
+
+
+def _left(study: Study, now: datetime) -> _Left:
+    """What is open to whom; three queries where the study has repeats, else two."""
+    filled = dict(rows_of(_FULL, study=study.pk, overlap=study.overlap, now=now))
+    return _Left(
+        items=study.items.exclude(kind=ItemKind.REPEAT).count(),
+        full=filled.pop(None),
+        taking_part=filled,
+        repeats=dict(rows_of(_REPEATS, study=study.pk)) if study.repeat_rate else {},
+    )
 
 
 def _times(study: Study) -> list[tuple[int, float]]:

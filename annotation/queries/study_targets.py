@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
+from annotation.core.assignment import study_order
 from annotation.core.choices import StudyKind
-from annotation.core.studies import TargetCounts
-from annotation.models import Comparison, Dataset, GoldLabel, Response, Session
+from annotation.core.hidden_items import REPEAT_GAPS, PlannedKind, Rates, plan_items
+from annotation.core.studies import PlannedCounts, StudyPlan
+from annotation.models import Comparison, Dataset, Response, Session, Study
+from annotation.queries.gold import gold_candidates
 
 
 def comparisons_of(
@@ -31,27 +35,56 @@ def sessions_of(dataset: Dataset, scenarios: Collection[str] = ()) -> QuerySet[S
 
 
 def tasks_of(dataset: Dataset, scenarios: Collection[str] = ()) -> QuerySet[Session, Session]:
-    """The sessions whose task may be talked about, in file order; of these scenarios, or of all."""
-    return _sessions(dataset, scenarios).order_by("position", "pk")
+    """The sessions whose task may be talked about, in file order; not what was said about others.
+
+    Of these scenarios, or of all.
+    """
+    rows = _sessions(dataset, scenarios).filter(held_under__isnull=True)
+    return rows.order_by("position", "pk")
 
 
-def target_counts(dataset: Dataset, kind: StudyKind, scenarios: Collection[str]) -> TargetCounts:
-    """How much there is to ask about, how much of it has a gold answer, and what is left out."""
-    if kind is StudyKind.PAIRWISE:
-        pairs = comparisons_of(dataset, scenarios)
-        gold = GoldLabel.objects.filter(comparison=OuterRef("pk"))
-        everything = _pairs(dataset, scenarios).count()
-        items = pairs.count()
-        return TargetCounts(items, pairs.filter(Exists(gold)).count(), everything - items)
-    everything = _sessions(dataset, scenarios).count()
-    if kind is StudyKind.CONVERSATION:
-        return TargetCounts(everything, 0, 0)
-    rated = sessions_of(dataset, scenarios)
-    gold = GoldLabel.objects.filter(
-        Q(session=OuterRef("pk")) | Q(response__turn__session=OuterRef("pk"))
+def targets_of(
+    dataset: Dataset, kind: StudyKind, scenarios: Collection[str] = ()
+) -> QuerySet[Any, Any]:
+    """The pairs or sessions that a study of a kind can ask about, in file order."""
+    return {
+        StudyKind.PAIRWISE: comparisons_of,
+        StudyKind.SATISFACTION: sessions_of,
+        StudyKind.CONVERSATION: tasks_of,
+    }[kind](dataset, scenarios)
+
+
+def planned_counts(plan: StudyPlan) -> PlannedCounts:
+    """What a study would hold if it were made by this plan now; nothing is stored.
+
+    Raises:
+        Dataset.DoesNotExist: There is no such dataset.
+    """
+    dataset = Dataset.objects.get(slug=plan.dataset)
+    targets = list(targets_of(dataset, plan.kind, plan.scenarios).values_list("pk", flat=True))
+    everything = (_pairs if plan.kind is StudyKind.PAIRWISE else _sessions)(dataset, plan.scenarios)
+    study = Study(dataset=dataset, kind=plan.kind, allow_tie=plan.allow_tie)
+    known = gold_candidates(study) & set(targets)
+    kinds = [PlannedKind.NORMAL] * len(targets)
+    if plan.kind in REPEAT_GAPS:
+        items = plan_items(
+            study_order(targets, seed=plan.seed),
+            known if plan.gold_rate else frozenset(),
+            rates=Rates(gold=plan.gold_rate, repeats=plan.repeat_rate),
+            gap=REPEAT_GAPS[plan.kind],
+            seed=plan.seed,
+        )
+        kinds = [each.kind for each in items]
+    return PlannedCounts(
+        targets=len(targets),
+        left_out=everything.count() - len(targets),
+        gold_known=len(known),
+        items=len(kinds),
+        gold=kinds.count(PlannedKind.GOLD),
+        repeats=kinds.count(PlannedKind.REPEAT),
+        annotators=len(plan.annotators),
+        overlap=plan.overlap,
     )
-    items = rated.count()
-    return TargetCounts(items, rated.filter(Exists(gold)).count(), everything - items)
 
 
 def _pairs(dataset: Dataset, scenarios: Collection[str]) -> QuerySet[Comparison, Comparison]:

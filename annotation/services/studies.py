@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils.text import slugify
 
 from annotation.core.choices import StudyKind
@@ -22,12 +21,12 @@ from annotation.models import (
     AuditEvent,
     Claim,
     Dataset,
-    ItemKind,
     Study,
     StudyStatus,
     User,
 )
-from annotation.queries.study_targets import comparisons_of, sessions_of, tasks_of
+from annotation.queries.study_targets import targets_of
+from annotation.services.guidelines import keep_version_in_force
 from annotation.services.study_items import make_items
 
 _RULES: Final = (
@@ -91,6 +90,7 @@ def create_study(plan: StudyPlan, *, by: User) -> str:
         created_by=by,
         **{name: getattr(plan, name) for name in _RULES},
     )
+    keep_version_in_force(study, by)
     study.annotators.set(User.objects.filter(username__in=plan.annotators))
     targets = _targets(study, plan.scenarios)
     if not targets:
@@ -149,21 +149,14 @@ def change_rules(*, study: str, rules: Mapping[str, Any], by: User) -> None:
 def _choose_again(study: Study) -> None:
     """Make the items of a study that nobody has begun anew, of the same pairs or sessions."""
     field = "comparison_id" if study.kind == StudyKind.PAIRWISE else "session_id"
-    rows = study.items.exclude(kind=ItemKind.REPEAT).order_by(field)
-    targets = list(rows.values_list(field, flat=True))
+    chosen = set(study.items.values_list(field, flat=True))
     study.items.all().delete()
-    make_items(study, targets)
+    make_items(study, [target for target in _targets(study) if target in chosen])
 
 
-def _targets(study: Study, scenarios: Sequence[str]) -> list[int]:
+def _targets(study: Study, scenarios: Sequence[str] = ()) -> list[int]:
     """What the study can ask about, in file order."""
-    rows: QuerySet[Any, Any]
-    if study.kind == StudyKind.PAIRWISE:
-        rows = comparisons_of(study.dataset, scenarios)
-    elif study.kind == StudyKind.SATISFACTION:
-        rows = sessions_of(study.dataset, scenarios)
-    else:
-        rows = tasks_of(study.dataset, scenarios)
+    rows = targets_of(study.dataset, StudyKind(study.kind), scenarios)
     return list(rows.values_list("pk", flat=True))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import BadRequest
 from django.core.paginator import Paginator
@@ -9,77 +10,91 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
 
-from annotation.forms.studies import StatusForm, StudyForm
+from annotation.core.studies import StudyPage
+from annotation.forms.study_filters import StatusForm, StudyFilterForm
 from annotation.models import Study, StudyStatus
 from annotation.queries.studies import (
     all_studies,
-    annotator_choices,
-    dataset_choices,
     item_rows,
+    my_effort,
     my_studies,
     my_study,
-    scenario_choices,
+    status_counts,
     study_items,
     study_page,
 )
-from annotation.services.studies import EmptyStudyError, create_study, set_status
-from annotation.views.access import SignedInRequest, manager_required
+from annotation.queries.study_claims import flag_rows, flags_of, most_skipped
+from annotation.queries.study_progress import study_live
+from annotation.services.studies import StatusRefusedError, set_status
+from annotation.views.access import SignedInRequest, manager_required, reader_required
+from annotation.views.invitations import invitations_context
 
 ITEMS_PER_PAGE = 50
+SHOWN_BESIDE = 5  # skipped items and flags on a study's page; all of them have pages of their own
 
 
 @require_GET
 @login_required
 def studies(request: SignedInRequest) -> HttpResponse:
     """What there is to label; for those who see everyone, every study."""
-    context = {
-        "mine": my_studies(request.user, timezone.now()),
-        "all": all_studies() if request.user.sees_everyone else None,
-    }
+    context: dict[str, object] = {"mine": my_studies(request.user, timezone.now()), "all": None}
+    if request.user.sees_everyone:
+        form = StudyFilterForm(request.GET)
+        status, sort = form.wanted()
+        counts = status_counts()
+        context |= {
+            "all": all_studies(status=status, sort=sort),
+            "any": sum(counts.values()),
+            "statuses": [
+                (each.value, each.label, counts[each]) for each in StudyStatus if each in counts
+            ],
+            "status": status,
+            "sort": sort.value,
+        }
     return render(request, "annotation/studies.html", context)
 
 
 @require_GET
 @login_required
 def study(request: SignedInRequest, slug: str) -> HttpResponse:
-    """One study: its guidelines and what is left, or how far everybody is."""
+    """One study: its guidelines and what is left, or how it goes."""
+    now = timezone.now()
     if not request.user.sees_everyone:
-        mine = my_study(request.user, slug, timezone.now())
+        mine = my_study(request.user, slug, now)
         if mine is None:
             raise Http404
-        return render(request, "annotation/my_study.html", {"study": mine})
-    page = study_page(slug, timezone.now())
-    if page is None:
-        raise Http404
+        context = {"study": mine, "effort": my_effort(request.user, slug)}
+        return render(request, "annotation/my_study.html", context)
+    row, page = _page(slug)
     items = Paginator(study_items(slug), ITEMS_PER_PAGE).get_page(request.GET.get("page"))
-    context = {"study": page, "page": items, "items": item_rows(list(items))}
+    flags = flags_of(row)
+    context = {
+        "study": page,
+        "live": study_live(row, page.row, now),
+        "now": now,
+        "page": items,
+        "items": item_rows(list(items)),
+        "skips": most_skipped(row, at_most=SHOWN_BESIDE),
+        "flags": flag_rows(flags[:SHOWN_BESIDE]),
+        "flag_count": flags.count(),
+    }
+    if request.user.is_manager:
+        context |= invitations_context(slug)
     return render(request, "annotation/study.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-@manager_required
-def new_study(request: SignedInRequest) -> HttpResponse:
-    """Plan a study: first the dataset, then the rest."""
-    datasets = dataset_choices()
-    dataset = request.GET.get("dataset", "")
-    if dataset not in dict(datasets):
-        return render(request, "annotation/new_study.html", {"datasets": datasets})
-    form = StudyForm(
-        request.POST if request.method == "POST" else None,
-        scenarios=scenario_choices(dataset),
-        annotators=annotator_choices(),
-    )
-    if request.method == "POST" and form.is_valid():
-        try:
-            return redirect("annotation:study", create_study(form.plan(dataset), by=request.user))
-        except EmptyStudyError:
-            form.add_error("scenarios", _("They hold nothing that can be asked about in this way."))
-    context = {"datasets": datasets, "dataset": dataset, "form": form}
-    return render(
-        request, "annotation/new_study.html", context, status=422 if form.is_bound else 200
-    )
+@require_GET
+@never_cache
+@reader_required
+def live(request: SignedInRequest, slug: str) -> HttpResponse:
+    """How a study goes at this moment: a part of its page that asks for itself."""
+    now = timezone.now()
+    row, page = _page(slug)
+    context = {"study": page, "live": study_live(row, page.row, now), "now": now}
+    return render(request, "annotation/_study_live.html", context)
 
 
 @require_POST
@@ -93,4 +108,13 @@ def study_status(request: SignedInRequest, slug: str) -> HttpResponse:
         set_status(study=slug, status=StudyStatus(form.cleaned_data["status"]), by=request.user)
     except Study.DoesNotExist as missing:
         raise Http404 from missing
+    except StatusRefusedError:
+        messages.error(request, _("A study cannot go there from where it is; nothing was changed."))
     return redirect("annotation:study", slug)
+
+
+def _page(slug: str) -> tuple[Study, StudyPage]:
+    found = study_page(slug)
+    if found is None:
+        raise Http404
+    return found

@@ -3,16 +3,11 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from annotation.models import Study, StudyStatus
+from annotation.models import StudyStatus
 from tests.annotation.labelling import make_pair_study, make_session_study
 from tests.factory import (
     make_claim,
-    make_comparison,
-    make_dataset,
-    make_scenario,
-    make_session,
     make_study,
-    make_turn,
     make_user,
 )
 
@@ -113,10 +108,10 @@ def test_a_viewer_sees_how_far_everybody_is(client, signed_in):
     make_claim(second, finished, state="SKIPPED", slot=None)
     make_claim(first, busy, slot=1)
     page = client.get(reverse("annotation:study", args=[study.slug]))
-    rows = {row.name: row for row in page.context["study"].annotators}
-    assert (rows["Done"].progress.done, rows["Done"].progress.skipped) == (1, 1)
-    assert rows["Done"].progress.left == 0
-    assert (rows["Busy"].active, rows["Busy"].progress.left) == (1, 2)
+    rows = {row.name: row for row in page.context["live"].annotators}
+    assert (rows["Done"].facts.done, rows["Done"].facts.skipped) == (1, 1)
+    assert (rows["Done"].facts.left, rows["Done"].standing) == (0, "FINISHED")
+    assert (rows["Busy"].facts.running, rows["Busy"].facts.left) == (1, 2)
     items = page.context["items"]
     assert [(item.done, item.active, item.skipped) for item in items] == [(1, 1, 0), (0, 0, 1)]
     html = page.content.decode()
@@ -147,86 +142,13 @@ def test_a_study_page_costs_a_fixed_number_of_queries(client, signed_in, django_
     signed_in("VIEWER")
     study = make_pair_study([make_user()], items=60)
     path = reverse("annotation:study", args=[study.slug])
-    # Session, user, study, claims of its annotators, annotators, three for the one annotator's
-    # progress, count of items, a page of them, their claims.
-    with django_assert_num_queries(10):
+    # Session, user, study; of its state: who is in it, their claims, times, filled items, number of
+    # items, items held; count of items, a page of them, their claims; skipped items, flags, their
+    # number.
+    with django_assert_num_queries(15):
         page = client.get(path)
     assert len(page.context["items"]) == 50
     assert "?page=2" in page.content.decode()
-
-
-@pytest.fixture
-def dataset():
-    dataset = make_dataset()
-    for name in ("Writing", "Code"):
-        make_comparison(make_turn(make_session(make_scenario(dataset, name=name))))
-    return dataset
-
-
-def test_a_new_study_begins_with_its_dataset(client, signed_in, dataset):
-    signed_in("MANAGER")
-    page = client.get(NEW)
-    assert dataset.name in page.content.decode()
-    assert "form" not in page.context
-    page = client.get(NEW, {"dataset": dataset.slug})
-    assert "Writing" in page.content.decode()
-
-
-def test_without_a_dataset_the_page_says_how_to_get_one(client, signed_in):
-    signed_in("MANAGER")
-    assert "No dataset to study" in client.get(NEW).content.decode()
-
-
-def test_a_study_is_made_and_opened(client, signed_in, dataset):
-    signed_in("MANAGER")
-    annotator = make_user(username="li")
-    data = {
-        "name": "Pilot",
-        "kind": "PAIRWISE",
-        "annotators": ["li"],
-        "overlap": 1,
-        "scenarios": ["Code"],
-        "allow_tie": "on",
-    }
-    response = client.post(f"{NEW}?dataset={dataset.slug}", data)
-    assert (response.status_code, response.url) == (302, "/studies/pilot/")
-    study = Study.objects.get()
-    assert (study.status, study.allow_tie, study.items.count()) == ("DRAFT", True, 1)
-    assert list(study.annotators.all()) == [annotator]
-    assert "Open to annotators" in client.get("/studies/pilot/").content.decode()
-    response = client.post("/studies/pilot/status/", {"status": "OPEN"})
-    assert (response.status_code, response.url) == (302, "/studies/pilot/")
-    study.refresh_from_db()
-    assert study.status == "OPEN"
-
-
-@pytest.mark.parametrize(
-    ("changes", "error"),
-    [
-        ({"name": ""}, "This field is required."),
-        ({"annotators": []}, "This field is required."),
-        ({"annotators": ["nobody"]}, "Select a valid choice"),
-        ({"scenarios": ["Elsewhere"]}, "Select a valid choice"),
-        ({"overlap": 0}, "greater than or equal to 1"),
-        ({"kind": "SATISFACTION"}, "They hold nothing that can be asked about in this way."),
-    ],
-)
-def test_a_study_that_cannot_be_is_said(client, signed_in, dataset, changes, error):
-    signed_in("MANAGER", username="boss")
-    data = {"name": "Pilot", "kind": "PAIRWISE", "annotators": ["boss"], "overlap": 1, **changes}
-    response = client.post(f"{NEW}?dataset={dataset.slug}", data)
-    assert response.status_code == 422
-    assert error in response.content.decode()
-    assert not Study.objects.exists()
-
-
-def test_a_status_that_is_none_is_refused(client, signed_in):
-    signed_in("MANAGER")
-    study = make_study()
-    response = client.post(
-        reverse("annotation:study-status", args=[study.slug]), {"status": "LOST"}
-    )
-    assert response.status_code == 400
 
 
 @pytest.mark.parametrize("role", ["ANNOTATOR", "VIEWER"])
@@ -239,6 +161,15 @@ def test_only_managers_make_and_open_studies(client, signed_in, role):
     assert client.post(status, {"status": "OPEN"}).status_code == 403
     study.refresh_from_db()
     assert study.status == "DRAFT"
+
+
+def test_a_status_that_is_none_is_refused(client, signed_in):
+    signed_in("MANAGER")
+    study = make_study()
+    response = client.post(
+        reverse("annotation:study-status", args=[study.slug]), {"status": "LOST"}
+    )
+    assert response.status_code == 400
 
 
 def test_strangers_are_sent_to_the_sign_in(client):

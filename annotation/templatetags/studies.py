@@ -1,0 +1,97 @@
+"""How the pages of studies say times, reasons, and what was done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django import template
+from django.core.exceptions import FieldDoesNotExist
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from annotation.forms.labelling import FLAGS, SKIP_REASONS
+from annotation.models import PauseReason, Study
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+register = template.Library()
+
+_MINUTE: Final = 60
+_HOUR: Final = 3600
+_DAY: Final = 24 * 3600
+
+EVENTS: Final[dict[str, StrOrPromise]] = {
+    "study.created": _("Study made"),
+    "study.status": _("Status changed"),
+    "study.rules": _("Rules changed"),
+    "study.guidelines": _("Guidelines changed"),
+    "study.consent": _("Consent changed"),
+    "study.quiz": _("Quiz changed"),
+    "study.profile": _("Question for the profile changed"),
+    "study.annotators-added": _("People added"),
+    "study.annotator-removed": _("Annotator taken out"),
+    "study.offered-again": _("Skipped items offered again"),
+    "claim.released": _("Item taken back"),
+    "claim.given": _("Item given to somebody"),
+    "label.given": _("Pair answered"),
+    "label.changed": _("Answer changed"),
+    "ratings.given": _("Conversation rated"),
+    "ratings.changed": _("Ratings changed"),
+    "conversation.held": _("Conversation held"),
+}
+"""How the names of events read that this application writes about a study."""
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """A time as one or two units, `45 s`, `12 min`, `3 h 20 min`, `2 d 4 h`; the dash for none."""
+    if seconds is None:
+        return "–"
+    if seconds < 2 * _MINUTE:
+        return gettext("%(n)s s") % {"n": f"{seconds:.0f}" if seconds >= 10 else f"{seconds:.1f}"}
+    if seconds < _HOUR:
+        return gettext("%(n)d min") % {"n": round(seconds / _MINUTE)}
+    if seconds < 2 * _DAY:
+        hours, minutes = divmod(round(seconds / _MINUTE), 60)
+        return gettext("%(hours)d h %(minutes)d min") % {"hours": hours, "minutes": minutes}
+    days, hours = divmod(round(seconds / _HOUR), 24)
+    return gettext("%(days)d d %(hours)d h") % {"days": days, "hours": hours}
+
+
+@register.filter
+def skip_reason(word: str) -> StrOrPromise:
+    """Why an item was skipped, as the annotator read it."""
+    return dict(SKIP_REASONS).get(word, word)
+
+
+@register.filter
+def flag_text(word: str) -> StrOrPromise:
+    """What a flag says, as the annotator read it."""
+    return dict(FLAGS).get(word, word)
+
+
+@register.filter
+def pause_reason(word: str) -> StrOrPromise:
+    """Why somebody is paused."""
+    return PauseReason(word).label if word in PauseReason.values else word
+
+
+@register.filter
+def event_text(action: str) -> StrOrPromise:
+    """What an event of the trace was; one that nobody foresaw by its own name."""
+    return EVENTS.get(action, action)
+
+
+@register.filter
+def rule_name(name: str) -> str:
+    """How a page calls a rule of a study, also after `before` and `after`."""
+    when, _space, rule = name.rpartition(" ")
+    try:
+        field = Study._meta.get_field(rule)  # noqa: SLF001 - documented, for all its name
+    except FieldDoesNotExist:
+        return name
+    text = str(getattr(field, "verbose_name", rule))
+    if when == "before":
+        return gettext("%(rule)s, before") % {"rule": text}
+    return gettext("%(rule)s, after") % {"rule": text} if when == "after" else text

@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from annotation.models import AuditEvent, GoldLabel, Study
+from tests.annotation.labelling import make_pair_study, make_session_study
+from tests.factory import (
+    make_claim,
+    make_comparison,
+    make_dataset,
+    make_response,
+    make_scenario,
+    make_session,
+    make_study,
+    make_turn,
+    make_user,
+)
+
+pytestmark = pytest.mark.django_db
+
+NEW = "/studies/new/"
+COUNTS = "/studies/new/counts/"
+
+
+@pytest.fixture
+def manager(client):
+    user = make_user(role="MANAGER", username="boss")
+    client.force_login(user)
+    return user
+
+
+@pytest.fixture
+def dataset():
+    """Two scenarios with a pair each, and one pair without a text."""
+    dataset = make_dataset()
+    for name in ("Writing", "Code"):
+        turn = make_turn(make_session(make_scenario(dataset, name=name)))
+        make_comparison(turn)
+    missing = make_response(turn, text=None)
+    make_comparison(turn, response_a=missing, response_b=make_response(turn, variant="b"))
+    return dataset
+
+
+def filled(**changes):
+    fields = {
+        "name": "Pilot",
+        "kind": "PAIRWISE",
+        "overlap": 1,
+        "lease_minutes": 20,
+        "seed": 7,
+        "gold_rate": "0",
+        "repeat_rate": "0",
+        "pause_after": 5,
+        "min_turns": 3,
+    }
+    return {**fields, **changes}
+
+
+def make(client, dataset, **changes):
+    return client.post(f"{NEW}?dataset={dataset.slug}", filled(**changes))
+
+
+def rules(**changes):
+    fields = {
+        "name": "Pilot",
+        "overlap": 1,
+        "lease_minutes": 15,
+        "gold_rate": "0",
+        "repeat_rate": "0",
+        "pause_after": 5,
+    }
+    return {**fields, **changes}
+
+
+def rules_url(study):
+    return reverse("annotation:study-rules", args=[study.slug])
+
+
+def test_a_new_study_begins_with_its_dataset(client, manager, dataset):
+    page = client.get(NEW)
+    assert dataset.name in page.content.decode()
+    assert "form" not in page.context
+    html = client.get(NEW, {"dataset": dataset.slug}).content.decode()
+    assert "Writing" in html
+    assert "A study asks about one dataset." in html
+
+
+def test_without_a_dataset_the_page_says_how_to_get_one(client, manager):
+    assert "No dataset to study" in client.get(NEW).content.decode()
+
+
+def test_the_defaults_are_those_of_the_paper(client, manager, dataset):
+    form = client.get(NEW, {"dataset": dataset.slug}).context["form"]
+    on = {name for name, field in form.fields.items() if field.initial is True}
+    assert on == {"allow_both_bad"}
+    assert form["allow_tie"].initial is None
+    assert (form["overlap"].initial, form["repeat_rate"].value()) == (1, "5")
+
+
+def test_a_study_is_made_and_opened(client, manager, dataset):
+    annotator = make_user(username="li")
+    response = make(
+        client, dataset, annotators=["li"], scenarios=["Code"], allow_tie="on", gold_rate="12.5"
+    )
+    assert (response.status_code, response.url) == (302, "/studies/pilot/")
+    study = Study.objects.get()
+    assert (study.status, study.allow_tie, study.items.count()) == ("DRAFT", True, 1)
+    assert (study.gold_rate, study.lease_minutes, study.seed) == (0.125, 20, 7)
+    assert list(study.annotators.all()) == [annotator]
+    assert "Open to annotators" in client.get("/studies/pilot/").content.decode()
+    response = client.post("/studies/pilot/status/", {"status": "OPEN"})
+    assert (response.status_code, response.url) == (302, "/studies/pilot/")
+    study.refresh_from_db()
+    assert study.status == "OPEN"
+
+
+def test_rules_of_other_kinds_are_as_if_not_said(client, manager, dataset):
+    make_response(dataset.sessions.first().turns.get(), original=True)
+    make(client, dataset, kind="SATISFACTION", allow_tie="on", ask_hallucination="on", min_turns=9)
+    study = Study.objects.get()
+    assert (study.allow_tie, study.ask_hallucination, study.min_turns) == (False, True, 1)
+
+
+def test_nobody_needs_to_be_chosen_as_people_join_by_link(client, manager, dataset):
+    assert make(client, dataset).status_code == 302
+    assert not Study.objects.get().annotators.exists()
+
+
+def test_a_study_of_conversations_leads_to_their_setup(client, manager, dataset):
+    response = make(client, dataset, kind="CONVERSATION", min_turns=4)
+    assert (response.status_code, response.url) == (302, "/studies/pilot/conversation/")
+    assert Study.objects.get().min_turns == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "error"),
+    [
+        ({"name": ""}, "name", "This field is required."),
+        ({"annotators": ["nobody"]}, "annotators", "Select a valid choice"),
+        ({"scenarios": ["Elsewhere"]}, "scenarios", "Select a valid choice"),
+        ({"overlap": 0}, "overlap", "greater than or equal to 1"),
+        ({"gold_rate": 51}, "gold_rate", "less than or equal to 50"),
+        ({"repeat_rate": -1}, "repeat_rate", "greater than or equal to 0"),
+        ({"pause_gold_below": 101}, "pause_gold_below", "less than or equal to 100"),
+        ({"lease_minutes": ""}, "lease_minutes", "This field is required."),
+        ({"kind": "GUESSING"}, "kind", "Select a valid choice"),
+        (
+            {"kind": "SATISFACTION"},
+            "scenarios",
+            "They hold nothing that can be asked about in this way.",
+        ),
+    ],
+)
+def test_a_study_that_cannot_be_is_said_at_its_field(
+    client, manager, dataset, changes, field, error
+):
+    response = make(client, dataset, annotators=changes.pop("annotators", ["boss"]), **changes)
+    assert response.status_code == 422
+    assert list(response.context["form"].errors) == [field]
+    assert error in response.content.decode().replace("&#x27;", "'")
+    assert not Study.objects.exists()
+    assert not AuditEvent.objects.exists()
+
+
+def test_what_was_typed_stays_where_something_else_is_wrong(client, manager, dataset):
+    response = make(client, dataset, name="", repeat_rate="12.5", allow_strength="on")
+    form = response.context["form"]
+    assert form["repeat_rate"].value() == "12.5"
+    assert form["allow_strength"].value() is True
+
+
+def test_the_size_of_a_study_is_counted_while_it_is_planned(client, manager, dataset):
+    pair = dataset.sessions.first().turns.get().comparisons.first()
+    GoldLabel.objects.create(comparison=pair, verdict="A", source="DATASET")
+    wanted = filled(overlap=2, annotators=["boss"], gold_rate="50", dataset=dataset.slug)
+    page = client.get(COUNTS, wanted)
+    counts = page.context["counts"]
+    assert (counts.items, counts.wanted, counts.left_out) == (2, 4, 1)
+    assert (counts.gold, counts.gold_known, counts.repeats) == (1, 1, 0)
+    assert counts.each == 2  # four answers, but one person answers each of two items once
+    assert "2 people are to answer each item, 1 are chosen" in page.content.decode()
+    assert not Study.objects.exists()
+
+
+def test_chosen_scenarios_are_counted_alone(client, manager, dataset):
+    page = client.get(COUNTS, filled(scenarios=["Writing"], dataset=dataset.slug))
+    assert page.context["counts"].items == 1
+    assert page.context["counts"].each is None
+    page = client.get(COUNTS, filled(kind="SATISFACTION", dataset=dataset.slug))
+    assert "They hold nothing that can be asked about" in page.content.decode()
+    page = client.get(COUNTS, filled(kind="CONVERSATION", dataset=dataset.slug))
+    assert page.context["counts"].items == 2
+
+
+def test_the_count_is_what_the_study_then_holds(client, manager):
+    dataset = make_dataset()
+    scenario = make_scenario(dataset)
+    for number in range(60):
+        pair = make_comparison(make_turn(make_session(scenario)))
+        if number % 3 == 0:
+            GoldLabel.objects.create(comparison=pair, verdict="A", source="DATASET")
+    wanted = {"gold_rate": "10", "repeat_rate": "10", "overlap": 2}
+    counts = client.get(COUNTS, filled(dataset=dataset.slug, **wanted)).context["counts"]
+    make(client, dataset, **wanted)
+    items = Study.objects.get().items
+    assert counts.items == items.count()
+    assert counts.gold == items.filter(kind="GOLD").count() > 0
+    assert counts.repeats == items.filter(kind="REPEAT").count() > 0
+
+
+def test_numbers_wait_for_fields_that_can_be_read(client, manager, dataset):
+    page = client.get(COUNTS, filled(overlap="", dataset=dataset.slug))
+    assert "A field above cannot be read yet" in page.content.decode()
+    assert client.get(COUNTS, filled(dataset="nowhere")).status_code == 404
+
+
+def test_counting_costs_a_fixed_number_of_queries(
+    client, manager, dataset, django_assert_num_queries
+):
+    # Session, user, datasets, scenarios, people, the dataset, its pairs, all of them, gold.
+    with django_assert_num_queries(9):
+        client.get(COUNTS, filled(dataset=dataset.slug))
+
+
+def test_rules_change_as_long_as_nobody_got_an_item(client, manager):
+    study = make_pair_study([], items=2, overlap=3)
+    html = client.get(rules_url(study)).content.decode()
+    assert "everything may still change" in html
+    response = client.post(rules_url(study), rules(name="Pilot 2", allow_tie="on", overlap=2))
+    assert (response.status_code, response.url) == (302, f"/studies/{study.slug}/")
+    study.refresh_from_db()
+    assert (study.name, study.allow_tie, study.overlap) == ("Pilot 2", True, 2)
+    assert AuditEvent.objects.get().action == "study.rules"
+
+
+def test_once_somebody_got_an_item_only_harmless_rules_change(client, manager):
+    annotator = make_user()
+    study = make_pair_study([annotator], overlap=2, allow_tie=True)
+    make_claim(study.items.get(), annotator)
+    page = client.get(rules_url(study))
+    form = page.context["form"]
+    assert form.fields["allow_tie"].disabled
+    assert not form.fields["overlap"].disabled
+    response = client.post(
+        rules_url(study), rules(overlap=3, lease_minutes=40, pause_gold_below="60")
+    )
+    assert response.status_code == 302
+    study.refresh_from_db()
+    # allow_tie was not sent, which of a box that nobody can tick says nothing.
+    assert (study.overlap, study.lease_minutes, study.allow_tie) == (3, 40, True)
+    assert study.pause_gold_below == 0.6
+
+
+def test_an_overlap_that_goes_down_is_refused_at_its_field(client, manager):
+    annotator = make_user()
+    study = make_pair_study([annotator], overlap=2)
+    make_claim(study.items.get(), annotator)
+    response = client.post(rules_url(study), rules(overlap=1))
+    assert response.status_code == 422
+    assert response.context["form"].errors["overlap"] == [
+        "It can only go up, or answers would be too many."
+    ]
+    study.refresh_from_db()
+    assert (study.overlap, study.name) == (2, study.slug)
+
+
+def test_rules_of_another_kind_are_not_asked_for(client, manager):
+    fields = client.get(rules_url(make_session_study([]))).context["form"].fields
+    assert "ask_hallucination" in fields
+    assert not {"allow_tie", "min_turns", "ask_profile"} & set(fields)
+
+
+@pytest.mark.parametrize("role", ["ANNOTATOR", "VIEWER"])
+def test_only_managers_make_studies_and_change_rules(client, role, dataset):
+    client.force_login(make_user(role=role))
+    study = make_study(overlap=1)
+    assert client.get(NEW).status_code == 403
+    assert make(client, dataset).status_code == 403
+    assert client.get(COUNTS, filled(dataset=dataset.slug)).status_code == 403
+    assert client.get(rules_url(study)).status_code == 403
+    assert client.post(rules_url(study), rules(overlap=5)).status_code == 403
+    study.refresh_from_db()
+    assert (Study.objects.count(), study.overlap) == (1, 1)
+
+
+def test_strangers_are_sent_to_the_sign_in(client):
+    for path in (NEW, COUNTS, rules_url(make_study())):
+        response = client.get(path)
+        assert response.status_code == 302
+        assert response.url.startswith(reverse("sign-in"))
+
+
+def test_wrong_methods_and_what_is_not_there(client, manager):
+    assert client.delete(NEW).status_code == 405
+    assert client.post(COUNTS).status_code == 405
+    assert client.delete(rules_url(make_study())).status_code == 405
+    nowhere = reverse("annotation:study-rules", args=["nowhere"])
+    assert client.get(nowhere).status_code == 404

@@ -34,7 +34,7 @@ from judging.core.satisfaction_expectation import (
 from judging.core.satisfaction_features import Group
 from judging.core.satisfaction_general import General, Scaling, deviation
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the features and of the method; a stored model of another version is not used."""
 
 

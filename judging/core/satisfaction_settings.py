@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from judging.core.calibration import Calibration
+
+LEARNED: Final = "learned"
+"""The judge that is trained on a dataset's ratings: it scores satisfaction, nothing else."""
 
 
 @dataclass(frozen=True, slots=True)

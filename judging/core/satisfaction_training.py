@@ -7,7 +7,7 @@ each group of users is held out in turn, and reads its own history as a new user
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,6 +34,7 @@ from judging.core.satisfaction_expectation import (
     expect,
     prepare,
 )
+from judging.core.satisfaction_features import Group
 from judging.core.satisfaction_general import (
     General,
     GeneralSettings,
@@ -63,7 +64,7 @@ class HeldOut:
 
     Whole scores, chances and reasons come from decisions learned on the other users' held-out
     predictions. Turns stand in the order of the examples and their targets; a reason is None
-    where the user gave none.
+    where the user gave none. `baselines` plus `moves` is an expectation before it is kept in 1-5.
     """
 
     users: tuple[str, ...]
@@ -73,6 +74,22 @@ class HeldOut:
     scores: tuple[int, ...]
     dissatisfied: tuple[float, ...]
     predicted_reasons: tuple[Reason, ...]
+    baselines: tuple[float, ...]
+    moves: Mapping[Group, tuple[float, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """Expectations of all training turns while they are filled in, fold by fold."""
+
+    values: FloatArray
+    baselines: FloatArray
+    moves: Mapping[Group, FloatArray]
+
+    @classmethod
+    def of(cls, turns: int) -> _Expected:
+        """Nothing is known yet."""
+        return cls(np.zeros(turns), np.zeros(turns), {group: np.zeros(turns) for group in Group})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +152,11 @@ def train(examples: Sequence[Example], settings: Settings | None = None) -> Trai
     prepared = prepare(corpus, scale)
     fold_of_user = _folds(len(turns.names), chosen)
     folds = fold_of_user[turns.users]
-    expected = np.zeros(len(turns.rows))
+    filled = _Expected.of(len(turns.rows))
+    expected = filled.values
     for fold in np.unique(folds):
         general, mean = _general(prepared, turns, folds != fold, chosen)
-        _fill(expected, prepared, turns, folds == fold, general=general, mean=mean, how=chosen)
+        _fill(filled, prepared, turns, folds == fold, general=general, mean=mean, how=chosen)
     everyone = np.ones(len(folds), dtype=np.bool_)
     general, mean = _general(prepared, turns, everyone, chosen)
     wide = _wide(corpus, turns, expected)
@@ -151,7 +169,7 @@ def train(examples: Sequence[Example], settings: Settings | None = None) -> Trai
         dissatisfied=fit_logistic(wide, below),
         reasons=_reasons(prepared, turns, everyone, chosen),
     )
-    return Trained(model, _held_out(prepared, turns, folds, wide, chosen))
+    return Trained(model, _held_out(prepared, turns, folds, filled, wide, chosen))
 
 
 def _turns(examples: Sequence[Example], corpus: Corpus) -> _Turns:
@@ -196,7 +214,7 @@ def _general(
 
 
 def _fill(
-    expected: FloatArray,
+    filled: _Expected,
     prepared: Prepared,
     turns: _Turns,
     asked: Mask,
@@ -209,8 +227,12 @@ def _fill(
     said = deviation(general, prepared.rows, prepared.texts, prepared.centre)
     for block in np.unique(turns.blocks[asked]):
         own = prepared.corpus.blocks[block]
-        raw = expect(prepared, own, said, mean=mean, settings=how).raw
-        expected[turns.blocks == block] = bent(raw)
+        found = expect(prepared, own, said, mean=mean, settings=how)
+        at = turns.blocks == block
+        filled.values[at] = bent(found.raw)
+        filled.baselines[at] = mean
+        for group, moves in found.moves.items():
+            filled.moves[group][at] = moves
 
 
 def _wide(corpus: Corpus, turns: _Turns, expected: FloatArray) -> FloatArray:
@@ -234,10 +256,15 @@ def _reasons(prepared: Prepared, turns: _Turns, known: Mask, settings: Settings)
 
 
 def _held_out(
-    prepared: Prepared, turns: _Turns, folds: Numbers, wide: FloatArray, settings: Settings
+    prepared: Prepared,
+    turns: _Turns,
+    folds: Numbers,
+    filled: _Expected,
+    wide: FloatArray,
+    settings: Settings,
 ) -> HeldOut:
     """Decide on each fold with what the other folds' held-out predictions teach."""
-    below, expected = turns.below(), wide[:, 0]
+    below, expected = turns.below(), filled.values
     scores, reasons = np.zeros_like(turns.scores), np.zeros_like(turns.scores)
     chances = np.zeros(len(below))
     complaints = np.array([reason_counts(own.reasons) for own in prepared.corpus.blocks])
@@ -258,4 +285,6 @@ def _held_out(
         scores=tuple(scores.tolist()),
         dissatisfied=tuple(chances.tolist()),
         predicted_reasons=tuple(REASONS[at] for at in reasons),
+        baselines=tuple(filled.baselines.tolist()),
+        moves={group: tuple(own.tolist()) for group, own in filled.moves.items()},
     )

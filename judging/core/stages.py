@@ -11,6 +11,7 @@ class StageName(StrEnum):
     DISTIL = "distil"
     JUDGE = "judge"
     SELECT = "select"
+    LEARN = "learn"
     MEMORY = "memory"
     SCORE = "score"
     CALIBRATE = "calibrate"

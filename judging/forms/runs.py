@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Dataset, User
 from annotation.queries.annotators import annotators
+from judging.core.satisfaction_settings import LEARNED
 from judging.models import ModelEndpoint, RunKind
 from judging.services.judges import LEXICAL
 
@@ -35,7 +36,11 @@ class RunForm(forms.Form):
     )
     judge = forms.ChoiceField(
         label=_("Judge"),
-        help_text=_("The lexical judge needs no endpoint. It is no language model."),
+        help_text=_(
+            "The lexical judge needs no endpoint, nor does the learned evaluator, which scores "
+            "satisfaction alone: each user by what the others' ratings teach. Neither is a "
+            "language model."
+        ),
     )
 
     def __init__(self, data: Any = None, *, dataset: Dataset, **kwargs: Any) -> None:
@@ -44,7 +49,7 @@ class RunForm(forms.Form):
         people = [(each.id, each.name) for each in annotators(dataset=dataset)]
         self._field("annotator").choices = [("", _("everybody")), *people]
         endpoints = ModelEndpoint.objects.filter(enabled=True).order_by("name")
-        names = [LEXICAL, *endpoints.values_list("name", flat=True)]
+        names = [LEXICAL, LEARNED, *endpoints.values_list("name", flat=True)]
         self._field("judge").choices = [(name, name) for name in names]
 
     def _field(self, name: str) -> forms.ChoiceField:
@@ -58,6 +63,8 @@ class RunForm(forms.Form):
         measures = cleaned.get("kind") == RunKind.TEST
         if measures and cleaned.get("annotator") is None and "annotator" not in self.errors:
             self.add_error("annotator", _("Choose whose preferences to measure."))
+        if cleaned.get("judge") == LEARNED and cleaned.get("kind") != RunKind.SATISFACTION:
+            self.add_error("judge", _("The learned evaluator scores satisfaction only."))
         return cleaned
 
     def person(self) -> User | None:

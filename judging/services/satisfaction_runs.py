@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
 from django.db import transaction
 
 from annotation.models import Dataset, User
-from judging.core.satisfaction_settings import SatisfactionSettings, satisfaction_settings
+from judging.core.calibration import Calibration
+from judging.core.satisfaction_model import VERSION
+from judging.core.satisfaction_settings import (
+    LEARNED,
+    SatisfactionSettings,
+    satisfaction_settings,
+)
 from judging.models import JudgeRun, RunKind, RunStatus, SatisfactionJudgment
 from judging.queries.runs import UNFINISHED, memory_rows
 from judging.queries.satisfaction.blocks import ratings_digest, stored_blocks
@@ -41,7 +48,7 @@ def start_satisfaction_run(
 
     Args:
         dataset: whose turns.
-        judge: `lexical`, or the name of an endpoint.
+        judge: `lexical`, `learned`, or the name of an endpoint.
         annotator: only this user's turns; None for everybody's.
         settings: the rules of the run.
         budget: what its calls may cost in all.
@@ -97,9 +104,19 @@ def asked_satisfaction(
     created_by: User | None = None,
 ) -> JudgeRun:
     """The run that `start_satisfaction_run` would start, not saved."""
-    endpoint = endpoint_for(judge)
+    chosen = settings or SatisfactionSettings()
+    if judge == LEARNED:  # it reads histories itself and answers on the user's own scale
+        endpoint = None
+        chosen = replace(chosen, with_memory=False, calibration=Calibration.RAW)
+    else:
+        endpoint = endpoint_for(judge)
     check_budget(budget, endpoint=endpoint)
-    config = (settings or SatisfactionSettings()).to_config()
+    config = chosen.to_config()
+    snapshot = (
+        {"judge": LEARNED, "version": VERSION}
+        if judge == LEARNED
+        else judge_snapshot(endpoint, config)
+    )
     users = None if annotator is None else [annotator.pk]
     return JudgeRun(
         kind=RunKind.SATISFACTION,
@@ -111,7 +128,7 @@ def asked_satisfaction(
         created_by=created_by,
         config={
             **config,
-            "judge": judge_snapshot(endpoint, config),
+            "judge": snapshot,
             "ratings": ratings_digest(dataset_id=dataset.pk, user_ids=users),
         },
     )

@@ -73,7 +73,7 @@ def train_learned_model(*, dataset: Dataset, digest: str, settings: Settings) ->
         )
 
 
-def _stored(held_out: HeldOut) -> dict[str, list[object]]:
+def _stored(held_out: HeldOut) -> dict[str, object]:
     """Held-out predictions by turn; figures are computed from them where they are shown."""
     return {
         "users": [int(user) for user in held_out.users],
@@ -83,4 +83,8 @@ def _stored(held_out: HeldOut) -> dict[str, list[object]]:
         "dissatisfied": [round(value, 6) for value in held_out.dissatisfied],
         "reasons": [None if reason is None else reason.value for reason in held_out.reasons],
         "predicted_reasons": [reason.value for reason in held_out.predicted_reasons],
+        "baselines": [round(value, 4) for value in held_out.baselines],
+        "moves": {
+            group.value: [round(value, 4) for value in own] for group, own in held_out.moves.items()
+        },
     }

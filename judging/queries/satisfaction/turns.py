@@ -15,6 +15,8 @@ from annotation.core.choices import SATISFIED_FROM, JudgmentStatus
 from annotation.core.dialogue import Dialogue
 from annotation.models import SatisfactionLabel, Scenario, User
 from annotation.models.wording import REASONS
+from judging.core.satisfaction_explained import Explained, from_text
+from judging.core.satisfaction_settings import LEARNED
 from judging.models import JudgeRun, SatisfactionJudgment
 from judging.queries.satisfaction.blocks import stored_blocks
 
@@ -89,13 +91,17 @@ class TurnList:
 
 @dataclass(frozen=True, slots=True)
 class TurnDetail:
-    """One judged turn with what the judge read; empty where the label was taken back."""
+    """One judged turn with what the judge read; empty where the label was taken back.
+
+    `explained` is what the learned evaluator keeps instead of a reply.
+    """
 
     row: TurnRow
     dialogue: Dialogue
     response: str
     task_context: str
     raw_reply: str
+    explained: Explained | None = None
 
 
 def filter_from(parameters: Mapping[str, str]) -> TurnFilter:
@@ -140,12 +146,14 @@ def turn_of_run(run: JudgeRun, judgment_id: int) -> TurnDetail | None:
         for target in stored.block.targets:
             if target.turn_id == str(values["response_id"]):
                 dialogue = target.dialogue
+    learned = run.judge == LEARNED and bool(values["raw"])
     return TurnDetail(
         row=_row(values),
         dialogue=dialogue,
         response=values["response__text"] or "",
         task_context=values["response__turn__session__task_context"],
         raw_reply=values["raw"] or values["call__reply"] or "",
+        explained=from_text(values["raw"]) if learned else None,
     )
 
 

@@ -6,7 +6,7 @@ from annotation.models import SatisfactionLabel
 from judging.core.satisfaction_artefact import from_bytes
 from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_general import GeneralSettings
-from judging.core.satisfaction_model import predict
+from judging.core.satisfaction_model import VERSION, predict
 from judging.core.satisfaction_training import TooFewRatingsError
 from judging.models import LearnedModel
 from judging.queries.satisfaction.labels import examples
@@ -33,7 +33,7 @@ def test_examples_carry_the_first_score_and_its_reason(dataset, django_assert_nu
 
 def test_a_model_is_stored_with_what_it_was_trained_on(dataset):
     model = learned_model(dataset=dataset, settings=QUICK)
-    assert (model.version, model.method) == (1, 1)
+    assert (model.version, model.method) == (1, VERSION)
     assert model.manifest == {
         "dataset": "rated",
         "users": ["ann", "bob", "cid", "dan"],

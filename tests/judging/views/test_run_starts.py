@@ -55,3 +55,12 @@ def test_learning_for_everybody_without_labels_says_so(manager):
     answer = start(manager)
     assert answer.status_code == 422
     assert not JudgeRun.objects.exists()
+
+
+def test_the_learned_evaluator_learns_no_preferences(manager):
+    study()
+    fields = {"dataset": "study", "judge": "learned", "kind": "DISTIL", "annotator": ""}
+    answer = manager.post("/runs/new/", fields)
+    assert answer.status_code == 422
+    assert "The learned evaluator scores satisfaction only." in answer.content.decode()
+    assert not JudgeRun.objects.exists()

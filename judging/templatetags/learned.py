@@ -1,0 +1,31 @@
+"""How the reasons of a learned prediction read on a page."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django import template
+from django.utils.translation import gettext_lazy as _
+
+from judging.core.satisfaction_features import Group
+
+register = template.Library()
+
+_GROUPS: Final = {
+    Group.LEVEL: _("how this user scores in general"),
+    Group.LENGTH: _("length of the response"),
+    Group.STRUCTURE: _("its structure: lists, headings, tables"),
+    Group.STYLE: _("its style"),
+    Group.CONTENT: _("its content: numbers, examples, steps"),
+    Group.REQUEST: _("what was asked"),
+    Group.POSITION: _("where in the conversation it stands"),
+    Group.CONTINUITY: _("how it takes up the turns before"),
+    Group.SCENARIO: _("the scenario"),
+    Group.WORDING: _("its wording, near to what was rated before"),
+}
+
+
+@register.filter
+def moved_by(group: Group) -> str:
+    """What moved a prediction."""
+    return str(_GROUPS[group])

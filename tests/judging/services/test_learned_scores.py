@@ -1,0 +1,82 @@
+"""A run of the learned evaluator: every user scored by what the others' ratings teach."""
+
+import pytest
+
+from annotation.models import SatisfactionLabel
+from judging.core.satisfaction_explained import from_text
+from judging.models import LearnedModel, RunStatus, SatisfactionJudgment
+from judging.services.foreground import run_to_end
+from judging.services.judges import UnknownJudgeError
+from judging.services.pairwise_runs import start_distillation
+from judging.services.satisfaction_runs import finished_run_like, start_satisfaction_run
+from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def dataset():
+    return make_rated_dataset("rated", users=("ann", "bob", "cid", "dan"))
+
+
+def scored(dataset, **more):
+    return run_to_end(start_satisfaction_run(dataset=dataset, judge="learned", **more).pk)
+
+
+def test_every_turn_has_the_held_out_prediction_of_its_user(dataset):
+    run = scored(dataset)
+    assert run.status == RunStatus.DONE
+    model = LearnedModel.objects.get(dataset=dataset)
+    rows = list(run.satisfaction_judgments.order_by("pk"))
+    assert [row.score for row in rows] == model.held_out["scores"]
+    assert [row.expected_score for row in rows] == model.held_out["expected"]
+    assert [row.user_id for row in rows] == model.held_out["users"]
+    assert [row.calibrated for row in rows] == model.held_out["scores"]
+    assert {row.calibration for row in rows} == {"RAW"}
+    assert [row.reason is None for row in rows] == [row.score >= 4 for row in rows]
+    explained = [from_text(row.raw) for row in rows]
+    assert [one.dissatisfied for one in explained] == model.held_out["dissatisfied"]
+    # Within 1-5 an expectation is the mean of the others and its moves (kept to four places).
+    for one, row in zip(explained, rows, strict=True):
+        total = one.baseline + sum(one.moves.values())
+        if 2 < total < 4:
+            assert row.expected_score == pytest.approx(total, abs=2e-3)
+
+
+def test_labels_that_arrive_train_it_again(dataset):
+    first = scored(dataset)
+    assert finished_run_like(dataset=dataset, judge="learned") == first
+    label = SatisfactionLabel.objects.filter(score=5).first()
+    SatisfactionLabel.objects.filter(pk=label.pk).update(score=4)
+    assert finished_run_like(dataset=dataset, judge="learned") is None
+    second = scored(dataset)
+    assert second != first
+    assert list(LearnedModel.objects.values_list("version", flat=True)) == [1, 2]
+
+
+def test_one_user_alone_is_scored_by_what_all_others_teach(dataset):
+    label = SatisfactionLabel.objects.filter(annotator__display_name="ann").first()
+    run = scored(dataset, annotator=label.annotator)
+    assert run.satisfaction_judgments.count() == 12
+    assert LearnedModel.objects.get(dataset=dataset).manifest["turns"] == 48
+
+
+def test_with_too_few_users_every_turn_says_why():
+    run = scored(make_rated_dataset("small"))
+    rows = SatisfactionJudgment.objects.filter(run=run)
+    assert set(rows.values_list("status", "error_code")) == {("FAILED", "learned:too-few-ratings")}
+
+
+def test_a_rating_taken_back_after_the_start_is_named(dataset):
+    run = start_satisfaction_run(dataset=dataset, judge="learned")
+    SatisfactionLabel.objects.filter(pk=SatisfactionLabel.objects.first().pk).delete()
+    run_to_end(run.pk)
+    failed = run.satisfaction_judgments.filter(status="FAILED")
+    assert list(failed.values_list("error_code", flat=True)) == ["score:no-turn"]
+    assert run.satisfaction_judgments.filter(status="DONE").count() == 47
+
+
+def test_it_judges_no_pairs(dataset):
+    annotator = SatisfactionLabel.objects.first().annotator
+    with pytest.raises(UnknownJudgeError):
+        start_distillation(dataset=dataset, annotator=annotator, judge="learned")

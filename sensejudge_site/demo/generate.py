@@ -11,10 +11,16 @@ from itertools import combinations
 from pathlib import Path
 from typing import Final
 
+from annotation.core.choices import Verdict
 from sensejudge_site.demo.measures import measure
 from sensejudge_site.demo.personas import PERSONAS, Labeller
 from sensejudge_site.demo.raters import RATERS, Scorer, raters_of
-from sensejudge_site.demo.sessions import WrittenResponse, WrittenSession, written_sessions
+from sensejudge_site.demo.sessions import (
+    PLAIN_FLAWS,
+    WrittenResponse,
+    WrittenSession,
+    written_sessions,
+)
 
 SLUG: Final = "demo"
 SEED: Final = 42
@@ -59,6 +65,17 @@ def write(path: Path, seed: int = SEED) -> None:
     """Write the study as a JSONL file."""
     lines = (json.dumps(row, ensure_ascii=False) for row in generate(seed))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _gold(a: WrittenResponse, b: WrittenResponse) -> Row:
+    """The gold answer where one response alone has a flaw that is no matter of taste."""
+    faulty = {verdict: each for verdict, each in ((Verdict.A, a), (Verdict.B, b)) if each.flaw}
+    if len(faulty) != 1:
+        return {}
+    ((verdict, response),) = faulty.items()
+    if response.flaw not in PLAIN_FLAWS:
+        return {}
+    return {"gold": [{"verdict": verdict.flipped(), "rationale": response.flaw_note}]}
 
 
 class _Study:
@@ -107,6 +124,7 @@ class _Study:
                     "a": a,
                     "b": b,
                     "labels": self._verdicts(named[a], named[b]),
+                    **_gold(named[a], named[b]),
                 }
                 for number, (a, b) in enumerate(pairs, start=1)
             ]

@@ -28,9 +28,14 @@ STUDIES: Final = (
         ask_hallucination=False,
         guidelines=(
             "Read the conversation, then both answers. Choose the one that **you** would rather "
-            "have got. There is no right answer: the point is to learn your taste. Take a tie only "
-            "where you really have no preference."
+            "have got. Mostly there is no right answer: the point is to learn your taste. But an "
+            "answer that breaks off, invents facts or does not do what was asked is the worse one. "
+            "Take a tie only where you really have no preference."
         ),
+        gold_rate=0.05,
+        repeat_rate=0.05,
+        pause_gold_below=0.5,
+        pause_after=6,
     ),
     StudyPlan(
         name="Demo: how satisfying is each turn?",
@@ -48,7 +53,9 @@ STUDIES: Final = (
         ),
     ),
 )
-"""Both over the whole dataset, for one annotator; none of the simulated ones is in them."""
+"""Both over the whole dataset, for one annotator; none of the simulated ones is in them.
+
+The first has gold items, pairs of which one response has a plain flaw, and hidden repeats."""
 
 
 class OlderDemoError(Exception):

@@ -28,6 +28,12 @@ class Flaw(StrEnum):
     OTHER = "OTHER"
 
 
+PLAIN_FLAWS: Final = frozenset(
+    {Flaw.CONSTRAINT, Flaw.WRONG_LANGUAGE, Flaw.TRUNCATED, Flaw.INVENTED}
+)
+"""Flaws that make a response the worse one, whatever one's taste."""
+
+
 @dataclass(frozen=True, slots=True)
 class WrittenResponse:
     """One response; `flaw_note` says in a sentence what the flaw is."""

@@ -112,3 +112,21 @@ def test_labels_of_one_annotator_follow_each_other_in_time(sessions):
                 times[label.details.annotator].append(label.details.given_at)
                 assert label.details.active_seconds > 0
     assert all(found == sorted(set(found)) for found in times.values())
+
+
+def test_the_better_of_two_is_gold_where_one_alone_has_a_plain_flaw(sessions):
+    """58 pairs by construction; what is a matter of taste has no gold answer."""
+    gold = [
+        (comparison, session.turns[-1])
+        for session in sessions
+        for comparison in session.turns[-1].comparisons
+        if comparison.gold
+    ]
+    assert len(gold) == 58
+    for comparison, turn in gold:
+        (answer,) = comparison.gold
+        texts = {each.key: each for each in turn.responses}
+        sides = {"A": texts[comparison.a], "B": texts[comparison.b]}
+        better, worse = sides[answer.verdict.value], sides[answer.verdict.flipped().value]
+        assert "flaw" not in better.extra
+        assert worse.extra["flaw_note"] == answer.rationale

@@ -71,7 +71,11 @@ def test_two_open_studies_wait_for_the_annotator_alone():
     for study in Study.objects.all():
         assert study.status == StudyStatus.OPEN
         assert [user.username for user in study.annotators.all()] == ["demo-annotator"]
-        assert study.items.count() == (288 if study.kind == StudyKind.PAIRWISE else 48)
+        pairs = study.kind == StudyKind.PAIRWISE
+        # Of 303 items 15 are repeats and 15 gold, 5 in a hundred each.
+        assert study.items.count() == (303 if pairs else 48)
+        assert study.items.filter(kind="REPEAT").count() == (15 if pairs else 0)
+        assert study.items.filter(kind="GOLD").count() == (15 if pairs else 0)
 
 
 def test_a_study_that_was_closed_stays_closed():

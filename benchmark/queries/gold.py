@@ -17,7 +17,7 @@ from benchmark.core.gold import GoldCase, GoldFigures, GoldReport, gold_figures,
 from benchmark.core.trust import BASE, SELECTED
 from benchmark.queries.choices import DatasetChoice, UnknownChoiceError, dataset_of, picked_dataset
 from benchmark.queries.evidence import heard_replies
-from benchmark.queries.rows import Found, Outcome
+from benchmark.queries.rows import Found, Outcome, decision_cell
 from benchmark.queries.trust import SEED
 from benchmark.queries.verdict_runs import (
     OPENING_CHARS,
@@ -237,11 +237,3 @@ def _rows(found: Sequence[Found]) -> list[GoldRow]:
         )
         for row in found
     ]
-
-
-def decision_cell(row: Found, order: Order) -> str | None:
-    """A decision as tables write it: None where there was none, "" for an unreadable reply."""
-    if order not in row.decisions:
-        return None
-    winner = row.decisions[order]
-    return "" if winner is None else winner.value

@@ -78,14 +78,14 @@ class Found:
 class EvidenceRow:
     """One comparison with the beginning of its request.
 
-    `cells` are the judge's decisions in the original and the swapped order: None where it was not
-    judged, "" where the reply could not be read.
+    `cells` are the judge's decisions in the original and the swapped order, and the combined one
+    where the page has any: None where it was not judged, "" where the reply could not be read.
     """
 
     found: Found
     key: str
     opening: str
-    cells: tuple[str | None, str | None]
+    cells: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,11 @@ class RowsPage:
     total: int
     rows: Sequence[EvidenceRow]
     page: Page[Found]
+
+    @property
+    def has_combined(self) -> bool:
+        """Whether some source recorded one verdict for both orders."""
+        return any(_is_combined(row.found) for row in self.rows)
 
 
 def evidence_rows(
@@ -158,18 +163,25 @@ def _with_texts(found: Sequence[Found]) -> list[EvidenceRow]:
             "id", "key", "turn__user_message"
         )
     }
+    some_combined = any(_is_combined(row) for row in found)
+    orders = tuple(Order) if some_combined else (Order.ORIGINAL, Order.SWAPPED)
     return [
         EvidenceRow(
             found=row,
             key=texts[row.comparison][0],
             opening=Truncator(texts[row.comparison][1]).chars(_OPENING),
-            cells=(_cell(row, Order.ORIGINAL), _cell(row, Order.SWAPPED)),
+            cells=tuple(decision_cell(row, order) for order in orders),
         )
         for row in found
     ]
 
 
-def _cell(row: Found, order: Order) -> str | None:
+def _is_combined(row: Found) -> bool:
+    return Order.COMBINED in row.decisions
+
+
+def decision_cell(row: Found, order: Order) -> str | None:
+    """A decision as tables write it: None where there was none, "" for an unreadable reply."""
     if order not in row.decisions:
         return None
     winner = row.decisions[order]

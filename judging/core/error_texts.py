@@ -85,6 +85,9 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "run:no-ratings": gettext_noop(
         "Nobody rated a response of this dataset whose text is available."
     ),
+    "learned:too-few-ratings": gettext_noop(
+        "There is too little to learn from: it takes ratings of four users, good and bad ones."
+    ),
     "score:no-turn": gettext_noop(
         "The rating of this turn was taken back after the run was started."
     ),
@@ -102,6 +105,9 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "There is no finished distillation to take preferences from; distil first."
     ),
     "run:not-finished": gettext_noop("The run is under way; wait for it, or cancel it."),
+    "run:recorded": gettext_noop(
+        "The verdicts of this run were recorded elsewhere; there is nothing to ask again."
+    ),
     "judge:unknown": gettext_noop(
         "There is no judge of that name in use; name an endpoint that is, or lexical."
     ),

@@ -334,10 +334,13 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class PreferenceJudgments:
-    """The judgments of a comparison under one preference, the original order first."""
+    """The judgments of a comparison under one preference, the original order first.
+
+    A verdict recorded for both orders together is the only side.
+    """
 
     preference: Preference
-    sides: tuple[Side, Side]
+    sides: tuple[Side, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,10 +381,8 @@ def comparison_page(run_id: int, comparison_id: int) -> ComparisonPage:
     )
 
 
-def _sides(given: Sequence[Judgment]) -> tuple[Side, Side]:
+def _sides(given: Sequence[Judgment]) -> tuple[Side, ...]:
     by_order = {row.order: row for row in given}
-    combined = by_order.get(Order.COMBINED)
-    return (
-        Side(Order.ORIGINAL, by_order.get(Order.ORIGINAL, combined)),
-        Side(Order.SWAPPED, by_order.get(Order.SWAPPED)),
-    )
+    if by_order.keys() == {Order.COMBINED}:
+        return (Side(Order.COMBINED, by_order[Order.COMBINED]),)
+    return tuple(Side(order, by_order.get(order)) for order in (Order.ORIGINAL, Order.SWAPPED))

@@ -11,7 +11,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus
-from judging.models import JudgeRun, RunStatus
+from judging.models import JudgeRun, RunKind, RunStatus
 from judging.queries.runs import UNFINISHED
 from judging.services.kinds import STAGES
 from judging.services.stages import AskingStage
@@ -23,6 +23,12 @@ class RunNotFinishedError(Exception):
     """Only a finished run can be tried again."""
 
     code = "run:not-finished"
+
+
+class RecordedRunError(RunNotFinishedError):
+    """The run's verdicts were recorded elsewhere: nothing of it can be asked again."""
+
+    code = "run:recorded"
 
 
 def cancel(run_id: int) -> bool:
@@ -44,8 +50,11 @@ def reset_failed(run_id: int) -> int:
 
     Raises:
         RunNotFinishedError: the run is under way.
+        RecordedRunError: its verdicts were imported.
     """
     run = JudgeRun.objects.get(pk=run_id)
+    if run.kind == RunKind.RECORDED:
+        raise RecordedRunError
     if not JudgeRun.objects.filter(pk=run_id, status__in=FINISHED).update(
         status=RunStatus.PENDING,
         stage="",

@@ -32,7 +32,7 @@ from judging.queries.run_pages import (
 from judging.queries.runs import UNFINISHED, run_progress
 from judging.services.judges import UnknownJudgeError
 from judging.services.pairwise_plans import NotDistilledError, NothingToJudgeError
-from judging.services.run_control import RunNotFinishedError, cancel
+from judging.services.run_control import RecordedRunError, RunNotFinishedError, cancel
 from judging.services.satisfaction_runs import NothingToScoreError
 from judging.submission import (
     retry_run,
@@ -89,7 +89,9 @@ def _progress_context(found: RunProgress) -> dict[str, Any]:
         "unfinished": found.status in UNFINISHED,
         "errors": [(gettext(error_text(code)), code, count) for code, count in found.errors],
         "error": gettext(error_text(found.error_code)) if found.error_code else "",
-        "can_retry": found.status not in UNFINISHED and (found.errors or found.error_code),
+        "can_retry": found.status not in UNFINISHED
+        and found.kind != RunKind.RECORDED
+        and (found.errors or found.error_code),
     }
 
 
@@ -150,6 +152,8 @@ def retry(request: HttpRequest, run_id: int) -> HttpResponse:
     get_object_or_404(JudgeRun, pk=run_id)
     try:
         retry_run(run_id)
+    except RecordedRunError as error:
+        messages.warning(request, gettext(error_text(error.code)))
     except RunNotFinishedError:
         messages.warning(request, gettext("The run is still under way."))
     return redirect("judging:run", run_id=run_id)

@@ -217,8 +217,8 @@ def test_a_judge_with_preferences_has_both_voices(viewer):
     give_gold(stage, "ABAB")
     run = stage.tested(ann, stage.distilled(ann), base="BBBB", selected="ABAB")
     page = text(viewer.get(GOLD))
-    assert f"run={run.pk}s&" in page
-    assert f"run={run.pk}&" in page
+    assert f'run={run.pk}s"' in page
+    assert f'run={run.pk}"' in page
     assert "for ann" in page
 
 

@@ -337,7 +337,7 @@ def test_imported_verdicts_are_read_against_the_labels_in_the_tables(viewer):
     run.config = {}
     run.save()
     page = text(viewer.get("/trust/"))
-    assert "Without preferences the judge agrees on 67 %" in page
+    assert "The recorded judge agrees on 67 %" in page
 
 
 def test_satisfaction_alone_has_its_own_answer(viewer):

@@ -350,14 +350,15 @@ def test_a_reply_of_an_endpoint_is_shown_from_its_stored_call(viewer):
     assert "&lt;b&gt;A wins&lt;/b&gt;" in page
 
 
-def test_a_verdict_on_both_orders_together_stands_on_the_left(viewer):
+def test_a_verdict_on_both_orders_together_stands_alone(viewer):
     stage, _ann, _parent, run = study()
     comparison = stage.comparisons["Code"][0]
     Judgment.objects.filter(run=run, comparison=comparison).delete()
     base = Preference.objects.get(kind="EMPTY")
     make_judgment(run, comparison, base, order="COMBINED", verdict="TIE")
     page = text(viewer.get(f"/runs/{run.pk}/comparisons/{comparison.pk}/"))
-    assert "not judged in this order" in page
+    assert "not judged in this order" not in page
+    assert "Combined: one verdict recorded for both orders" in page
     assert "tie" in page
 
 

@@ -44,6 +44,38 @@ def test_a_person_rates_a_session_with_the_keyboard(open_page):
     ]
 
 
+def test_twelve_turns_and_the_questions_after_them_are_answered_by_keys_alone(open_page):
+    annotator = make_user()
+    study = make_session_study([annotator], turns=12, ask_questionnaire=True)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    given = [(5, ""), (3, "d"), (2, "v"), (1, "r"), (4, ""), (3, "p"), (2, "o"), (5, "")] * 2
+    for score, reason in given[:12]:
+        for key in (str(score), reason, "j"):
+            if key:
+                page.keyboard.press(key)
+    for key in "1j1j1j1":
+        page.keyboard.press(key)
+    expect(page.locator("#rated")).to_have_text("12 of 12 rated")
+    # Second thoughts on turns 2, 3 and 5: a reason goes with the score that asked for it.
+    for key in "k" * 14 + "5j4jj3v":
+        page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
+    reason_of = {
+        "": None,
+        "d": "INSUFFICIENT_DETAIL",
+        "v": "INSUFFICIENT_DIVERSITY",
+        "r": "REQUIREMENT_UNMET",
+        "p": "UNUSABLE",
+        "o": "OTHER",
+    }
+    final = [given[0], (5, ""), (4, ""), given[3], (3, "v"), *given[5:12]]
+    assert [row[2:] for row in exported(study)] == [
+        (score, reason_of[reason]) for score, reason in final
+    ]
+    assert len(SessionQuestionnaire.objects.get().answers) == 4
+
+
 def test_the_reason_is_asked_for_exactly_at_three_and_below(open_page):
     annotator = make_user()
     study = make_session_study([annotator], turns=1)

@@ -46,8 +46,9 @@ PROFILE = {
 
 
 def make_asking_study(annotators: list[User], *, items: int = 2, **asked: Any) -> Study:
-    """A study of pairs that asks for everything, or for what is said."""
-    return make_pair_study(annotators, items=items, **(asked or EVERYTHING))
+    """A study of pairs that asks for everything, or for those things alone that are said."""
+    chosen = asked if set(asked) & set(EVERYTHING) else {**EVERYTHING, **asked}
+    return make_pair_study(annotators, items=items, **chosen)
 
 
 def part_of(study: Study, annotator: User) -> Participation:

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from annotation.core.choices import StudyKind
 from annotation.core.guidelines import Change
 from annotation.core.onboarding import Step
 from annotation.core.quiz import FaultyQuizError, Question, digest, from_records
+from annotation.core.studies import StudyPlan
 from annotation.models import (
     AnnotatorProfile,
     AuditEvent,
@@ -40,6 +42,7 @@ from annotation.services.onboarding import (
     store_profile,
     text_digest,
 )
+from annotation.services.studies import create_study
 from tests.annotation.entry import (
     CONSENT,
     EVERYTHING,
@@ -51,7 +54,7 @@ from tests.annotation.entry import (
     part_of,
 )
 from tests.annotation.labelling import NOW, answer
-from tests.factory import make_study, make_user
+from tests.factory import make_comparison, make_study, make_user
 
 pytestmark = pytest.mark.django_db
 QUESTIONS = from_records(QUIZ)
@@ -241,6 +244,24 @@ class TestGuidelines:
         assert (study.guidelines, study.guidelines_version) == ("Third.", 3)
         events = AuditEvent.objects.filter(action="study.guidelines").order_by("pk")
         assert [event.detail for event in events] == [{"version": 2}, {"version": 3}]
+
+    def test_the_first_version_is_kept_with_its_study(self):
+        manager, pair = make_manager(), make_comparison()
+        plan = StudyPlan(
+            name="Pilot",
+            kind=StudyKind.PAIRWISE,
+            dataset=pair.turn.session.dataset.slug,
+            scenarios=(),
+            annotators=(),
+            overlap=1,
+            allow_tie=False,
+            allow_strength=False,
+            ask_hallucination=False,
+            guidelines="First.",
+        )
+        slug = create_study(plan, by=manager)
+        row = GuidelinesVersion.objects.get(study__slug=slug)
+        assert (row.version, row.text, row.created_by) == (1, "First.", manager)
 
     def test_keeping_the_version_in_force_twice_keeps_it_once(self, study):
         for _twice in range(2):

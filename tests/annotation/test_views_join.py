@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.models import Invitation, Participation, User
+from annotation.queries.invitations import token_of
+from annotation.services.invitations import invite, withdraw
+from tests.annotation.entry import make_asking_study, make_manager
+from tests.factory import make_study, make_user
+
+pytestmark = pytest.mark.django_db
+HTMX = {"HTTP_HX_REQUEST": "true"}
+NEWCOMER = {
+    "username": "lin",
+    "display_name": "Lin",
+    "language": "",
+    "password": "correct horse battery",
+    "password_again": "correct horse battery",
+}
+
+
+@pytest.fixture
+def study():
+    return make_asking_study([], name="Pilot")
+
+
+def link(study, **told):
+    made = invite(study=study.slug, by=make_manager(), now=timezone.now(), **told)
+    return reverse("annotation:join", args=[token_of(made)])
+
+
+class TestFollowingALink:
+    def test_signed_in_one_joins_with_a_button(self, client, study):
+        user = make_user()
+        client.force_login(user)
+        address = link(study)
+        page = client.get(address).content.decode()
+        assert "Pilot" in page
+        assert "Join the study" in page
+        assert 'name="password"' not in page
+        assert not Participation.objects.exists()
+        response = client.post(address)
+        assert (response.status_code, response.url) == (302, f"/studies/{study.slug}/next/")
+        assert Participation.objects.get().annotator == user
+
+    def test_a_stranger_may_sign_in_and_comes_back(self, client, study):
+        address = link(study)
+        page = client.get(address)
+        assert "no-store" in page["Cache-Control"]
+        assert f'href="/sign-in/?next={address}"' in page.content.decode()
+        assert "Make the account and join" in page.content.decode()
+
+    def test_a_newcomer_makes_an_account_and_joins_in_one_step(self, client, study):
+        address = link(study)
+        response = client.post(address, NEWCOMER)
+        assert (response.status_code, response.url) == (302, f"/studies/{study.slug}/next/")
+        user = User.objects.get(username="lin")
+        assert (user.role, user.display_name) == ("ANNOTATOR", "Lin")
+        assert Participation.objects.get().annotator == user
+        assert client.get("/studies/").context["user"] == user
+        assert "django_language" not in response.cookies
+
+    def test_a_newcomer_chooses_the_language(self, client, study):
+        response = client.post(link(study), {**NEWCOMER, "language": "zh-hans"})
+        assert response.cookies["django_language"].value == "zh-hans"
+
+    @pytest.mark.parametrize("role", ["ADMIN", "MANAGER", "VIEWER"])
+    def test_nobody_chooses_a_role(self, client, study, role):
+        client.post(link(study), {**NEWCOMER, "role": role, "is_active": "", "is_staff": "1"})
+        assert User.objects.get(username="lin").role == "ANNOTATOR"
+
+    @pytest.mark.parametrize(
+        ("change", "error"),
+        [
+            ({"username": ""}, "This field is required."),
+            ({"username": "taken"}, "Somebody has this user name."),
+            ({"username": "TAKEN"}, "Somebody has this user name."),
+            ({"username": "data:User_1"}, "Use letters, digits and . @ + - _"),
+            ({"username": "<b>"}, "Use letters, digits and . @ + - _"),
+            ({"username": "x" * 61}, "at most 60 characters"),
+            ({"password": "short", "password_again": "short"}, "too short"),
+            ({"password": "12345678", "password_again": "12345678"}, "entirely numeric"),
+            ({"password": "linlinlin", "username": "linlinlin"}, "too similar to the user name"),
+            ({"password_again": "another one"}, "The two passwords are not the same."),
+            ({"password_again": ""}, "This field is required."),
+            ({"password": ""}, "This field is required."),
+            ({"language": "fr"}, "Select a valid choice"),
+        ],
+    )
+    def test_what_makes_no_account_is_said(self, client, study, change, error):
+        make_user(username="taken")
+        people = User.objects.count()
+        address = link(study)
+        response = client.post(address, {**NEWCOMER, **change})
+        assert response.status_code == 422
+        assert error in response.content.decode()
+        assert NEWCOMER["password"] not in response.content.decode()
+        assert User.objects.count() == people + 1  # the manager of the link
+        assert not Participation.objects.exists()
+
+    def test_who_is_in_goes_on_to_the_study(self, client, study):
+        user = make_user()
+        study.annotators.add(user)
+        client.force_login(user)
+        address = link(study, expires_at=timezone.now())
+        assert client.get(address).url == f"/studies/{study.slug}/next/"
+
+    def test_a_study_that_has_not_begun_says_so(self, client):
+        draft = make_study(status="DRAFT", name="Soon")
+        client.force_login(make_user())
+        page = client.post(link(draft), follow=True)
+        assert page.redirect_chain[-1][0] == "/studies/"
+        assert "You are in “Soon”. It has not begun yet" in page.content.decode()
+
+    def test_other_methods_are_refused(self, client, study):
+        assert client.put(link(study)).status_code == 405
+
+    def test_a_form_needs_its_token_against_forgery(self, study):
+        assert Client(enforce_csrf_checks=True).post(link(study), NEWCOMER).status_code == 403
+        assert not User.objects.filter(username="lin").exists()
+
+
+def withdrawn(study):
+    address = link(study)
+    made = Invitation.objects.get()
+    withdraw(study=study.slug, invitation=made.pk, by=make_manager(), now=timezone.now())
+    return address
+
+
+def full(study):
+    address = link(study, places=1)
+    made = Invitation.objects.get()
+    Participation.objects.create(study=study, annotator=make_user(), invitation=made)
+    return address
+
+
+def closed(study):
+    address = link(study)
+    study.status = "CLOSED"
+    study.save()
+    return address
+
+
+@pytest.mark.parametrize(
+    ("make", "status", "code", "sentence"),
+    [
+        (withdrawn, 410, "invitation:withdrawn", "This invitation has been withdrawn."),
+        (full, 409, "invitation:full", "All places of this invitation are taken."),
+        (closed, 410, "invitation:closed", "The study of this invitation is closed."),
+        (
+            lambda study: link(study, expires_at=timezone.now() - timedelta(seconds=1)),
+            410,
+            "invitation:expired",
+            "This invitation has expired.",
+        ),
+        (
+            lambda _study: reverse("annotation:join", args=["1-2.made-up"]),
+            404,
+            "invitation:unknown",
+            "This link is not an invitation.",
+        ),
+    ],
+    ids=["withdrawn", "full", "closed", "expired", "forged"],
+)
+@pytest.mark.parametrize("signed_in", [True, False])
+def test_a_link_that_lets_nobody_in_says_why(
+    client, study, make, status, code, sentence, signed_in
+):
+    address = make(study)
+    if signed_in:
+        client.force_login(make_user())
+    before = Participation.objects.count(), User.objects.count()
+    for response in (client.get(address), client.post(address, NEWCOMER)):
+        assert response.status_code == status
+        page = response.content.decode()
+        assert sentence in page
+        assert code in page
+        assert "Pilot" not in page
+    assert (Participation.objects.count(), User.objects.count()) == before
+
+
+class TestTheManagersPage:
+    @pytest.fixture(autouse=True)
+    def manager(self, client):
+        manager = make_manager()
+        client.force_login(manager)
+        return manager
+
+    def address(self, study):
+        return reverse("annotation:invitations", args=[study.slug])
+
+    def test_a_link_is_made_and_shown_whole(self, client, study, manager):
+        sent = {"note": "Course 101", "places": "20", "last_day": "2099-12-31"}
+        response = client.post(self.address(study), sent)
+        assert (response.status_code, response.url) == (302, self.address(study))
+        made = Invitation.objects.get()
+        assert (made.note, made.places, made.created_by) == ("Course 101", 20, manager)
+        assert made.expires_at.isoformat() == "2100-01-01T00:00:00+00:00"
+        page = client.get(self.address(study)).content.decode()
+        join = reverse("annotation:join", args=[token_of(made)])
+        assert f'value="http://testserver{join}"' in page
+        assert "0 of 20 joined" in page
+        assert client.get(join).status_code == 200
+
+    def test_with_htmx_the_block_alone_comes_back(self, client, study):
+        response = client.post(self.address(study), {"note": "one"}, **HTMX)
+        assert response.status_code == 200
+        page = response.content.decode()
+        assert page.lstrip().startswith('<section class="card" id="invitations"')
+        assert "one" in page
+        number = Invitation.objects.get().pk
+        gone = reverse("annotation:withdraw-invitation", args=[study.slug, number])
+        assert "withdrawn" in client.post(gone, **HTMX).content.decode()
+
+    @pytest.mark.parametrize("headers", [{}, HTMX])
+    @pytest.mark.parametrize(
+        ("sent", "error"),
+        [
+            ({"places": "0"}, "greater than or equal to 1"),
+            ({"places": "many"}, "Enter a whole number."),
+            ({"last_day": "2001-01-01"}, "This day is over."),
+            ({"last_day": "soon"}, "Enter a valid date."),
+            ({"note": "x" * 201}, "at most 200 characters"),
+        ],
+    )
+    def test_what_makes_no_link_is_said(self, client, study, sent, error, headers):
+        response = client.post(self.address(study), sent, **headers)
+        assert response.status_code == 422
+        assert error in response.content.decode()
+        assert not Invitation.objects.exists()
+
+    def test_a_link_is_withdrawn(self, client, study):
+        client.post(self.address(study), {})
+        number = Invitation.objects.get().pk
+        gone = reverse("annotation:withdraw-invitation", args=[study.slug, number])
+        assert client.post(gone).url == self.address(study)
+        page = client.get(self.address(study)).content.decode()
+        assert "withdrawn" in page
+        assert "/join/" not in page
+        assert client.get(gone).status_code == 405
+        other = make_study()
+        foreign = reverse("annotation:withdraw-invitation", args=[other.slug, number])
+        assert client.post(foreign).status_code == 404
+
+    def test_a_study_that_is_not_there_has_no_page(self, client):
+        assert client.get("/studies/nowhere/invitations/").status_code == 404
+        assert client.post("/studies/nowhere/invitations/", {}).status_code == 404
+
+    @pytest.mark.parametrize("links", [1, 9])
+    def test_it_costs_the_same_for_many_links(
+        self, client, study, links, django_assert_max_num_queries
+    ):
+        for _each in range(links):
+            link(study)
+        with django_assert_max_num_queries(4):  # the session, the user, the study, its links
+            client.get(self.address(study))
+
+    @pytest.mark.parametrize("role", ["ANNOTATOR", "VIEWER"])
+    def test_it_is_for_managers_alone(self, client, study, role):
+        link(study)
+        number = Invitation.objects.get().pk
+        gone = reverse("annotation:withdraw-invitation", args=[study.slug, number])
+        client.force_login(make_user(role=role))
+        assert client.get(self.address(study)).status_code == 403
+        assert client.post(self.address(study), {}).status_code == 403
+        assert client.post(gone).status_code == 403
+        client.logout()
+        for response in (client.get(self.address(study)), client.post(gone)):
+            assert response.url.startswith("/sign-in/")

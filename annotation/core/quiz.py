@@ -132,11 +132,11 @@ def _question_of(record: object) -> Question | None:
         return None
     question, explanation = record.get("question"), record.get("explanation", "")
     choices, answer = record.get("choices"), record.get("answer")
-    texts = isinstance(question, str) and isinstance(explanation, str)
-    listed = isinstance(choices, list) and all(isinstance(choice, str) for choice in choices)
-    if not texts or not listed or not isinstance(answer, int) or isinstance(answer, bool):
+    if not isinstance(choices, list) or not isinstance(answer, int) or isinstance(answer, bool):
         return None
-    return Question(str(question), tuple(choices), answer, str(explanation))
+    if not all(isinstance(text, str) for text in (question, explanation, *choices)):
+        return None
+    return Question(str(question), tuple(map(str, choices)), answer, str(explanation))
 
 
 def to_records(quiz: Quiz) -> list[dict[str, object]]:

@@ -95,7 +95,7 @@ class NewcomerForm(forms.Form):
 
     def clean_username(self) -> str:
         """The name in its normal form, so that equal-looking names are equal."""
-        return User.normalize_username(self.cleaned_data["username"])
+        return str(User.normalize_username(self.cleaned_data["username"]))
 
     def clean(self) -> dict[str, Any]:
         """Check the password as Django does, against the names too."""

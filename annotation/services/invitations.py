@@ -55,7 +55,7 @@ def invite(
     made = Invitation.objects.create(
         study=row, note=note, places=places, expires_at=expires_at, created_by=by, created_at=now
     )
-    detail = {
+    detail: dict[str, object] = {
         "invitation": made.pk,
         "places": places,
         "expires_at": expires_at.isoformat() if expires_at else None,

@@ -50,8 +50,8 @@ def edit_guidelines(request: SignedInRequest, slug: str) -> HttpResponse:
                 since=form.cleaned_data["since"],
                 by=request.user,
             )
-        except GuidelinesRefusedError as refused:
-            form.add_error(None, REFUSALS[refused.code])
+        except GuidelinesRefusedError as error:
+            form.add_error(None, REFUSALS[error.code])
         else:
             messages.success(request, gettext("Version %d is in force.") % version)
             return redirect("annotation:guidelines-history", slug)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, Final, ParamSpec
+from typing import Final, TypeAlias
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -39,7 +39,6 @@ from annotation.services.onboarding import (
 )
 from annotation.views.access import SignedInRequest
 
-P = ParamSpec("P")
 UNPROCESSABLE: Final = 422
 
 STEP_NAMES: Final = {
@@ -50,19 +49,18 @@ STEP_NAMES: Final = {
 }
 
 
-def _step(
-    step: Step,
-) -> Callable[
-    [Callable[[SignedInRequest, Onboarding], HttpResponse]],
-    Callable[Concatenate[SignedInRequest, P], HttpResponse],
-]:
+StepView: TypeAlias = Callable[[SignedInRequest, Onboarding], HttpResponse]
+
+
+def _step(step: Step) -> Callable[[StepView], Callable[..., HttpResponse]]:
     """Show a step while it is the open one; from any other go on to that, or to the next item."""
 
-    def decorate(
-        view: Callable[[SignedInRequest, Onboarding], HttpResponse],
-    ) -> Callable[Concatenate[SignedInRequest, P], HttpResponse]:
+    def decorate(view: StepView) -> Callable[..., HttpResponse]:
+        @require_http_methods(["GET", "POST"])
+        @login_required
+        @never_cache
         @wraps(view)
-        def shown(request: SignedInRequest, /, slug: str) -> HttpResponse:
+        def shown(request: SignedInRequest, slug: str) -> HttpResponse:
             at = onboarding_of(slug, request.user)
             if at is None:
                 raise Http404
@@ -76,8 +74,7 @@ def _step(
                 pass  # another tab was quicker: the redirect leads to what is open now
             return redirect(f"annotation:{step.value}", slug)
 
-        guarded: Any = require_http_methods(["GET", "POST"])(login_required(never_cache(shown)))
-        return guarded
+        return shown
 
     return decorate
 

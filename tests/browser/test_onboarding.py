@@ -1,4 +1,4 @@
-"""From an invitation to the first pair, and the pages on which managers write what comes between."""
+"""From an invitation to the first pair; and the pages on which managers write the steps between."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from annotation.views import (
     agreement,
     datasets,
     entry,
+    gold,
     guidelines,
     invitations,
     labelling,
@@ -143,6 +144,9 @@ _datasets = [
     ),
     path("sessions/<int:session_id>/", datasets.session, name="session"),
     path("comparisons/<int:comparison_id>/", datasets.comparison, name="comparison"),
+    re_path(
+        r"^gold/(?P<kind>comparison|response)/(?P<number>[0-9]{1,18})/$", gold.gold, name="gold"
+    ),
 ]
 
 # Agreement: how far annotators agree, and deciding where they do not.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from annotation.core.answers import Target
 from annotation.core.choices import StudyKind, Verdict
 from annotation.core.gold import holding
-from annotation.models import Dataset, GoldLabel, ItemKind, Study
+from annotation.models import Dataset, GoldLabel, GoldSource, ItemKind, Study
 
 
 def gold_verdicts(dataset: Dataset) -> dict[int, Verdict]:
@@ -74,3 +75,14 @@ def study_gold_scores(study: Study) -> dict[int, int]:
         for response, score in holding(rows.values_list("response_id", "source", "score")).items()
         if response is not None and score is not None
     }
+
+
+def manager_gold(target: Target) -> dict[str, str] | None:
+    """What a manager holds to be right of an item, as a form shows it; None where nobody did."""
+    stored = GoldLabel.objects.filter(
+        **{f"{target.kind.value}_id": target.id}, source=GoldSource.MANAGER
+    ).first()
+    if stored is None:
+        return None
+    answer = stored.verdict if stored.verdict is not None else str(stored.score)
+    return {"answer": answer, "rationale": stored.rationale}

@@ -35,7 +35,7 @@ def why_no_share(reason: Undefined) -> str:
     return {
         Undefined.NO_GOLD: _("no gold item answered"),
         Undefined.NO_REPEATS: _("no repeat answered"),
-        Undefined.NO_WINNER: _("no answer with a winner and a known order"),
+        Undefined.NO_WINNER: _("no winner in a known order"),
         Undefined.NOT_MEASURED: _("no time measured"),
         Undefined.NO_ANSWERS: _("nothing answered"),
     }[reason]

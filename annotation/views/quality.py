@@ -67,7 +67,7 @@ def quality(request: SignedInRequest, slug: str) -> HttpResponse:
             for each in page.annotators
         ],
         "all": {"quality": page.everybody, "skipped": page.skipped, "one": None, "who": ""},
-        "paused": sum(bool(each.part and each.part.paused_at) for each in page.annotators),
+        "paused": [each.name for each in page.annotators if each.part and each.part.paused_at],
     }
     return render(request, "annotation/quality.html", context)
 

@@ -122,28 +122,29 @@ def row_of(response, name):
 def test_the_page_shows_every_figure_with_its_interval(viewer, pairs):
     cells = row_of(page_of(viewer), "Ada")
     assert cells[0] == "Ada"
-    assert cells[1] == "6"
+    assert cells[1] == "yes"
+    assert cells[2] == "6"
     # 1 of 2: Wilson 0.0945 to 0.9055. Chance of ABAAAB: (4 * 4 + 2 * 2) / 36.
-    assert cells[2] == "50 % 9 % … 91 % 1 of 2"
-    assert cells[3] == "50 % 9 % … 91 % 1 of 2 chance 56 %"
+    assert cells[3] == "50 % 1 of 2 9 % … 91 %"
+    assert cells[4] == "50 % 1 of 2 9 % … 91 % chance 56 %"
     # 4 of 6 won by the first shown: Wilson 0.3000 to 0.9032, less one half.
-    assert cells[4] == "+17 \u221220 … +40"
-    assert cells[5] == "2.0 s"
-    assert cells[6] == "75 % 6 of 8"
-    assert cells[7:9] == ["0", "0"]
+    assert cells[5] == "+17 4 of 6 \u221220 … +40"
+    assert cells[6] == "2.0 s of 8"
+    assert cells[7] == "75 % 6 of 8"
+    assert cells[8:] == ["0", "0"]
 
 
 def test_what_is_undefined_says_why(viewer, pairs):
     cells = row_of(page_of(viewer), "Ben")
-    assert cells[1] == "1"
-    assert cells[2] == "undefined no gold item answered"
-    assert cells[3] == "undefined no repeat answered"
-    assert cells[4] == "undefined no answer with a winner and a known order"
-    assert cells[5] == "undefined no time measured"
+    assert cells[2] == "1"
+    assert cells[3] == "undefined no gold item answered"
+    assert cells[4] == "undefined no repeat answered"
+    assert cells[5] == "undefined no winner in a known order"
+    assert cells[6] == "undefined no time measured"
 
 
 def test_all_together_have_a_row(viewer, pairs):
-    assert row_of(page_of(viewer), 'class="best"')[:2] == ["All", "7"]
+    assert row_of(page_of(viewer), 'class="best"')[:3] == ["All", "", "7"]
 
 
 def test_the_study_and_its_rule_are_told(viewer, pairs):
@@ -161,8 +162,8 @@ def test_too_few_gold_answers_are_told(viewer, pairs):
 
 
 def test_below_which_time_an_answer_is_too_fast_can_be_chosen(viewer, pairs):
-    assert row_of(page_of(viewer, seconds="1.5"), "Ada")[6] == "0 % 0 of 8"
-    assert row_of(page_of(viewer, seconds="11"), "Ada")[6] == "100 % 8 of 8"
+    assert row_of(page_of(viewer, seconds="1.5"), "Ada")[7] == "0 % 0 of 8"
+    assert row_of(page_of(viewer, seconds="11"), "Ada")[7] == "100 % 8 of 8"
 
 
 def test_skips_and_flags_are_counted_and_lead_to_their_rows(viewer, pairs):
@@ -170,8 +171,8 @@ def test_skips_and_flags_are_counted_and_lead_to_their_rows(viewer, pairs):
     pairs.ada.pairwiselabels.filter(comparison=pairs.items[0].comparison).update(
         extra={"flag": "HARMFUL"}
     )
-    assert row_of(page_of(viewer), "Ben")[7] == "1"
-    assert row_of(page_of(viewer), "Ada")[8] == "1"
+    assert row_of(page_of(viewer), "Ben")[8] == "1"
+    assert row_of(page_of(viewer), "Ada")[9] == "1"
     html = rows_of(viewer, "skipped", annotator=pairs.ben.pk).content.decode()
     assert "pair-0" in html
     assert "Broken or unreadable" in html
@@ -244,7 +245,7 @@ def test_a_study_without_anybody_says_so(viewer):
 
 def test_who_left_the_study_keeps_a_row(viewer, pairs):
     Participation.objects.filter(annotator=pairs.ben).delete()
-    assert row_of(page_of(viewer), "Ben")[9] == "not in the study any more"
+    assert row_of(page_of(viewer), "Ben")[1] == "not in the study any more"
 
 
 def test_the_table_has_every_figure(viewer, pairs):
@@ -279,13 +280,12 @@ def test_scores_are_right_one_off_and_exact_apart(viewer):
     make_claim(item, ada, state="DONE")
     response = page_of(viewer)
     cells = row_of(response, "Ada")
-    assert cells[2].startswith("67 % ")
-    assert "2 of 3" in cells[2]
-    assert "exact 33 %" in cells[2]
+    assert cells[3].startswith("67 % 2 of 3 ")
+    assert "exact 33 %" in cells[3]
     # Scores 4, 5, 2: alike at most 1 apart are 4-4, 4-5, 5-4, 5-5, 2-2, so 5 of 9; the same, 3.
-    assert "chance 56 %" in cells[3]
-    assert "exact 100 %" in cells[3]
-    assert "chance 33 %" in cells[3]
+    assert "chance 56 %" in cells[4]
+    assert "exact 100 %" in cells[4]
+    assert "chance 33 %" in cells[4]
     assert "Position bias" not in response.content.decode()
     html = rows_of(viewer, "gold-exact", outcome="miss").content.decode()
     assert html.count("not exactly</span></td>") == 2
@@ -335,13 +335,13 @@ def test_a_manager_pauses_and_lets_go_on(manager, pairs):
     assert "Paused. What they held is given to others." in response.content.decode()
     part = Participation.objects.get(annotator=pairs.ada)
     assert part.pause_reason == PauseReason.MANAGER
-    assert "1 annotator is paused." in response.content.decode()
-    assert "Paused by a manager" in row_of(response, "Ada")[9]
+    assert "Paused: Ada." in response.content.decode()
+    assert "Paused by a manager" in row_of(response, "Ada")[1]
     response = turn(manager, "resume", pairs.ada, follow=True)
     assert "They can go on." in response.content.decode()
     part.refresh_from_db()
     assert part.paused_at is None
-    assert "again since" in row_of(response, "Ada")[9]
+    assert "again since" in row_of(response, "Ada")[1]
     actors = AuditEvent.objects.filter(target="participation").values_list("actor", flat=True)
     assert list(actors) == [manager.user.pk] * 2
 

@@ -1,0 +1,41 @@
+"""The answer that a manager holds to be right of an item, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.core.answers import SCORES, TargetKind
+from annotation.core.choices import Verdict
+
+
+class GoldForm(forms.Form):
+    """An answer in the coordinates in which it is stored, and its reason."""
+
+    answer = forms.ChoiceField(label=_("Right answer"), widget=forms.RadioSelect)
+    rationale = forms.CharField(
+        label=_("Why"), max_length=4000, widget=forms.Textarea(attrs={"rows": 2})
+    )
+
+    def __init__(self, *args: Any, kind: TargetKind, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["answer"] = forms.ChoiceField(
+            label=_("Right answer"), widget=forms.RadioSelect, choices=_choices(kind)
+        )
+
+    def given(self) -> Verdict | int:
+        """What is held to be right."""
+        answer: str = self.cleaned_data["answer"]
+        return int(answer) if answer.isdigit() else Verdict(answer)
+
+
+def _choices(kind: TargetKind) -> list[tuple[str, Any]]:
+    if kind is TargetKind.COMPARISON:
+        return [
+            (Verdict.A.value, _("A is better")),
+            (Verdict.B.value, _("B is better")),
+            (Verdict.TIE.value, _("A tie")),
+        ]
+    return [(str(score), str(score)) for score in SCORES]

@@ -1,0 +1,133 @@
+"""Answers held to be right: given by a manager or by adjudication, each with its reason."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from annotation.core.answers import SCORES, Target, TargetKind
+from annotation.core.choices import Verdict
+from annotation.models import AuditEvent, Comparison, GoldLabel, GoldSource, Response, Session, User
+
+
+class GoldRefusedError(Exception):
+    """The answer does not fit the item, there is no such item, or no reason is given."""
+
+    code = "gold:refused"
+
+
+@transaction.atomic
+def mark_gold(
+    *, target: Target, answer: Verdict | int, rationale: str, by: User, now: datetime
+) -> None:
+    """Store what a manager holds to be right of an item; a later answer replaces it.
+
+    Studies made from now on may take the item as a gold one; in those that hold it as gold, the
+    answer counts at once.
+
+    Args:
+        target: The item.
+        answer: A verdict in the comparison's own coordinates, or a score of 1-5.
+        rationale: Why; not empty.
+        by: Who says so.
+        now: The moment.
+
+    Raises:
+        GoldRefusedError: see there.
+    """
+    values = gold_values(target, answer, rationale)
+    model = {
+        TargetKind.COMPARISON: Comparison,
+        TargetKind.RESPONSE: Response,
+        TargetKind.SESSION: Session,
+    }[target.kind]
+    if not model._default_manager.filter(pk=target.id).exists():  # noqa: SLF001 - documented
+        raise GoldRefusedError("there is no such item")
+    store_gold(target, values, source=GoldSource.MANAGER, action="gold.marked", by=by, now=now)
+
+
+@transaction.atomic
+def withdraw_gold(*, target: Target, by: User, now: datetime) -> None:
+    """Take back what a manager held to be right; other sources stand as they are.
+
+    Withdrawing what is not there changes nothing.
+    """
+    gold = _rows(target, GoldSource.MANAGER).first()
+    if gold is None:
+        return
+    before = {name: getattr(gold, name) for name in ("verdict", "score", "rationale")}
+    number = gold.pk
+    gold.delete()
+    _record(target, number, "gold.withdrawn", by, {"before": before}, now)
+
+
+def gold_values(target: Target, answer: Verdict | int, rationale: str) -> dict[str, Any]:
+    """The columns of an answer that fits its item.
+
+    Raises:
+        GoldRefusedError: It does not, or there is no reason.
+    """
+    reason = rationale.strip()
+    if not reason:
+        raise GoldRefusedError("an answer needs a reason")
+    if isinstance(answer, Verdict):
+        if target.kind is not TargetKind.COMPARISON:
+            raise GoldRefusedError("a verdict is of a comparison")
+        return {"verdict": answer.value, "score": None, "rationale": reason}
+    if target.kind is TargetKind.COMPARISON or answer not in SCORES:
+        raise GoldRefusedError("a score is 1 to 5, of a response or a session")
+    return {"verdict": None, "score": answer, "rationale": reason}
+
+
+def store_gold(
+    target: Target,
+    values: dict[str, Any],
+    *,
+    source: GoldSource,
+    action: str,
+    by: User,
+    now: datetime,
+) -> None:
+    """Write the answer of a source with a trace, or replace it. Call it within a transaction."""
+    gold, created = (
+        _rows(target, source)
+        .select_for_update()
+        .get_or_create(
+            **{f"{target.kind.value}_id": target.id},
+            source=source,
+            defaults={**values, "created_by": by, "created_at": now},
+        )
+    )
+    before = None if created else {name: getattr(gold, name) for name in values}
+    if before == values:
+        return
+    if not created:
+        for name, value in {**values, "created_by": by, "created_at": now}.items():
+            setattr(gold, name, value)
+        gold.save()
+    detail = {"before": before, "after": values}
+    _record(target, gold.pk, action if created else "gold.changed", by, detail, now)
+
+
+def _rows(target: Target, source: GoldSource) -> Any:
+    return GoldLabel.objects.filter(**{f"{target.kind.value}_id": target.id}, source=source)
+
+
+def _record(
+    target: Target,
+    number: int,
+    action: str,
+    by: User,
+    detail: dict[str, Any],
+    now: datetime,
+) -> None:
+    AuditEvent.objects.create(
+        actor=by,
+        action=action,
+        target="goldlabel",
+        target_id=number,
+        detail={target.kind.value: target.id, **detail},
+        created_at=now,
+    )

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from annotation.models import GoldLabel
+from tests.factory import make_comparison, make_response, make_session, make_turn, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def manager(client):
+    user = make_user(role="MANAGER")
+    client.force_login(user)
+    client.user = user
+    return client
+
+
+def address(item, kind="comparison"):
+    return reverse("annotation:gold", args=[kind, item.pk])
+
+
+def page(client, comparison):
+    return client.get(reverse("annotation:comparison", args=[comparison.pk])).content.decode()
+
+
+def test_a_manager_says_which_response_is_better(manager):
+    comparison = make_comparison(key="pair-7")
+    assert f'action="{address(comparison)}"' in page(manager, comparison)
+    sent = {"answer": "B", "rationale": "A breaks off."}
+    response = manager.post(address(comparison), sent, follow=True)
+    assert response.redirect_chain == [
+        (reverse("annotation:comparison", args=[comparison.pk]), 302)
+    ]
+    html = response.content.decode()
+    assert "Marked as gold: pair-7." in html
+    assert "A breaks off." in html
+    gold = GoldLabel.objects.get()
+    assert (gold.verdict, gold.source, gold.created_by) == ("B", "MANAGER", manager.user)
+
+
+def test_a_manager_says_what_a_reply_is_worth(manager):
+    session = make_session()
+    make_turn(session)
+    reply = make_response(make_turn(session), original=True)
+    html = manager.get(reverse("annotation:session", args=[session.pk])).content.decode()
+    assert f'action="{address(reply, "response")}"' in html
+    response = manager.post(address(reply, "response"), {"answer": "2", "rationale": "Invented."})
+    assert response.url == reverse("annotation:session", args=[session.pk]) + "#turn-2"
+    assert GoldLabel.objects.get().score == 2
+
+
+def test_only_a_reply_that_was_really_given_can_be_marked_on_its_page(manager):
+    session = make_session()
+    other = make_response(make_turn(session), original=False)
+    html = manager.get(reverse("annotation:session", args=[session.pk])).content.decode()
+    assert address(other, "response") not in html
+
+
+def test_what_was_said_comes_back_to_be_changed_or_withdrawn(manager):
+    comparison = make_comparison()
+    manager.post(address(comparison), {"answer": "TIE", "rationale": "Both the same."})
+    html = manager.get(address(comparison)).content.decode()
+    assert "Both the same." in html
+    assert 'value="TIE" required id="id_answer_2" checked' in html
+    assert "Change or withdraw" in page(manager, comparison)
+    response = manager.post(address(comparison), {"withdraw": "1"}, follow=True)
+    assert "Withdrawn" in response.content.decode()
+    assert not GoldLabel.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"answer": "B", "rationale": "  "},
+        {"answer": "C", "rationale": "x"},
+        {"answer": "4", "rationale": "x"},
+        {},
+    ],
+)
+def test_what_does_not_fit_comes_back_with_the_form(manager, sent):
+    response = manager.post(address(make_comparison()), sent)
+    assert response.status_code == 422
+    assert "errorlist" in response.content.decode()
+    assert not GoldLabel.objects.exists()
+
+
+def test_an_item_that_does_not_exist(manager):
+    assert manager.get(reverse("annotation:gold", args=["response", 999_999])).status_code == 404
+    assert manager.get("/gold/session/1/").status_code == 404
+
+
+def test_only_managers_mark(client):
+    comparison = make_comparison()
+    sent = {"answer": "B", "rationale": "x"}
+    assert client.post(address(comparison), sent).status_code == 302
+    for role in ("ANNOTATOR", "VIEWER"):
+        client.force_login(make_user(role=role))
+        assert client.post(address(comparison), sent).status_code == 403
+        assert client.get(address(comparison)).status_code == 403
+    assert address(comparison) not in page(client, comparison)
+    assert not GoldLabel.objects.exists()
+
+
+def test_wrong_methods_are_refused(manager):
+    assert manager.put(address(make_comparison())).status_code == 405

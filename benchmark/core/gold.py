@@ -26,7 +26,7 @@ from benchmark.core.accuracy import (
     stakes_of,
 )
 from benchmark.core.bias import Consistency, PositionBias, consistency, judge_position_bias
-from benchmark.core.recorded import Replayed, replayed
+from benchmark.core.recorded import EveryReply, every_reply
 from benchmark.core.resampling import Floats, drawn_values
 
 
@@ -89,7 +89,7 @@ class GoldFigures:
     other_policy: Accuracy
     position: PositionBias
     consistency: Consistency
-    replayed: Replayed
+    every_reply: EveryReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def gold_figures(
         other_policy=accuracy(rows, seed=seed, policy=other, draws=draws),
         position=judge_position_bias(decisions, seed=seed, draws=draws),
         consistency=consistency(decisions),
-        replayed=replayed(rows),
+        every_reply=every_reply(rows),
     )
 
 

@@ -24,7 +24,7 @@ def gold_records(judge: str, report: GoldReport) -> Iterator[dict[str, object]]:
 
 
 def _figures(judge: str, level: str, figures: GoldFigures) -> dict[str, object]:
-    agreement, replayed = figures.agreement, figures.replayed
+    agreement, every_reply = figures.agreement, figures.every_reply
     return {
         "judge": judge,
         "level": level,
@@ -35,15 +35,15 @@ def _figures(judge: str, level: str, figures: GoldFigures) -> dict[str, object]:
         **_ends("", agreement.interval),
         "policy": agreement.policy.value,
         "other_policy": figures.other_policy.value,
-        "unreadable": replayed.unreadable,
+        "unreadable": every_reply.unreadable,
         "position_bias": figures.position.value,
         **_ends("position_bias_", figures.position.interval),
         "consistency": figures.consistency.value,
         **_ends("consistency_", figures.consistency.interval),
-        "replies": replayed.replies,
-        "accuracy_of_all_replies": replayed.accuracy,
-        "same_in_both_orders": replayed.same_in_both_orders,
-        "picks_first": replayed.picks_first,
+        "replies": every_reply.replies,
+        "accuracy_of_all_replies": every_reply.accuracy,
+        "same_in_both_orders": every_reply.same_in_both_orders,
+        "picks_first": every_reply.picks_first,
     }
 
 

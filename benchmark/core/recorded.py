@@ -1,4 +1,4 @@
-"""A recorded judge replayed against gold answers, over every reply that the source has.
+"""A recorded judge against gold answers, over every reply that the source has.
 
 These are the figures that papers of recorded judges print (protocols part D, LLMBar): a reply
 without a verdict is wrong, names nobody as first, and two of them are the same outcome. Beside
@@ -16,7 +16,7 @@ from benchmark.core.bias import shown_side
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class EveryReply:
     """Counts over all replies on comparisons with a gold winner; ties earn one half.
 
     `paired` comparisons were judged in both orders, `alike` of them with one outcome; `ordered`
@@ -48,13 +48,13 @@ class Replayed:
         return self.first / self.ordered if self.ordered else None
 
 
-def replayed(items: Iterable[Judged]) -> Replayed:
+def every_reply(items: Iterable[Judged]) -> EveryReply:
     """The counts of one judge; comparisons whose gold answer is a tie are left out."""
     rows = [row for row in items if row.human is not Verdict.TIE and row.decisions]
     replies = [(row.human, order, won) for row in rows for order, won in row.decisions.items()]
     ordered = [(order, won) for _gold, order, won in replies if order is not Order.COMBINED]
     pairs = [pair for row in rows if (pair := _both(row.decisions))]
-    return Replayed(
+    return EveryReply(
         comparisons=len(rows),
         replies=len(replies),
         unreadable=sum(won is None for _gold, _order, won in replies),

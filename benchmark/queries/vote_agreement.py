@@ -138,7 +138,7 @@ def _agreement(scope: PeopleScope, judge: JudgeOption | None) -> tuple[VoteAgree
     votes = [
         Votes(turn, said.get(comparison), tuple(people.get(comparison, {}).values()))
         for comparison, turn in _turns(scope.dataset).items()
-        if comparison in people or comparison in said
+        if comparison in people
     ]
     return vote_agreement(votes, seed=SEED)
 

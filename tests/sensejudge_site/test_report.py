@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from annotation.models import PairwiseLabel
 from judging.models import SatisfactionJudgment
 from tests.benchmark.stage import Stage
+from tests.benchmark.test_views_gold import give_gold, record
 from tests.factory import make_rating, make_run
 
 pytestmark = pytest.mark.django_db
@@ -126,3 +127,42 @@ def test_what_is_not_known_is_wrong_input(arguments, problem):
     with pytest.raises(CommandError, match=problem) as refused:
         report(*arguments)
     assert refused.value.returncode == 2
+
+
+def gold_study():
+    stage = Stage.make(scenarios=("hep-cpp", "math-prm"), size=2)
+    give_gold(stage, "AAAA")
+    record(stage, "GPT-4", "AAA?", "AAB?")
+    return stage
+
+
+def test_against_gold_every_judge_has_its_subsets_and_sections():
+    gold_study()
+    found = json.loads(report("--dataset", "study", "--gold", "--json"))
+    assert found["policy"] == "EXCLUDED"
+    assert [(row["level"], row["subset"], row["n"], row["accuracy"]) for row in found["rows"]] == [
+        ("subset", "hep-cpp", 2, 1.0),
+        ("subset", "math-prm", 1, 0.5),
+        ("all", "all", 3, pytest.approx(5 / 6)),
+        ("section", "Reasoning", 3, pytest.approx(0.75)),
+    ]
+    assert {row["judge"] for row in found["rows"]} == {"GPT-4"}
+
+
+def test_against_gold_unreadable_replies_can_be_wrong():
+    gold_study()
+    found = json.loads(report("--dataset", "study", "--gold", "--unreadable", "wrong", "--json"))
+    assert found["rows"][1]["accuracy"] == 0.25
+
+
+def test_against_gold_readers_get_lines():
+    gold_study()
+    printed = report("--dataset", "study", "--gold")
+    assert "GPT-4, run" in printed
+    assert "hep-cpp" in printed
+    assert "100.0%" in printed
+
+
+def test_against_gold_without_a_judge_it_says_so():
+    Stage.make()
+    assert "no judge has decided" in report("--dataset", "study", "--gold")

@@ -12,8 +12,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.core.intervals import Interval
 from annotation.queries.annotators import UnknownAnnotatorError
 from annotation.queries.datasets import UnknownDatasetError
+from benchmark.core.accuracy import InvalidPolicy
+from benchmark.core.gold_records import gold_records
 from benchmark.core.metrics import Metric
 from benchmark.core.report import ReportRow
+from benchmark.queries.gold import JudgeReport, dataset_gold_reports
 from benchmark.queries.report import Report, report
 from benchmark.queries.satisfaction import SatisfactionFigures
 from sensejudge_site.management.runs import INPUT_WRONG
@@ -28,18 +31,72 @@ class Command(BaseCommand):
         """Declares whose figures."""
         parser.add_argument("--dataset", required=True, metavar="SLUG")
         parser.add_argument("--annotator", default="", metavar="NAME", help="all without it")
+        parser.add_argument(
+            "--gold",
+            action="store_true",
+            help="accuracy of every judge against gold answers instead, by subset and section",
+        )
+        parser.add_argument(
+            "--unreadable",
+            choices=[each.lower() for each in InvalidPolicy],
+            default=InvalidPolicy.EXCLUDED.lower(),
+            help="with --gold: what a reply without a verdict counts as",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Measures and prints; exits 2 where the dataset or the annotator is not known."""
         try:
-            found = report(options["dataset"], annotator=options["annotator"])
+            fields, lines = _against_gold(options) if options["gold"] else _by_annotator(options)
         except (UnknownDatasetError, UnknownAnnotatorError) as error:
             raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
         if options["json"]:
-            self.stdout.write(json.dumps(_fields(found), ensure_ascii=False))
+            self.stdout.write(json.dumps(fields, ensure_ascii=False))
         else:
-            self.stdout.write("\n".join(_lines(found)))
+            self.stdout.write("\n".join(lines))
+
+
+def _by_annotator(options: dict[str, Any]) -> tuple[dict[str, object], Iterator[str]]:
+    found = report(options["dataset"], annotator=options["annotator"])
+    return _fields(found), _lines(found)
+
+
+def _against_gold(options: dict[str, Any]) -> tuple[dict[str, object], Iterator[str]]:
+    policy = InvalidPolicy(options["unreadable"].upper())
+    found = dataset_gold_reports(options["dataset"], policy=policy)
+    fields: dict[str, object] = {
+        "dataset": options["dataset"],
+        "policy": policy.value,
+        "rows": [
+            {"run": each.judge.key, **row}
+            for each in found
+            for row in gold_records(each.judge.judge, each.report)
+        ],
+    }
+    return fields, _gold_lines(found)
+
+
+def _gold_lines(found: tuple[JudgeReport, ...]) -> Iterator[str]:
+    if not found:
+        yield "no judge has decided on comparisons with a gold answer"
+    for each in found:
+        yield f"{each.judge.judge}, run {each.judge.key}; 95 % intervals, seed {each.report.seed}"
+        rows = list(gold_records(each.judge.judge, each.report))
+        width = max(len(str(row["subset"])) for row in rows)
+        for row in rows:
+            yield (
+                f"  {row['subset']:<{width}}  {row['n']:>6}  {_one_place(row['accuracy'])}"
+                f"{_ends(_number(row['low']), _number(row['high']))}"
+            )
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, float) else None
+
+
+def _one_place(value: object) -> str:
+    share = _number(value)
+    return "-" if share is None else f"{100 * share:.1f}%"
 
 
 def _fields(found: Report) -> dict[str, object]:

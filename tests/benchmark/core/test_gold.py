@@ -38,7 +38,7 @@ def test_subsets_stand_in_the_order_of_the_cases_and_together():
         ("a", 0.5),
     ]
     assert found.overall.agreement.value == pytest.approx(4 / 6)
-    assert found.overall.replayed.comparisons == 6
+    assert found.overall.every_reply.comparisons == 6
     assert found.sections == ()
 
 

@@ -1,0 +1,84 @@
+"""The figures of a dataset's judges and people that papers with recorded data print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from annotation.core.agreement import Coefficient, Measure
+from annotation.core.answers import AnswerKind
+from annotation.queries.agreement import (
+    AgreementQuestion,
+    UnknownAgreementChoiceError,
+    agreement_page,
+)
+from benchmark.core.accuracy import InvalidPolicy
+from benchmark.core.vote_agreement import VoteAgreement
+from benchmark.queries.gold import JudgeReport, dataset_gold_reports
+from benchmark.queries.trust import SEED
+from benchmark.queries.verdict_runs import JudgeOption
+from benchmark.queries.vote_agreement import dataset_vote_agreement, group_of
+
+
+@dataclass(frozen=True, slots=True)
+class PairKappa:
+    """Cohen's kappa of two annotators on the comparisons that both judged, ties a category.
+
+    Lists of them begin with those who share the most.
+    """
+
+    first: str
+    second: str
+    kappa: Coefficient
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFigures:
+    """Judges against gold, judges beside people, and people two by two; parts may be empty."""
+
+    dataset: str
+    people: str
+    gold: tuple[JudgeReport, ...]
+    agreement: tuple[tuple[JudgeOption, tuple[VoteAgreement, ...]], ...]
+    kappas: tuple[PairKappa, ...]
+    seed: int
+
+
+def recorded_figures(dataset: str, *, people: str = "") -> RecordedFigures:
+    """Everything that a dataset's judges and people give.
+
+    Args:
+        dataset: its slug.
+        people: a group of annotators (expert for expert_1, expert_2 …); empty for all.
+
+    Raises:
+        UnknownDatasetError: there is no such dataset.
+        UnknownChoiceError: nobody of the group labelled in it.
+    """
+    return RecordedFigures(
+        dataset=dataset,
+        people=people,
+        agreement=dataset_vote_agreement(dataset, people=people),
+        gold=dataset_gold_reports(dataset, policy=InvalidPolicy.EXCLUDED),
+        kappas=tuple(
+            pair
+            for pair in _kappas(dataset)
+            if not people or {group_of(pair.first), group_of(pair.second)} == {people}
+        ),
+        seed=SEED,
+    )
+
+
+def _kappas(dataset: str) -> tuple[PairKappa, ...]:
+    try:
+        page = agreement_page(AgreementQuestion(dataset=dataset, kind=AnswerKind.VERDICTS))
+    except UnknownAgreementChoiceError:  # nobody gave a verdict in this dataset
+        return ()
+    if page.report is None:
+        return ()
+    pairs = (
+        PairKappa(page.scope.name(overlap.first), page.scope.name(overlap.second), each)
+        for overlap in page.report.overlaps
+        for each in overlap.coefficients
+        if each.measure is Measure.KAPPA
+    )
+    return tuple(sorted(pairs, key=lambda pair: (-pair.kappa.items, pair.first, pair.second)))

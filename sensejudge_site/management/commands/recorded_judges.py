@@ -1,0 +1,144 @@
+"""`manage.py recorded_judges`: judges against gold and beside people, as papers print them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.core.intervals import Interval
+from annotation.queries.datasets import UnknownDatasetError
+from benchmark.core.vote_agreement import Fraction
+from benchmark.queries.choices import UnknownChoiceError
+from benchmark.queries.gold import JudgeReport
+from benchmark.queries.recorded import PairKappa, RecordedFigures, recorded_figures
+from sensejudge_site.management.runs import INPUT_WRONG
+
+PAIRS_SHOWN: Final = 12
+
+
+class Command(BaseCommand):
+    """Prints what recorded verdicts, gold answers and votes of a dataset give."""
+
+    help = (
+        "Figures of judges whose verdicts are stored, over every reply: accuracy against gold "
+        "answers, one outcome in both orders, how often the first shown is named; agreement with "
+        "people beside that of people with each other; kappa of annotators two by two."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declares which dataset, and which people."""
+        parser.add_argument("--dataset", required=True, metavar="SLUG")
+        parser.add_argument(
+            "--people",
+            default="",
+            metavar="GROUP",
+            help="compare judges with these alone: expert means expert_1, expert_2 and so on",
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Measures and prints; exits 2 where the dataset or the people are not known."""
+        try:
+            found = recorded_figures(options["dataset"], people=options["people"])
+        except (UnknownDatasetError, UnknownChoiceError) as error:
+            raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(_fields(found), ensure_ascii=False))
+        else:
+            self.stdout.write("\n".join(_lines(found)))
+
+
+def _fields(found: RecordedFigures) -> dict[str, object]:
+    return {
+        "dataset": found.dataset,
+        "people": found.people,
+        "seed": found.seed,
+        "judges": [_judge(each) for each in found.gold],
+        "agreement": [
+            {"judge": judge.judge, "run": judge.key, **row.record()}
+            for judge, rows in found.agreement
+            for row in rows
+        ],
+        "annotators": [_pair(each) for each in found.kappas],
+    }
+
+
+def _judge(each: JudgeReport) -> dict[str, object]:
+    counted = each.report.overall.every_reply
+    return {
+        "judge": each.judge.judge,
+        "run": each.judge.key,
+        "comparisons": counted.comparisons,
+        "replies": counted.replies,
+        "unreadable": counted.unreadable,
+        "accuracy": counted.accuracy,
+        "same_in_both_orders": counted.same_in_both_orders,
+        "picks_first": counted.picks_first,
+    }
+
+
+def _pair(each: PairKappa) -> dict[str, object]:
+    interval = each.kappa.interval
+    return {
+        "first": each.first,
+        "second": each.second,
+        "items": each.kappa.items,
+        "kappa": each.kappa.value,
+        "low": interval.low if interval else None,
+        "high": interval.high if interval else None,
+    }
+
+
+def _lines(found: RecordedFigures) -> Iterator[str]:
+    if not (found.gold or found.agreement or found.kappas):
+        yield "no gold answer was judged, and no two votes are on one comparison"
+    if found.gold:
+        yield from _gold_lines(found.gold)
+    for judge, rows in found.agreement:
+        yield f"{judge.judge} and {found.people or 'all people'}, then people with each other"
+        for row in rows:
+            ties = "with ties" if row.ties else "without"
+            yield f"turn {row.turn}, {ties:<9}  {_fraction(row.judge)}  {_fraction(row.people)}"
+    if found.kappas:
+        yield from _kappa_lines(found.kappas)
+
+
+def _gold_lines(reports: Sequence[JudgeReport]) -> Iterator[str]:
+    width = max(len(each.judge.judge) for each in reports)
+    yield "every reply counts: one without a verdict is wrong, and two of them are alike"
+    yield f"{'judge':<{width}}  {'pairs':>6}  {'right':>6}  {'alike':>6}  {'first':>6}  invalid"
+    for each in reports:
+        counted = each.report.overall.every_reply
+        yield (
+            f"{each.judge.judge:<{width}}  {counted.comparisons:>6}  "
+            f"{_share(counted.accuracy):>6}  {_share(counted.same_in_both_orders):>6}  "
+            f"{_share(counted.picks_first):>6}  {counted.unreadable:>7}"
+        )
+
+
+def _kappa_lines(pairs: Sequence[PairKappa]) -> Iterator[str]:
+    yield "Cohen's kappa of annotators, ties a category"
+    for pair in pairs[:PAIRS_SHOWN]:
+        between = _between(pair.kappa.interval)
+        yield (
+            f"{pair.first}, {pair.second}: {_share(pair.kappa.value)}{between} "
+            f"on {pair.kappa.items}"
+        )
+    if len(pairs) > PAIRS_SHOWN:
+        yield f"... and {len(pairs) - PAIRS_SHOWN} more pairs (--json has all)"
+
+
+def _fraction(fraction: Fraction) -> str:
+    counted = f"{fraction.agree}/{fraction.pairs}"
+    return f"{counted:>11} = {_share(fraction.value)}{_between(fraction.interval)}"
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.3f}"
+
+
+def _between(interval: Interval | None) -> str:
+    return "" if interval is None else f" ({interval.low:.3f} to {interval.high:.3f})"

@@ -1,0 +1,173 @@
+"""What the command prints; the golden figures are those of the public recorded files."""
+
+from __future__ import annotations
+
+import io
+import json
+from itertools import combinations
+
+import pytest
+from django.core.management import CommandError, call_command
+from sklearn.metrics import cohen_kappa_score
+
+from tests.benchmark.stage import Stage
+from tests.benchmark.test_views_gold import give_gold, record
+from tests.factory import make_dataset
+from tests.paths import shared_data
+
+pytestmark = pytest.mark.django_db
+
+
+def figures(*arguments):
+    out = io.StringIO()
+    call_command("recorded_judges", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def imported(name, dataset):
+    call_command("import_records", shared_data(name), dataset=dataset, stdout=io.StringIO())
+
+
+def study():
+    stage = Stage.make(size=4)
+    for name, letters in (("expert_1", "AABB"), ("expert_2", "AABA"), ("author_1", "BBBT")):
+        stage.label(stage.rater(name), letters)
+    give_gold(stage, "AABB")
+    record(stage, "gpt-4", "AAB?", "AABA")
+    return stage
+
+
+def test_the_fields_that_scripts_read():
+    study()
+    printed = figures("--dataset", "study", "--people", "expert", "--json")
+    found = json.loads(printed)
+    assert printed.count("\n") == 1
+    assert (found["dataset"], found["people"], found["seed"]) == ("study", "expert", 42)
+    [judge] = found["judges"]
+    assert {name: judge[name] for name in judge if name != "run"} == {
+        "judge": "gpt-4",
+        "comparisons": 4,
+        "replies": 8,
+        "unreadable": 1,
+        "accuracy": 6 / 8,
+        "same_in_both_orders": 3 / 4,
+        "picks_first": 3 / 8,  # A, A shown first; B, shown first in the swapped order
+    }
+    assert [
+        (row["turn"], row["ties"], row["judge_agree"], row["judge_pairs"], row["people_agree"])
+        for row in found["agreement"]
+    ] == [(1, True, 6, 6, 3), (1, False, 6, 6, 3)]
+    assert [(pair["first"], pair["second"], pair["items"]) for pair in found["annotators"]] == [
+        ("expert_1", "expert_2", 4)
+    ]
+
+
+def test_readers_get_lines():
+    study()
+    printed = figures("--dataset", "study")
+    assert "gpt-4 and all people, then people with each other" in printed
+    assert "Cohen's kappa of annotators, ties a category" in printed
+    assert "expert_1, expert_2: 0.500" in printed
+
+
+def test_many_pairs_are_cut_for_readers():
+    stage = Stage.make(size=2)
+    for number in range(6):
+        stage.label(stage.rater(f"rater_{number}"), "AB")
+    assert "... and 3 more pairs" in figures("--dataset", "study")
+
+
+def test_a_judge_without_people_has_no_agreement():
+    stage = Stage.make(size=1)
+    give_gold(stage, "A")
+    record(stage, "gpt-4", "A")
+    found = json.loads(figures("--dataset", "study", "--json"))
+    assert (len(found["judges"]), found["agreement"], found["annotators"]) == (1, [], [])
+    assert "and all people" not in figures("--dataset", "study")
+
+
+def test_without_anything_it_says_so():
+    make_dataset(slug="empty")
+    assert figures("--dataset", "empty").startswith("no gold answer was judged")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--dataset", "nope"), ("--dataset", "study", "--people", "nope")]
+)
+def test_what_is_not_there_is_said(arguments):
+    study()
+    with pytest.raises(CommandError) as refused:
+        figures(*arguments)
+    assert refused.value.returncode == 2
+
+
+def test_llmbar_has_its_vanilla_rows():
+    """Protocols part D. 419 pairs in five subsets, two orders: 838 replies a judge.
+
+    Derived from the file by counting: replies whose winner is the label; pairs whose two winners
+    are equal (null twice is equal); winner 1 with output 1 first or 2 with output 2 first; null.
+    The printed row of LLaMA2 says .559 for 468 of 838, which is .5585.
+    """
+    imported("llmbar_vanilla.jsonl", "llmbar")
+    found = json.loads(figures("--dataset", "llmbar", "--json"))
+    assert {
+        row["judge"]: (
+            round(row["accuracy"] * 838),
+            round(row["same_in_both_orders"] * 419),
+            round(row["picks_first"] * 838),
+            row["unreadable"],
+        )
+        for row in found["judges"]
+    } == {
+        "GPT-4": (708, 389, 429, 0),
+        "PaLM2": (585, 304, 466, 8),
+        "Falcon": (473, 174, 650, 0),
+        "LLaMA2": (370, 314, 468, 2),
+        "ChatGPT": (335, 276, 542, 0),
+        "ChatGPT-0301": (403, 242, 562, 0),
+    }
+    printed = {
+        "GPT-4": (0.845, 0.928, 0.512),
+        "PaLM2": (0.698, 0.726, 0.556),
+        "Falcon": (0.564, 0.415, 0.776),
+        "LLaMA2": (0.442, 0.749, 0.5585),
+        "ChatGPT": (0.400, 0.659, 0.647),
+    }
+    for row in found["judges"]:
+        if row["judge"] in printed:
+            told = (row["accuracy"], row["same_in_both_orders"], row["picks_first"])
+            assert told == pytest.approx(printed[row["judge"]], abs=0.0005)
+
+
+def test_mt_bench_has_its_eight_fractions():
+    """Protocols part D, FastChat's rule: people are expert_N; a tie equals any tie."""
+    for name in ("question", "votes_human", "votes_gpt4_pair"):
+        imported(f"mtbench_{name}.jsonl", "mtbench")
+    found = json.loads(figures("--dataset", "mtbench", "--people", "expert", "--json"))
+    assert [
+        (row["judge_agree"], row["judge_pairs"], row["people_agree"], row["people_pairs"])
+        for row in found["agreement"]
+    ] == [
+        (886, 1343, 454, 721),
+        (727, 859, 388, 479),
+        (871, 1325, 471, 707),
+        (731, 864, 388, 474),
+    ]
+
+
+def test_pandalm_has_the_kappas_of_scikit_learn():
+    imported("pandalm_testset_dev.json", "pandalm")
+    found = json.loads(figures("--dataset", "pandalm", "--json"))
+    rows = json.loads(shared_data("pandalm_testset_dev.json").read_text("utf-8"))
+    names = ("annotator1", "annotator2", "annotator3")
+    expected = {
+        pair: cohen_kappa_score(*([row[name] for row in rows] for name in pair))
+        for pair in combinations(names, 2)
+    }
+    told = {(row["first"], row["second"]): row["kappa"] for row in found["annotators"]}
+    assert told == pytest.approx(expected)
+    assert {pair: round(kappa, 3) for pair, kappa in told.items()} == {
+        ("annotator1", "annotator2"): 0.870,
+        ("annotator1", "annotator3"): 0.897,
+        ("annotator2", "annotator3"): 0.885,
+    }

@@ -7,15 +7,27 @@ import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Final
+
+_UNITS: Final = {"per_s": "/s", "ms": "ms", "s": "s", "kb": "KB", "mb": "MB"}
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured number, beside the one a peer was measured at where there is one."""
+    """One measured number, beside the one a peer was measured at where there is one.
+
+    The name says the unit by a word of it (`ms`, `s`, `kb`, `mb`, `per_s`), but for a count.
+    """
 
     name: str
     value: float
     published: float | None = None
+
+    @property
+    def unit(self) -> str:
+        """The unit as it is written beside a number; "" for a count."""
+        words = f"_{self.name}_"
+        return next((unit for word, unit in _UNITS.items() if f"_{word}_" in words), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +61,12 @@ class UnknownSizeError(Exception):
     code = "bench:unknown-size"
 
 
-def run(name: str, sizes: Mapping[str, int] | None = None) -> Bench:
+def run(name: str, sizes: Mapping[str, int | str] | None = None) -> Bench:
     """Runs one bench, at the sizes that were chosen.
 
     Raises:
         UnknownBenchError: there is none of that name.
-        UnknownSizeError: it has no such size.
+        UnknownSizeError: it has no such size, or none of that name.
     """
     if name not in names():
         message = f"there is no bench {name!r}; there are: {', '.join(names())}"

@@ -7,6 +7,8 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from sensejudge_site.benches import Figure
+
 
 def run(*arguments):
     out = StringIO()
@@ -27,6 +29,26 @@ def test_people_get_a_table():
     assert lines[0].split() == ["here", "published"]
     assert lines[1].split()[0] == "select_10x12_ms"
     assert lines[-1].split()[-1] == "-"
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("next_p50_ms", "ms"),
+        ("warm_start_s", "s"),
+        ("requests_per_s", "/s"),
+        ("page_kb_gzipped", "KB"),
+        ("errors", ""),
+    ],
+)
+def test_a_figure_s_unit_is_what_its_name_ends_on(name, unit):
+    assert Figure(name, 1.0).unit == unit
+
+
+def test_a_setting_that_a_bench_does_not_have_exits_2():
+    with pytest.raises(CommandError, match="no setting 'vast'") as raised:
+        run("annotate", "--setting", "vast")
+    assert raised.value.returncode == 2
 
 
 def test_an_unknown_bench_exits_2_and_names_the_known_ones():

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import threading
+import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
@@ -8,7 +10,8 @@ from random import Random
 import pytest
 
 from annotation.models import AuditEvent, Claim, PairwiseLabel, Study
-from sensejudge_site.benches.annotate import Plan, measure
+from sensejudge_site.benches import BenchFailedError, UnknownSizeError
+from sensejudge_site.benches.annotate import Plan, measure, run
 from sensejudge_site.benches.annotate.client import Browser, answer_form, weight_of
 from sensejudge_site.benches.annotate.load import Tally, crowd, percentile_ms
 from sensejudge_site.benches.annotate.people import SINGLE, TRIPLE
@@ -20,6 +23,7 @@ from sensejudge_site.benches.annotate.rows import (
     main,
     synthetic_text,
 )
+from sensejudge_site.benches.annotate.site import Server
 from tests.factory import make_claim, make_user
 
 PAGE = """<link rel="stylesheet" href="/app.css"><form method="post" action="/skip/"></form>
@@ -165,6 +169,49 @@ def test_a_database_with_people_in_it_is_left_alone():
         check()
 
 
+def test_a_download_is_counted_and_not_kept(port):
+    browser = Browser(port)
+    assert sum(browser.download("/studies/export.jsonl")) == len(PAGE)
+    browser.close()
+
+
+def test_a_download_that_is_refused_is_no_figure():
+    class Refusing(Handler):
+        def do_GET(self):
+            self._reply(HTTPStatus.NOT_FOUND, "")
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser = Browser(server.server_address[1])
+        with pytest.raises(BenchFailedError, match="/none answered 404"):
+            list(browser.download("/none"))
+        browser.close()
+        server.shutdown()
+
+
+def test_a_server_tells_what_it_uses():
+    server = Server(port=0, seconds=0.0, pid=os.getpid())
+    assert server.cpu_seconds() == pytest.approx(time.process_time(), abs=1.0)
+    assert 10 < server.resident_mb() < 10_000
+    gone = Server(port=0, seconds=0.0, pid=2**30)
+    assert gone.cpu_seconds() is gone.resident_mb() is None
+
+
+def test_a_setting_that_there_is_not_is_named():
+    with pytest.raises(UnknownSizeError, match="no setting 'vast'; there are: small, large"):
+        run(setting="vast")
+
+
+@pytest.mark.processes
+def test_the_memory_of_an_export_at_a_tiny_size():
+    figures = {figure.name: figure.value for figure in run(setting="memory", items=300).figures}
+    assert figures["labels"] == 300
+    assert figures["idle_mb"] > 10
+    assert 0 <= figures["export_sessions_above_idle_mb"] < 60
+    assert figures["export_sessions_file_mb"] > 0.3
+
+
 @pytest.mark.processes
 def test_the_whole_bench_at_a_tiny_size():
     plan = Plan(items=40, labels=10, rounds=3, crowds=((3, 2),), limit_seconds=60)
@@ -177,5 +224,12 @@ def test_the_whole_bench_at_a_tiny_size():
     assert 0 < figures["page_kb_gzipped"] < 120
     assert 0 < figures["page_requests"] <= 8
     assert all(
-        figures[name] > 0 for name in ("next_p50_ms", "submit_p95_ms", "export_s", "warm_start_s")
+        figures[name] > 0
+        for name in (
+            "3_sessions_server_cpu_a_request_ms",
+            "next_p50_ms",
+            "submit_p95_ms",
+            "export_s",
+            "warm_start_s",
+        )
     )

@@ -1,18 +1,21 @@
 """Labelling over HTTP: a real server process on loopback, annotators who never stop to think.
 
-Server and annotators share the machine. The database is scratch: SQLite in a temporary folder, or
-the PostgreSQL that DATABASE_URL names, which must have nobody in it and is emptied at the end.
+Server and annotators share the machine, so times depend on what else it does; the server's own
+processor time a request depends on that far less. Settings: `small` (5,000 pairs, 1,000 answers),
+`large` (50,000 and 20,000), `memory` (what an export of 100,000 pairs adds to the server). The
+database is scratch: SQLite in a temporary folder, or the PostgreSQL that DATABASE_URL names, which
+must have nobody in it and is emptied at the end.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
-from sensejudge_site.benches import Bench, BenchFailedError, Figure
+from sensejudge_site.benches import Bench, BenchFailedError, Figure, UnknownSizeError
 from sensejudge_site.benches.annotate.client import Browser, weight_of
 from sensejudge_site.benches.annotate.load import Tally, crowd, label, percentile_ms
 from sensejudge_site.benches.annotate.people import (
@@ -24,9 +27,10 @@ from sensejudge_site.benches.annotate.people import (
     TRIPLE,
     name_of,
 )
-from sensejudge_site.benches.annotate.site import Site, scratch_site
+from sensejudge_site.benches.annotate.site import Server, Site, scratch_site
 
 _KILO: Final = 1024
+_EXPORTED: Final = ("sessions", "labels")
 _WARM_UP_ROUNDS: Final = 5
 
 
@@ -54,16 +58,29 @@ class Plan:
         return max(LABELLERS, *(sessions for sessions, _rounds in self.crowds))
 
 
-def run(*, items: int = 5000, labels: int = 1000) -> Bench:
-    """All figures at these sizes.
+_MEMORY: Final = "memory"
+_SETTINGS: Final = {"small": (5000, 1000), "large": (50_000, 20_000), _MEMORY: (100_000, 20_000)}
+
+
+def run(*, setting: str = "small", items: int | None = None, labels: int | None = None) -> Bench:
+    """All figures at the sizes of a setting, or at others.
 
     Raises:
+        UnknownSizeError: there is no such setting.
         BenchFailedError: a step did not work.
     """
-    return measure(Plan(items=items, labels=min(labels, items)))
+    if setting not in _SETTINGS:
+        message = f"there is no setting {setting!r}; there are: {', '.join(_SETTINGS)}"
+        raise UnknownSizeError(message)
+    usual_items, usual_labels = _SETTINGS[setting]
+    size = usual_items if items is None else items
+    plan = Plan(items=size, labels=min(usual_labels if labels is None else labels, size))
+    return measure(plan, _memory if setting == _MEMORY else _figures)
 
 
-def measure(plan: Plan) -> Bench:
+def measure(
+    plan: Plan, figures_of: Callable[[Site, Plan], Iterator[Figure]] | None = None
+) -> Bench:
     """Make the deployment, start the server, label, export, count.
 
     Raises:
@@ -79,7 +96,7 @@ def measure(plan: Plan) -> Bench:
             figures = [
                 Figure("items", plan.items),
                 Figure("labels", plan.labels),
-                *_figures(site, plan),
+                *(figures_of or _figures)(site, plan),
             ]
         finally:
             site.manage("flush", "--no-input", "--verbosity=0")
@@ -89,36 +106,76 @@ def measure(plan: Plan) -> Bench:
 def _figures(site: Site, plan: Plan) -> Iterator[Figure]:
     with site.server():
         pass  # the first start compiles; a warm one is measured
-    with site.server() as (port, seconds):
-        yield Figure("warm_start_s", seconds)
-        yield from _export(port)
-        browsers = [_signed_in(port, name_of(each)) for each in range(plan.annotators)]
+    with site.server() as server:
+        yield Figure("warm_start_s", server.seconds)
+        yield from _export(server.port)
+        browsers = [_signed_in(server.port, name_of(each)) for each in range(plan.annotators)]
         tallies = {SINGLE: Tally(), TRIPLE: Tally()}
-        yield from _alone(browsers[0], plan, tallies[SINGLE])
+        yield from _alone(browsers[0], server, plan, tallies[SINGLE])
         for study, name in ((SINGLE, ""), (TRIPLE, "overlap3_")):
             for sessions, rounds in plan.crowds:
+                spent = _Spent(server)
                 tally = crowd(
                     browsers[:sessions], study, rounds=rounds, limit_seconds=plan.limit_seconds
                 )
                 tallies[study].add(tally)
                 yield from _crowd_figures(f"{name}{sessions}_sessions", tally)
+                yield from spent.figure(f"{name}{sessions}_sessions", tally)
         for browser in browsers:
             browser.close()
     yield from _counts(site, plan, tallies)
 
 
-def _alone(browser: Browser, plan: Plan, tally: Tally) -> Iterator[Figure]:
+def _memory(site: Site, _plan: Plan) -> Iterator[Figure]:
+    """What the server holds while a manager downloads everything, above what it held before."""
+    with site.server() as server:
+        browser = _signed_in(server.port, MANAGER)
+        browser.get(f"/datasets/{DATASET}/")
+        idle = server.resident_mb()
+        if idle is None:
+            message = "this system does not tell how much memory a process holds"
+            raise BenchFailedError(message)
+        yield Figure("idle_mb", idle)
+        for kind in _EXPORTED:
+            started, held, size = time.perf_counter(), idle, 0
+            for block in browser.download(f"/datasets/{DATASET}/export/{kind}.jsonl"):
+                size += block
+                held = max(held, server.resident_mb() or 0.0)
+            yield Figure(f"export_{kind}_s", time.perf_counter() - started)
+            yield Figure(f"export_{kind}_file_mb", size / _KILO**2)
+            yield Figure(f"export_{kind}_above_idle_mb", held - idle)
+        browser.close()
+
+
+class _Spent:
+    """The server's own processor time from a moment on."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._before = server.cpu_seconds()
+
+    def figure(self, name: str, tally: Tally) -> Iterator[Figure]:
+        """Milliseconds a request, where the system tells."""
+        after = self._server.cpu_seconds()
+        if self._before is not None and after is not None and tally.seconds:
+            spent = after - self._before
+            yield Figure(f"{name}_server_cpu_a_request_ms", 1000 * spent / len(tally.seconds))
+
+
+def _alone(browser: Browser, server: Server, plan: Plan, tally: Tally) -> Iterator[Figure]:
     """One annotator: what the page weighs, then how long pages and answers take."""
     until = time.perf_counter() + plan.limit_seconds
     tally.add(label(browser, SINGLE, rounds=_WARM_UP_ROUNDS, until=until))
     weight = weight_of(browser, f"/studies/{SINGLE}/next/")
     yield Figure("page_kb_gzipped", weight.wire_bytes / _KILO)
     yield Figure("page_requests", weight.requests)
+    spent = _Spent(server)
     alone = label(browser, SINGLE, rounds=plan.rounds, until=until)
     tally.add(alone)
     for name, seconds in (("next", alone.next_seconds), ("submit", alone.submit_seconds)):
         yield Figure(f"{name}_p50_ms", percentile_ms(seconds, 0.5))
         yield Figure(f"{name}_p95_ms", percentile_ms(seconds, 0.95))
+    yield from spent.figure("alone", alone)
     yield Figure("errors", alone.errors)
 
 
@@ -133,7 +190,7 @@ def _export(port: int) -> Iterator[Figure]:
     """A manager downloads the conversations with their pairs, and the labels."""
     browser = _signed_in(port, MANAGER)
     total = 0.0
-    for kind in ("sessions", "labels"):
+    for kind in _EXPORTED:
         reply = browser.get(f"/datasets/{DATASET}/export/{kind}.jsonl")
         if reply.status != HTTPStatus.OK:
             message = f"the export of {kind} answered {reply.status}"

@@ -6,15 +6,18 @@ import gzip
 import http.client
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import unescape
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlencode
 
+from sensejudge_site.benches import BenchFailedError
 from sensejudge_site.benches.annotate.site import HOST
 
 _TIMEOUT: Final = 60.0
+_BLOCK: Final = 2**18
 _FORM: Final = re.compile(r'<form[^>]*action="([^"]*/answer/)"[^>]*>(.*?)</form>', re.DOTALL)
 _HIDDEN: Final = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)"')
 _BUTTON: Final = re.compile(r'<button name="(answer)" value="([^"]*)"')
@@ -46,6 +49,20 @@ class Browser:
         """Fetch a page, as it is or gzipped."""
         return self._send("GET", path, None)
 
+    def download(self, path: str) -> Iterator[int]:
+        """Fetch a file block by block, keeping none; the bytes of each block.
+
+        Raises:
+            BenchFailedError: it was not answered with a file.
+        """
+        response = self._ask("GET", path, None)
+        if response.status != HTTPStatus.OK:
+            response.read()
+            message = f"{path} answered {response.status}"
+            raise BenchFailedError(message)
+        while block := response.read(_BLOCK):
+            yield len(block)
+
     def post(self, path: str, fields: dict[str, str]) -> Reply:
         """Send a form."""
         return self._send("POST", path, urlencode(fields))
@@ -63,6 +80,20 @@ class Browser:
             self._connection = None
 
     def _send(self, method: str, path: str, body: str | None) -> Reply:
+        started = time.perf_counter()
+        try:
+            response = self._ask(method, path, body)
+            data = response.read()
+        except (OSError, http.client.HTTPException):
+            self.close()
+            raise
+        seconds = time.perf_counter() - started
+        encoding = response.headers.get("Content-Encoding", "")
+        text = (gzip.decompress(data) if encoding == "gzip" else data).decode("utf-8", "replace")
+        return Reply(response.status, text, len(data), seconds, encoding)
+
+    def _ask(self, method: str, path: str, body: str | None) -> http.client.HTTPResponse:
+        """Send a request, and keep the cookies of its answer."""
         if self._connection is None:
             self._connection = http.client.HTTPConnection(HOST, self.port, timeout=_TIMEOUT)
         headers = {
@@ -71,21 +102,12 @@ class Browser:
         }
         if body is not None:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
-        started = time.perf_counter()
-        try:
-            self._connection.request(method, path, body, headers)
-            response = self._connection.getresponse()
-            data = response.read()
-        except (OSError, http.client.HTTPException):
-            self.close()
-            raise
-        seconds = time.perf_counter() - started
+        self._connection.request(method, path, body, headers)
+        response = self._connection.getresponse()
         for cookie in response.headers.get_all("Set-Cookie", []):
             name, _equals, value = cookie.partition(";")[0].partition("=")
             self.cookies[name] = value
-        encoding = response.headers.get("Content-Encoding", "")
-        text = (gzip.decompress(data) if encoding == "gzip" else data).decode("utf-8", "replace")
-        return Reply(response.status, text, len(data), seconds, encoding)
+        return response
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from typing import Any, Final
 from sensejudge_site.benches import BenchFailedError
 
 HOST: Final = "127.0.0.1"
-_PATIENCE: Final = 600.0  # seconds for one command
+_PATIENCE: Final = 1800.0  # seconds for one command
 _START_PATIENCE: Final = 60.0
 _ROOT: Final = Path(__file__).resolve().parents[3]
 _DEPLOYMENT: Final = (
@@ -33,6 +33,31 @@ _DEPLOYMENT: Final = (
     "DEBUG",
     "STATICFILES_BACKEND",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server: its port, the seconds until it answered, its process."""
+
+    port: int
+    seconds: float
+    pid: int
+
+    def cpu_seconds(self) -> float | None:
+        """Processor time that it has used; None where the system does not tell."""
+        try:
+            words = Path(f"/proc/{self.pid}/stat").read_text("ascii").rpartition(")")[2].split()
+        except OSError:
+            return None
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+    def resident_mb(self) -> float | None:
+        """Memory that it holds; None where the system does not tell."""
+        try:
+            words = Path(f"/proc/{self.pid}/statm").read_text("ascii").split()
+        except OSError:
+            return None
+        return int(words[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +104,8 @@ class Site:
         return done.stdout
 
     @contextmanager
-    def server(self) -> Iterator[tuple[int, float]]:
-        """A server until the end of the block: its port, and the seconds it took to answer."""
+    def server(self) -> Iterator[Server]:
+        """A server until the end of the block."""
         port = _free_port()
         started = time.perf_counter()
         process = subprocess.Popen(  # noqa: S603 - this interpreter, with words of this package
@@ -92,7 +117,7 @@ class Site:
         )
         try:
             _wait_for(process, port)
-            yield port, time.perf_counter() - started
+            yield Server(port, time.perf_counter() - started, process.pid)
         finally:
             process.send_signal(signal.SIGINT)
             try:

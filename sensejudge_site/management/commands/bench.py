@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from sensejudge_site import benches
 
-_SIZES: Final = ("items", "labels", "calls")
+_SIZES: Final = ("setting", "items", "labels", "calls")
 _MAX: Final = 100_000
 
 
@@ -22,6 +22,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares the name, the sizes and the output."""
         parser.add_argument("name", metavar="NAME", help=f"one of: {', '.join(benches.names())}")
+        parser.add_argument("--setting", help="annotate: small, large, or memory (of an export)")
         parser.add_argument("--items", type=_count, help="annotate: pairs to label")
         parser.add_argument("--labels", type=_count, help="annotate: answers there already")
         parser.add_argument("--calls", type=_count, help="judge: calls to send")
@@ -51,10 +52,10 @@ class Command(BaseCommand):
                 )
             )
             return
-        self.stdout.write(f"{'':32}{'here':>12}{'published':>12}")
+        self.stdout.write(f"{'':46}{'here':>12}     {'published':>12}")
         for one in bench.figures:
             published = "-" if one.published is None else f"{one.published:,.2f}"
-            self.stdout.write(f"{one.name:32}{one.value:>12,.2f}{published:>12}")
+            self.stdout.write(f"{one.name:46}{one.value:>12,.2f} {one.unit:4}{published:>12}")
 
 
 def _count(word: str) -> int:

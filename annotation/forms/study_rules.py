@@ -108,7 +108,7 @@ class RuleFields(forms.Form):
     gold_rate = PercentField(
         label=_("Gold items, %"),
         highest=50,
-        initial=0.0,
+        initial=0.05,
         help_text=_(
             "Items whose answer is known, among the others; nobody can tell them apart. "
             "There are no more than the dataset has gold answers."

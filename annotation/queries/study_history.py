@@ -77,15 +77,19 @@ def _names(rows: Iterable[AuditEvent]) -> dict[int, str]:
 
 
 def _told(detail: dict[str, Any], names: dict[int, str]) -> Iterable[tuple[str, str]]:
-    for name, value in detail.items():
-        if value in (None, "", [], {}):
-            continue
+    for name, value in _flat(detail):
         if name == "annotator":
             yield name, names.get(value, str(value))
         elif name == "annotators":
             yield name, ", ".join(names.get(each, str(each)) for each in value)
-        elif isinstance(value, dict):
-            for inner, each in value.items():
-                yield f"{name} {inner}", str(each)[:_SHOWN_CHARS]
-        elif name not in {"submission", "item"}:
+        elif name not in {"submission", "item", "study"}:
             yield name, str(value)[:_SHOWN_CHARS]
+
+
+def _flat(detail: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+    """What an event tells, without what is empty; `before` and `after` by what they tell of."""
+    for name, value in detail.items():
+        inner = value.items() if isinstance(value, dict) else [("", value)]
+        for each, told in inner:
+            if told not in (None, "", [], {}):
+                yield f"{name} {each}".rstrip(), told

@@ -35,11 +35,11 @@ def sessions_of(dataset: Dataset, scenarios: Collection[str] = ()) -> QuerySet[S
 
 
 def tasks_of(dataset: Dataset, scenarios: Collection[str] = ()) -> QuerySet[Session, Session]:
-    """The sessions whose task may be talked about, in file order; not what was said about others.
+    """The sessions with a task to talk about, in file order; not what was said about others.
 
     Of these scenarios, or of all.
     """
-    rows = _sessions(dataset, scenarios).filter(held_under__isnull=True)
+    rows = _sessions(dataset, scenarios).filter(held_under__isnull=True).exclude(task_context="")
     return rows.order_by("position", "pk")
 
 

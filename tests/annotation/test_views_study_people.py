@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from annotation.models import Claim, Participation
+from tests.annotation.labelling import make_pair_study
+from tests.factory import make_claim, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def manager(client):
+    user = make_user(role="MANAGER", username="boss")
+    client.force_login(user)
+    return user
+
+
+@pytest.fixture
+def annotator():
+    return make_user(username="li", display_name="Li Wei")
+
+
+@pytest.fixture
+def study(annotator):
+    study = make_pair_study([annotator], items=2)
+    make_claim(study.items.order_by("position").first(), annotator)
+    return study
+
+
+def url(name, study, *more):
+    return reverse(f"annotation:study-{name}", args=[study.slug, *more])
+
+
+def test_people_are_listed_and_added(client, manager, study):
+    make_user(username="wu")
+    make_user(username="gone", is_active=False)
+    page = client.get(url("people", study))
+    assert "Li Wei" in page.content.decode()
+    offered = [name for name, _shown in page.context["form"].fields["annotators"].choices]
+    assert offered == ["boss", "wu"]
+    page = client.post(url("people", study), {"annotators": ["wu"]}, follow=True)
+    assert "1 person was added" in page.content.decode()
+    assert study.annotators.count() == 2
+
+
+def test_adding_nobody_is_said(client, manager, study):
+    response = client.post(url("people", study), {})
+    assert response.status_code == 422
+    assert "This field is required." in response.content.decode()
+
+
+def test_the_list_costs_a_fixed_number_of_queries(
+    client, manager, study, django_assert_num_queries
+):
+    for _more in range(10):
+        Participation.objects.create(study=study, annotator=make_user())
+    # Session, user, study, who is in it, who could be.
+    with django_assert_num_queries(5):
+        client.get(url("people", study))
+
+
+def test_an_annotator_has_a_page(client, manager, study, annotator):
+    html = client.get(url("annotator", study, annotator.pk)).content.decode()
+    assert "at work" in html
+    assert "Take Li Wei out" in html
+    assert client.get(url("annotator", study, manager.pk)).status_code == 404
+
+
+def test_an_annotator_is_paused_and_goes_on(client, manager, study, annotator):
+    for text in ("Paused. What they held goes to others.", "They were paused already."):
+        page = client.post(url("pause", study, annotator.pk), follow=True)
+        assert text in page.content.decode()
+    assert Claim.objects.get().state == "RELEASED"
+    assert "Paused by a manager" in page.content.decode()
+    for text in ("They may go on.", "They were not paused."):
+        page = client.post(url("resume", study, annotator.pk), follow=True)
+        assert text in page.content.decode()
+    assert Participation.objects.get().paused_at is None
+
+
+def test_an_annotator_is_taken_out_and_their_work_is_still_shown(client, manager, study, annotator):
+    Claim.objects.update(state="DONE")
+    page = client.post(url("remove", study, annotator.pk), follow=True)
+    assert "They are out of the study." in page.content.decode()
+    assert not study.annotators.exists()
+    html = client.get(url("annotator", study, annotator.pk)).content.decode()
+    assert "not in the study any more" in html
+    assert "Take Li Wei out" not in html
+    html = client.get(url("claims", study)).content.decode()
+    assert "taken out" in html
+
+
+@pytest.mark.parametrize("name", ["pause", "resume", "remove"])
+def test_who_is_not_there_is_not_found(client, manager, study, name):
+    path = reverse(f"annotation:study-{name}", args=["nowhere", 1])
+    assert client.post(path).status_code == 404
+    assert client.get(url(name, study, 1)).status_code == 405
+
+
+@pytest.mark.parametrize("role", ["ANNOTATOR", "VIEWER"])
+def test_only_managers_decide_who_takes_part(client, study, annotator, role):
+    client.force_login(make_user(role=role))
+    assert client.get(url("people", study)).status_code == 403
+    assert client.post(url("people", study), {"annotators": ["li"]}).status_code == 403
+    for name in ("pause", "resume", "remove"):
+        assert client.post(url(name, study, annotator.pk)).status_code == 403
+    assert study.annotators.count() == 1
+    seen = client.get(url("annotator", study, annotator.pk))
+    assert seen.status_code == (200 if role == "VIEWER" else 403)
+    if role == "VIEWER":
+        assert "Pause" not in seen.content.decode().split("<main")[1]
+
+
+def test_strangers_are_sent_to_the_sign_in(client, study, annotator):
+    for response in (
+        client.get(url("people", study)),
+        client.get(url("annotator", study, annotator.pk)),
+        client.post(url("pause", study, annotator.pk)),
+    ):
+        assert response.url.startswith(reverse("sign-in"))

@@ -35,7 +35,7 @@ def dataset():
     """Two scenarios with a pair each, and one pair without a text."""
     dataset = make_dataset()
     for name in ("Writing", "Code"):
-        turn = make_turn(make_session(make_scenario(dataset, name=name)))
+        turn = make_turn(make_session(make_scenario(dataset, name=name), task_context="A task."))
         make_comparison(turn)
     missing = make_response(turn, text=None)
     make_comparison(turn, response_a=missing, response_b=make_response(turn, variant="b"))
@@ -179,7 +179,7 @@ def test_the_size_of_a_study_is_counted_while_it_is_planned(client, manager, dat
     assert (counts.items, counts.wanted, counts.left_out) == (2, 4, 1)
     assert (counts.gold, counts.gold_known, counts.repeats) == (1, 1, 0)
     assert counts.each == 2  # four answers, but one person answers each of two items once
-    assert "2 people are to answer each item, 1 are chosen" in page.content.decode()
+    assert "2 people are to answer each item, 1 chosen so far" in page.content.decode()
     assert not Study.objects.exists()
 
 

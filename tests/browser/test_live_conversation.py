@@ -1,0 +1,229 @@
+"""A live conversation from the first word to the export, in a real browser."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from annotation.exports import SATISFACTION, SESSIONS
+from annotation.models import SessionQuestionnaire
+from judging.models import Conversation, ConversationMessage
+from tests.factory import make_user
+from tests.fake_llm import Act, FakeLlm
+from tests.judging.talks import REQUIREMENTS, make_talk_study
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+SLOW = 0.25  # seconds between two pieces of four characters
+
+
+@pytest.fixture
+def llm():
+    with FakeLlm() as server:
+        yield server
+        deadline = time.monotonic() + 20  # no reply may be under way when the rows go
+        while _under_way():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def _under_way():
+    return ConversationMessage.objects.filter(status__in=["WAITING", "WRITING"]).exists()
+
+
+def say(page, text):
+    page.locator("#message").fill(text)
+    page.locator("#message").press("Enter")
+
+
+def replies(page):
+    return page.locator(".exchange .assistant .prose")
+
+
+def rate_button(page):
+    return page.get_by_role("button", name="I am satisfied: rate now")
+
+
+def test_a_conversation_is_held_rated_and_exported(open_page, llm):
+    annotator = make_user(username="ann")
+    study = make_talk_study(
+        [annotator],
+        base_urls=(llm.base_url,),
+        requirements=REQUIREMENTS,
+        min_turns=2,
+        ask_questionnaire=True,
+    )
+    llm.script.extend(
+        [
+            Act(text="**Kyoto**, two days, <b>by train</b>.", piece_delay=SLOW),
+            Act(status=400),
+            Act(text="About 300 euros."),
+            Act(text="Bring an umbrella.", piece_delay=SLOW),
+        ]
+    )
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    expect(page.get_by_text("Plan trip 1.")).to_be_visible()
+    expect(rate_button(page)).to_be_disabled()
+
+    # The reply is seen before it is whole, as text; whole, it is Markdown, and markup stays text.
+    say(page, "Where to?\nWe are two.")
+    expect(page.locator(".exchange .assistant .words")).to_contain_text("**Kyo")
+    expect(page.locator("#message")).to_have_value("")
+    expect(page.get_by_role("button", name="Send")).to_be_disabled()
+    page.locator("#message").fill("What does it")  # typing on while the reply comes
+    expect(replies(page)).to_have_text("Kyoto, two days, <b>by train</b>.")
+    expect(replies(page).locator("strong")).to_have_text("Kyoto")
+    expect(page.locator("#message")).to_have_value("What does it")
+
+    # What was typed is there after a reload; a reply that fails can be tried again.
+    page.reload()
+    expect(page.locator("#message")).to_have_value("What does it")
+    say(page, "What does it cost?")
+    expect(page.get_by_role("alert")).to_contain_text("could not take this message")
+    expect(page.get_by_role("alert")).to_contain_text("llm:bad-request")
+    page.get_by_role("button", name="Try again").click()
+    expect(replies(page)).to_have_count(2)
+    expect(page.locator("#talk-state")).to_contain_text("2 replies")
+
+    # A reload in the middle of a reply loses nothing of it.
+    say(page, "What to take along?")
+    expect(page.locator(".exchange .assistant .words")).to_contain_text("Brin")
+    page.reload()
+    expect(replies(page).last).to_have_text("Bring an umbrella.")
+    assert [row.text for row in ConversationMessage.objects.order_by("position")] == [
+        "Where to?\nWe are two.",
+        "What does it cost?",
+        "What to take along?",
+    ]
+    assert llm.stats()["calls"] == 4
+
+    expect(rate_button(page)).to_be_disabled()
+    page.get_by_label("two days").check()
+    page.get_by_label("a budget").check()
+    expect(page.locator("#talk-state")).to_contain_text("2 of 2 requirements met")
+    for secret in ("secret-1", f"end-{study.pk}-1", llm.base_url):
+        assert secret not in page.content()
+    rate_button(page).click()
+
+    expect(page.get_by_text("How satisfying is each reply?").first).to_be_visible()
+    for key in ("5", "j", "3", "d", "j", "4", "j", "1", "j", "2", "j", "3", "j", "1"):
+        page.keyboard.press(key)
+    expect(page.locator("#rated")).to_have_text("3 of 3 rated")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
+    assert SessionQuestionnaire.objects.count() == 1
+    rows = list(SATISFACTION.rows(study.dataset))
+    assert [(row["annotator"], row["model"], row["score"]) for row in rows] == [
+        ("ann", "secret-1", 5),
+        ("ann", "secret-1", 3),
+        ("ann", "secret-1", 4),
+    ]
+    (held,) = [row for row in SESSIONS.rows(study.dataset) if row.get("user") == "ann"]
+    assert held["key"].startswith("trip-1/")
+    assert held["turns"][0]["user"] == "Where to?\nWe are two."
+    assert held["extra"]["requirements_met"] == REQUIREMENTS
+    assert Conversation.objects.get().ending == "SATISFIED"
+
+
+def test_enter_during_composition_and_shift_enter_send_nothing(open_page, llm):
+    annotator = make_user()
+    study = make_talk_study([annotator], base_urls=(llm.base_url,))
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    message = page.locator("#message")
+    message.fill("你")
+    message.evaluate(
+        "box => box.dispatchEvent(new KeyboardEvent('keydown',"
+        " {key: 'Enter', isComposing: true, bubbles: true, cancelable: true}))"
+    )
+    message.evaluate(
+        "box => box.dispatchEvent(new KeyboardEvent('keydown',"
+        " {key: 'Enter', keyCode: 229, bubbles: true, cancelable: true}))"
+    )
+    message.press("Shift+Enter")
+    expect(message).to_have_value("你\n")
+    assert not ConversationMessage.objects.exists()
+
+
+def test_a_message_that_could_not_be_sent_is_kept_and_sent_once(open_page, llm):
+    annotator = make_user()
+    study = make_talk_study([annotator], base_urls=(llm.base_url,))
+    llm.script.append(Act(text="Here I am."))
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator, quiet=False)
+    page.context.set_offline(True)
+    say(page, "Hello?")
+    expect(page.get_by_role("alert")).to_contain_text("That did not go through")
+    expect(page.locator("#message")).to_have_value("Hello?")
+    page.context.set_offline(False)
+    page.reload()
+    expect(page.locator("#message")).to_have_value("Hello?")
+    page.locator("#message").press("Enter")
+    expect(replies(page)).to_have_text("Here I am.")
+    assert ConversationMessage.objects.count() == 1
+    assert page.evaluate("localStorage.length") == 0
+
+
+def test_a_message_that_arrived_while_its_answer_was_lost_is_not_sent_twice(open_page, llm):
+    annotator = make_user()
+    study = make_talk_study([annotator], base_urls=(llm.base_url,))
+    llm.script.append(Act(text="Here I am."))
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator, quiet=False)
+
+    def lose(route):
+        route.fetch(max_redirects=0)
+        route.abort()
+
+    page.route("**/send/", lose)
+    say(page, "Hello?")
+    expect(page.get_by_role("alert")).to_contain_text("That did not go through")
+    page.unroute("**/send/")
+    page.locator("#message").press("Enter")  # the same message under the same id
+    expect(replies(page)).to_have_text("Here I am.")
+    assert ConversationMessage.objects.count() == 1
+    page.reload()
+    expect(page.locator("#message")).to_have_value("")
+
+
+def test_a_reply_is_stopped(open_page, llm):
+    annotator = make_user()
+    study = make_talk_study([annotator], base_urls=(llm.base_url,))
+    llm.script.append(Act(text="A very long reply. " * 20, piece_delay=SLOW))
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    say(page, "Go on")
+    expect(page.locator(".exchange .assistant .words")).to_contain_text("A very")
+    page.get_by_role("button", name="Stop the reply").click()
+    expect(page.get_by_text("You stopped this reply.")).to_be_visible()
+    expect(rate_button(page)).to_be_enabled()
+
+
+def test_who_is_signed_out_keeps_the_message(open_page, llm):
+    annotator = make_user()
+    study = make_talk_study([annotator], base_urls=(llm.base_url,))
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator, quiet=False)
+    page.context.clear_cookies(name="sessionid")
+    say(page, "Hello?")
+    expect(page.get_by_role("alert")).to_contain_text("You are no longer signed in.")
+    expect(page.locator("#message")).to_have_value("Hello?")
+
+
+def test_a_conversation_is_held_without_javascript(open_page, llm):
+    annotator = make_user()
+    study = make_talk_study([annotator], base_urls=(llm.base_url,))
+    llm.script.extend([Act(text="Kyoto.", delay=0.5), Act(status=400)])
+    page = open_page(
+        f"/studies/{study.slug}/next/", user=annotator, java_script_enabled=False, quiet=False
+    )
+    page.locator("#message").fill("Where to?")
+    page.get_by_role("button", name="Send").click()
+    while page.get_by_role("link", name="Look again").is_visible():
+        page.get_by_role("link", name="Look again").click()
+    expect(replies(page)).to_have_text("Kyoto.")
+    page.locator("#message").fill("How?")
+    page.get_by_role("button", name="Send").click()
+    while page.get_by_role("link", name="Look again").is_visible():
+        page.get_by_role("link", name="Look again").click()
+    page.get_by_role("button", name="Change the message").click()
+    expect(page.locator("#message")).to_have_value("How?")
+    rate_button(page).click()
+    expect(page.get_by_text("How satisfying is each reply?").first).to_be_visible()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import partial
+from typing import Any
 
 from django.db import transaction
 
 from annotation.models import Dataset, User
 from judging.core.pairwise_settings import PairwiseSettings
 from judging.core.satisfaction_settings import SatisfactionSettings
-from judging.models import JudgeRun, RunStatus
+from judging.models import JudgeRun, RunKind, RunStatus
 from judging.services import pairwise_runs, run_control, satisfaction_runs
 from judging.tasks import dispatch_run
 
@@ -106,6 +108,39 @@ def submit_satisfaction(
         )
         enqueue_run(run)
     return run
+
+
+def submit_runs(
+    *,
+    kind: RunKind,
+    dataset: Dataset,
+    annotator: User | None,
+    judges: Sequence[str],
+    budget: Decimal | None = None,
+    created_by: User | None = None,
+) -> list[JudgeRun]:
+    """Starts one kind of run for several judges over the same items, all of them or none.
+
+    Without an annotator a distillation is one for each who labelled something; test runs need one.
+    """
+    started: list[JudgeRun] = []
+    with transaction.atomic():
+        for judge in judges:
+            asked: dict[str, Any] = {
+                "dataset": dataset,
+                "judge": judge,
+                "budget": budget,
+                "created_by": created_by,
+            }
+            if kind is RunKind.DISTIL and annotator is None:
+                started += submit_distillations(**asked)
+            elif kind is RunKind.DISTIL:
+                started.append(submit_distillation(annotator=annotator, **asked))
+            elif kind is RunKind.TEST and annotator is not None:
+                started.append(submit_test_run(annotator=annotator, **asked))
+            else:
+                started.append(submit_satisfaction(annotator=annotator, **asked))
+    return started
 
 
 def retry_run(run_id: int) -> int:

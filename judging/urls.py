@@ -9,6 +9,8 @@ from judging.views import (
     conversations,
     exports,
     memories,
+    run_compare,
+    run_starts,
     runs,
     satisfaction_turns,
 )
@@ -29,10 +31,13 @@ _exports = [
 # Runs, and what came of them.
 _runs = [
     path("runs/", runs.runs, name="runs"),
-    path("runs/new/", runs.new_run, name="run-new"),
+    path("runs/new/", run_starts.new_run, name="run-new"),
+    path("runs/new/estimate/", run_starts.estimate, name="run-estimate"),
+    path("runs/compare/", run_compare.compare, name="run-compare"),
     path("runs/<int:run_id>/", runs.run, name="run"),
     path("runs/<int:run_id>/progress/", runs.progress, name="run-progress"),
     path("runs/<int:run_id>/retry/", runs.retry, name="run-retry"),
+    path("runs/<int:run_id>/budget/", runs.budget, name="run-budget"),
     path("runs/<int:run_id>/stop/", runs.stop, name="run-stop"),
     path("runs/<int:run_id>/comparisons/<int:comparison_id>/", runs.comparison, name="comparison"),
     path("preference-sets/<int:set_id>/", runs.preference_set, name="preference-set"),

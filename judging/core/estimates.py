@@ -117,6 +117,34 @@ class RunEstimate:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Several runs together; money is None where a part of it is not known."""
+
+    calls: int
+    stored: int
+    cost_likely: Decimal | None
+    cost_at_most: Decimal | None
+    sampled: bool
+
+
+def total_of(estimates: Sequence[RunEstimate]) -> Total:
+    """The sums over some runs; those that call nobody cost nothing."""
+    asking = [one for one in estimates if one.calls]
+    return Total(
+        calls=sum(one.calls for one in estimates),
+        stored=sum(one.stored for one in estimates),
+        cost_likely=_sum([one.cost_likely for one in asking]),
+        cost_at_most=_sum([one.cost_at_most for one in asking]),
+        sampled=any(one.sampled for one in estimates),
+    )
+
+
+def _sum(parts: Sequence[Decimal | None]) -> Decimal | None:
+    known = [part for part in parts if part is not None]
+    return sum(known, start=Decimal(0)) if len(known) == len(parts) else None
+
+
 def stage_estimate(
     stage: StageName,
     *,

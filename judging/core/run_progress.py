@@ -35,7 +35,8 @@ class RunProgress:
     """A run and its stages, in the order in which they are gone through.
 
     `calls` are the replies that this run paid for (stored ones of earlier runs cost nothing);
-    tokens and cost are theirs, None where the endpoint does not say. `held` is the cost with that
+    tokens and cost are theirs, None where the endpoint does not say. It can have a budget where
+    its calls have a price. `held` is the cost with that
     of calls under way, and of those whose fate nobody knows, at their dearest.
     """
 
@@ -51,6 +52,7 @@ class RunProgress:
     cached_tokens: int | None
     output_tokens: int | None
     cost: float | None
+    can_have_budget: bool
     budget: float | None
     held: float
     started_at: datetime | None

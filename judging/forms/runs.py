@@ -34,12 +34,25 @@ class RunForm(forms.Form):
             "all. Measuring needs one annotator."
         ),
     )
-    judge = forms.ChoiceField(
+    judge = forms.MultipleChoiceField(
         label=_("Judge"),
+        widget=forms.CheckboxSelectMultiple,
         help_text=_(
+            "Each judge has a run of its own over the same items; several are shown side by side. "
             "The lexical judge needs no endpoint, nor does the learned evaluator, which scores "
             "satisfaction alone: each user by what the others' ratings teach. Neither is a "
             "language model."
+        ),
+    )
+    budget = forms.DecimalField(
+        label=_("Budget of each run"),
+        required=False,
+        min_value=0,
+        max_digits=14,
+        decimal_places=4,
+        help_text=_(
+            "In the currency of the endpoint's prices. A call that could pass it is not sent; what "
+            "was answered stays, and the run can go on with more. Empty: no limit."
         ),
     )
 
@@ -52,9 +65,9 @@ class RunForm(forms.Form):
         names = [LEXICAL, LEARNED, *endpoints.values_list("name", flat=True)]
         self._field("judge").choices = [(name, name) for name in names]
 
-    def _field(self, name: str) -> forms.ChoiceField:
+    def _field(self, name: str) -> forms.ChoiceField | forms.MultipleChoiceField:
         field = self.fields[name]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
+        assert isinstance(field, forms.ChoiceField | forms.MultipleChoiceField)  # noqa: S101 - declared above
         return field
 
     def clean(self) -> dict[str, Any]:
@@ -63,7 +76,7 @@ class RunForm(forms.Form):
         measures = cleaned.get("kind") == RunKind.TEST
         if measures and cleaned.get("annotator") is None and "annotator" not in self.errors:
             self.add_error("annotator", _("Choose whose preferences to measure."))
-        if cleaned.get("judge") == LEARNED and cleaned.get("kind") != RunKind.SATISFACTION:
+        if LEARNED in cleaned.get("judge", ()) and cleaned.get("kind") != RunKind.SATISFACTION:
             self.add_error("judge", _("The learned evaluator scores satisfaction only."))
         return cleaned
 
@@ -71,3 +84,10 @@ class RunForm(forms.Form):
         """The annotator chosen, None for everybody."""
         key = self.cleaned_data["annotator"]
         return None if key is None else User.objects.get(pk=key)
+
+
+class BudgetForm(forms.Form):
+    """What a run may cost from now on, and whether what failed is asked again at once."""
+
+    budget = forms.DecimalField(required=False, min_value=0, max_digits=14, decimal_places=4)
+    go_on = forms.BooleanField(required=False)

@@ -119,6 +119,11 @@ class ModelEndpoint(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def has_prices(self) -> bool:
+        """Whether its calls cost anything, so that a budget can be kept."""
+        return bool(self.input_price or self.cached_input_price or self.output_price)
+
 
 class LlmCall(models.Model):
     """One reply, committed as it came; its key says everything that could change it.

@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, Q
+from django.db.models import Count, Q, Sum
 
 from annotation.core.choices import JudgmentStatus, Order
 from annotation.models import Comparison
@@ -18,6 +19,7 @@ from judging.core.run_progress import RunProgress
 from judging.models import (
     JudgeRun,
     Judgment,
+    LlmCall,
     Preference,
     PreferenceKind,
     PreferenceSet,
@@ -27,6 +29,7 @@ from judging.models import (
     UserMemory,
 )
 from judging.queries.comparisons import texts_of
+from judging.queries.run_compare import siblings
 from judging.queries.runs import DISTILLED, run_progress
 
 RUNS_A_PAGE: Final = 30
@@ -51,6 +54,7 @@ class RunLine:
     judge: str
     answered: int
     total: int
+    cost: Decimal | None
     created_at: datetime
 
 
@@ -86,18 +90,22 @@ class RunPage:
     settings: Sequence[tuple[str, object]]
     sets: Sequence[PreferenceSet]
     children: Sequence[JudgeRun]
+    siblings: Sequence[JudgeRun]
     comparisons: Sequence[ComparisonLine]
     page: Page[int]
 
 
 def run_list(*, dataset: str, page: str) -> RunList:
-    """The runs of all datasets or of one, by its slug. Seven queries."""
+    """The runs of all datasets or of one, by its slug. Eight queries."""
     runs = JudgeRun.objects.select_related("dataset", "annotator").defer("config").order_by("-pk")
     if dataset:
         runs = runs.filter(dataset__slug=dataset)
     shown = Paginator(runs, RUNS_A_PAGE).get_page(page)
     rows = list(shown.object_list)
     counts = _answered([run.pk for run in rows])
+    costs = dict(
+        LlmCall.objects.filter(run__in=rows).order_by().values_list("run").annotate(Sum("cost"))
+    )
     known = JudgeRun.objects.order_by("dataset__name").values_list("dataset__slug", "dataset__name")
     return RunList(
         lines=[
@@ -110,6 +118,7 @@ def run_list(*, dataset: str, page: str) -> RunList:
                 judge=run.judge,
                 answered=counts[run.pk][0],
                 total=counts[run.pk][1],
+                cost=costs.get(run.pk),
                 created_at=run.created_at,
             )
             for run in rows
@@ -173,6 +182,7 @@ def run_page(run_id: int, *, page: str) -> RunPage:
             .prefetch_related("members")
             .order_by("scenario__position", "scenario_id", "control")
         ),
+        siblings=siblings(run),
         children=list(run.children.defer("config").order_by("pk")),
         comparisons=_comparison_lines(run_id, list(shown.object_list)),
         page=shown,

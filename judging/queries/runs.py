@@ -52,7 +52,7 @@ def run_progress(run_id: int) -> RunProgress:
     Raises:
         JudgeRun.DoesNotExist: there is no such run.
     """
-    run = JudgeRun.objects.get(pk=run_id)
+    run = JudgeRun.objects.select_related("endpoint").get(pk=run_id)
     stages = [
         _stage(StageName.DISTIL, preference_rows(run_id)),
         _stage(StageName.MEMORY, memory_rows(run_id)),
@@ -73,6 +73,7 @@ def run_progress(run_id: int) -> RunProgress:
         cached_tokens=paid["cached"],
         output_tokens=paid["output"],
         cost=None if paid["cost"] is None else float(paid["cost"]),
+        can_have_budget=run.endpoint is not None and run.endpoint.has_prices,
         budget=None if run.budget is None else float(run.budget),
         held=float(run.held),
         started_at=run.started_at,

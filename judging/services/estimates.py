@@ -15,6 +15,7 @@ from typing import Any, Final
 from asgiref.sync import async_to_sync
 from django.db.models import Avg
 
+from annotation.models import Dataset, User
 from judging.core.chat import ChatRequest
 from judging.core.estimates import (
     ASSUMED_MEMORY,
@@ -34,7 +35,7 @@ from judging.core.satisfaction_settings import satisfaction_settings
 from judging.core.stages import StageName
 from judging.judges.protocol import Judge
 from judging.llm.stored import NotStoredError
-from judging.models import JudgeRun, LlmCall, ModelEndpoint, Preference
+from judging.models import JudgeRun, LlmCall, ModelEndpoint, Preference, RunKind
 from judging.queries.comparisons import texts_of
 from judging.queries.satisfaction.blocks import StoredBlock, stored_blocks
 from judging.services.distillation import (
@@ -47,11 +48,18 @@ from judging.services.endpoints import prices_of
 from judging.services.judges import stored_judge
 from judging.services.judgments import ORDERS, JudgmentQuestion, ask_judge
 from judging.services.memories import MemoryTask, ask_memory, read_written
-from judging.services.pairwise_plans import AskedDistillation, AskedTest
+from judging.services.pairwise_plans import (
+    AskedDistillation,
+    AskedTest,
+    asked_distillations,
+    asked_test_run,
+)
+from judging.services.satisfaction_runs import asked_satisfaction
 from judging.services.turn_scores import TurnTask, ask_score
 
 MOST_PROMPTS: Final = 2000
 """More prompts than this are not written for an estimate: an evenly spread part stands for all."""
+_FEWEST_PROMPTS: Final = 50
 _AT_ONCE: Final = 250
 _RECENT: Final = 1000
 
@@ -294,3 +302,37 @@ def _try_memories(
         memory = Memory(statistics(stored.block.history), texts)
         built[stored.user_id, stored.scenario_id] = memory_from_content(content(memory))
     return built
+
+
+def estimate_runs(
+    *, kind: RunKind, dataset: Dataset, annotator: User | None, judges: Sequence[str]
+) -> list[RunEstimate]:
+    """The runs that `submission.submit_runs` would start.
+
+    Raises:
+        NothingToJudgeError, NotDistilledError: there is nothing for anybody.
+        UnknownJudgeError: there is no such judge.
+    """
+    if kind is RunKind.SATISFACTION:
+        runs = [
+            asked_satisfaction(dataset=dataset, judge=judge, annotator=annotator)
+            for judge in judges
+        ]
+        most = _share_of_prompts(len(runs))
+        return [estimate_satisfaction(run, most=most) for run in runs]
+    if kind is RunKind.TEST and annotator is not None:
+        tests = [
+            asked_test_run(dataset=dataset, annotator=annotator, judge=judge) for judge in judges
+        ]
+        return [estimate_test_run(one, most=_share_of_prompts(len(tests))) for one in tests]
+    asked = [
+        one
+        for judge in judges
+        for one in asked_distillations(dataset=dataset, annotator=annotator, judge=judge)
+    ]
+    return [estimate_distillation(one, most=_share_of_prompts(len(asked))) for one in asked]
+
+
+def _share_of_prompts(runs: int) -> int:
+    """How many prompts each of some runs may write, so that all are estimated in seconds."""
+    return max(_FEWEST_PROMPTS, MOST_PROMPTS // max(runs, 1))

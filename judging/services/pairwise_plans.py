@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 
 from annotation.core.choices import Verdict
 from annotation.core.splits import SplitItem, SplitSettings, split
 from annotation.models import Dataset, Scenario, User
+from annotation.queries.annotators import annotators
 from judging.core.correctness import shuffled_winners
 from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
 from judging.core.run_plans import AppliedPlan, DistilPlan, Winners, distil_plans
@@ -81,6 +83,28 @@ def asked_distillation(
         ),
         plans,
     )
+
+
+def asked_distillations(
+    *, dataset: Dataset, annotator: User | None, judge: str
+) -> list[AskedDistillation]:
+    """One annotator's distillation, or that of everybody with something to judge.
+
+    Raises:
+        UnknownJudgeError: there is no such judge.
+        NothingToJudgeError: nobody labelled anything here that can be judged.
+    """
+    if annotator is not None:
+        return [asked_distillation(dataset=dataset, annotator=annotator, judge=judge)]
+    asked = []
+    users = User.objects.in_bulk([each.id for each in annotators(dataset=dataset)])
+    for user in users.values():
+        with suppress(NothingToJudgeError):  # rated turns alone, or pairs without texts
+            asked.append(asked_distillation(dataset=dataset, annotator=user, judge=judge))
+    if not asked:
+        message = f"nobody labelled a comparison of {dataset.slug} that has both texts"
+        raise NothingToJudgeError(message)
+    return asked
 
 
 def asked_test_run(

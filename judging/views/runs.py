@@ -9,17 +9,16 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
-from django.utils.http import urlencode
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_POST
 
 from annotation.core.charts import BarChart, BarRow, bar_chart
-from annotation.models import Dataset, User
+from annotation.models import User
 from annotation.templatetags.look import percent
 from judging.core.error_texts import error_text
 from judging.core.run_progress import RunProgress
-from judging.forms.runs import RunForm
+from judging.forms.runs import BudgetForm
+from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.queries.run_pages import (
     NoSuchPageError,
@@ -30,17 +29,9 @@ from judging.queries.run_pages import (
     set_page,
 )
 from judging.queries.runs import UNFINISHED, run_progress
-from judging.services.judges import UnknownJudgeError
-from judging.services.pairwise_plans import NotDistilledError, NothingToJudgeError
+from judging.services.budgets import NoPricesError, set_budget
 from judging.services.run_control import RecordedRunError, RunNotFinishedError, cancel
-from judging.services.satisfaction_runs import NothingToScoreError
-from judging.submission import (
-    retry_run,
-    submit_distillation,
-    submit_distillations,
-    submit_satisfaction,
-    submit_test_run,
-)
+from judging.submission import retry_run
 
 STOP_POLLING: Final = 286
 """htmx's answer to a part that polls: take this, and do not ask again."""
@@ -50,7 +41,7 @@ STOP_POLLING: Final = 286
 @login_required
 def runs(request: HttpRequest) -> HttpResponse:
     """All runs, the newest first."""
-    _researcher(request)
+    researcher(request)
     found = run_list(dataset=request.GET.get("dataset", ""), page=request.GET.get("page", ""))
     return render(request, "judging/runs.html", {"found": found, "page": found.page})
 
@@ -59,7 +50,7 @@ def runs(request: HttpRequest) -> HttpResponse:
 @login_required
 def run(request: HttpRequest, run_id: int) -> HttpResponse:
     """One run: what was asked, how far it is, what came of it."""
-    _researcher(request)
+    researcher(request)
     try:
         found = run_page(run_id, page=request.GET.get("page", ""))
     except NoSuchPageError as error:
@@ -72,7 +63,7 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
 @login_required
 def progress(request: HttpRequest, run_id: int) -> HttpResponse:
     """The part of a run's page that asks for itself until the run is over."""
-    _researcher(request)
+    researcher(request)
     get_object_or_404(JudgeRun, pk=run_id)
     context = _progress_context(run_progress(run_id))
     if context["unfinished"]:
@@ -87,6 +78,8 @@ def _progress_context(found: RunProgress) -> dict[str, Any]:
         "progress": found,
         "progress_status": RunStatus(found.status),
         "unfinished": found.status in UNFINISHED,
+        "can_have_budget": found.can_have_budget,
+        "budget_spent": found.error_code == LlmCode.BUDGET_SPENT,
         "errors": [(gettext(error_text(code)), code, count) for code, count in found.errors],
         "error": gettext(error_text(found.error_code)) if found.error_code else "",
         "can_retry": found.status not in UNFINISHED
@@ -95,60 +88,11 @@ def _progress_context(found: RunProgress) -> dict[str, Any]:
     }
 
 
-@require_http_methods(["GET", "POST"])
-@login_required
-def new_run(request: HttpRequest) -> HttpResponse:
-    """Choose a dataset, then what to run on it."""
-    manager = _manager(request)
-    slug = request.POST.get("dataset") or request.GET.get("dataset", "")
-    datasets = list(Dataset.objects.order_by("name"))
-    chosen = next((each for each in datasets if each.slug == slug), None)
-    context: dict[str, Any] = {"datasets": datasets, "chosen": chosen}
-    if chosen is None:
-        return render(request, "judging/run_new.html", context)
-    form = RunForm(
-        request.POST if request.method == "POST" else None,
-        dataset=chosen,
-        initial={
-            "kind": request.GET.get("kind", RunKind.DISTIL),
-            "annotator": request.GET.get("annotator", ""),
-        },
-    )
-    if form.is_bound and form.is_valid():
-        try:
-            started = _start(form, chosen, manager)
-        except (
-            NothingToJudgeError,
-            NotDistilledError,
-            NothingToScoreError,
-            UnknownJudgeError,
-        ) as error:
-            form.add_error(None, gettext(error_text(error.code)))
-        else:
-            if len(started) == 1:
-                return redirect("judging:run", run_id=started[0].pk)
-            return redirect(f"{reverse('judging:runs')}?{urlencode({'dataset': chosen.slug})}")
-    status = 422 if form.is_bound else 200
-    return render(request, "judging/run_new.html", {**context, "form": form}, status=status)
-
-
-def _start(form: RunForm, dataset: Dataset, manager: User) -> list[JudgeRun]:
-    kind, judge, person = form.cleaned_data["kind"], form.cleaned_data["judge"], form.person()
-    if kind == RunKind.DISTIL and person is None:
-        return submit_distillations(dataset=dataset, judge=judge, created_by=manager)
-    if kind == RunKind.SATISFACTION or person is None:
-        return [
-            submit_satisfaction(dataset=dataset, judge=judge, annotator=person, created_by=manager)
-        ]
-    submit = submit_distillation if kind == RunKind.DISTIL else submit_test_run
-    return [submit(dataset=dataset, annotator=person, judge=judge, created_by=manager)]
-
-
 @require_POST
 @login_required
 def retry(request: HttpRequest, run_id: int) -> HttpResponse:
     """Ask again for what failed; a cancelled run goes on."""
-    _manager(request)
+    manager_only(request)
     get_object_or_404(JudgeRun, pk=run_id)
     try:
         retry_run(run_id)
@@ -161,9 +105,28 @@ def retry(request: HttpRequest, run_id: int) -> HttpResponse:
 
 @require_POST
 @login_required
+def budget(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Change what a run may cost; a run that ended for want of money goes on where asked to."""
+    manager_only(request)
+    get_object_or_404(JudgeRun, pk=run_id)
+    form = BudgetForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, gettext(error_text("budget:negative")))
+        return redirect("judging:run", run_id=run_id)
+    try:
+        set_budget(run_id, form.cleaned_data["budget"])
+        if form.cleaned_data["go_on"]:
+            retry_run(run_id)
+    except (NoPricesError, RunNotFinishedError, RecordedRunError) as error:
+        messages.error(request, gettext(error_text(error.code)))
+    return redirect("judging:run", run_id=run_id)
+
+
+@require_POST
+@login_required
 def stop(request: HttpRequest, run_id: int) -> HttpResponse:
     """Stop a run; what was answered stays."""
-    _manager(request)
+    manager_only(request)
     get_object_or_404(JudgeRun, pk=run_id)
     if not cancel(run_id):
         messages.info(request, gettext("The run was already over."))
@@ -203,7 +166,7 @@ def _columns_plot(found: SetPage) -> BarChart:
 @login_required
 def comparison(request: HttpRequest, run_id: int, comparison_id: int) -> HttpResponse:
     """What a run made of one comparison: every reply, in both orders side by side."""
-    _researcher(request)
+    researcher(request)
     try:
         found = comparison_page(run_id, comparison_id)
     except NoSuchPageError as error:
@@ -218,14 +181,16 @@ def _reader(request: HttpRequest) -> User:
     return request.user
 
 
-def _researcher(request: HttpRequest) -> User:
+def researcher(request: HttpRequest) -> User:
+    """Whoever is signed in, where they may see what judges were asked."""
     reader = _reader(request)
     if not reader.sees_everyone:
         raise PermissionDenied(gettext("Annotators do not see what judges were asked."))
     return reader
 
 
-def _manager(request: HttpRequest) -> User:
+def manager_only(request: HttpRequest) -> User:
+    """Whoever is signed in, where they may start and stop runs."""
     reader = _reader(request)
     if not reader.is_manager:
         raise PermissionDenied(gettext("Only managers start, stop or repeat runs."))

@@ -14,7 +14,7 @@ from annotation.models import Dataset, User
 from annotation.queries.annotators import UnknownAnnotatorError, annotators, resolve_annotator
 from annotation.queries.datasets import UnknownDatasetError, dataset_of
 from judging.core.endpoints import InvalidEndpointError
-from judging.core.estimates import RunEstimate
+from judging.core.estimates import RunEstimate, total_of
 from judging.services.budgets import NoPricesError
 from judging.services.judges import UnknownJudgeError
 from judging.services.pairwise_plans import NotDistilledError, NothingToJudgeError
@@ -77,21 +77,14 @@ def judges_named(names: str | None, *, usual: str | None) -> list[str | None]:
 
 def estimates_as_json(estimates: Sequence[RunEstimate]) -> dict[str, Any]:
     """Estimates of some runs with their sums; a sum is null where a part is not known."""
-    costs = {
-        "cost_likely": [one.cost_likely for one in estimates],
-        "cost_at_most": [one.cost_at_most for one in estimates],
-    }
+    total = total_of(estimates)
     return {
-        "calls": sum(one.calls for one in estimates),
-        "stored": sum(one.stored for one in estimates),
-        **{name: _sum(parts) for name, parts in costs.items()},
+        "calls": total.calls,
+        "stored": total.stored,
+        "cost_likely": None if total.cost_likely is None else float(total.cost_likely),
+        "cost_at_most": None if total.cost_at_most is None else float(total.cost_at_most),
         "runs": [one.to_json() for one in estimates],
     }
-
-
-def _sum(parts: Sequence[Decimal | None]) -> float | None:
-    known = [part for part in parts if part is not None]
-    return float(sum(known)) if len(known) == len(parts) else None
 
 
 def dataset_named(slug: str) -> Dataset:

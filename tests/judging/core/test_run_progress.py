@@ -28,6 +28,7 @@ def run(**fields):
         "cached_tokens": None,
         "output_tokens": None,
         "cost": None,
+        "can_have_budget": False,
         "budget": None,
         "held": 0.0,
         "started_at": None,

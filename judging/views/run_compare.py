@@ -1,0 +1,35 @@
+"""Several judges over the same items, side by side."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext
+from django.views.decorators.http import require_GET
+
+from judging.core.error_texts import error_text
+from judging.models import RunStatus
+from judging.queries.run_compare import compared_runs
+from judging.queries.runs import UNFINISHED
+from judging.views.runs import researcher
+
+
+@require_GET
+@login_required
+def compare(request: HttpRequest) -> HttpResponse:
+    """The runs whose numbers are asked for."""
+    researcher(request)
+    ids = [int(word) for word in request.GET.getlist("run") if word.isascii() and word.isdecimal()]
+    found = compared_runs(ids)
+    columns = [
+        {
+            "one": one,
+            "status": RunStatus(one.run.status),
+            "errors": [(gettext(error_text(code)), code, n) for code, n in one.progress.errors],
+        }
+        for one in found.runs
+    ]
+    unfinished = any(one.run.status in UNFINISHED for one in found.runs)
+    context = {"found": found, "columns": columns, "unfinished": unfinished}
+    return render(request, "judging/run_compare.html", context)

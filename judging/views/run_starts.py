@@ -1,0 +1,117 @@
+"""Starting runs: what is chosen, what it would cost, and then the runs themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.models import Dataset, User
+from judging.core.endpoints import InvalidEndpointError
+from judging.core.error_texts import error_text
+from judging.core.estimates import total_of
+from judging.forms.runs import RunForm
+from judging.models import JudgeRun, RunKind
+from judging.services.budgets import NoPricesError
+from judging.services.estimates import estimate_runs
+from judging.services.judges import LEXICAL, UnknownJudgeError
+from judging.services.pairwise_plans import NotDistilledError, NothingToJudgeError
+from judging.services.satisfaction_runs import NothingToScoreError
+from judging.submission import submit_runs
+from judging.views.runs import manager_only
+
+REFUSALS = (
+    InvalidEndpointError,
+    NoPricesError,
+    NotDistilledError,
+    NothingToJudgeError,
+    NothingToScoreError,
+    UnknownJudgeError,
+)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def new_run(request: HttpRequest) -> HttpResponse:
+    """Choose a dataset, then what to run on it."""
+    manager = manager_only(request)
+    context = _choice(request)
+    form = context.get("form")
+    if form is not None and form.is_bound and form.is_valid():
+        try:
+            started = _start(form, context["chosen"], manager)
+        except REFUSALS as error:
+            form.add_error(None, gettext(error_text(error.code)))
+        else:
+            return _lead_to(started, context["chosen"])
+    status = 422 if form is not None and form.is_bound else 200
+    return render(request, "judging/run_new.html", context, status=status)
+
+
+@require_POST
+@login_required
+def estimate(request: HttpRequest) -> HttpResponse:
+    """What the chosen runs would ask and cost; nothing is started."""
+    manager_only(request)
+    context = _choice(request)
+    form = context.get("form")
+    if form is not None and form.is_valid():
+        try:
+            found = estimate_runs(
+                kind=RunKind(form.cleaned_data["kind"]),
+                dataset=context["chosen"],
+                annotator=form.person(),
+                judges=form.cleaned_data["judge"],
+            )
+            context |= {"estimates": found, "total": total_of(found)}
+        except REFUSALS as error:
+            context["refusal"] = gettext(error_text(error.code))
+    if request.headers.get("HX-Request"):
+        return render(request, "judging/_estimate.html", context)
+    return render(request, "judging/run_new.html", context)
+
+
+def _choice(request: HttpRequest) -> dict[str, Any]:
+    """The datasets, and the form of the one that was chosen."""
+    slug = request.POST.get("dataset") or request.GET.get("dataset", "")
+    datasets = list(Dataset.objects.order_by("name"))
+    chosen = next((each for each in datasets if each.slug == slug), None)
+    context: dict[str, Any] = {"datasets": datasets, "chosen": chosen}
+    if chosen is not None:
+        context["form"] = RunForm(
+            request.POST if request.method == "POST" else None,
+            dataset=chosen,
+            initial={
+                "kind": request.GET.get("kind", RunKind.DISTIL),
+                "annotator": request.GET.get("annotator", ""),
+                "judge": [LEXICAL],
+            },
+        )
+    return context
+
+
+def _start(form: RunForm, dataset: Dataset, manager: User) -> list[JudgeRun]:
+    return submit_runs(
+        kind=RunKind(form.cleaned_data["kind"]),
+        dataset=dataset,
+        annotator=form.person(),
+        judges=form.cleaned_data["judge"],
+        budget=form.cleaned_data["budget"],
+        created_by=manager,
+    )
+
+
+def _lead_to(started: list[JudgeRun], dataset: Dataset) -> HttpResponse:
+    """One run's page; several judges of the same items side by side; the list otherwise."""
+    if len(started) == 1:
+        return redirect("judging:run", run_id=started[0].pk)
+    if len({run.annotator_id for run in started}) == 1:
+        together = urlencode({"run": [run.pk for run in started]}, doseq=True)
+        return redirect(f"{reverse('judging:run-compare')}?{together}")
+    return redirect(f"{reverse('judging:runs')}?{urlencode({'dataset': dataset.slug})}")

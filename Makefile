@@ -8,7 +8,7 @@ SERVE ?= 1
 PORT ?= 8000
 SOURCES := annotation benchmark judging sensejudge_site tests manage.py
 
-.PHONY: demo serve test test-rows check format messages llm-check clean
+.PHONY: demo serve test test-rows check format messages llm-check kill-test clean
 
 demo: .venv/.base
 	$(PY) manage.py migrate --verbosity 0
@@ -54,6 +54,10 @@ messages: .venv/.dev
 # A real llama.cpp server with a very small model: proves the protocol, not quality (README).
 llm-check: .venv/.base
 	PYTHON="$(PYTHON)" .ci/llm-check
+
+# Ten kills of a run of 2,000 calls against an endpoint that fails a fifth of them; minutes.
+kill-test: .venv/.dev
+	KILL_TEST=$${KILL_TEST:-$$RANDOM} $(PY) -m pytest -q tests/functional/test_killed_judging.py -k ten
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage

@@ -35,12 +35,16 @@ def held_phase(*, until: datetime, now: datetime, lease_minutes: int) -> HeldPha
 
 @dataclass(frozen=True, slots=True)
 class MyStudy:
-    """One of an annotator's studies, with how far they are; `dataset` is its short name."""
+    """One of an annotator's studies, with how far they are; `dataset` is its short name.
+
+    `open` says whether it gives them items; `paused` that it would, were they not paused in it.
+    """
 
     rules: Rules
     dataset: str
     open: bool
     progress: Progress
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from annotation.models import (
     Claim,
     ClaimState,
     Dataset,
+    ItemKind,
     PairwiseLabel,
     Participation,
     SatisfactionLabel,
@@ -40,15 +41,21 @@ from annotation.queries.labelling import rules_of
 
 def my_studies(annotator: User, now: datetime) -> list[MyStudy]:
     """The studies somebody is in, but drafts: what is left first, then by name."""
-    rows = Study.objects.filter(annotators=annotator).exclude(status=StudyStatus.DRAFT)
+    parts = (
+        Participation.objects.filter(annotator=annotator)
+        .exclude(study__status=StudyStatus.DRAFT)
+        .select_related("study__dataset")
+        .order_by("study__name", "study_id")
+    )
     studies = [
         MyStudy(
-            rules=rules_of(row),
-            dataset=row.dataset.slug,
-            open=row.status == StudyStatus.OPEN,
-            progress=progress_of(row, annotator.pk, now),
+            rules=rules_of(part.study),
+            dataset=part.study.dataset.slug,
+            open=part.study.status == StudyStatus.OPEN and part.paused_at is None,
+            progress=progress_of(part.study, annotator.pk, now),
+            paused=part.study.status == StudyStatus.OPEN and part.paused_at is not None,
         )
-        for row in rows.select_related("dataset").order_by("name", "pk")
+        for part in parts
     ]
     return sorted(studies, key=lambda study: not (study.open and study.progress.left))
 
@@ -193,19 +200,22 @@ def _item_row(item: StudyItem, states: dict[str, int]) -> ItemRow:
 
 
 def _counted() -> QuerySet[Study]:
+    """Studies with their counts, hidden repeats left out: nobody need ever be able to take one."""
+
     def count(rows: QuerySet) -> Coalesce:  # type: ignore[type-arg]
         counted = rows.order_by().values("study").annotate(n=Count("pk")).values("n")
         return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
     done = (
         Claim.objects.filter(item__study=OuterRef("pk"), state=ClaimState.DONE)
+        .exclude(item__kind=ItemKind.REPEAT)
         .order_by()
         .values("item__study")
         .annotate(n=Count("pk"))
         .values("n")
     )
     return Study.objects.select_related("dataset").annotate(
-        n_items=count(StudyItem.objects.filter(study=OuterRef("pk"))),
+        n_items=count(StudyItem.objects.filter(study=OuterRef("pk")).exclude(kind=ItemKind.REPEAT)),
         n_annotators=count(Study.annotators.through.objects.filter(study=OuterRef("pk"))),
         n_done=Coalesce(Subquery(done, output_field=IntegerField()), 0),
     )

@@ -11,6 +11,7 @@ from annotation.core.hidden_items import REPEAT_GAPS
 from annotation.core.labelling import NothingLeft
 from annotation.models import Claim, ClaimState, ItemKind, StudyItem
 from annotation.queries.assignment import next_free_item, progress_of
+from annotation.queries.studies import all_studies, my_studies, my_study
 from annotation.services.claims import next_task, skip
 from annotation.services.leases import release_claims
 from tests.annotation.labelling import NOW, answer, make_pair_study, make_repeat_study
@@ -193,3 +194,30 @@ def test_the_next_item_of_a_study_with_repeats_costs_no_statement_more(
         step(study, annotator, clock)
     with django_assert_num_queries(3):  # what was given, the next free item, its texts
         next_free_item(study, annotator.pk, clock.now)
+
+
+def test_a_study_wants_no_answers_to_repeats(clock):
+    """10 pairs and a repeat that nobody may be able to take: 10 answers finish the study."""
+    annotator = make_user()
+    study = make_repeat_study([annotator])
+    assert (all_studies()[0].items, all_studies()[0].wanted) == (10, 10)
+    while step(study, annotator, clock) is not None:
+        pass
+    assert Claim.objects.filter(state=ClaimState.DONE).count() == 11
+    assert (all_studies()[0].done, all_studies()[0].share) == (10, 1.0)
+
+
+def test_who_is_paused_reads_so_in_their_list():
+    annotator = make_user()
+    study = make_pair_study([annotator])
+    assert (my_studies(annotator, NOW)[0].open, my_studies(annotator, NOW)[0].paused) == (
+        True,
+        False,
+    )
+    study.participations.update(paused_at=NOW, pause_reason="MANAGER")
+    mine = my_study(annotator, study.slug, NOW)
+    assert (mine.open, mine.paused) == (False, True)
+    study.status = "PAUSED"
+    study.save()
+    mine = my_study(annotator, study.slug, NOW)
+    assert (mine.open, mine.paused) == (False, False)

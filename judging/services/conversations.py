@@ -54,7 +54,6 @@ class ConversationRefusedError(Exception):
         self.code = code
 
 
-@transaction.atomic
 def begin(*, study: str, item: int, annotator: User, now: datetime) -> Conversation:
     """The conversation under the annotator's claim, with the model that it has for good.
 
@@ -67,8 +66,9 @@ def begin(*, study: str, item: int, annotator: User, now: datetime) -> Conversat
     ).first()
     if found is not None:
         return found
-    row, claim = _held(study, item, annotator, now)
-    return _begin(row, claim, now)
+    with transaction.atomic():
+        row, claim = _held(study, item, annotator, now)
+        return _begin(row, claim, now)
 
 
 @transaction.atomic
@@ -206,16 +206,17 @@ def end(*, study: str, item: int, annotator: User, ending: Ending, now: datetime
     )
 
 
-@transaction.atomic
 def follow(message: ConversationMessage, now: datetime) -> None:
     """Have a reply written again whose writer gave no sign of life for a while, if it is pending.
 
     What one lost with its process is asked for anew; nothing is ever asked for twice, since only
     one caller can raise the generation.
     """
-    if message.status in PENDING:
-        silent = Q(status__in=PENDING, heartbeat_at__lt=now - timedelta(seconds=STALE_SECONDS))
-        _ask_anew(message, silent, now, attempt=message.attempt)
+    since = now - timedelta(seconds=STALE_SECONDS)
+    if message.status in PENDING and message.heartbeat_at < since:
+        silent = Q(status__in=PENDING, heartbeat_at__lt=since)
+        with transaction.atomic():
+            _ask_anew(message, silent, now, attempt=message.attempt)
 
 
 def _ask_anew(message: ConversationMessage, where: Q, now: datetime, *, attempt: int) -> bool:

@@ -35,19 +35,30 @@ def changes(before: str, after: str) -> tuple[ChangedPiece, ...] | None:
     if sides is None:
         return None
     gone, new = map(_between, sides)
-    kept = [piece.text for piece in sides[1] if not piece.differs]
+    kept = zip(
+        *([piece.text for piece in side if not piece.differs] for side in sides), strict=True
+    )
     found = []
-    for place, text in enumerate([*kept, ""]):
+    space = ""
+    for place, (old_text, text) in enumerate([*kept, ("", "")]):
+        went = gone.get(place, "")
         found += [
-            ChangedPiece(gone.get(place, ""), Change.GONE),
+            ChangedPiece(space + went if went else "", Change.GONE),
             ChangedPiece(new.get(place, ""), Change.NEW),
             ChangedPiece(text, Change.KEPT),
         ]
+        space = _space_lost(old_text, text)
     return tuple(piece for piece in found if piece.text)
 
 
+def _space_lost(before: str, after: str) -> str:
+    """The space that stood behind a word before and does not now: it goes with what follows."""
+    had = before[len(before.rstrip()) :]
+    return had if after == after.rstrip() else ""
+
+
 def _between(pieces: list[Piece]) -> dict[int, str]:
-    """The text that differs before the n-th common piece, by n."""
+    """The text that differs before the n-th run that both have, by n."""
     found: dict[int, str] = {}
     place = 0
     for differs, run in groupby(pieces, key=lambda piece: piece.differs):

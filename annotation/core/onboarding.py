@@ -53,12 +53,18 @@ def steps_of(asked: Asked) -> tuple[Step, ...]:
     return tuple(step for step in Step if wanted[step])
 
 
-def first_open(asked: Asked, done: Done) -> Step | None:
-    """The step that comes next; None where nothing is left to do before labelling."""
-    finished = {
+def finished(asked: Asked, done: Done) -> tuple[Step, ...]:
+    """The steps that a study asks for and that need not be done (again), in their order."""
+    is_done = {
         Step.CONSENT: done.consent,
         Step.PROFILE: done.profile,
         Step.GUIDELINES: done.guidelines == asked.guidelines,
         Step.QUIZ: done.quiz,
     }
-    return next((step for step in steps_of(asked) if not finished[step]), None)
+    return tuple(step for step in steps_of(asked) if is_done[step])
+
+
+def first_open(asked: Asked, done: Done) -> Step | None:
+    """The step that comes next; None where nothing is left to do before labelling."""
+    over = finished(asked, done)
+    return next((step for step in steps_of(asked) if step not in over), None)

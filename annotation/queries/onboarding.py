@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-from django.db.models import Count, F
+from django.db.models import Count
 
 from annotation.core.guidelines import ChangedPiece, changes
-from annotation.core.onboarding import Asked, Done, Step, first_open, steps_of
+from annotation.core.onboarding import Asked, Done, Step, finished, first_open, steps_of
 from annotation.core.quiz import Quiz, from_records
 from annotation.models import (
     AnnotatorProfile,
@@ -18,6 +19,16 @@ from annotation.models import (
     StudyStatus,
     User,
 )
+from annotation.queries.statements import models_of
+
+_PART: Final = """
+SELECT part.*, profile.id AS profile
+FROM annotation_participation part
+JOIN annotation_study study ON study.id = part.study_id
+LEFT JOIN annotation_annotatorprofile profile ON profile.user_id = part.annotator_id
+WHERE study.slug = %(slug)s AND part.annotator_id = %(annotator)s
+"""
+_STUDY: Final = "SELECT study.* FROM annotation_study study WHERE study.id = %(study)s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +39,15 @@ class Onboarding:
         study: The study's row.
         participation: Their part in it.
         steps: All that the study asks for, in order.
+        finished: Those of them that are done.
         open: The step that comes next; None where they may label.
     """
 
     study: Study
     participation: Participation
     steps: tuple[Step, ...]
+    finished: tuple[Step, ...]
     open: Step | None
-
-    @property
-    def finished(self) -> tuple[Step, ...]:
-        """The steps before the open one."""
-        return self.steps[: self.steps.index(self.open)] if self.open else self.steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +85,11 @@ def study_named(slug: str) -> Study | None:
 
 
 def participation_of(slug: str, annotator: User) -> Participation | None:
-    """Somebody's part in a study, with the study and whether they have a profile: one query."""
-    rows = Participation.objects.select_related("study").annotate(
-        profile=F("annotator__profile")  # its number, NULL where they have none
-    )
-    try:
-        return rows.get(study__slug=slug, annotator=annotator)
-    except Participation.DoesNotExist:
-        return None
+    """Somebody's part in a study, with the study and whether they have a profile."""
+    found = models_of(Participation, _PART, slug=slug, annotator=annotator.pk)
+    for part in found:
+        (part.study,) = models_of(Study, _STUDY, study=part.study_id)
+    return found[0] if found else None
 
 
 def open_step(participation: Participation) -> Step | None:
@@ -102,6 +107,7 @@ def onboarding_of(slug: str, annotator: User) -> Onboarding | None:
         study=row.study,
         participation=row,
         steps=steps_of(_asked(row.study)),
+        finished=finished(_asked(row.study), _done(row)),
         open=open_step(row),
     )
 

@@ -22,7 +22,9 @@ KEPT, GONE, NEW = Change.KEPT, Change.GONE, Change.NEW
             "Read both answers.",
             [("Read both ", KEPT), ("twice", GONE), ("answers", NEW), (".", KEPT)],
         ),
-        ("A tie is fine.", "A tie is", [("A tie is", KEPT), ("fine.", GONE)]),
+        ("A tie is fine.", "A tie is", [("A tie is", KEPT), (" fine.", GONE)]),
+        ("A tie is", "A tie is fine.", [("A tie is ", KEPT), ("fine.", NEW)]),
+        ("no merit of it.", "no merit.", [("no merit", KEPT), (" of it", GONE), (".", KEPT)]),
         ("先看问题", "先读问题", [("先", KEPT), ("看", GONE), ("读", NEW), ("问题", KEPT)]),
     ],
 )

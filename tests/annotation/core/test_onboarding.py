@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.onboarding import Asked, Done, Step, first_open, steps_of
+from annotation.core.onboarding import Asked, Done, Step, finished, first_open, steps_of
 
 EVERYTHING = Asked(consent=True, profile=True, guidelines=2, quiz=True)
 NOTHING = Asked(consent=False, profile=False, guidelines=None, quiz=False)
@@ -28,6 +28,11 @@ def test_the_pages_come_one_at_a_time_in_their_order(done, step):
     consent, profile, guidelines, quiz = done
     told = Done(consent=consent, profile=profile, guidelines=guidelines, quiz=quiz)
     assert first_open(EVERYTHING, told) is step
+
+
+def test_what_was_done_stays_done_behind_an_open_step():
+    done = Done(consent=True, profile=True, guidelines=1, quiz=True)
+    assert finished(EVERYTHING, done) == (Step.CONSENT, Step.PROFILE, Step.QUIZ)
 
 
 def test_where_nothing_is_asked_nothing_is_open():

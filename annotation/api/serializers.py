@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 from rest_framework import serializers
 
-from annotation.models import Comparison, Dataset, PairwiseLabel, Response, SatisfactionLabel
+from annotation.models import (
+    Comparison,
+    Dataset,
+    PairwiseLabel,
+    Response,
+    SatisfactionLabel,
+    User,
+)
+
+Label = TypeVar("Label", bound=PairwiseLabel | SatisfactionLabel)
 
 
 class DatasetSerializer(serializers.ModelSerializer[Dataset]):
@@ -48,11 +59,23 @@ class ComparisonSerializer(serializers.ModelSerializer[Comparison]):
         )
 
 
-class PairwiseLabelSerializer(serializers.ModelSerializer[PairwiseLabel]):
-    """A verdict in the comparison's own coordinates, with the order it was shown in."""
+class LabelSerializer(serializers.ModelSerializer[Label]):
+    """A label; annotators are not told which of their answers are to hidden repeats."""
 
     annotator = serializers.CharField(source="annotator.username")
     study = serializers.SlugField(source="study.slug", allow_null=True)
+
+    def get_fields(self) -> dict[str, Any]:
+        """The fields that the reader may see."""
+        fields: dict[str, Any] = super().get_fields()
+        user = getattr(self.context.get("request"), "user", None)
+        if isinstance(user, User) and not user.sees_everyone:
+            fields.pop("repeat_index")
+        return fields
+
+
+class PairwiseLabelSerializer(LabelSerializer[PairwiseLabel]):
+    """A verdict in the comparison's own coordinates, with the order it was shown in."""
 
     class Meta:
         model = PairwiseLabel
@@ -72,11 +95,8 @@ class PairwiseLabelSerializer(serializers.ModelSerializer[PairwiseLabel]):
         )
 
 
-class SatisfactionLabelSerializer(serializers.ModelSerializer[SatisfactionLabel]):
+class SatisfactionLabelSerializer(LabelSerializer[SatisfactionLabel]):
     """A rating of 1-5; the reason is null exactly when the score is above 3."""
-
-    annotator = serializers.CharField(source="annotator.username")
-    study = serializers.SlugField(source="study.slug", allow_null=True)
 
     class Meta:
         model = SatisfactionLabel

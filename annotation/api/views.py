@@ -16,6 +16,7 @@ from annotation.api.serializers import (
     SatisfactionLabelSerializer,
 )
 from annotation.models import Comparison, Dataset, PairwiseLabel, SatisfactionLabel, User
+from annotation.queries.repeats import STILL_HIDDEN
 
 Row = TypeVar("Row", bound=PairwiseLabel | SatisfactionLabel)
 
@@ -41,7 +42,10 @@ class ComparisonViewSet(ReadOnlyModelViewSet[Comparison]):
 
 
 class OwnOrAllViewSet(ReadOnlyModelViewSet[Row]):
-    """Everybody's labels for those who see everyone; an annotator's own otherwise."""
+    """Everybody's labels for those who see everyone; an annotator's own otherwise.
+
+    Own answers to hidden repeats are left out until the study is closed.
+    """
 
     def get_queryset(self) -> QuerySet[Row]:
         """All labels, or one's own."""
@@ -49,7 +53,7 @@ class OwnOrAllViewSet(ReadOnlyModelViewSet[Row]):
         user = self.request.user
         if isinstance(user, User) and user.sees_everyone:
             return rows
-        return rows.filter(annotator_id=user.pk)
+        return rows.filter(annotator_id=user.pk).exclude(STILL_HIDDEN)
 
 
 class PairwiseLabelViewSet(OwnOrAllViewSet[PairwiseLabel]):

@@ -32,8 +32,8 @@ class Export:
     """One kind of export.
 
     `rows` reads a dataset's rows; `flat_rows` those of the CSV where they differ; `own_rows` what
-    an annotator may have of it: their own labels, without the names of models. `study_rows` and
-    `study_flat_rows` read what belongs to one study.
+    an annotator may have of it: their own labels, without the names of models and what came again.
+    `study_rows` and `study_flat_rows` read what belongs to one study.
     """
 
     kind: str
@@ -68,13 +68,13 @@ class Export:
         rows = self.own_rows(dataset, annotator_id)
         if format_ is ExportFormat.JSONL:
             return in_blocks(json_lines(rows))
-        columns = [name for name in self.columns if not names_a_model(name)]
+        columns = [name for name in self.columns if not is_for_readers(name)]
         return in_blocks(csv_lines(columns, rows))
 
 
-def names_a_model(column: str) -> bool:
-    """Whether a column would tell an annotator which model wrote a response."""
-    return column.startswith(("model", "variant"))
+def is_for_readers(column: str) -> bool:
+    """Whether a column is none for annotators: which model wrote a response, what came again."""
+    return column.startswith(("model", "variant")) or column == "repeat"
 
 
 def moment(value: datetime | None) -> str | None:

@@ -11,10 +11,11 @@ from typing import Final
 
 from annotation.core.tables import Row
 from annotation.exports.dialogues import dialogues_before
-from annotation.exports.export import Export, names_a_model
+from annotation.exports.export import Export, is_for_readers
 from annotation.exports.given import GIVEN, given, names_of_studies
 from annotation.models import Dataset, PairwiseLabel, Study
 from annotation.queries.annotators import names_of
+from annotation.queries.repeats import STILL_HIDDEN
 
 _CHUNK: Final = 500
 _COLUMNS: Final = (
@@ -48,7 +49,7 @@ def _rows(
     studies = names_of_studies(dataset)
     labels = PairwiseLabel.objects.filter(comparison__turn__session__dataset=dataset)
     if annotator_id is not None:
-        labels = labels.filter(annotator=annotator_id)
+        labels = labels.filter(annotator=annotator_id).exclude(STILL_HIDDEN)
     if study_id is not None:
         labels = labels.filter(study=study_id)
     stream = (
@@ -101,7 +102,7 @@ def _row(
 
 def _own_rows(dataset: Dataset, annotator_id: int) -> Iterator[Row]:
     for row in _rows(dataset, annotator_id):
-        yield {name: value for name, value in row.items() if not names_a_model(name)}
+        yield {name: value for name, value in row.items() if not is_for_readers(name)}
 
 
 def _study_rows(study: Study) -> Iterator[Row]:

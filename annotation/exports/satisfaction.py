@@ -8,10 +8,11 @@ from typing import Final, cast
 from django.db.models import Q
 
 from annotation.core.tables import Row
-from annotation.exports.export import Export, names_a_model
+from annotation.exports.export import Export, is_for_readers
 from annotation.exports.given import GIVEN, given, names_of_studies
 from annotation.models import Dataset, Response, SatisfactionLabel, Session, Study
 from annotation.queries.annotators import names_of
+from annotation.queries.repeats import STILL_HIDDEN
 
 _COLUMNS: Final = (
     "target",
@@ -35,7 +36,7 @@ def _rows(
 ) -> Iterator[Row]:
     names = names_of(dataset=dataset)
     studies = names_of_studies(dataset)
-    own = Q() if annotator_id is None else Q(annotator=annotator_id)
+    own = Q() if annotator_id is None else Q(annotator=annotator_id) & ~STILL_HIDDEN
     if study_id is not None:
         own &= Q(study=study_id)
     of_responses = (
@@ -101,7 +102,7 @@ def _answer(label: SatisfactionLabel, names: dict[int, str], studies: dict[int |
 
 def _own_rows(dataset: Dataset, annotator_id: int) -> Iterator[Row]:
     for row in _rows(dataset, annotator_id):
-        yield {name: value for name, value in row.items() if not names_a_model(name)}
+        yield {name: value for name, value in row.items() if not is_for_readers(name)}
 
 
 def _study_rows(study: Study) -> Iterator[Row]:

@@ -9,10 +9,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from django.db.models import Q
+
 from annotation.core.choices import StudyKind
 from annotation.core.hidden_items import REPEAT_GAPS, Given, due_repeat, left_repeats
-from annotation.models import ItemKind, Study
+from annotation.models import ItemKind, Study, StudyStatus
 from annotation.queries.statements import rows_of
+
+STILL_HIDDEN: Final = Q(repeat_index__gt=0, study__isnull=False) & ~Q(
+    study__status=StudyStatus.CLOSED
+)
+"""Labels that their annotator is not told of yet: answers to repeats, while the study goes on."""
 
 _GIVEN: Final = """
 SELECT item.id, item.position, again.id, again.position, item.kind,

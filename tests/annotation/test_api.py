@@ -99,3 +99,18 @@ def test_the_schema_is_served(client):
     answer = client.get("/api/schema/")
     assert answer.status_code == 200
     assert b"/api/v1/judgments/" in answer.content
+
+
+@pytest.mark.parametrize(("status", "found"), [("OPEN", ["A"]), ("CLOSED", ["A", "B"])])
+def test_an_annotator_is_not_told_what_came_again(client, status, found):
+    study = factory.make_study(status=status)
+    first = factory.make_label(study=study, verdict="A")
+    own = {"annotator": first.annotator, "study": study}
+    factory.make_label(first.comparison, verdict="B", repeat_index=1, **own)
+    client.force_login(first.annotator)
+    rows = client.get("/api/v1/labels/").json()["results"]
+    assert sorted(row["verdict"] for row in rows) == found
+    assert all("repeat_index" not in row for row in rows)
+    client.force_login(factory.make_user(role="VIEWER"))
+    rows = client.get("/api/v1/labels/").json()["results"]
+    assert sorted(row["repeat_index"] for row in rows) == [0, 1]

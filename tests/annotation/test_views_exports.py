@@ -11,7 +11,10 @@ from tests.annotation.records import everything, import_rows
 from tests.factory import (
     make_comparison,
     make_label,
+    make_rating,
+    make_response,
     make_session,
+    make_study,
     make_turn,
     make_user,
 )
@@ -62,6 +65,29 @@ def test_an_annotator_downloads_their_own_labels_alone(client, data, format_name
     assert "bob" not in text
     assert comparison.response_a.model not in text
     assert client.get(f"/datasets/data/export/sessions.{format_name}").status_code == 404
+
+
+@pytest.mark.parametrize(("status", "answers"), [("OPEN", 1), ("CLOSED", 2)])
+@pytest.mark.parametrize("kind", ["labels", "satisfaction"])
+def test_an_annotator_does_not_read_what_came_again(client, data, kind, status, answers):
+    alice = make_user(username="alice", role="ANNOTATOR")
+    study = make_study(data, status=status)
+    turn = make_turn(make_session(data.scenarios.first()), user_message="mine")
+    comparison, response = make_comparison(turn), make_response(turn, original=True)
+    for repeat in (0, 1):
+        own = {"annotator": alice, "study": study, "repeat_index": repeat}
+        if kind == "labels":
+            make_label(comparison, **own)
+        else:
+            make_rating(response, **own)
+    client.force_login(alice)
+    text = body(client.get(f"/datasets/data/export/{kind}.csv"))
+    header, *rows = text.splitlines()
+    assert len(rows) == answers
+    assert "repeat" not in header
+    assert "repeat" not in body(client.get(f"/datasets/data/export/{kind}.jsonl"))
+    client.force_login(make_user(role="VIEWER"))
+    assert body(client.get(f"/datasets/data/export/{kind}.csv")).count("alice") == 2
 
 
 def test_an_annotator_without_labels_there_finds_nothing(client, data):

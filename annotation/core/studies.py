@@ -243,6 +243,11 @@ class StudyLive:
     estimate: Estimate
 
     @property
+    def repeats(self) -> int:
+        """Answers to hidden repeats: they stand besides those that the study wants."""
+        return max(sum(each.facts.done for each in self.annotators) - self.row.done, 0)
+
+    @property
     def missing(self) -> int:
         """Answers that the study still wants."""
         return max(self.row.wanted - self.row.done, 0)
@@ -276,9 +281,8 @@ class PlannedCounts:
         targets: Pairs or sessions that can be asked about.
         left_out: Pairs whose texts are not available, or sessions without a response.
         gold_known: Those among the targets with an answer held to be right.
-        items: Items of the study, hidden repeats included.
         gold: Gold items among them.
-        repeats: Hidden repeats among them.
+        repeats: Hidden repeats besides.
         annotators: People who are in from the beginning.
         overlap: Annotators wanted for each item.
     """
@@ -286,7 +290,6 @@ class PlannedCounts:
     targets: int
     left_out: int
     gold_known: int
-    items: int
     gold: int
     repeats: int
     annotators: int
@@ -294,8 +297,8 @@ class PlannedCounts:
 
     @property
     def wanted(self) -> int:
-        """Answers the study is to have in the end."""
-        return self.items * self.overlap
+        """Answers the study is to have in the end, to repeats not counted."""
+        return self.targets * self.overlap
 
     @property
     def each(self) -> float | None:
@@ -303,7 +306,7 @@ class PlannedCounts:
 
         Nobody answers an item twice, so it is never more than there are items.
         """
-        return min(self.wanted / self.annotators, self.items) if self.annotators else None
+        return min(self.wanted / self.annotators, self.targets) if self.annotators else None
 
     @property
     def too_few(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -40,7 +40,7 @@ def claims_of(
     annotator: int | None = None,
     item: int | None = None,
     reason: str = "",
-) -> QuerySet[Claim, dict[str, Any]]:
+) -> QuerySet[Claim, Any]:
     """Claims of a study, the latest first, for a pager; `claim_rows` reads a page of them."""
     wanted = Claim.objects.filter(_where(which, now), item__study=study)
     if annotator is not None:
@@ -83,7 +83,7 @@ def _where(which: ClaimFilter, now: datetime) -> Q:
     }[which]
 
 
-def claim_rows(claims: Iterable[dict[str, Any]], study: Study, now: datetime) -> list[ClaimRow]:
+def claim_rows(claims: Iterable[Mapping[str, Any]], study: Study, now: datetime) -> list[ClaimRow]:
     """These claims as a list shows them."""
     return [
         ClaimRow(
@@ -115,13 +115,13 @@ def most_skipped(study: Study, *, at_most: int) -> list[SkippedItem]:
 
 def skipped_items(
     study: Study, *, page: str | None, per_page: int
-) -> tuple[Page[dict[str, Any]], list[SkippedItem]]:
+) -> tuple[Page[Any], list[SkippedItem]]:
     """A page of the items that were skipped, most often first, with why; three queries."""
     items = Paginator(_skips(study), per_page).get_page(page)
     return items, _skipped(study, list(items))
 
 
-def _skips(study: Study) -> QuerySet[Claim, dict[str, Any]]:
+def _skips(study: Study) -> QuerySet[Claim, Any]:
     skipped = Claim.objects.filter(item__study=study, state=ClaimState.SKIPPED)
     return (
         skipped.values("item_id", "item__position", key=_KEY)
@@ -130,7 +130,7 @@ def _skips(study: Study) -> QuerySet[Claim, dict[str, Any]]:
     )
 
 
-def _skipped(study: Study, items: list[dict[str, Any]]) -> list[SkippedItem]:
+def _skipped(study: Study, items: list[Any]) -> list[SkippedItem]:
     skipped = Claim.objects.filter(item__study=study, state=ClaimState.SKIPPED)
     reasons: dict[int, list[tuple[str, int]]] = {}
     for item, reason, times in (

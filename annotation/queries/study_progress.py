@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum, Value
+from django.db.models import Count, F, Max, Min, Q, Sum, Value
 from django.db.models.functions import Coalesce
 
 from annotation.core.assignment import lease_end
@@ -74,8 +74,8 @@ class _Person:
     id: int
     username: str
     name: str
-    part: dict[str, Any] | None = None
-    work: dict[str, Any] | None = None
+    part: Mapping[str, Any] | None = None
+    work: Mapping[str, Any] | None = None
 
 
 def study_live(study: Study, row: StudyRow, now: datetime) -> StudyLive:
@@ -135,12 +135,12 @@ def _people(study: Study, now: datetime) -> dict[int, _Person]:
     return people
 
 
-def _person(row: dict[str, Any]) -> _Person:
+def _person(row: Mapping[str, Any]) -> _Person:
     username = row["annotator__username"]
     return _Person(row["annotator_id"], username, row["annotator__display_name"] or username)
 
 
-def _work(study: Study, now: datetime) -> Iterable[dict[str, Any]]:
+def _work(study: Study, now: datetime) -> Iterable[Mapping[str, Any]]:
     """Counts of everybody's claims."""
     done, active = Q(state=ClaimState.DONE), Q(state=ClaimState.ACTIVE)
     repeat = Q(item__kind=ItemKind.REPEAT)
@@ -215,9 +215,8 @@ def _times(study: Study) -> list[tuple[int, float]]:
     """Who took how long for each of the latest answers; of a session, for all of its turns."""
     if study.kind == StudyKind.PAIRWISE:
         pairs = PairwiseLabel.objects.filter(study=study, active_seconds__isnull=False)
-        return list(
-            pairs.order_by("-pk").values_list("annotator_id", "active_seconds")[:_TIMES_READ]
-        )
+        times = pairs.order_by("-pk").values_list("annotator_id", "active_seconds")
+        return [(annotator, each) for annotator, each in times[:_TIMES_READ] if each is not None]
     turns = (
         SatisfactionLabel.objects.filter(study=study, active_seconds__isnull=False)
         .annotate(talk=Coalesce("response__turn__session_id", "session_id"))
@@ -231,18 +230,18 @@ def _times(study: Study) -> list[tuple[int, float]]:
 def _held(study: Study, now: datetime) -> tuple[HeldRow, ...]:
     """Items that are with somebody, the oldest first."""
     rows = (
-        held_claims(study)
+        Claim.objects.filter(item__study=study, state=ClaimState.ACTIVE)
         .order_by("claimed_at", "pk")
         .values(
             "pk",
             "item_id",
             "item__position",
-            "key",
             "annotator_id",
             "annotator__username",
             "annotator__display_name",
             "claimed_at",
             "expires_at",
+            key=Coalesce(F("item__comparison__key"), F("item__session__key"), Value("")),
         )
     )
     return tuple(
@@ -258,11 +257,4 @@ def _held(study: Study, now: datetime) -> tuple[HeldRow, ...]:
             phase=held_phase(until=row["expires_at"], now=now, lease_minutes=study.lease_minutes),
         )
         for row in rows[:HELD_SHOWN]
-    )
-
-
-def held_claims(study: Study) -> QuerySet[Claim, Claim]:
-    """The claims on items that are with somebody, with the key of what is asked about."""
-    return Claim.objects.filter(item__study=study, state=ClaimState.ACTIVE).annotate(
-        key=Coalesce(F("item__comparison__key"), F("item__session__key"), Value(""))
     )

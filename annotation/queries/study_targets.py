@@ -79,7 +79,6 @@ def planned_counts(plan: StudyPlan) -> PlannedCounts:
         targets=len(targets),
         left_out=everything.count() - len(targets),
         gold_known=len(known),
-        items=len(kinds),
         gold=kinds.count(PlannedKind.GOLD),
         repeats=kinds.count(PlannedKind.REPEAT),
         annotators=len(plan.annotators),

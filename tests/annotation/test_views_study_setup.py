@@ -176,7 +176,7 @@ def test_the_size_of_a_study_is_counted_while_it_is_planned(client, manager, dat
     wanted = filled(overlap=2, annotators=["boss"], gold_rate="50", dataset=dataset.slug)
     page = client.get(COUNTS, wanted)
     counts = page.context["counts"]
-    assert (counts.items, counts.wanted, counts.left_out) == (2, 4, 1)
+    assert (counts.targets, counts.wanted, counts.left_out) == (2, 4, 1)
     assert (counts.gold, counts.gold_known, counts.repeats) == (1, 1, 0)
     assert counts.each == 2  # four answers, but one person answers each of two items once
     assert "2 people are to answer each item, 1 chosen so far" in page.content.decode()
@@ -185,12 +185,12 @@ def test_the_size_of_a_study_is_counted_while_it_is_planned(client, manager, dat
 
 def test_chosen_scenarios_are_counted_alone(client, manager, dataset):
     page = client.get(COUNTS, filled(scenarios=["Writing"], dataset=dataset.slug))
-    assert page.context["counts"].items == 1
+    assert page.context["counts"].targets == 1
     assert page.context["counts"].each is None
     page = client.get(COUNTS, filled(kind="SATISFACTION", dataset=dataset.slug))
     assert "They hold nothing that can be asked about" in page.content.decode()
     page = client.get(COUNTS, filled(kind="CONVERSATION", dataset=dataset.slug))
-    assert page.context["counts"].items == 2
+    assert page.context["counts"].targets == 2
 
 
 def test_the_count_is_what_the_study_then_holds(client, manager):
@@ -204,7 +204,7 @@ def test_the_count_is_what_the_study_then_holds(client, manager):
     counts = client.get(COUNTS, filled(dataset=dataset.slug, **wanted)).context["counts"]
     make(client, dataset, **wanted)
     items = Study.objects.get().items
-    assert counts.items == items.count()
+    assert counts.targets == items.exclude(kind="REPEAT").count()
     assert counts.gold == items.filter(kind="GOLD").count() > 0
     assert counts.repeats == items.filter(kind="REPEAT").count() > 0
 

@@ -1,20 +1,149 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
 from annotation.core.choices import StudyKind
-from annotation.core.studies import StudyRow
+from annotation.core.studies import (
+    AnnotatorRow,
+    HeldPhase,
+    PlannedCounts,
+    StudyLive,
+    StudyRow,
+    StudySort,
+    held_phase,
+    sorted_studies,
+)
+from annotation.core.study_progress import Estimate, Facts, Standing
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def row(**changes):
+    fields = {
+        "slug": "s",
+        "name": "S",
+        "kind": StudyKind.PAIRWISE,
+        "status": "OPEN",
+        "dataset": "D",
+        "simulated": False,
+        "annotators": 4,
+        "items": 10,
+        "overlap": 3,
+        "done": 7,
+        "created": NOW,
+    }
+    return StudyRow(**{**fields, **changes})
+
+
+def person(standing=Standing.AWAY, *, done=0, running=0, member=True, paused=False):
+    facts = Facts(
+        member=member,
+        paused=paused,
+        joined=NOW,
+        done=done,
+        skipped=0,
+        left=1,
+        running=running,
+        lapsed=0,
+        reserved=0,
+        since=None,
+        last_answer=None,
+        last_hour=0,
+        seconds=None,
+    )
+    return AnnotatorRow(1, "li", "Li", facts, standing, None, "", 300.0)
+
+
+def live(*annotators, **changes):
+    return StudyLive(
+        row=row(**changes),
+        annotators=annotators,
+        held=(),
+        held_count=0,
+        last_hour=0,
+        seconds=None,
+        estimate=Estimate(0.0),
+    )
 
 
 def test_a_study_wants_its_overlap_of_answers_for_each_item():
-    row = StudyRow(
-        slug="s",
-        name="S",
-        kind=StudyKind.PAIRWISE,
-        status="OPEN",
-        dataset="D",
-        simulated=False,
-        annotators=4,
-        items=10,
-        overlap=3,
-        done=7,
+    assert row().wanted == 30
+    assert row(done=15).share == 0.5
+    assert row(items=0, done=0).share == 0.0
+
+
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        (StudySort.NEWEST, ["b", "study 10", "study 2"]),
+        (StudySort.NAME, ["b", "study 2", "study 10"]),
+        (StudySort.PROGRESS, ["study 10", "b", "study 2"]),
+        (StudySort.ANNOTATORS, ["study 2", "b", "study 10"]),
+    ],
+)
+def test_studies_stand_in_an_order(sort, order):
+    rows = [
+        row(name="study 2", created=NOW - timedelta(days=2), annotators=9, done=1),
+        row(name="study 10", created=NOW - timedelta(days=1), annotators=1, done=9),
+        row(name="b", created=NOW, annotators=1, done=1),
+    ]
+    assert [each.name for each in sorted_studies(rows, sort)] == order
+
+
+@pytest.mark.parametrize(
+    ("minutes", "phase"),
+    [
+        (-1, HeldPhase.LAPSED),
+        (0, HeldPhase.LAPSED),
+        (1, HeldPhase.RUNNING),
+        (15, HeldPhase.RUNNING),
+        (16, HeldPhase.RESERVED),
+    ],
+)
+def test_a_lease_longer_than_any_page_makes_was_made_by_a_manager(minutes, phase):
+    until = NOW + timedelta(minutes=minutes)
+    assert held_phase(until=until, now=NOW, lease_minutes=15) is phase
+
+
+def test_a_study_is_summed_over_its_annotators():
+    found = live(
+        person(Standing.SLOW, done=5, running=1),
+        person(done=4),
+        person(Standing.PAUSED, paused=True),
+        person(Standing.GONE, member=False),
     )
-    assert row.wanted == 30
+    assert (found.missing, found.repeats) == (23, 2)  # 30 wanted; 9 answered, 7 of them wanted
+    assert (found.active, found.able) == (1, 2)
+    assert [each.standing for each in found.stuck] == [Standing.SLOW, Standing.PAUSED]
+    assert found.out_of_reach  # three are wanted for each item
+
+
+def test_what_is_finished_is_not_out_of_reach():
+    assert live(done=31).missing == 0
+    assert not live(done=30).out_of_reach
+    assert not live(person(), person(), person()).out_of_reach
+
+
+@pytest.mark.parametrize(
+    ("annotators", "overlap", "each", "too_few"),
+    [
+        (0, 1, None, True),
+        (1, 2, 10, True),  # nobody answers an item twice
+        (4, 2, 5, False),
+        (3, 1, 10 / 3, False),
+    ],
+)
+def test_the_size_of_a_plan(annotators, overlap, each, too_few):
+    counts = PlannedCounts(
+        targets=10,
+        left_out=0,
+        gold_known=0,
+        gold=0,
+        repeats=2,
+        annotators=annotators,
+        overlap=overlap,
+    )
+    assert counts.wanted == 10 * overlap
+    assert (counts.each, counts.too_few) == (each, too_few)

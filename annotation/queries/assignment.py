@@ -15,7 +15,7 @@ from annotation.core.choices import Order, Verdict
 from annotation.core.presentation import Answer, PastOrder, answer_of
 from annotation.models import Claim, ClaimState, ItemKind, Study, StudyItem, User
 from annotation.queries import repeats
-from annotation.queries.statements import rows_of
+from annotation.queries.statements import models_of, rows_of
 
 ITEM_ROWS: Final = (
     "comparison__turn__session__scenario",
@@ -74,6 +74,12 @@ SELECT claim.claimed_at, claim.id
 FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
 WHERE claim.annotator_id = %(annotator)s AND claim.state = 'ACTIVE' AND item.study_id = %(study)s
 """
+_ON_ITEM: Final = """
+SELECT claim.*
+FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
+WHERE claim.item_id = %(item)s AND claim.annotator_id = %(annotator)s AND item.study_id = %(study)s
+"""
+_STUDY_ITEM: Final = "SELECT item.* FROM annotation_studyitem item WHERE item.id = %(item)s"
 _SHOWN_SINCE: Final = """
 SELECT a.model, b.model, claim.shown_order, COUNT(*), MAX(claim.id)
 FROM annotation_claim claim
@@ -247,6 +253,14 @@ def own_claims(study: Study, annotator_id: int) -> QuerySet[Claim]:
     return Claim.objects.filter(item__study=study, annotator_id=annotator_id).select_related(
         *(f"item__{rows}" for rows in ITEM_ROWS)
     )
+
+
+def own_claim_on(item: int, study: Study, annotator_id: int) -> Claim | None:
+    """The annotator's claim on an item of a study, with the item."""
+    found = models_of(Claim, _ON_ITEM, item=item, study=study.pk, annotator=annotator_id)
+    for claim in found:
+        (claim.item,) = models_of(StudyItem, _STUDY_ITEM, item=item)
+    return found[0] if found else None
 
 
 def last_finished(

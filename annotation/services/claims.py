@@ -35,6 +35,7 @@ from annotation.queries.assignment import (
     claim_at_hand,
     last_finished,
     next_free_item,
+    own_claim_on,
     own_claims,
     past_orders,
     progress_of,
@@ -163,11 +164,7 @@ def open_study_of(slug: str, annotator: User) -> Study:
 
 def own_claim(study: Study, item: int, annotator: User) -> Claim:
     """The annotator's claim on an item."""
-    claim = (
-        Claim.objects.filter(item_id=item, item__study=study, annotator=annotator)
-        .select_related("item")
-        .first()
-    )
+    claim = own_claim_on(item, study, annotator.pk)
     if claim is None:
         raise LabellingRefusedError(RefusalCode.NOT_YOURS)
     return claim

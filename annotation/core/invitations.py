@@ -15,6 +15,7 @@ class InvitationRefusal(StrEnum):
     EXPIRED = "invitation:expired"
     CLOSED = "invitation:closed"
     FULL = "invitation:full"
+    REMOVED = "invitation:removed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def _rows(study: Study) -> Iterator[Row]:
         user = row.annotator
         yield {
             "study": study_name(dataset.slug, study.slug, study.name),
-            "annotator": names.get(user.pk, user.username),
+            "annotator": names.get(user.pk, user.username.removeprefix(f"{dataset.slug}:")),
             "joined_at": moment(row.joined_at),
             "invitation": row.invitation.note if row.invitation else "",
             "consented_at": moment(row.consented_at),

@@ -9,7 +9,7 @@ from django.core.signing import BadSignature, Signer
 from django.db.models import Count
 
 from annotation.core.invitations import InvitationRefusal, InvitationRow, refusal_of
-from annotation.models import Invitation, Study, StudyStatus, User
+from annotation.models import AuditEvent, Invitation, Study, StudyStatus, User
 
 _SALT: Final = "annotation.invitation"
 
@@ -45,6 +45,17 @@ def study_joined(token: str, user: User) -> Study | None:
     if found is None or not found.study.participations.filter(annotator=user).exists():
         return None
     return found.study
+
+
+def was_taken_out(invitation: Invitation, user: User) -> bool:
+    """Whether a manager took somebody out of the study after the invitation was made."""
+    return AuditEvent.objects.filter(
+        target="study",
+        target_id=invitation.study_id,
+        action="study.annotator-removed",
+        detail__annotator=user.pk,
+        created_at__gt=invitation.created_at,
+    ).exists()
 
 
 def invitation_rows(slug: str, now: datetime) -> list[InvitationRow]:

@@ -10,7 +10,7 @@ from django.db.models import F
 
 from annotation.core.invitations import InvitationRefusal
 from annotation.models import AuditEvent, Invitation, Participation, Role, Study, User
-from annotation.queries.invitations import invitation_of, refusal_now
+from annotation.queries.invitations import invitation_of, refusal_now, was_taken_out
 
 
 class InvitationRefusedError(Exception):
@@ -76,14 +76,14 @@ def withdraw(*, study: str, invitation: int, by: User, now: datetime) -> None:
         _record(row.study, by, "study.invitation-withdrawn", {"invitation": row.pk})
 
 
-def open_invitation(*, token: str, now: datetime) -> Invitation:
-    """The invitation of a link that lets people in now, with its study; it holds no place.
+def open_invitation(*, token: str, user: User | None, now: datetime) -> Invitation:
+    """The invitation of a link that lets somebody in now, with its study; it holds no place.
 
     Raises:
-        InvitationRefusedError: It lets nobody in.
+        InvitationRefusedError: It does not; `user` is None for a newcomer.
     """
     found = _named(token)
-    _check(found, now)
+    _check(found, user, now)
     return found
 
 
@@ -92,8 +92,8 @@ def join(*, token: str, user: User, now: datetime) -> Study:
     """Become an annotator of the study that a link invites to; who is in it stays as they are.
 
     Raises:
-        InvitationRefusedError: The link is made up, withdrawn, expired or full, or the study
-            closed; nobody who is in the study is told so.
+        InvitationRefusedError: The link is made up, withdrawn, expired or full, the study closed,
+            or a manager took them out of it; nobody who is in the study is told so.
     """
     invitation = _held(token)
     if not invitation.study.participations.filter(annotator=user).exists():
@@ -110,7 +110,7 @@ def join_as_newcomer(*, token: str, account: NewAccount, now: datetime) -> tuple
         NameTakenError: The user name is somebody's.
     """
     invitation = _held(token)
-    _check(invitation, now)
+    _check(invitation, None, now)
     if User.objects.filter(username__iexact=account.username).exists():
         raise NameTakenError
     try:
@@ -145,15 +145,17 @@ def _held(token: str) -> Invitation:
     return found
 
 
-def _check(invitation: Invitation, now: datetime) -> None:
+def _check(invitation: Invitation, user: User | None, now: datetime) -> None:
     refusal = refusal_now(invitation, now)
+    if refusal is None and user is not None and was_taken_out(invitation, user):
+        refusal = InvitationRefusal.REMOVED
     if refusal is not None:
         raise InvitationRefusedError(refusal)
 
 
 def _take_place(invitation: Invitation, user: User, now: datetime) -> None:
     """Store the part in the study; the place was counted under the invitation's lock."""
-    _check(invitation, now)
+    _check(invitation, user, now)
     _part, is_new = Participation.objects.get_or_create(
         study=invitation.study,
         annotator=user,

@@ -46,6 +46,7 @@ REFUSALS: Final = {
     InvitationRefusal.EXPIRED: (410, _("This invitation has expired.")),
     InvitationRefusal.CLOSED: (410, _("The study of this invitation is closed.")),
     InvitationRefusal.FULL: (409, _("All places of this invitation are taken.")),
+    InvitationRefusal.REMOVED: (403, _("A manager of this study has taken you out of it.")),
 }
 
 
@@ -110,7 +111,7 @@ def join_study(request: HttpRequest, token: str) -> HttpResponse:
     if study is not None:
         return _to_study(request, study)
     try:
-        invitation = open_invitation(token=token, now=now)
+        invitation = open_invitation(token=token, user=user, now=now)
         if user is None:
             return _newcomer(request, token, invitation)
         if request.method == "POST":

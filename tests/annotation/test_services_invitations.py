@@ -3,6 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from annotation.core.invitations import InvitationRefusal
 from annotation.models import AuditEvent, Invitation, Participation, Role, Study, User
@@ -17,6 +18,7 @@ from annotation.services.invitations import (
     open_invitation,
     withdraw,
 )
+from annotation.services.members import remove_annotator
 from tests.annotation.entry import make_manager
 from tests.annotation.labelling import NOW
 from tests.factory import make_study, make_user
@@ -69,7 +71,8 @@ def test_a_link_cannot_be_made_up():
         f"{other_token.partition('.')[0]}.{signature}",
     ):
         assert invitation_of(wrong) is None
-        assert refused(open_invitation, token=wrong, now=NOW) is InvitationRefusal.UNKNOWN
+        code = refused(open_invitation, token=wrong, user=None, now=NOW)
+        assert code is InvitationRefusal.UNKNOWN
 
 
 def test_a_link_from_before_the_row_was_made_opens_nothing():
@@ -123,9 +126,26 @@ def test_a_link_stops_letting_people_in():
         account = NewAccount("newcomer", "secret")
         assert refused(join, token=token, user=make_user(), now=NOW) is code
         assert refused(join_as_newcomer, token=token, account=account, now=NOW) is code
-        assert refused(open_invitation, token=token, now=NOW) is code
+        assert refused(open_invitation, token=token, user=None, now=NOW) is code
     assert Participation.objects.count() == full.participations.count() == 1
     assert not User.objects.filter(username="newcomer").exists()
+
+
+def test_who_was_taken_out_needs_a_new_link():
+    study, user, other = make_study(), make_user(), make_user()
+    _made, token = invited(study)
+    for each in (user, other):
+        join(token=token, user=each, now=NOW)
+    remove_annotator(study=study.slug, annotator=user.pk, by=make_manager())
+    for call in (join, open_invitation):
+        assert refused(call, token=token, user=user, now=NOW) is InvitationRefusal.REMOVED
+    remaining = Participation.objects.get()
+    assert remaining.annotator == other
+    remaining.delete()  # as declining does
+    join(token=token, user=other, now=NOW)
+    later = invite(study=study.slug, by=make_manager(), now=timezone.now() + timedelta(seconds=1))
+    join(token=token_of(later), user=user, now=NOW)
+    assert Participation.objects.count() == 2
 
 
 @pytest.mark.parametrize("status", ["DRAFT", "PAUSED", "OPEN"])

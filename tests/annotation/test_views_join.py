@@ -10,8 +10,9 @@ from django.utils import timezone
 from annotation.models import Invitation, Participation, User
 from annotation.queries.invitations import token_of
 from annotation.services.invitations import invite, withdraw
+from annotation.services.members import remove_annotator
 from tests.annotation.entry import make_asking_study, make_manager
-from tests.factory import make_study, make_user
+from tests.factory import PASSWORD, make_study, make_user
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -54,6 +55,14 @@ class TestFollowingALink:
         assert "no-store" in page["Cache-Control"]
         assert f'href="/sign-in/?next={address}"' in page.content.decode()
         assert "Make the account and join" in page.content.decode()
+
+    def test_signing_in_leads_back_to_the_link(self, client, study):
+        user = make_user()
+        address = link(study)
+        sent = {"username": user.username, "password": PASSWORD, "next": address}
+        page = client.post(reverse("sign-in"), sent, follow=True)
+        assert page.redirect_chain == [(address, 302)]
+        assert "Join the study" in page.content.decode()
 
     def test_a_newcomer_makes_an_account_and_joins_in_one_step(self, client, study):
         address = link(study)
@@ -109,6 +118,17 @@ class TestFollowingALink:
         client.force_login(user)
         address = link(study, expires_at=timezone.now())
         assert client.get(address).url == f"/studies/{study.slug}/next/"
+
+    def test_who_was_taken_out_is_told(self, client, study):
+        user = make_user()
+        client.force_login(user)
+        address = link(study)
+        client.post(address)
+        remove_annotator(study=study.slug, annotator=user.pk, by=make_manager())
+        for response in (client.get(address), client.post(address)):
+            assert response.status_code == 403
+            assert "A manager of this study has taken you out of it." in response.content.decode()
+        assert not Participation.objects.exists()
 
     def test_a_study_that_has_not_begun_says_so(self, client):
         draft = make_study(status="DRAFT", name="Soon")

@@ -33,10 +33,10 @@ def is_of_gold(figure: Figure) -> bool:
 def why_no_share(reason: Undefined) -> str:
     """Why a figure has no value."""
     return {
-        Undefined.NO_GOLD: _("no gold item answered"),
-        Undefined.NO_REPEATS: _("no repeat answered"),
-        Undefined.NO_WINNER: _("no winner in a known order"),
-        Undefined.NOT_MEASURED: _("no time measured"),
+        Undefined.NO_GOLD: _("none answered"),
+        Undefined.NO_REPEATS: _("none answered"),
+        Undefined.NO_WINNER: _("no winner known"),
+        Undefined.NOT_MEASURED: _("not measured"),
         Undefined.NO_ANSWERS: _("nothing answered"),
     }[reason]
 

@@ -137,10 +137,10 @@ def test_the_page_shows_every_figure_with_its_interval(viewer, pairs):
 def test_what_is_undefined_says_why(viewer, pairs):
     cells = row_of(page_of(viewer), "Ben")
     assert cells[2] == "1"
-    assert cells[3] == "undefined no gold item answered"
-    assert cells[4] == "undefined no repeat answered"
-    assert cells[5] == "undefined no winner in a known order"
-    assert cells[6] == "undefined no time measured"
+    assert cells[3] == "undefined none answered"
+    assert cells[4] == "undefined none answered"
+    assert cells[5] == "undefined no winner known"
+    assert cells[6] == "undefined not measured"
 
 
 def test_all_together_have_a_row(viewer, pairs):

@@ -132,14 +132,14 @@ def submit_runs(
                 "budget": budget,
                 "created_by": created_by,
             }
-            if kind is RunKind.DISTIL and annotator is None:
+            if kind is RunKind.SATISFACTION:
+                started.append(submit_satisfaction(annotator=annotator, **asked))
+            elif annotator is None:
                 started += submit_distillations(**asked)
             elif kind is RunKind.DISTIL:
                 started.append(submit_distillation(annotator=annotator, **asked))
-            elif kind is RunKind.TEST and annotator is not None:
-                started.append(submit_test_run(annotator=annotator, **asked))
             else:
-                started.append(submit_satisfaction(annotator=annotator, **asked))
+                started.append(submit_test_run(annotator=annotator, **asked))
     return started
 
 

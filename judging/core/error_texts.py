@@ -56,6 +56,15 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "budget:spent": gettext_noop(
         "The run's budget has no room for another call; raise it, then retry what failed."
     ),
+    "batch:faults": gettext_noop(
+        "The file of replies has faults, and nothing of it was read; mend or leave out the lines."
+    ),
+    "batch:no-endpoint": gettext_noop(
+        "This judge asks no endpoint, so there is nothing to write into a batch file."
+    ),
+    "llm:not-stored": gettext_noop(
+        "The reply is not stored; write the run's batch file and read its replies in."
+    ),
     "budget:no-prices": gettext_noop(
         "The judge's calls have no price, so a budget cannot be kept; give its endpoint prices."
     ),

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from judging.core.chat import ChatRequest, Reply
+from judging.core.endpoints import Endpoint
 from judging.llm.client import ChatClient
+from judging.llm.errors import LlmError
+from judging.llm.stores import ReplyStore
 
 
 class NotStoredError(Exception):
@@ -17,8 +22,22 @@ class NotStoredError(Exception):
 
 
 class StoredClient(ChatClient):
-    """Never asks the endpoint: for plans, estimates and replies that come by another way."""
+    """Never asks the endpoint: for plans, estimates and replies that come by another way.
+
+    `errors` are calls of which it is known that they failed, by key.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        store: ReplyStore | None = None,
+        errors: Mapping[str, LlmError] | None = None,
+    ) -> None:
+        super().__init__(endpoint, store=store)
+        self._errors = errors or {}
 
     async def _ask(self, key: str, request: ChatRequest) -> Reply:
-        del key
+        if key in self._errors:
+            raise self._errors[key]
         raise NotStoredError(request)

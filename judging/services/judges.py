@@ -14,6 +14,7 @@ from judging.judges.lexical import LexicalJudge
 from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
 from judging.judges.protocol import Judge
 from judging.llm.client import ChatClient
+from judging.llm.errors import LlmError
 from judging.llm.stored import StoredClient
 from judging.models import JudgeRun, ModelEndpoint
 from judging.services.budgets import RunPurse
@@ -22,6 +23,9 @@ from judging.services.replies import RowReplyStore
 
 LEXICAL: Final = "lexical"
 FROM_SETTINGS: Final = "llm"
+BATCH_FILE: Final = "batch_file"
+"""In the configuration of a run whose replies come by file: it never asks the endpoint itself."""
+STORED_AT_ONCE: Final = 64
 
 
 class UnknownJudgeError(ValueError):
@@ -89,6 +93,10 @@ async def open_judge(run: JudgeRun) -> AsyncIterator[OpenJudge]:
     if run.endpoint is None:
         yield OpenJudge(LexicalJudge(), settle=_nothing_to_settle, concurrency=1)
         return
+    if run.config.get(BATCH_FILE):
+        async with open_stored_judge(run) as stored:
+            yield stored
+        return
     endpoint, purse = endpoint_of(run.endpoint), RunPurse(run)
     async with (
         RowReplyStore(endpoint=run.endpoint, run_id=run.pk, purse=purse) as store,
@@ -101,17 +109,29 @@ async def open_judge(run: JudgeRun) -> AsyncIterator[OpenJudge]:
 
 
 @asynccontextmanager
-async def stored_judge(run: JudgeRun) -> AsyncIterator[Judge]:
+async def open_stored_judge(
+    run: JudgeRun, *, errors: Mapping[str, LlmError] | None = None
+) -> AsyncIterator[OpenJudge]:
+    """The judge of a run that answers from stored replies alone; rows without one stay pending."""
+    async with stored_judge(run, errors=errors) as judge:
+        yield OpenJudge(judge, settle=_nothing_to_settle, concurrency=STORED_AT_ONCE)
+
+
+@asynccontextmanager
+async def stored_judge(
+    run: JudgeRun, *, errors: Mapping[str, LlmError] | None = None
+) -> AsyncIterator[Judge]:
     """The judge of a run without its endpoint: it answers from stored replies alone.
 
-    Where a reply is not stored its methods raise `NotStoredError` with the request.
+    Where a reply is not stored its methods raise `NotStoredError` with the request; `errors` are
+    calls of which it is known that they failed, by key.
     """
     if run.endpoint is None:
         yield LexicalJudge()
         return
     async with (
         RowReplyStore(endpoint=None) as store,
-        StoredClient(endpoint_of(run.endpoint), store=store) as client,
+        StoredClient(endpoint_of(run.endpoint), store=store, errors=errors) as client,
     ):
         yield LlmJudge(client, settings=_llm_settings(run.config))
 

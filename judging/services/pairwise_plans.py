@@ -18,7 +18,7 @@ from judging.models import Control, JudgeRun, PreferenceSet, RunKind, RunStatus
 from judging.queries.comparisons import split_items, verdicts_of
 from judging.services.budgets import check_budget
 from judging.services.distillation import empty_preference
-from judging.services.judges import LEXICAL, endpoint_for, judge_snapshot
+from judging.services.judges import BATCH_FILE, LEXICAL, endpoint_for, judge_snapshot
 
 
 class NothingToJudgeError(ValueError):
@@ -56,6 +56,7 @@ def asked_distillation(
     judge: str,
     settings: PairwiseSettings | None = None,
     budget: Decimal | None = None,
+    batch_file: bool = False,
     created_by: User | None = None,
 ) -> AskedDistillation:
     """See `pairwise_runs.start_distillation`."""
@@ -74,10 +75,12 @@ def asked_distillation(
             judge=judge,
             endpoint=endpoint,
             budget=budget,
+            status=RunStatus.BATCH if batch_file else RunStatus.PENDING,
             created_by=created_by,
             config={
                 **settings.to_config(),
                 "judge": judge_snapshot(endpoint, settings.to_config()),
+                **({BATCH_FILE: True} if batch_file else {}),
                 "scenarios": [plan.to_json() for plan in plans],
             },
         ),
@@ -115,6 +118,7 @@ def asked_test_run(
     with_sets: bool = True,
     sets_of: User | None = None,
     budget: Decimal | None = None,
+    batch_file: bool = False,
     created_by: User | None = None,
 ) -> AskedTest:
     """See `pairwise_runs.start_test_run`."""
@@ -145,11 +149,13 @@ def asked_test_run(
             endpoint=endpoint,
             parent=parent,
             budget=budget,
+            status=RunStatus.BATCH if batch_file else RunStatus.PENDING,
             created_by=created_by,
             config={
                 **settings.to_config(),
                 "judge": judge_snapshot(endpoint, settings.to_config()),
                 "sets_of": owner.username if with_sets else None,
+                **({BATCH_FILE: True} if batch_file else {}),
                 "scenarios": [plan.to_json() for plan in applied],
             },
         ),

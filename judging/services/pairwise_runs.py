@@ -12,7 +12,7 @@ from annotation.models import Dataset, User
 from annotation.queries.annotators import annotators
 from judging.core.pairwise_settings import PairwiseSettings
 from judging.core.run_plans import DistilPlan, Winners
-from judging.models import Control, JudgeRun, Preference, PreferenceKind
+from judging.models import Control, JudgeRun, Preference, PreferenceKind, RunStatus
 from judging.queries.comparisons import texts_of
 from judging.queries.runs import UNFINISHED
 from judging.services.budgets import set_budget
@@ -32,6 +32,7 @@ def start_distillation(
     judge: str,
     settings: PairwiseSettings | None = None,
     budget: Decimal | None = None,
+    batch_file: bool = False,
     created_by: User | None = None,
 ) -> JudgeRun:
     """Writes a distillation with all its PENDING rows; the caller dispatches it.
@@ -53,6 +54,7 @@ def start_distillation(
         judge=judge,
         settings=settings,
         budget=budget,
+        batch_file=batch_file,
         created_by=created_by,
     )
     with transaction.atomic():
@@ -110,7 +112,7 @@ def _same_unfinished(asked: JudgeRun) -> JudgeRun | None:
         annotator=asked.annotator,
         judge=asked.judge,
         parent=asked.parent,
-        status__in=UNFINISHED,
+        status__in=(*UNFINISHED, RunStatus.BATCH),
     )
     same = next((run for run in unfinished.order_by("-pk") if run.config == asked.config), None)
     if same is not None and asked.budget is not None:
@@ -170,6 +172,7 @@ def start_test_run(
     with_sets: bool = True,
     sets_of: User | None = None,
     budget: Decimal | None = None,
+    batch_file: bool = False,
     created_by: User | None = None,
 ) -> JudgeRun:
     """Writes a run over the annotator's test comparisons; the caller dispatches it.
@@ -184,6 +187,7 @@ def start_test_run(
         with_sets: False judges under the base judge alone, which needs no distillation.
         sets_of: another annotator, whose sets are tried on this one's labels.
         budget: what its calls may cost in all.
+        batch_file: its calls are written to a file and read back (`batch_files`).
         created_by: who asked for the run.
 
     Raises:
@@ -199,6 +203,7 @@ def start_test_run(
         with_sets=with_sets,
         sets_of=sets_of,
         budget=budget,
+        batch_file=batch_file,
         created_by=created_by,
     )
     with transaction.atomic():

@@ -13,6 +13,7 @@ from django.utils import timezone
 from annotation.core.choices import JudgmentStatus
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.queries.runs import UNFINISHED
+from judging.services.judges import BATCH_FILE
 from judging.services.kinds import STAGES
 from judging.services.stages import AskingStage
 
@@ -35,7 +36,7 @@ def cancel(run_id: int) -> bool:
     """Stops a run; batches under way drop themselves at their next commit. False: it was over."""
     now = timezone.now()
     return bool(
-        JudgeRun.objects.filter(pk=run_id, status__in=UNFINISHED).update(
+        JudgeRun.objects.filter(pk=run_id, status__in=(*UNFINISHED, RunStatus.BATCH)).update(
             status=RunStatus.CANCELLED, generation=F("generation") + 1, finished_at=now
         )
     )
@@ -56,7 +57,7 @@ def reset_failed(run_id: int) -> int:
     if run.kind == RunKind.RECORDED:
         raise RecordedRunError
     if not JudgeRun.objects.filter(pk=run_id, status__in=FINISHED).update(
-        status=RunStatus.PENDING,
+        status=RunStatus.BATCH if run.config.get(BATCH_FILE) else RunStatus.PENDING,
         stage="",
         generation=F("generation") + 1,
         error_code="",

@@ -82,7 +82,8 @@ def _progress_context(found: RunProgress) -> dict[str, Any]:
         "budget_spent": found.error_code == LlmCode.BUDGET_SPENT,
         "errors": [(gettext(error_text(code)), code, count) for code, count in found.errors],
         "error": gettext(error_text(found.error_code)) if found.error_code else "",
-        "can_retry": found.status not in UNFINISHED
+        "waits_for_file": found.status == RunStatus.BATCH,
+        "can_retry": found.status not in (*UNFINISHED, RunStatus.BATCH)
         and found.kind != RunKind.RECORDED
         and (found.errors or found.error_code),
     }

@@ -57,6 +57,10 @@ class Flaky(FakeLlm):
 
     failed = 0
 
+    def __enter__(self) -> Flaky:
+        super().__enter__()
+        return self
+
     def _act(self, body):
         name = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
         self._seen[name] += 1

@@ -20,6 +20,12 @@ from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL
 from judging.services.pairwise_plans import NothingToJudgeError, asked_distillation
 from judging.services.pairwise_runs import start_distillation
+from sensejudge_site.management.batch_files import (
+    add_batch_arguments,
+    by_batch_file,
+    still_waiting,
+    through_file,
+)
 from sensejudge_site.management.runs import (
     INPUT_ERRORS,
     WORK_FAILED,
@@ -52,6 +58,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares whose preferences, by which judge, under which rules."""
         add_arguments(parser, judge="who distils and judges (default: lexical)")
+        add_batch_arguments(parser)
         parser.add_argument("--dev", type=int, default=USUAL.dev_size, help="dev comparisons")
         parser.add_argument("--seed", type=int, default=USUAL.seed)
         parser.add_argument(
@@ -82,13 +89,34 @@ class Command(BaseCommand):
                 estimates = [estimate_distillation(asked_distillation(**one)) for _, one in asked]
                 self.stdout.write(json.dumps(estimates_as_json(estimates), ensure_ascii=False))
                 return
+            if by_batch_file(options):
+                started = [
+                    (name, start_distillation(**one, batch_file=True)) for name, one in asked
+                ]
+                self._through_file(started, options)
+                return
             found = [self._finish(name, start_distillation(**one)) for name, one in asked]
         except INPUT_ERRORS as error:
             raise wrong_input(error) from error
-        if options["json"]:
-            self.stdout.write(json.dumps(_as_json(found), ensure_ascii=False))
+        self._print(found, {}, json_wanted=options["json"])
+
+    def _through_file(self, started: list[tuple[str, JudgeRun]], options: dict[str, Any]) -> None:
+        """One more file of each run; those that are done are printed as ever."""
+        more = through_file([run for _, run in started], options)
+        waiting = still_waiting([run for _, run in started])
+        found = []
+        for name, run in started:
+            run.refresh_from_db()
+            if run.pk not in waiting:
+                found.append(Distilled(name, run, distilled_scenarios(run.pk)))
+        self._print(found, {**more, "waiting": waiting}, json_wanted=options["json"])
+
+    def _print(self, found: list[Distilled], more: dict[str, Any], *, json_wanted: bool) -> None:
+        if json_wanted:
+            self.stdout.write(json.dumps(_as_json(found) | more, ensure_ascii=False))
         else:
-            self.stdout.write("\n".join(_in_words(found)))
+            words = [f"{name}: {value}" for name, value in more.items()]
+            self.stdout.write("\n".join([*_in_words(found), *words]))
         failed = [one for one in found if one.run.status != RunStatus.DONE]
         if failed:
             said = "; ".join(

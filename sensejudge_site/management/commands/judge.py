@@ -22,6 +22,12 @@ from judging.services.pairwise_plans import (
 )
 from judging.services.pairwise_runs import start_test_run
 from judging.services.run_control import reset_failed
+from sensejudge_site.management.batch_files import (
+    add_batch_arguments,
+    by_batch_file,
+    still_waiting,
+    through_file,
+)
 from sensejudge_site.management.runs import (
     INPUT_ERRORS,
     WORK_FAILED,
@@ -53,6 +59,7 @@ class Command(BaseCommand):
             metavar=f"{SELECTED}|{NONE}|{OF}NAME",
             help="the annotator's own sets, the base judge alone, or another annotator's sets",
         )
+        add_batch_arguments(parser)
         parser.add_argument(
             "--retry",
             type=int,
@@ -64,19 +71,25 @@ class Command(BaseCommand):
         """Works the runs off and prints the counts."""
         try:
             if options["retry"] is not None:
-                self._report([self._retried(options)], json_wanted=options["json"])
+                self._report([self._retried(options)], {}, json_wanted=options["json"])
                 return
             asked = self._asked(options)
             if options["estimate"]:
                 estimates = [estimate_test_run(asked_test_run(**one)) for _, one in asked]
                 self.stdout.write(json.dumps(estimates_as_json(estimates), ensure_ascii=False))
                 return
-            runs = [self._finish(name, start_test_run(**one)) for name, one in asked]
+            if by_batch_file(options):
+                runs = [start_test_run(**one, batch_file=True) for _, one in asked]
+                more = through_file(runs, options)
+            else:
+                runs = [self._finish(name, start_test_run(**one)) for name, one in asked]
+                more = {}
         except INPUT_ERRORS as error:
             raise wrong_input(error) from error
-        self._report(runs, json_wanted=options["json"])
+        self._report(runs, more, json_wanted=options["json"])
 
-    def _report(self, runs: list[JudgeRun], *, json_wanted: bool) -> None:
+    def _report(self, runs: list[JudgeRun], more: dict[str, Any], *, json_wanted: bool) -> None:
+        waiting = still_waiting(runs)
         totals = _sum([judged_totals(run.pk) for run in runs])
         fields = {
             "judged": totals.judged,
@@ -86,12 +99,16 @@ class Command(BaseCommand):
             "cost": totals.cost,
             "errors": dict(totals.errors),
             "runs": [run.pk for run in runs],
+            **more,
+            **({"waiting": waiting} if more else {}),
         }
         if json_wanted:
             self.stdout.write(json.dumps(fields))
         else:
             self.stdout.write("\n".join(f"{name}: {value}" for name, value in fields.items()))
-        failed = [run for run in runs if run.status != RunStatus.DONE]
+        for run in runs:
+            run.refresh_from_db()
+        failed = [run for run in runs if run.status not in (RunStatus.DONE, RunStatus.BATCH)]
         if failed:
             said = "; ".join(
                 f"run {run.pk}: {run.status.lower()} {run.error_code}" for run in failed

@@ -1,0 +1,138 @@
+"""Provider batch files: requests as JSON lines in OpenAI's layout, and the replies to them.
+
+A request's `custom_id` is the key under which its reply will be stored, so that a file can be
+answered anywhere, in any order, in parts. A file with a fault is refused whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from judging.core.chat import ChatRequest, MalformedReplyError, Reply, read_completion
+
+URL: Final = "/v1/chat/completions"
+_OK: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class LineFault:
+    """What is wrong with one line, counted from 1."""
+
+    line: int
+    reason: str
+
+
+class BatchFileError(ValueError):
+    """A file of replies has faults; nothing of it was read."""
+
+    code = "batch:faults"
+
+    def __init__(self, faults: tuple[LineFault, ...]) -> None:
+        self.faults = faults
+        super().__init__("; ".join(f"line {fault.line}: {fault.reason}" for fault in faults))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFailure:
+    """A request that the provider did not answer: its status, and what it said."""
+
+    key: str
+    status: int
+    message: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReplies:
+    """What a file says, by key."""
+
+    replies: Mapping[str, Reply]
+    failures: Mapping[str, BatchFailure]
+
+
+def request_line(request: ChatRequest) -> str:
+    """One request, without the line's end."""
+    line = {
+        "custom_id": request.key(),
+        "method": "POST",
+        "url": URL,
+        "body": request.body(),
+    }
+    return json.dumps(line, ensure_ascii=False)
+
+
+def read_batch(lines: Iterable[str], *, awaited: Collection[str]) -> BatchReplies:
+    """The replies in a file; empty lines are passed over.
+
+    Args:
+        lines: of the file.
+        awaited: the keys that somebody waits for.
+
+    Raises:
+        BatchFileError: with every fault: a line that is no reply or no JSON, a reply that nobody
+            waits for, or two to one request.
+    """
+    replies: dict[str, Reply] = {}
+    failures: dict[str, BatchFailure] = {}
+    faults: list[LineFault] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            found = _read_line(line, awaited)
+            if found.key in replies or found.key in failures:
+                raise _FaultError(f"a second reply to {found.key}")
+        except _FaultError as fault:
+            faults.append(LineFault(number, str(fault)))
+            continue
+        if isinstance(found, Reply):
+            replies[found.key] = found
+        else:
+            failures[found.key] = found
+    if faults:
+        raise BatchFileError(tuple(faults))
+    return BatchReplies(replies, failures)
+
+
+class _FaultError(ValueError):
+    """One line cannot be read."""
+
+
+def _read_line(line: str, awaited: Collection[str]) -> Reply | BatchFailure:
+    try:
+        data = json.loads(line)
+    except ValueError as error:
+        raise _FaultError("not JSON") from error
+    key = data.get("custom_id") if isinstance(data, dict) else None
+    if not isinstance(key, str):
+        raise _FaultError("no custom_id")
+    if key not in awaited:
+        raise _FaultError(f"nobody waits for a reply to {key}: it is stored, or of another run")
+    response, problem = data.get("response"), data.get("error")
+    if isinstance(response, dict):
+        return _reply(key, response)
+    if isinstance(problem, dict):
+        return _failure(key, 0, problem)
+    raise _FaultError(f"neither a response nor an error to {key}")
+
+
+def _reply(key: str, response: Mapping[str, Any]) -> Reply | BatchFailure:
+    status, body = response.get("status_code"), response.get("body")
+    if not isinstance(status, int):
+        raise _FaultError(f"a response without a status_code to {key}")
+    if status != _OK:
+        problem = body.get("error", body) if isinstance(body, dict) else {"message": body}
+        return _failure(key, status, problem if isinstance(problem, dict) else {"message": problem})
+    try:
+        return read_completion(key, body, latency_ms=0)
+    except MalformedReplyError as error:
+        raise _FaultError(f"the response to {key} is not a chat completion") from error
+
+
+def _failure(key: str, status: int, problem: Mapping[str, Any]) -> BatchFailure:
+    return BatchFailure(
+        key, status, str(problem.get("message") or ""), str(problem.get("code") or "")
+    )

@@ -1,0 +1,183 @@
+"""Runs by batch file: their calls are written down, answered elsewhere, and read back.
+
+Such a run has `batch_file` in its configuration: its judge answers from stored replies alone,
+whoever works it off, and rows without one stay pending. Between files its status is BATCH, so that
+no worker takes it up. A run of several steps takes a file for each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from asgiref.sync import async_to_sync
+from django.db.models import F
+from django.utils import timezone
+
+from annotation.core.choices import JudgmentStatus
+from judging.core.batch_files import BatchFailure, BatchReplies, read_batch, request_line
+from judging.core.chat import ChatRequest
+from judging.core.money import Prices
+from judging.llm.errors import LlmCode, LlmError, Refusal, error_of
+from judging.llm.stored import NotStoredError
+from judging.models import JudgeRun, RunStatus
+from judging.queries.runs import UNFINISHED
+from judging.services.budgets import RunPurse
+from judging.services.endpoints import prices_of
+from judging.services.judges import OpenJudge, open_stored_judge, stored_judge
+from judging.services.kinds import STAGES
+from judging.services.replies import RowReplyStore
+from judging.services.runs import dispatch, run_batch
+from judging.services.stages import AskingStage, IdRange
+
+_LOADED_ROWS: Final = 512
+
+
+class BatchBudgetError(ValueError):
+    """The calls of a batch file could cost more than the run's budget leaves."""
+
+    code = "budget:spent"
+
+
+class NotByBatchFileError(ValueError):
+    """The judge asks no endpoint, so there is nothing to write into a file."""
+
+    code = "batch:no-endpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadIn:
+    """What a file of replies did: how many were stored, how many requests had failed."""
+
+    stored: int
+    failed: int
+
+
+def batch_lines(runs: Sequence[JudgeRun]) -> Iterator[str]:
+    """The calls that runs wait for, each once, as lines of a batch file.
+
+    Raises:
+        BatchBudgetError: they could cost more than a run's budget leaves; nothing is given out.
+        NotByBatchFileError: a run's judge has no endpoint.
+    """
+    asked: dict[str, ChatRequest] = {}
+    for run in _fresh(runs):
+        mine = {key: one for key, one in awaited(run).items() if key not in asked}
+        _check_budget(run, mine.values())
+        asked |= mine
+    return (request_line(request) for request in asked.values())
+
+
+def _fresh(runs: Sequence[JudgeRun]) -> list[JudgeRun]:
+    """Runs as their rows are, with their endpoints."""
+    rows = JudgeRun.objects.select_related("endpoint").in_bulk([run.pk for run in runs])
+    return [rows[run.pk] for run in runs]
+
+
+def _check_budget(run: JudgeRun, requests: Iterable[ChatRequest]) -> None:
+    if run.endpoint is None:
+        message = f"{run.judge} asks no endpoint"
+        raise NotByBatchFileError(message)
+    if run.budget is None:
+        return
+    prices: Prices = prices_of(run.endpoint)
+    most = sum(map(prices.at_most, requests), start=Decimal(0)) * prices.batch_share
+    if run.held + most > run.budget:
+        message = f"the calls of run {run.pk} could cost {most:.4f}: its budget is {run.budget:.4f}"
+        raise BatchBudgetError(message)
+
+
+def awaited(run: JudgeRun) -> dict[str, ChatRequest]:
+    """The calls that the pending rows of a run's present step need, by key, in their order.
+
+    The run comes with its endpoint.
+    """
+    stage = next(
+        (one for one in STAGES[run.kind] if one.name == run.stage), next(iter(STAGES[run.kind]))
+    )
+    if not isinstance(stage, AskingStage):
+        return {}
+    pending = list(
+        stage.rows(run.pk)
+        .filter(status=JudgmentStatus.PENDING)
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    )
+    found: dict[str, ChatRequest] = {}
+    for start in range(0, len(pending), _LOADED_ROWS):
+        part = pending[start : start + _LOADED_ROWS]
+        questions = stage.load(run, IdRange(part[0], part[-1]))
+        for request in async_to_sync(_missing)(run, stage, questions):
+            found[request.key()] = request
+    return found
+
+
+async def _missing(
+    run: JudgeRun, stage: AskingStage[object, object], questions: Sequence[object]
+) -> list[ChatRequest]:
+    async with stored_judge(run) as judge:
+        outcomes = await asyncio.gather(
+            *(stage.ask(judge, question) for question in questions), return_exceptions=True
+        )
+    missing = []
+    for outcome in outcomes:
+        if isinstance(outcome, NotStoredError):
+            missing.append(outcome.request)
+        elif isinstance(outcome, BaseException):
+            raise outcome
+    return missing
+
+
+def read_in(runs: Sequence[JudgeRun], lines: Iterable[str]) -> ReadIn:
+    """Stores the replies of a file and takes each run as far as they reach.
+
+    Raises:
+        BatchFileError: the file has faults; nothing of it was stored.
+    """
+    runs = _fresh(runs)
+    waiting = {run.pk: awaited(run) for run in runs}
+    found = read_batch(lines, awaited={key for asked in waiting.values() for key in asked})
+    given: set[str] = set()
+    for run in runs:
+        mine = {key: one for key, one in waiting[run.pk].items() if key not in given}
+        async_to_sync(_store)(run, mine, found)
+        given |= mine.keys()
+    errors = {key: _error(failure) for key, failure in found.failures.items()}
+    for run in runs:
+        _work_off(run, errors)
+    return ReadIn(stored=len(found.replies), failed=len(found.failures))
+
+
+async def _store(run: JudgeRun, requests: Mapping[str, ChatRequest], found: BatchReplies) -> None:
+    store = RowReplyStore(endpoint=run.endpoint, run_id=run.pk, purse=RunPurse(run), batch=True)
+    async with store:
+        for key, request in requests.items():
+            if key in found.replies:
+                await store.put(request, found.replies[key])
+
+
+def _error(failure: BatchFailure) -> LlmError:
+    """What a request that the provider did not answer means; an unknown reason may pass."""
+    if not failure.status:
+        return LlmError(LlmCode.UNAVAILABLE, failure.message)
+    return error_of(Refusal(failure.status, failure.message, failure.kind))
+
+
+def _work_off(run: JudgeRun, errors: Mapping[str, LlmError]) -> None:
+    """Answers what can be answered, step by step; what is left waits for the next file."""
+
+    def opener(of: JudgeRun) -> AbstractAsyncContextManager[OpenJudge]:
+        return open_stored_judge(of, errors=errors)
+
+    JudgeRun.objects.filter(pk=run.pk, status=RunStatus.BATCH).update(status=RunStatus.PENDING)
+    following = dispatch(run.pk)
+    while following is not None:
+        whole = IdRange(following.batches[0].first, following.batches[-1].last)
+        following = run_batch(run.pk, following.generation, whole, opener=opener)
+    JudgeRun.objects.filter(pk=run.pk, status__in=UNFINISHED).update(
+        status=RunStatus.BATCH, generation=F("generation") + 1, heartbeat_at=timezone.now()
+    )

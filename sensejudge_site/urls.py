@@ -10,6 +10,10 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 
 from sensejudge_site.views import SignOut, home, set_theme
 
+_API_DOCS = SpectacularSwaggerSplitView.as_view(
+    url_name="api-schema", template_name="api_docs.html"
+)
+
 urlpatterns = [
     path("", home, name="home"),
     path("sign-in/", auth.LoginView.as_view(redirect_authenticated_user=True), name="sign-in"),
@@ -21,6 +25,6 @@ urlpatterns = [
     path("", include("benchmark.urls")),
     path("api/v1/", include("sensejudge_site.api_urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
-    path("api/", SpectacularSwaggerSplitView.as_view(url_name="api-schema"), name="api-docs"),
+    path("api/", _API_DOCS, name="api-docs"),
     path("admin/", admin.site.urls),
 ]

@@ -124,13 +124,13 @@ class RuleFields(forms.Form):
         ),
     )
     pause_gold_below = PercentField(
-        label=_("Pause below … % of gold items right"),
+        label=_("Pause where fewer gold items are right than (%)"),
         highest=100,
         required=False,
         help_text=_("Such an annotator gets no more items until you let them go on. Empty: never."),
     )
     pause_repeats_below = PercentField(
-        label=_("Pause below … % of repeats answered alike"),
+        label=_("Pause where fewer repeats are alike than (%)"),
         highest=100,
         required=False,
         help_text=_("Empty: never."),

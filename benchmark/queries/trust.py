@@ -9,6 +9,7 @@ from django.db.models import Count, Q
 
 from annotation.core.choices import JudgmentStatus
 from benchmark.core.accuracy import InvalidPolicy
+from benchmark.core.leanings import Leanings
 from benchmark.core.trust import Case, HumanLabel, TrustFigures, trust_figures
 from benchmark.queries.choices import (
     AnnotatorChoice,
@@ -23,6 +24,7 @@ from benchmark.queries.choices import (
     verdict_runs,
 )
 from benchmark.queries.evidence import cases_of, labels_of
+from benchmark.queries.leanings import leanings_of
 from benchmark.queries.satisfaction import SatisfactionFigures, satisfaction_figures
 from judging.core.votes import VoteRule
 from judging.models import Control, Judgment, Preference, PreferenceKind, PreferenceSet
@@ -110,6 +112,7 @@ class TrustPage:
     sets: tuple[SelectedSet, ...]
     own_satisfaction: SatisfactionFigures | None
     all_satisfaction: SatisfactionFigures | None
+    leanings: Leanings | None = None
 
 
 def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
@@ -150,16 +153,23 @@ def trust_page(question: TrustQuestion, reader: Reader) -> TrustPage:
     if scope.dataset is None or scope.annotator is None:
         return TrustPage(scope, 0, None, None, (), None, None)
     labels = scoped_labels(scope)
+    cases = scoped_cases(scope, labels, compare=reader.only is None) if labels else ()
+    policy = question.policy
     return TrustPage(
         scope=scope,
         labels=len(labels),
-        figures=scoped_figures(scope, labels, compare=reader.only is None) if labels else None,
+        figures=trust_figures(cases, labels, seed=SEED, policy=policy) if labels else None,
         progress=_progress(scope.run) if scope.run else None,
         sets=selected_sets(scope),
         own_satisfaction=satisfaction_figures(scope.dataset, user=scope.annotator.id, seed=SEED),
         all_satisfaction=(
             satisfaction_figures(scope.dataset, user=None, seed=SEED)
             if reader.only is None
+            else None
+        ),
+        leanings=(
+            leanings_of(cases, labels, dataset=scope.dataset, run=scope.run, seed=SEED)
+            if labels
             else None
         ),
     )

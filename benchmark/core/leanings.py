@@ -1,0 +1,122 @@
+"""What a judge leans to beside the annotator it stands in for: length, and its own family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from annotation.core.choices import Verdict
+from benchmark.core.length_bias import LengthBias, LengthErrors, Sized, length_bias, length_errors
+from benchmark.core.self_preference import Rivals, SelfPreference, self_preference
+from benchmark.core.trust import Case, HumanLabel, Voice
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Who wrote the two responses, and how long they are; None where a text is not available."""
+
+    model_a: str
+    model_b: str
+    length_a: int | None
+    length_b: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceLeanings:
+    """One voice's leanings on the comparisons that it decided; `own` is None without a family."""
+
+    voice: Voice
+    length: LengthBias
+    errors: LengthErrors
+    own: SelfPreference | None
+
+
+@dataclass(frozen=True, slots=True)
+class Leanings:
+    """The annotator's length bias on all their labels, and each voice's leanings.
+
+    Voices without a decision on responses whose texts are known have no length figures.
+    """
+
+    human: LengthBias
+    voices: tuple[VoiceLeanings, ...]
+    seed: int
+
+    @property
+    def any_length(self) -> bool:
+        """Whether any verdict is on responses of known and different length."""
+        return bool(self.human.verdicts) or any(each.length.verdicts for each in self.voices)
+
+    @property
+    def any_own(self) -> bool:
+        """Whether any voice met responses of its own family."""
+        return any(each.own is not None for each in self.voices)
+
+
+def leanings(
+    cases: Iterable[Case],
+    labels: Iterable[HumanLabel],
+    pairs: Mapping[int, Pair],
+    *,
+    voices: Iterable[Voice],
+    judge: str,
+    seed: int,
+) -> Leanings:
+    """The leanings of an annotator and of a judge.
+
+    Args:
+        cases: the comparisons that the judge decided on, with the annotator's verdict.
+        labels: all of the annotator's labels.
+        pairs: what is known of the responses, by comparison.
+        voices: without and with preferences; one that decided nothing is left out.
+        judge: its name, or that of its model.
+        seed: of every bootstrap.
+    """
+    rows = list(cases)
+    said = [(label.comparison, label.verdict, (label.verdict,)) for label in labels]
+    measured = (_voice(voice, rows, pairs, judge=judge, seed=seed) for voice in voices)
+    return Leanings(
+        human=length_bias(_sized(said, pairs), seed=seed),
+        voices=tuple(each for each in measured if each is not None),
+        seed=seed,
+    )
+
+
+_Said = tuple[int, Verdict, tuple[Verdict | None, ...]]
+"""A comparison, the annotator's verdict on it, and the verdicts that are measured."""
+
+
+def _voice(
+    voice: Voice, cases: Iterable[Case], pairs: Mapping[int, Pair], *, judge: str, seed: int
+) -> VoiceLeanings | None:
+    said = [
+        (case.comparison, case.human, tuple(case.decisions[voice].values()))
+        for case in cases
+        if case.decisions.get(voice)
+    ]
+    if not said:
+        return None
+    sized = _sized(said, pairs)
+    rivals = [
+        Rivals(pairs[key].model_a, pairs[key].model_b, human, verdicts)
+        for key, human, verdicts in said
+        if key in pairs
+    ]
+    own = self_preference(rivals, judge=judge, seed=seed)
+    return VoiceLeanings(
+        voice=voice,
+        length=length_bias(sized, seed=seed),
+        errors=length_errors(sized, seed=seed),
+        own=own if own.comparisons else None,
+    )
+
+
+def _sized(said: Iterable[_Said], pairs: Mapping[int, Pair]) -> list[Sized]:
+    """What was said of responses whose texts are known."""
+    return [
+        Sized(pair.length_a, pair.length_b, verdicts, human)
+        for key, human, verdicts in said
+        if (pair := pairs.get(key)) is not None
+        and pair.length_a is not None
+        and pair.length_b is not None
+    ]

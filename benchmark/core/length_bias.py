@@ -1,0 +1,201 @@
+"""Whether the longer response wins, and by how much length moves a verdict (protocols A1.8).
+
+Length is counted in characters. Three figures, each for people and for judges alike:
+
+- P(longer wins) among verdicts with a winner on responses of different length. That the longer wins
+  is no fault where it is better, so a judge's share is read beside the people's;
+- the slope of a logistic regression without intercept: log-odds of winning for a response twice as
+  long, log2((1 + a) / (1 + b)) being the predictor, so that swapping A and B changes nothing;
+- for a judge, which way its errors lean: P(names the longer | the person chose the shorter) minus
+  P(names the shorter | the person chose the longer). Zero where length has no part in them.
+
+Verdicts on one comparison depend on each other: intervals draw comparisons, and that of the slope
+is a Wald interval clustered by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import log2, sqrt
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+
+from annotation.core.choices import Verdict
+from annotation.core.intervals import DEFAULT_DRAWS, DEFAULT_LEVEL, Interval
+from benchmark.core.resampling import Floats, bootstrap_sums
+
+_HALVINGS: Final = 100
+"""Of the interval in which the slope lies; more than double precision can tell apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """One comparison: how long its responses are, what a person said, what a judge said.
+
+    `verdicts` holds None for replies that could not be read; for a person it is what they said.
+    """
+
+    length_a: int
+    length_b: int
+    verdicts: tuple[Verdict | None, ...]
+    human: Verdict = Verdict.TIE
+
+    @property
+    def longer(self) -> Verdict:
+        """The longer response, TIE where both are equally long."""
+        if self.length_a == self.length_b:
+            return Verdict.TIE
+        return Verdict.A if self.length_a > self.length_b else Verdict.B
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """Log-odds of winning for twice the length.
+
+    `value` is None without verdicts, and where `unbounded`: the longer always, or never, wins.
+    """
+
+    value: float | None
+    interval: Interval | None
+    unbounded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LengthBias:
+    """P(longer wins) over `verdicts` with a winner on `comparisons`, `longer` of them."""
+
+    value: float | None
+    interval: Interval | None
+    longer: int
+    verdicts: int
+    comparisons: int
+    slope: Slope
+
+
+@dataclass(frozen=True, slots=True)
+class LengthErrors:
+    """Which way a judge's errors lean; `value` is the difference of the two shares.
+
+    `to_longer` of `on_shorter` verdicts name the longer where the person chose the shorter,
+    `to_shorter` of `on_longer` the other way round; a tie of the judge is one half of each.
+    """
+
+    value: float | None
+    interval: Interval | None
+    to_longer: float
+    on_shorter: int
+    to_shorter: float
+    on_longer: int
+
+
+def length_bias(items: Iterable[Sized], *, seed: int, draws: int = DEFAULT_DRAWS) -> LengthBias:
+    """The length bias of whoever gave the verdicts."""
+    rows = [row for row in items if row.longer is not Verdict.TIE]
+    counts = [
+        (sum(each is row.longer for each in won), len(won))
+        for row in rows
+        if (won := [each for each in row.verdicts if each in {Verdict.A, Verdict.B}])
+    ]
+    sums = np.array(counts, dtype=np.float64).reshape(-1, 2)
+    longer, verdicts = (int(total) for total in sums.sum(axis=0))
+    return LengthBias(
+        value=longer / verdicts if verdicts else None,
+        interval=bootstrap_sums(sums, _share, seed=seed, draws=draws),
+        longer=longer,
+        verdicts=verdicts,
+        comparisons=len(sums),
+        slope=_slope(rows),
+    )
+
+
+def length_errors(items: Iterable[Sized], *, seed: int, draws: int = DEFAULT_DRAWS) -> LengthErrors:
+    """Which way the errors lean, on comparisons of different length with a human winner."""
+    rows = [
+        row for row in items if Verdict.TIE not in {row.longer, row.human} and any(row.verdicts)
+    ]
+    sums = np.array([_errors(row) for row in rows], dtype=np.float64).reshape(-1, 4)
+    total = sums.sum(axis=0)
+    defined = bool(total[1] and total[3])
+    return LengthErrors(
+        value=float(_lean(total[None])[0]) if defined else None,
+        interval=bootstrap_sums(sums, _lean, seed=seed, draws=draws) if defined else None,
+        to_longer=float(total[0]),
+        on_shorter=int(total[1]),
+        to_shorter=float(total[2]),
+        on_longer=int(total[3]),
+    )
+
+
+def _errors(row: Sized) -> tuple[float, float, float, float]:
+    """Errors and verdicts: where the person chose the shorter, then where they chose the longer."""
+    read = [each for each in row.verdicts if each is not None]
+    wrong = sum(0.5 if each is Verdict.TIE else float(each is not row.human) for each in read)
+    if row.human is row.longer:
+        return 0.0, 0.0, wrong, len(read)
+    return wrong, len(read), 0.0, 0.0
+
+
+def _lean(sums: Floats) -> Floats:
+    """The difference of the two shares, nan in a draw that lacks either."""
+    shares = np.full((len(sums), 2), np.nan)
+    np.divide(sums[:, [0, 2]], sums[:, [1, 3]], out=shares, where=sums[:, [1, 3]] > 0)
+    lean: Floats = shares[:, 0] - shares[:, 1]
+    return lean
+
+
+def _share(sums: Floats) -> Floats:
+    share: Floats = sums[:, 0] / sums[:, 1]
+    return share
+
+
+def _slope(rows: Sequence[Sized]) -> Slope:
+    told = [
+        (place, log2((1 + row.length_a) / (1 + row.length_b)), float(verdict is Verdict.A))
+        for place, row in enumerate(rows)
+        for verdict in row.verdicts
+        if verdict in {Verdict.A, Verdict.B}
+    ]
+    if not told:
+        return Slope(None, None, unbounded=False)
+    cluster = np.array([place for place, _x, _y in told])
+    x, y = np.array([x for _place, x, _y in told]), np.array([y for _place, _x, y in told])
+    towards = x * (2 * y - 1)
+    if (towards > 0).all() or (towards < 0).all():
+        return Slope(None, None, unbounded=True)
+    value = _root(x, y)
+    chance = _logistic(value * x)
+    curvature = float((x * x * chance * (1 - chance)).sum())
+    scores = np.bincount(cluster, weights=x * (y - chance))
+    half = (
+        NormalDist().inv_cdf((1 + DEFAULT_LEVEL) / 2) * sqrt(float((scores**2).sum())) / curvature
+    )
+    return Slope(value, Interval(value - half, value + half), unbounded=False)
+
+
+def _root(x: Floats, y: Floats) -> float:
+    """Where the score of the likelihood is zero; it falls, and has both signs."""
+
+    def score(slope: float) -> float:
+        return float((x * (y - _logistic(slope * x))).sum())
+
+    low, high = -1.0, 1.0
+    while score(low) < 0:
+        low *= 2
+    while score(high) > 0:
+        high *= 2
+    for _halving in range(_HALVINGS):
+        middle = (low + high) / 2
+        if score(middle) > 0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _logistic(values: Floats) -> Floats:
+    """1 / (1 + e^-v), without overflow for large values of either sign."""
+    chance: Floats = 0.5 * (1 + np.tanh(values / 2))
+    return chance

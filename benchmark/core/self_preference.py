@@ -1,0 +1,122 @@
+"""Whether a judge favours models of its own family (protocols A1.8).
+
+On comparisons of which exactly one response is by a model of the judge's family: the judge's win
+rate of that response minus the people's on the same comparisons. A family that is simply better
+wins with people too, so only what the judge adds is counted. Intervals draw comparisons.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from annotation.core.choices import Verdict
+from annotation.core.intervals import DEFAULT_DRAWS, Interval
+from benchmark.core.resampling import Floats, bootstrap_sums
+
+_WORD: Final = re.compile(r"[a-z]+")
+_FAMILY_OF: Final = {
+    name: family
+    for names, family in (
+        (("gpt", "chatgpt", "davinci", "openai"), "gpt"),
+        (("claude", "anthropic"), "claude"),
+        (("gemini", "palm", "bard", "gemma"), "gemini"),
+        (("llama",), "llama"),
+        (("qwen", "qwq"), "qwen"),
+        (("deepseek",), "deepseek"),
+        (("mistral", "mixtral", "ministral"), "mistral"),
+        (("glm", "chatglm"), "glm"),
+        (("moonshot", "kimi"), "moonshot"),
+        (("grok",), "grok"),
+        (("minimax", "abab"), "minimax"),
+        (("falcon",), "falcon"),
+        (("yi",), "yi"),
+        (("phi",), "phi"),
+        (("baichuan",), "baichuan"),
+        (("internlm",), "internlm"),
+        (("command",), "command"),
+        (("vicuna",), "vicuna"),
+        (("alpaca",), "alpaca"),
+    )
+    for name in names
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rivals:
+    """One comparison: who wrote the responses, what a person and a judge said of them."""
+
+    model_a: str
+    model_b: str
+    human: Verdict
+    verdicts: tuple[Verdict | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SelfPreference:
+    """The judge's win rate of its own family minus the people's, on `comparisons`.
+
+    Everything is None where no comparison has exactly one response of the family.
+    """
+
+    family: str
+    value: float | None
+    interval: Interval | None
+    judge_rate: float | None
+    human_rate: float | None
+    comparisons: int
+
+
+def family_of(name: str) -> str:
+    """The model family that a model or judge is named after, "" where its name says nothing.
+
+    Of several known words the last counts: alpaca_eval_gpt4 is a gpt. Without any, the first word.
+    """
+    words = _WORD.findall(name.lower().rpartition("/")[2])
+    known = [_FAMILY_OF[word] for word in words if word in _FAMILY_OF]
+    return known[-1] if known else words[0] if words else ""
+
+
+def self_preference(
+    items: Iterable[Rivals], *, judge: str, seed: int, draws: int = DEFAULT_DRAWS
+) -> SelfPreference:
+    """The self-preference of a judge, by its name or its model's."""
+    family = family_of(judge)
+    counts = [counted for row in items if (counted := _counted(row, family))]
+    sums = np.array(counts, dtype=np.float64).reshape(-1, 4)
+    if not len(sums):
+        return SelfPreference(family, None, None, None, None, 0)
+    judged, verdicts, human, labels = (float(total) for total in sums.sum(axis=0))
+    return SelfPreference(
+        family=family,
+        value=judged / verdicts - human / labels,
+        interval=bootstrap_sums(sums, _gap, seed=seed, draws=draws),
+        judge_rate=judged / verdicts,
+        human_rate=human / labels,
+        comparisons=len(sums),
+    )
+
+
+def _counted(row: Rivals, family: str) -> tuple[float, float, float, float] | None:
+    """Points of the own response and verdicts, the judge's and the person's."""
+    own_a, own_b = (
+        family != "" and family_of(each) == family for each in (row.model_a, row.model_b)
+    )
+    read = [each for each in row.verdicts if each is not None]
+    if own_a == own_b or not read:
+        return None
+    own = Verdict.A if own_a else Verdict.B
+    return sum(_points(each, own) for each in read), len(read), _points(row.human, own), 1.0
+
+
+def _points(verdict: Verdict, own: Verdict) -> float:
+    return 0.5 if verdict is Verdict.TIE else float(verdict is own)
+
+
+def _gap(sums: Floats) -> Floats:
+    gap: Floats = sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3]
+    return gap

@@ -8,6 +8,9 @@ from django.urls import include, path
 from django.views.i18n import set_language
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
+from annotation.views.datasets import import_file
+from judging.core.formats.detect import ALL_FORMATS
+from judging.services.recorded_imports import import_any_upload
 from sensejudge_site.views import SignOut, home, set_theme
 
 _API_DOCS = SpectacularSwaggerSplitView.as_view(
@@ -20,6 +23,11 @@ urlpatterns = [
     path("sign-out/", SignOut.as_view(), name="sign-out"),
     path("language/", set_language, name="set_language"),
     path("theme/", set_theme, name="set-theme"),
+    path(  # annotation's page, with the formats of recorded judges too
+        "datasets/import/",
+        import_file,
+        {"run": import_any_upload, "formats": ALL_FORMATS},
+    ),
     path("", include("annotation.urls")),
     path("", include("judging.urls")),
     path("", include("benchmark.urls")),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.formats.detect import AUTO, FORMATS
+from annotation.core.formats.detect import AUTO, FORMATS, Format
 
 _FORMAT_NAMES: Final = {
     "sensejudge": _("SenseJudge (JSONL)"),
@@ -18,6 +18,10 @@ _FORMAT_NAMES: Final = {
     "mtbench-questions": _("MT-Bench questions"),
     "mtbench-answers": _("MT-Bench answers of a model (FastChat)"),
     "rewardbench": _("RewardBench: chosen and rejected"),
+    "llmbar": _("LLMBar with recorded judges"),
+    "mtbench-votes": _("MT-Bench votes"),
+    "fastchat-pairs": _("Pair judgments of FastChat"),
+    "alpaca-eval": _("AlpacaEval annotations"),
 }
 
 
@@ -41,13 +45,13 @@ class ImportForm(forms.Form):
     )
     dry_run = forms.BooleanField(label=_("Only check, store nothing"), required=False)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, formats: Mapping[str, Format] = FORMATS, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["format"] = forms.ChoiceField(
             label=_("Format"),
             choices=[
                 (AUTO, _("Told by the file")),
-                *((name, _FORMAT_NAMES.get(name, name)) for name in FORMATS),
+                *((name, _FORMAT_NAMES.get(name, name)) for name in formats),
             ],
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
@@ -10,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_http_methods
 
-from annotation.core.formats.detect import UnknownFormatError
+from annotation.core.formats.detect import FORMATS, Format, UnknownFormatError
 from annotation.core.formats.reading import UnreadableFileError
 from annotation.exports import EXPORTS, ExportFormat
 from annotation.forms.datasets import ImportForm, SessionFilterForm
@@ -18,7 +20,7 @@ from annotation.models import Dataset
 from annotation.queries import datasets as queries
 from annotation.queries.annotators import names_of
 from annotation.queries.sessions import comparison_page, session_page
-from annotation.services.imports import DatasetNameError, import_upload
+from annotation.services.imports import DatasetNameError, ImportUpload, import_upload
 from annotation.views.access import SignedInRequest, manager_required, reader_required
 from annotation.views.downloads import download
 
@@ -93,14 +95,21 @@ def comparison(request: SignedInRequest, comparison_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @manager_required
-def import_file(request: SignedInRequest) -> HttpResponse:
-    """Import an uploaded file; its faults are shown where it has any."""
+def import_file(
+    request: SignedInRequest,
+    run: ImportUpload = import_upload,
+    formats: Mapping[str, Format] = FORMATS,
+) -> HttpResponse:
+    """Import an uploaded file; its faults are shown where it has any.
+
+    The site passes an import that knows more formats than this app.
+    """
     initial = {"dataset": request.GET.get("dataset", "")}
-    form = ImportForm(request.POST or None, request.FILES or None, initial=initial)
+    form = ImportForm(request.POST or None, request.FILES or None, initial=initial, formats=formats)
     report = None
     if request.method == "POST" and form.is_valid():
         try:
-            report = import_upload(
+            report = run(
                 upload=form.cleaned_data["file"],
                 dataset_slug=form.cleaned_data["dataset"],
                 actor=request.user,

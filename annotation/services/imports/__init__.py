@@ -2,12 +2,13 @@
 
 from annotation.services.imports.report import ImportReport
 from annotation.services.imports.run import Beside, DatasetNameError, Written, import_records
-from annotation.services.imports.uploads import import_upload
+from annotation.services.imports.uploads import ImportUpload, import_upload
 
 __all__ = [
     "Beside",
     "DatasetNameError",
     "ImportReport",
+    "ImportUpload",
     "Written",
     "import_records",
     "import_upload",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Protocol
 
 from django.core.files.uploadedfile import UploadedFile
 
@@ -13,6 +13,22 @@ from annotation.core.formats.detect import AUTO
 from annotation.models import User
 from annotation.services.imports.report import ImportReport
 from annotation.services.imports.run import import_records
+
+
+class ImportUpload(Protocol):
+    """What imports an upload; judges' recorded verdicts have one of their own."""
+
+    def __call__(
+        self,
+        *,
+        upload: UploadedFile[Any],
+        dataset_slug: str,
+        actor: User,
+        now: datetime,
+        format_name: str = AUTO,
+        dry_run: bool = False,
+    ) -> ImportReport:
+        """Import an upload; raises what `import_records` raises."""
 
 
 def import_upload(

@@ -208,3 +208,24 @@ def test_the_public_llmbar_file_is_read_whole():
     # 419 pairs, 6 judges, 2 orders: 5,028 verdicts.
     assert (report.rows, report.objects["judgments"], report.objects["runs"]) == (419, 5028, 6)
     assert report.objects["gold"] == 419
+
+
+def test_the_import_page_takes_recorded_judges(client):
+    client.force_login(make_user(role="MANAGER"))
+    assert "LLMBar with recorded judges" in client.get("/datasets/import/").content.decode()
+    upload = SimpleUploadedFile("gpt.jsonl", (json.dumps(llmbar()) + "\n").encode())
+    form = {"format": "auto", "dataset": "data", "file": upload}
+    answer = client.post("/datasets/import/", form)
+    assert answer.status_code == 200
+    assert "Format llmbar" in answer.content.decode()
+    assert JudgeRun.objects.get().config == {"recorded_in": "gpt.jsonl"}
+
+
+def test_the_import_page_refuses_a_recorded_file_with_a_fault(client):
+    client.force_login(make_user(role="MANAGER"))
+    upload = SimpleUploadedFile("gpt.jsonl", (json.dumps(llmbar(label=7)) + "\n").encode())
+    form = {"format": "llmbar", "dataset": "data", "file": upload}
+    answer = client.post("/datasets/import/", form)
+    assert answer.status_code == 422
+    assert "must be between 1 and 2" in answer.content.decode()
+    assert not JudgeRun.objects.exists()

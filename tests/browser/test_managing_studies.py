@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from annotation.models import Claim, PairwiseLabel, Study
+from tests.annotation.labelling import make_pair_study
+from tests.browser.labelling import expect_progress, press_answer, shown_texts
+from tests.factory import (
+    make_comparison,
+    make_dataset,
+    make_scenario,
+    make_session,
+    make_turn,
+    make_user,
+)
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+POLLED_MS = 15_000  # three times the seconds between two looks at the progress
+
+
+@pytest.fixture
+def dataset():
+    dataset = make_dataset(name="Letters")
+    for name in ("Writing", "Code"):
+        scenario = make_scenario(dataset, name=name)
+        for _number in range(2):
+            make_comparison(make_turn(make_session(scenario)))
+    return dataset
+
+
+def figure(page, name):
+    """A large figure of the study's page, by its id."""
+    return page.locator(f"#live-{name}")
+
+
+def make_study_of_writing(page):
+    """Plan a study of one scenario for two people, watching what it would be; then open it."""
+    page.get_by_role("link", name="New study").click()
+    page.get_by_label("Dataset").select_option("Letters")
+    counts = page.locator("#counts")
+    expect(counts).to_contain_text(re.compile(r"4\s*pairs"))
+    page.get_by_label("Writing").check()
+    expect(counts).to_contain_text(re.compile(r"2\s*pairs"))
+    page.get_by_label("Quick Li").check()
+    page.get_by_label("Slow Wu").check()
+    page.get_by_label("Annotators for each item").fill("2")
+    expect(counts).to_contain_text(re.compile(r"4\s*answers wanted"))
+    page.get_by_label("Name").fill("Pilot")
+    page.get_by_role("button", name="Make the study").click()
+    page.get_by_role("button", name="Open to annotators").click()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    study = Study.objects.get()
+    assert (study.items.count(), study.overlap, study.status) == (2, 2, "OPEN")
+    return study
+
+
+def begin(open_page, user):
+    page = open_page("/studies/", user=user)
+    page.get_by_role("link", name="Begin Pilot").click()
+    expect_progress(page, "0 of 2")
+    return page
+
+
+def answer_both(page):
+    press_answer(page, "1")
+    expect_progress(page, "1 of 2")
+    press_answer(page, "5")
+    expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
+
+
+def go_to(page, name):
+    page.get_by_role("navigation", name="Pages of the study").get_by_text(name).click()
+
+
+def test_a_manager_makes_a_study_watches_it_and_moves_an_item_that_is_stuck(open_page, dataset):
+    manager = make_user(role="MANAGER", username="boss")
+    quick = make_user(username="quick", display_name="Quick Li")
+    slow = make_user(username="slow", display_name="Slow Wu")
+    page = open_page("/studies/", user=manager)
+    study = make_study_of_writing(page)
+
+    # One annotator answers both items, the other takes one and leaves it; the page follows.
+    answer_both(begin(open_page, quick))
+    begin(open_page, slow).close()
+    expect(figure(page, "done")).to_have_text("2", timeout=POLLED_MS)
+    expect(page.get_by_role("row", name=re.compile("Quick Li"))).to_contain_text("finished")
+    at_work = page.get_by_role("row", name=re.compile("Slow Wu")).first
+    expect(at_work).to_contain_text("at work", timeout=POLLED_MS)
+
+    # The lease runs out: that too is seen without a reload.
+    past = timezone.now() - timedelta(minutes=1)
+    Claim.objects.filter(annotator=slow).update(expires_at=past)
+    expect(page.locator("#stuck")).to_contain_text("Slow Wu: left an item", timeout=POLLED_MS)
+
+    # A third person is added, and gets the item.
+    helper = make_user(username="helper", display_name="Helper Ma")
+    go_to(page, "People")
+    page.get_by_label("Helper Ma").check()
+    page.get_by_role("button", name="Add them").click()
+    expect(page.get_by_text("1 person was added.")).to_be_visible()
+    go_to(page, "Progress")
+    held = Claim.objects.get(annotator=slow)
+    page.locator(f"#held-{held.pk}").click()
+    page.get_by_label("Give it to").first.select_option("Helper Ma")
+    page.get_by_role("button", name="Give it to them instead").click()
+    expect(page.get_by_text("The item is next for them")).to_be_visible()
+    held.refresh_from_db()
+    assert held.state == "RELEASED"
+
+    # The item that was moved comes first for them; they finish the study.
+    moved = begin(open_page, helper)
+    pair = held.item.comparison
+    assert sorted(shown_texts(moved)) == sorted([pair.response_a.text, pair.response_b.text])
+    answer_both(moved)
+    assert PairwiseLabel.objects.filter(annotator=helper, comparison=pair).exists()
+    assert not PairwiseLabel.objects.filter(annotator=slow).exists()
+    page.goto(f"/studies/{study.slug}/")
+    expect(figure(page, "done")).to_have_text("4")
+    go_to(page, "History")
+    expect(page.get_by_role("cell", name=re.compile("Item given to somebody"))).to_be_visible()
+
+
+def test_a_page_that_nobody_looks_at_asks_for_nothing(open_page):
+    manager = make_user(role="MANAGER")
+    study = make_pair_study([make_user()], items=2)
+    page = open_page("/studies/", user=manager)
+    page.clock.install()
+    page.goto(f"/studies/{study.slug}/")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if "live" in request.url else None)
+    hide = "value => Object.defineProperty(document, 'hidden', {value, configurable: true})"
+    page.evaluate(hide, arg=True)
+    page.clock.fast_forward(6_000)  # longer than the five seconds between two looks
+    page.evaluate(hide, arg=False)
+    assert asked == []
+    with page.expect_response(re.compile("/live/")) as answer:
+        page.clock.fast_forward(6_000)
+    assert answer.value.ok

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from typing import Any, Final
@@ -30,17 +30,26 @@ def run(*, calls: int = 5000) -> Bench:
     Raises:
         BenchFailedError: a step did not work.
     """
+    return measure(calls=calls, concurrencies=CONCURRENCIES)
+
+
+def measure(*, calls: int, concurrencies: Sequence[int]) -> Bench:
+    """The figures at some numbers of calls at a time.
+
+    Raises:
+        BenchFailedError: a step did not work.
+    """
     with scratch_site() as site, _server(site) as port:
         site.manage("migrate", "--verbosity=0")
         try:
-            figures = [Figure("calls", calls), *_figures(site, port, calls)]
+            figures = [Figure("calls", calls), *_figures(site, port, calls, concurrencies)]
         finally:
             site.manage("flush", "--no-input", "--verbosity=0")
     return Bench(name="judge", figures=tuple(figures))
 
 
-def _figures(site: Site, port: int, calls: int) -> Iterator[Figure]:
-    for concurrency in CONCURRENCIES:
+def _figures(site: Site, port: int, calls: int, concurrencies: Sequence[int]) -> Iterator[Figure]:
+    for concurrency in concurrencies:
         bare = _ask(site, "bare", port, calls, concurrency)
         yield Figure(f"bare_calls_per_s_at_{concurrency}", bare["calls_per_s"])
         yield Figure(f"bare_cpu_ms_a_call_at_{concurrency}", bare["cpu_ms_a_call"])
@@ -68,18 +77,17 @@ def _ask(site: Site, module: str, port: int, calls: int, concurrency: int, *more
 @contextmanager
 def _server(site: Site) -> Iterator[int]:
     """The server until the end of the block: its port."""
-    process = subprocess.Popen(  # noqa: S603 - this interpreter, with words of this package
+    with subprocess.Popen(  # noqa: S603 - this interpreter, with words of this package
         [sys.executable, "-m", f"{__name__}.server", str(LATENCY_SECONDS)],
         env=site.env,
         stdout=subprocess.PIPE,
         text=True,
-    )
-    try:
-        assert process.stdout is not None  # noqa: S101 - asked for above
-        yield int(process.stdout.readline())
-    finally:
-        process.kill()
-        process.wait(timeout=10)
+    ) as process:
+        try:
+            assert process.stdout is not None  # noqa: S101 - asked for above
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
 
 
 def _stats(port: int) -> Mapping[str, Any]:

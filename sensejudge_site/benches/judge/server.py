@@ -12,13 +12,24 @@ import asyncio
 import json
 import sys
 from dataclasses import dataclass
-from os.path import commonprefix
 from typing import Final
 
 PAIR_ENDS: Final = "</response_b>"
 REPLY: Final = "Both were read with care. The final decision is Response A."
 TOKEN_CHARACTERS: Final = 4
 _HEAD_ENDS: Final = b"\r\n\r\n"
+
+
+def common_prefix(one: str, two: str) -> int:
+    """How many characters two texts begin alike, by halving."""
+    low, high = 0, min(len(one), len(two))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == two[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 @dataclass(slots=True)
@@ -35,7 +46,7 @@ class Counts:
         end = prompt.rfind(PAIR_ENDS) + len(PAIR_ENDS)
         self.calls += 1
         self.pair += end
-        self.repeated += min(end, len(commonprefix([self.previous, prompt])))
+        self.repeated += min(end, common_prefix(self.previous, prompt))
         self.previous = prompt
 
     def to_json(self) -> bytes:

@@ -47,6 +47,7 @@ class TalkMessage:
         reply: The reply, or what of it has come.
         error: Code of what went wrong, "" where nothing did.
         queued: Whether the reply has been waiting for its turn for a while.
+        poll_ms: After how many milliseconds a page asks for more of a pending reply.
     """
 
     id: int
@@ -56,6 +57,7 @@ class TalkMessage:
     reply: str
     error: str = ""
     queued: bool = False
+    poll_ms: int = 250
 
     @property
     def pending(self) -> bool:
@@ -141,6 +143,18 @@ class Talk:
     def may_give_up(self) -> bool:
         """Whether the participant may say that going on would not help."""
         return self.may_end(Ending.NO_FURTHER)
+
+
+def poll_ms(seconds: float, *, begun: bool) -> int:
+    """After how many milliseconds a page asks again for a reply that was asked for so long ago.
+
+    Often at first, since most models begin within two seconds and a person waits for the first
+    word; four times a second while words come; then ever less often, so that a slow model does not
+    burden the site.
+    """
+    if begun:
+        return 250
+    return 120 if seconds < 2 else 400 if seconds < 20 else 1000
 
 
 def messages_for_model(

@@ -61,10 +61,9 @@ class SetupForm(forms.ModelForm[ConversationSetup]):
     def __init__(self, data: Any = None, *, instance: ConversationSetup) -> None:
         """Offer the endpoints in use, and those chosen before."""
         super().__init__(data, instance=instance)
-        chosen = instance.endpoints.values("pk") if instance.pk else []
-        offered = ModelEndpoint.objects.filter(enabled=True) | ModelEndpoint.objects.filter(
-            pk__in=chosen
-        )
+        offered = ModelEndpoint.objects.filter(enabled=True)
+        if instance.pk:
+            offered |= ModelEndpoint.objects.filter(conversation_setups=instance)
         field = self.fields["endpoints"]
         assert isinstance(field, forms.ModelMultipleChoiceField)  # noqa: S101 - declared above
         field.queryset = offered.distinct().order_by("name")

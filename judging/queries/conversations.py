@@ -19,6 +19,7 @@ from judging.core.conversation import (
     Requirement,
     Talk,
     TalkMessage,
+    poll_ms,
 )
 from judging.models import (
     Conversation,
@@ -63,6 +64,7 @@ def message_of(row: ConversationMessage, now: datetime) -> TalkMessage:
         reply=row.reply,
         error=row.error_code,
         queued=row.status == ReplyStatus.WAITING and waited > _QUEUED_AFTER,
+        poll_ms=poll_ms(waited, begun=bool(row.reply)),
     )
 
 

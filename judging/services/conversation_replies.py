@@ -150,12 +150,14 @@ class _Heard:
         self._ticket = ticket
         self._content = ""
         self.first_ms: int | None = None
+        self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def say(self, content: str) -> None:
         """Take all that has come so far."""
         self._content = content
         if self.first_ms is None and self.text:
             self.first_ms = self._ticket.ms()
+            self.begun.set_result(None)
 
     @property
     def text(self) -> str:
@@ -213,8 +215,11 @@ async def _tell_until_done(ticket: Ticket, heard: _Heard, asking: asyncio.Task[R
     """
     told, looked = "", time.monotonic()
     while True:
-        done, _ = await asyncio.wait({asking}, timeout=TELL_SECONDS)
-        if done:
+        news: set[asyncio.Future[Any]] = {asking}
+        if not heard.begun.done():
+            news.add(heard.begun)  # the first words are told at once
+        await asyncio.wait(news, timeout=TELL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        if asking.done():
             return True
         text = heard.text
         if text == told and time.monotonic() - looked < LOOK_SECONDS:

@@ -247,8 +247,8 @@ def _whole(place: _Place, *, refused: str = "") -> HttpResponse:
     try:
         task, talk = _task(place)
     except ConversationRefusedError as error:
-        context = {"text": gettext(talk_text(error.code)), "code": error.code}
-        return render(place.request, "judging/conversation_closed.html", context, status=_CONFLICT)
+        said = {"text": gettext(talk_text(error.code)), "code": error.code}
+        return render(place.request, "judging/conversation_closed.html", said, status=_CONFLICT)
     context = {
         "task": task,
         "talk": talk,

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from asgiref.sync import async_to_sync
 from django.utils import timezone
 
+from annotation.core.labelling import TalkTask
 from annotation.models import Study, User
 from annotation.services.claims import next_task
 from judging.llm.pacing import Patience
@@ -59,7 +60,12 @@ def make_talk_study(
 def begun(study: Study, annotator: User) -> dict[str, Any]:
     """Begin the next item's conversation; what the services want to know of it."""
     task = next_task(study=study.slug, annotator=annotator, now=timezone.now())
-    place = {"study": study.slug, "item": task.place.item, "annotator": annotator}
+    assert isinstance(task, TalkTask)
+    place: dict[str, Any] = {
+        "study": study.slug,
+        "item": task.place.item,
+        "annotator": annotator,
+    }
     begin(**place, now=timezone.now())
     return place
 

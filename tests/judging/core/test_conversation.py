@@ -9,6 +9,7 @@ from judging.core.conversation import (
     Talk,
     TalkMessage,
     messages_for_model,
+    poll_ms,
     visible_text,
 )
 from judging.core.conversation_texts import NEVER, TALK_TEXTS, talk_text
@@ -52,6 +53,14 @@ def test_what_a_page_says_of_a_conversation():
     assert not talk().failed
     assert not talk().pending
     assert talk().last is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "begun", "wait"),
+    [(0, False, 120), (2, False, 400), (20, False, 1000), (0, True, 250), (60, True, 250)],
+)
+def test_a_page_asks_less_often_the_longer_it_waits(seconds, begun, wait):
+    assert poll_ms(seconds, begun=begun) == wait
 
 
 def said(messages):

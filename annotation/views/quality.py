@@ -63,10 +63,10 @@ def quality(request: SignedInRequest, slug: str) -> HttpResponse:
         "study": page.scope.study,
         "query": urlencode({"seconds": page.scope.seconds}),
         "rows": [
-            {"quality": each.quality, "skipped": each.skipped, "one": each, "who": f"{each.id}"}
+            {"quality": each.quality, "skipped": each.skipped, "person": each, "who": f"{each.id}"}
             for each in page.annotators
         ],
-        "all": {"quality": page.everybody, "skipped": page.skipped, "one": None, "who": ""},
+        "all": {"quality": page.everybody, "skipped": page.skipped, "person": None, "who": ""},
         "paused": [each.name for each in page.annotators if each.part and each.part.paused_at],
     }
     return render(request, "annotation/quality.html", context)

@@ -70,6 +70,11 @@ class RunProgress:
         return sum(stage.answered for stage in self.stages)
 
     @property
+    def done(self) -> int:
+        """Rows of all stages with an answer that could be read."""
+        return sum(stage.done for stage in self.stages)
+
+    @property
     def seconds(self) -> float | None:
         """How long the run has been at work, as its signs of life tell; None before the first."""
         end = self.finished_at or self.heartbeat_at

@@ -31,10 +31,10 @@ class ComparedRun:
 
     @property
     def cost_an_answer(self) -> float | None:
-        """Money for each row that was answered; None where nothing was paid."""
-        if self.progress.cost is None or not self.progress.answered:
+        """Money for each row that has its answer; None where nothing was paid."""
+        if self.progress.cost is None or not self.progress.done:
             return None
-        return self.progress.cost / self.progress.answered
+        return self.progress.cost / self.progress.done
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def run(**fields):
 
 def test_a_run_adds_its_stages_up():
     progress = run()
-    assert (progress.total, progress.answered) == (25, 15)
+    assert (progress.total, progress.answered, progress.done) == (25, 15, 8)
     assert progress.errors == (("a:b", 4), ("llm:timeout", 3))
 
 

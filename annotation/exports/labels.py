@@ -6,18 +6,17 @@ Verdicts are in the comparison's own coordinates; `shown_order` says which respo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
 from annotation.core.tables import Row
 from annotation.exports.dialogues import dialogues_before
 from annotation.exports.export import Export, is_for_readers
 from annotation.exports.given import GIVEN, given, names_of_studies
+from annotation.exports.parts import in_order
 from annotation.models import Dataset, PairwiseLabel, Study
 from annotation.queries.annotators import names_of
 from annotation.queries.repeats import STILL_HIDDEN
 
-_CHUNK: Final = 500
 _COLUMNS: Final = (
     "type",
     "session",
@@ -52,16 +51,12 @@ def _rows(
         labels = labels.filter(annotator=annotator_id).exclude(STILL_HIDDEN)
     if study_id is not None:
         labels = labels.filter(study=study_id)
-    stream = (
-        labels.select_related(
-            "comparison__response_a",
-            "comparison__response_b",
-            "comparison__turn__session__scenario",
-        )
-        .order_by("comparison__position", "comparison_id", "pk")
-        .iterator(chunk_size=_CHUNK)
+    rows = PairwiseLabel.objects.select_related(
+        "comparison__response_a",
+        "comparison__response_b",
+        "comparison__turn__session__scenario",
     )
-    while chunk := list(islice(stream, _CHUNK)):
+    for chunk in in_order(labels, rows, "comparison__position", "comparison_id", "pk"):
         dialogues = dialogues_before({label.comparison.turn for label in chunk})
         for label in chunk:
             yield _row(label, dialogues[label.comparison.turn_id], names, studies)

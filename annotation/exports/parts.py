@@ -5,12 +5,13 @@ Texts come as bare rows, since there are many of them; what was answered comes a
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
-from django.db.models import Q
+from django.db.models import Model, Q, QuerySet
 
 from annotation.models import (
     Comparison,
@@ -26,6 +27,10 @@ from annotation.models import (
 )
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Model)
+
+_LABELS_AT_ONCE: Final = 500
+_SORTED: Final = 5000  # numbers read at a time
 
 
 class SessionRow(NamedTuple):
@@ -165,6 +170,19 @@ class Answers:
             gold.filter(response__turn__session__in=sessions), lambda label: label.response_id
         )
         self.session_gold = _by(gold.filter(session__in=sessions), lambda label: label.session_id)
+
+
+def in_order(chosen: QuerySet[M], rows: QuerySet[M], *order: str) -> Iterator[list[M]]:
+    """The rows that are chosen, in an order, some at a time.
+
+    The numbers are sorted alone: a database that sorts rows holds all their texts while it does.
+    """
+    numbers = chosen.order_by(*order).values_list("pk", flat=True).iterator(chunk_size=_SORTED)
+    wanted = array("q", numbers)
+    for start in range(0, len(wanted), _LABELS_AT_ONCE):
+        part = wanted[start : start + _LABELS_AT_ONCE]
+        found = rows.in_bulk(list(part))
+        yield [found[number] for number in part if number in found]
 
 
 def _by(rows: Iterable[T], key: Callable[[T], int | None]) -> dict[int, list[T]]:

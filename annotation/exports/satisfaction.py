@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final, cast
 
 from django.db.models import Q
@@ -10,6 +11,7 @@ from django.db.models import Q
 from annotation.core.tables import Row
 from annotation.exports.export import Export, is_for_readers
 from annotation.exports.given import GIVEN, given, names_of_studies
+from annotation.exports.parts import in_order
 from annotation.models import Dataset, Response, SatisfactionLabel, Session, Study
 from annotation.queries.annotators import names_of
 from annotation.queries.repeats import STILL_HIDDEN
@@ -39,25 +41,26 @@ def _rows(
     own = Q() if annotator_id is None else Q(annotator=annotator_id) & ~STILL_HIDDEN
     if study_id is not None:
         own &= Q(study=study_id)
-    of_responses = (
-        SatisfactionLabel.objects.filter(own, response__turn__session__dataset=dataset)
-        .select_related("response__turn__session__scenario")
-        .order_by(
-            "response__turn__session__position",
-            "response__turn__session_id",
-            "response__turn__position",
-            "response__position",
-            "pk",
-        )
+    labels = SatisfactionLabel.objects.filter(own)
+    of_responses = in_order(
+        labels.filter(response__turn__session__dataset=dataset),
+        SatisfactionLabel.objects.select_related("response__turn__session__scenario"),
+        "response__turn__session__position",
+        "response__turn__session_id",
+        "response__turn__position",
+        "response__position",
+        "pk",
     )
-    for label in of_responses.iterator(chunk_size=500):
+    for label in chain.from_iterable(of_responses):
         yield {**_of_response(label), **_answer(label, names, studies)}
-    of_sessions = (
-        SatisfactionLabel.objects.filter(own, session__dataset=dataset)
-        .select_related("session__scenario")
-        .order_by("session__position", "session_id", "pk")
+    of_sessions = in_order(
+        labels.filter(session__dataset=dataset),
+        SatisfactionLabel.objects.select_related("session__scenario"),
+        "session__position",
+        "session_id",
+        "pk",
     )
-    for label in of_sessions.iterator(chunk_size=500):
+    for label in chain.from_iterable(of_sessions):
         yield {**_of_session(label), **_answer(label, names, studies)}
 
 

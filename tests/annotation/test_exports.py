@@ -175,7 +175,7 @@ def test_the_dialogue_of_a_label_follows_the_original_line(tmp_path):
 def test_labels_cost_a_fixed_number_of_queries(tmp_path, django_assert_num_queries):
     import_rows(tmp_path, *everything())
     dataset = Dataset.objects.get()
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         assert "".join(LABELS.blocks(dataset, ExportFormat.JSONL))
 
 

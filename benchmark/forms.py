@@ -9,6 +9,7 @@ from django.http import Http404, QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from benchmark.core.accuracy import InvalidPolicy
+from benchmark.core.gold import Section
 from benchmark.queries.disagreements import QueueQuestion
 from benchmark.queries.gold import GoldQuestion
 from benchmark.queries.leaderboard import LeaderboardQuestion, Source
@@ -132,6 +133,9 @@ class GoldForm(JudgeForm):
 
     policy = forms.ChoiceField(required=False, choices=POLICIES)
     subset = forms.CharField(required=False, max_length=120, strip=False)
+    section = forms.ChoiceField(
+        required=False, choices=[(each.value, each.value) for each in Section]
+    )
     outcome = forms.ChoiceField(
         required=False, choices=[(each.value, each.value) for each in Outcome]
     )
@@ -140,6 +144,10 @@ class GoldForm(JudgeForm):
         """What is asked."""
         policy = self.cleaned_data["policy"] or InvalidPolicy.EXCLUDED
         return GoldQuestion(self.cleaned_data["dataset"], self.run_asked(), InvalidPolicy(policy))
+
+    def section_asked(self) -> Section | None:
+        """Which section of RewardBench alone, None for all."""
+        return Section(self.cleaned_data["section"]) if self.cleaned_data["section"] else None
 
     def outcome_asked(self) -> Outcome | None:
         """Which outcome alone, None for all."""

@@ -13,7 +13,15 @@ from django.utils.text import Truncator
 from annotation.core.choices import Order, Verdict
 from benchmark.core.accuracy import InvalidPolicy, Judged
 from benchmark.core.decisions import decide
-from benchmark.core.gold import GoldCase, GoldFigures, GoldReport, gold_figures, gold_report
+from benchmark.core.gold import (
+    SUBSETS,
+    GoldCase,
+    GoldFigures,
+    GoldReport,
+    Section,
+    gold_figures,
+    gold_report,
+)
 from benchmark.core.trust import BASE, SELECTED
 from benchmark.queries.choices import DatasetChoice, UnknownChoiceError, dataset_of, picked_dataset
 from benchmark.queries.evidence import heard_replies
@@ -95,6 +103,7 @@ class GoldRows:
     scope: GoldScope
     judge: JudgeOption
     subset: str
+    section: Section | None
     outcome: Outcome | None
     counts: Mapping[Outcome, int]
     total: int
@@ -167,13 +176,19 @@ def dataset_gold_reports(dataset: str, *, policy: InvalidPolicy) -> tuple[JudgeR
 
 
 def gold_rows(
-    question: GoldQuestion, *, subset: str, outcome: Outcome | None, page: str
+    question: GoldQuestion,
+    *,
+    subset: str,
+    section: Section | None = None,
+    outcome: Outcome | None,
+    page: str,
 ) -> GoldRows:
     """The comparisons behind a number of one judge, a page at a time.
 
     Args:
         question: as on the page.
         subset: only this scenario; "" for all.
+        section: only the subsets of this section of RewardBench; None for all.
         outcome: only comparisons of this outcome; None for all.
         page: its number as in the address; anything odd is the first.
 
@@ -184,9 +199,13 @@ def gold_rows(
     if scope.dataset is None or scope.judge is None:
         raise UnknownChoiceError("no judge decided on comparisons with a gold answer")
     [(judge, cases)] = _cases((scope.judge,), gold_answers(scope.dataset))
-    here = [case for case in cases if subset in {"", case.subset}]
+    here = [
+        case
+        for case in cases
+        if subset in {"", case.subset} and (section is None or case.subset in SUBSETS[section])
+    ]
     if not here:
-        raise UnknownChoiceError(f"nothing was judged in {subset!r}")
+        raise UnknownChoiceError(f"nothing was judged in {subset or section!r}")
     found = [
         Found(case.judged.key, case.subset, case.judged.human, None, case.judged.decisions)
         for case in here
@@ -197,6 +216,7 @@ def gold_rows(
         scope=scope,
         judge=judge,
         subset=subset,
+        section=section,
         outcome=outcome,
         counts=Counter(row.outcome for row in found if row.outcome),
         total=len(found),

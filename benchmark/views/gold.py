@@ -47,6 +47,7 @@ def gold_rows(request: HttpRequest) -> HttpResponse:
         found = queries.gold_rows(
             form.question(),
             subset=form.cleaned_data["subset"],
+            section=form.section_asked(),
             outcome=form.outcome_asked(),
             page=request.GET.get("page", ""),
         )

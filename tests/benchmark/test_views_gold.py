@@ -148,6 +148,9 @@ def test_a_number_leads_to_its_rows(viewer):
     disagreeing = text(viewer.get(f"{ROWS}?run={gpt.pk}&outcome=disagrees"))
     assert disagreeing.count(f"/runs/{gpt.pk}/comparisons/") == 1
     assert "unreadable" in disagreeing
+    reasoning = text(viewer.get(f"{ROWS}?run={gpt.pk}&section=Reasoning"))
+    assert "6 comparisons" in reasoning
+    assert "section=Reasoning" in text(viewer.get(f"{GOLD}?run={gpt.pk}"))
     nothing = text(viewer.get(f"{ROWS}?run={gpt.pk}&outcome=split"))
     assert "No comparisons here" in nothing
 
@@ -160,6 +163,8 @@ def test_a_number_leads_to_its_rows(viewer):
         "run=x",
         "policy=?",
         "subset=nope",
+        "section=Chat",
+        "section=nope",
         "outcome=nope",
         "dataset=a b",
     ],

@@ -125,7 +125,7 @@ class TestTheWayToTheFirstItem:
         assert (refused.value.step, refused.value.code) == (step, RefusalCode.NOT_READY)
         assert not Claim.objects.exists()
 
-    def test_costs_a_query_for_the_part_and_one_for_the_study(self, annotator, django_assert_num_queries):
+    def test_costs_two_short_queries(self, annotator, django_assert_num_queries):
         studies = [make_study(annotators=[annotator]), make_asking_study([annotator])]
         do(studies[1], annotator, "consent", "profile", "guidelines", "quiz")
         for study in studies:

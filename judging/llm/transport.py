@@ -11,6 +11,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping
+from ssl import PROTOCOL_TLS_CLIENT
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -21,6 +22,8 @@ from judging.llm.errors import LlmCode, LlmError, Refusal, error_of
 from judging.llm.pacing import parse_retry_after
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from aiohttp import ClientResponse, ClientSession
 
 DETAIL_LENGTH: Final = 300
@@ -93,9 +96,9 @@ class Transport:
             return await self._accepted(body)
         except TimeoutError:
             raise  # the library's are connection errors too
-        except ClientConnectorError as error:
-            refused = isinstance(error.os_error, ConnectionRefusedError)
-            raise _no_connection(error.os_error, maybe_billed=not refused) from error
+        except ClientConnectorError as error:  # nothing was sent
+            cause = getattr(error, "os_error", error)
+            raise _no_connection(cause, maybe_billed=False) from error
         except (ClientError, OSError) as error:
             raise _no_connection(error, maybe_billed=True) from error
 
@@ -156,12 +159,20 @@ class Transport:
             headers["Authorization"] = f"Bearer {self._key}"
         connect = min(self._endpoint.timeout_seconds, _CONNECT_SECONDS)
         self._session = ClientSession(
-            connector=TCPConnector(limit=self._endpoint.concurrency),
+            connector=TCPConnector(limit=self._endpoint.concurrency, ssl=self._trust()),
             timeout=ClientTimeout(total=None, sock_connect=connect),
             headers=headers,
             cookie_jar=DummyCookieJar(),
         )
         return self._session
+
+    def _trust(self) -> SSLContext | bool:
+        """Whom to believe over https: whoever this machine believes."""
+        if not self._url.startswith("https:"):
+            return True
+        from truststore import SSLContext
+
+        return SSLContext(PROTOCOL_TLS_CLIENT)
 
     def _json(self, content: bytes) -> object:
         try:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from annotation.core.choices import StudyKind, Verdict
 from annotation.core.gold import holding
@@ -16,51 +15,95 @@ from annotation.core.quality import (
     Yardstick,
     measured,
 )
-from annotation.models import ItemKind, PairwiseLabel, SatisfactionLabel, Study
+from annotation.models import ItemKind, Study
+from annotation.queries.statements import rows_of
+
+_PAIRS_OF_GOLD: Final = """
+SELECT label.id, label.comparison_id, label.verdict, gold.source, gold.verdict
+FROM annotation_claim claim
+JOIN annotation_studyitem item ON item.id = claim.item_id
+JOIN annotation_pairwiselabel label ON label.annotator_id = claim.annotator_id
+    AND label.comparison_id = item.comparison_id AND label.study_id = item.study_id
+    AND label.repeat_index = 0
+JOIN annotation_goldlabel gold ON gold.comparison_id = item.comparison_id
+WHERE claim.annotator_id = %(annotator)s AND claim.state = 'DONE'
+AND item.study_id = %(study)s AND item.kind = 'GOLD'
+"""
+_REPLIES_OF_GOLD: Final = """
+SELECT label.id, label.response_id, label.score, gold.source, gold.score
+FROM annotation_claim claim
+JOIN annotation_studyitem item ON item.id = claim.item_id
+JOIN annotation_turn turn ON turn.session_id = item.session_id
+JOIN annotation_response response ON response.turn_id = turn.id
+JOIN annotation_satisfactionlabel label ON label.annotator_id = claim.annotator_id
+    AND label.response_id = response.id AND label.study_id = item.study_id
+    AND label.repeat_index = 0
+JOIN annotation_goldlabel gold ON gold.response_id = response.id
+WHERE claim.annotator_id = %(annotator)s AND claim.state = 'DONE'
+AND item.study_id = %(study)s AND item.kind = 'GOLD'
+"""
+_PAIRS_AGAIN: Final = """
+SELECT label.id, label.comparison_id, label.verdict, label.repeat_index, first.verdict
+FROM annotation_pairwiselabel label
+JOIN annotation_pairwiselabel first ON first.annotator_id = label.annotator_id
+    AND first.comparison_id = label.comparison_id AND first.study_id = label.study_id
+    AND first.repeat_index = 0
+WHERE label.annotator_id = %(annotator)s AND label.study_id = %(study)s
+AND label.repeat_index > 0
+"""
+_REPLIES_AGAIN: Final = """
+SELECT label.id, label.response_id, label.score, label.repeat_index, first.score
+FROM annotation_satisfactionlabel label
+JOIN annotation_satisfactionlabel first ON first.annotator_id = label.annotator_id
+    AND first.response_id = label.response_id AND first.study_id = label.study_id
+    AND first.repeat_index = 0
+WHERE label.annotator_id = %(annotator)s AND label.study_id = %(study)s
+AND label.repeat_index > 0
+"""
+_SINCE: Final = "AND label.created_at > %(since)s"
 
 
 def rule_rows(
     study: Study, annotator_id: int, *, kind: str, since: datetime | None
 ) -> list[Measured]:
-    """An annotator's answers to gold items, or to repeats, after a moment. One query."""
+    """An annotator's answers to gold items, or to repeats, given after a moment. One query."""
     pairs = study.kind == StudyKind.PAIRWISE
-    own: Any = (PairwiseLabel if pairs else SatisfactionLabel).objects.filter(
-        study=study, annotator=annotator_id
-    )
-    target, said = ("comparison", "verdict") if pairs else ("response", "score")
+    values: dict[str, Any] = {"annotator": annotator_id, "study": study.pk}
+    if since is not None:
+        values["since"] = since
     if kind == ItemKind.GOLD:
-        of = "comparison__study_items" if pairs else "response__turn__session__study_items"
-        labels = own.filter(**{f"{of}__study": study, f"{of}__kind": ItemKind.GOLD}, repeat_index=0)
-        right: tuple[str, ...] = (
-            f"{target}__gold_labels__source",
-            f"{target}__gold_labels__{said}",
-        )
-    else:
-        again = own.filter(repeat_index__gt=0).values(target)
-        labels = own.filter(**{f"{target}__in": again})
-        right = ()
-    rows = labels.order_by("pk").values_list(
-        "pk", target, said, "repeat_index", "created_at", *right
-    )
-    return _counted(list(rows), annotator_id, kind, since)
+        statement = _PAIRS_OF_GOLD if pairs else _REPLIES_OF_GOLD
+        return _of_gold(_rows(statement, values), annotator_id)
+    statement = _PAIRS_AGAIN if pairs else _REPLIES_AGAIN
+    return _of_repeats(_rows(statement, values), annotator_id)
 
 
-def _counted(
-    rows: Iterable[tuple[Any, ...]], annotator_id: int, kind: str, since: datetime | None
-) -> list[Measured]:
-    answers: dict[int, Answered] = {}
-    gold: list[tuple[int, str, Verdict | int]] = []
-    for label, target, value, repeat, given, *right in rows:
-        answers[label] = Answered(label, annotator_id, target, _value(value), repeat, given=given)
-        if right and right[0]:
-            gold.append((target, right[0], _value(right[1])))
-    figure = Figure.GOLD if kind == ItemKind.GOLD else Figure.REPEATS
-    yardstick = Yardstick(gold=holding(gold), fast_seconds=FAST_REPLY_SECONDS)
-    return [
-        row
-        for row in measured(answers.values(), figure, yardstick)
-        if since is None or (row.answer.given is not None and row.answer.given > since)
+def _rows(statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return rows_of(f"{statement} {_SINCE}" if "since" in values else statement, **values)
+
+
+def _of_gold(rows: list[tuple[Any, ...]], annotator_id: int) -> list[Measured]:
+    """Each label once, however many sources say what is right."""
+    answers = {
+        label: Answered(label, annotator_id, target, _value(value))
+        for label, target, value, _source, _said in rows
+    }
+    gold = holding((target, source, _value(said)) for _label, target, _value_, source, said in rows)
+    yardstick = Yardstick(gold=gold, fast_seconds=FAST_REPLY_SECONDS)
+    return measured(answers.values(), Figure.GOLD, yardstick)
+
+
+def _of_repeats(rows: list[tuple[Any, ...]], annotator_id: int) -> list[Measured]:
+    again = [
+        Answered(label, annotator_id, target, _value(value), repeat)
+        for label, target, value, repeat, _said in rows
     ]
+    firsts = [
+        Answered(label, annotator_id, target, _value(said))
+        for label, target, _value_, _repeat, said in rows
+    ]
+    yardstick = Yardstick(gold={}, fast_seconds=FAST_REPLY_SECONDS)
+    return measured([*firsts, *again], Figure.REPEATS, yardstick)
 
 
 def _value(stored: str | int) -> Verdict | int:

@@ -22,7 +22,7 @@ PYTHON = sorted(
 TEMPLATES = sorted(
     path.relative_to(ROOT / "templates") for path in (ROOT / "templates").rglob("*.html")
 )
-HEAVY = ["aiohttp", "pandas", "scipy", "sklearn"]
+HEAVY = ["openai", "pandas", "scipy", "sklearn"]
 
 
 def short(path):

@@ -1,8 +1,9 @@
-"""One try of one call over HTTP. The only module that imports aiohttp, and only once it is needed.
+"""One try of one call over HTTP. The only module that imports openai, and only once it is needed.
 
-The bytes of a chat completion go out as they are: a client library with typed resources costs more
-CPU a call than everything else here. It retries nothing, follows no redirect (which could carry the
-key elsewhere), keeps no cookies, reads no netrc, and says nothing about this machine.
+The product is built on the openai library, over aiohttp: it is not to be replaced by one of our own.
+Requests go out raw, for the library's typed resources cost more CPU a call than everything else. It
+retries nothing here, follows no redirect (which could carry the key elsewhere), takes no key,
+organisation or project from its own environment variables, and says nothing about this machine.
 """
 
 from __future__ import annotations
@@ -10,11 +11,9 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
-from ssl import PROTOCOL_TLS_CLIENT
-from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from judging.core.endpoints import Endpoint
 from judging.core.streaming import CompletionPieces
@@ -22,14 +21,24 @@ from judging.llm.errors import LlmCode, LlmError, Refusal, error_of
 from judging.llm.pacing import parse_retry_after
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
-
-    from aiohttp import ClientResponse, ClientSession
+    from httpx2 import Response
+    from openai import APIStatusError, AsyncOpenAI
 
 DETAIL_LENGTH: Final = 300
 _CONNECT_SECONDS: Final = 15.0
-_FIRST_FAILURE: Final = 300
-"""Every status from here on is a refusal: no redirect is followed."""
+_UNSAID: Final = (
+    "OpenAI-Organization",
+    "OpenAI-Project",
+    "X-Stainless-Arch",
+    "X-Stainless-Async",
+    "X-Stainless-Lang",
+    "X-Stainless-OS",
+    "X-Stainless-Package-Version",
+    "X-Stainless-Runtime",
+    "X-Stainless-Runtime-Version",
+    "X-Stainless-Read-Timeout",
+    "X-Stainless-Retry-Count",
+)
 
 
 class Transport:
@@ -38,9 +47,8 @@ class Transport:
     def __init__(self, endpoint: Endpoint, *, key: str | None) -> None:
         self._endpoint = endpoint
         self._key = key
-        self._session: ClientSession | None = None
-        self._url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
-        self._proxy = None if endpoint.is_local else _proxy_for(endpoint.base_url)
+        self._client: AsyncOpenAI | None = None
+        self._headers: dict[str, Any] = {}
         self._limit_name = "max_tokens"
 
     async def post(self, body: Mapping[str, object]) -> object:
@@ -49,12 +57,8 @@ class Transport:
         Raises:
             LlmError: the try failed.
         """
-        seconds = self._endpoint.timeout_seconds
-        try:
-            async with asyncio.timeout(seconds), await self._begun(body) as response:
-                return await self._whole(response)
-        except TimeoutError as error:
-            raise _timed_out(seconds) from error
+        async with self._asked(body) as response:
+            return self._json(response.content)
 
     async def stream(self, body: Mapping[str, object], say: Callable[[str], None]) -> object:
         """The same of a reply that is told while it comes; the time-out is between two pieces.
@@ -63,116 +67,111 @@ class Transport:
             LlmError: the try failed, or the reply broke off.
         """
         wanted = {**body, "stream": True, "stream_options": {"include_usage": True}}
-        from aiohttp import ClientError
+        from httpx2 import HTTPError
 
-        seconds = self._endpoint.timeout_seconds
-        try:
-            async with asyncio.timeout(seconds):
-                response = await self._begun(wanted)
-            async with response:
+        async with self._asked(wanted, stream=True) as response:
+            try:
                 if "event-stream" in response.headers.get("content-type", ""):
                     return await self._pieces(response, say)
-                return await self._whole(response)  # it does not stream, but it answered
-        except TimeoutError as error:
-            raise _timed_out(seconds) from error
-        except ClientError as error:
-            raise _broken_off(_said(error)) from error
+                return self._json(await response.aread())  # it does not stream, but it answered
+            except TimeoutError as error:
+                raise _timed_out(self._endpoint.timeout_seconds) from error
+            except HTTPError as error:
+                raise _broken_off(_said(_first_cause(error))) from error
 
     async def aclose(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
+        if self._client is not None:
+            await self._client.close()
 
-    async def _begun(self, body: Mapping[str, object]) -> ClientResponse:
-        """The endpoint's answer, of which the head has come.
-
-        Raises:
-            LlmError: there is no connection, or the endpoint refused.
-            TimeoutError: nobody answers there.
-        """
-        from aiohttp import ClientConnectorError, ClientError
-
+    @asynccontextmanager
+    async def _asked(
+        self, body: Mapping[str, object], *, stream: bool = False
+    ) -> AsyncIterator[Response]:
+        """The endpoint's answer, for the length of a block in which it may be read."""
         try:
-            return await self._accepted(body)
-        except TimeoutError:
-            raise  # the library's are connection errors too
-        except ClientConnectorError as error:  # nothing was sent
-            cause = getattr(error, "os_error", error)
-            raise _no_connection(cause, maybe_billed=False) from error
-        except (ClientError, OSError) as error:
-            raise _no_connection(error, maybe_billed=True) from error
-
-    async def _whole(self, response: ClientResponse) -> object:
-        """The JSON of an answer."""
-        from aiohttp import ClientError
-
-        try:
-            return self._json(await response.read())
-        except ClientError as error:
-            if isinstance(error, TimeoutError):
-                raise
-            raise _broken_off(_said(error)) from error
-
-    async def _accepted(self, body: Mapping[str, object]) -> ClientResponse:
-        """The answer to a call that the endpoint did not refuse."""
-        try:
-            return await self._post(body)
+            response = await self._post(body, stream=stream)
         except LlmError as error:
             # Newer OpenAI models know the limit by another name, and say so.
             renamed = "max_completion_tokens"
             if renamed not in error.detail or self._limit_name == renamed:
                 raise
             self._limit_name = renamed
-            return await self._post(body)
+            response = await self._post(body, stream=stream)
+        try:
+            yield response
+        finally:
+            await response.aclose()
 
-    async def _pieces(self, response: ClientResponse, say: Callable[[str], None]) -> object:
+    async def _pieces(self, response: Response, say: Callable[[str], None]) -> object:
         pieces = CompletionPieces()
+        lines = response.aiter_lines()
         while True:
             async with asyncio.timeout(self._endpoint.timeout_seconds):
-                line = (await response.content.readline()).decode(errors="replace")
-            if not line and not pieces.ended:
+                line = await anext(lines, None)
+            if line is None and not pieces.ended:
                 raise _broken_off("its end is missing")
-            data = line.removeprefix("data:").strip() if line else "[DONE]"
+            data = line.removeprefix("data:").strip() if line is not None else "[DONE]"
             if data == "[DONE]":
                 return pieces.completion()
-            if data and line.startswith("data:") and pieces.add(self._json(data.encode())):
+            if data and line != data and pieces.add(self._json(data.encode())):
                 say(pieces.content)
 
-    async def _post(self, body: Mapping[str, object]) -> ClientResponse:
+    async def _post(self, body: Mapping[str, object], *, stream: bool) -> Response:
+        from httpx2 import Response
+        from openai import APIConnectionError, APIStatusError
+
+        client = self.open()
         sent = {self._limit_name if name == "max_tokens" else name: body[name] for name in body}
-        response = await self.open().post(
-            self._url, data=json.dumps(sent).encode(), allow_redirects=False, proxy=self._proxy
+        seconds = self._endpoint.timeout_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                return await client.post(
+                    "/chat/completions",
+                    cast_to=Response,
+                    body=sent,
+                    options={"headers": self._headers},
+                    stream=stream,
+                )
+        except TimeoutError as error:
+            raise _timed_out(seconds) from error
+        except APIStatusError as error:
+            raise self._refused(error) from error
+        except APIConnectionError as error:
+            # The library calls a refused connection a time-out too; the first cause tells.
+            cause = _first_cause(error)
+            if isinstance(cause, TimeoutError):
+                raise _timed_out(seconds) from error
+            raise LlmError(
+                LlmCode.UNAVAILABLE,
+                f"no connection ({_said(cause)})",
+                maybe_billed=not isinstance(cause, ConnectionRefusedError),
+            ) from error
+
+    def open(self) -> AsyncOpenAI:
+        """The library's client, made on first use: importing it takes more than a second."""
+        if self._client is not None:
+            return self._client
+        from httpx2 import Limits, Timeout
+        from openai import AsyncOpenAI, DefaultAioHttpClient, Omit
+
+        self._headers = {name: Omit() for name in _UNSAID}
+        if self._key is None:
+            self._headers["Authorization"] = Omit()
+        seconds = self._endpoint.timeout_seconds
+        self._client = AsyncOpenAI(
+            base_url=self._endpoint.base_url,
+            api_key=self._key or "unused",
+            max_retries=0,
+            default_headers={"User-Agent": "SenseJudge"},
+            http_client=DefaultAioHttpClient(
+                timeout=Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS), pool=None),
+                limits=Limits(max_connections=self._endpoint.concurrency),
+                follow_redirects=False,
+                trust_env=not self._endpoint.is_local,
+            ),
         )
-        if response.status >= _FIRST_FAILURE:
-            async with response:
-                raise self._refused(response, await response.read())
-        return response
-
-    def open(self) -> ClientSession:
-        """The connection pool, made on first use: not every process asks a model."""
-        if self._session is not None:
-            return self._session
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
-
-        headers = {"User-Agent": "SenseJudge", "Content-Type": "application/json"}
-        if self._key is not None:
-            headers["Authorization"] = f"Bearer {self._key}"
-        connect = min(self._endpoint.timeout_seconds, _CONNECT_SECONDS)
-        self._session = ClientSession(
-            connector=TCPConnector(limit=self._endpoint.concurrency, ssl=self._trust()),
-            timeout=ClientTimeout(total=None, sock_connect=connect),
-            headers=headers,
-            cookie_jar=DummyCookieJar(),
-        )
-        return self._session
-
-    def _trust(self) -> SSLContext | bool:
-        """Whom to believe over https: whoever this machine believes."""
-        if not self._url.startswith("https:"):
-            return True
-        from truststore import SSLContext
-
-        return SSLContext(PROTOCOL_TLS_CLIENT)
+        return self._client
 
     def _json(self, content: bytes) -> object:
         try:
@@ -188,19 +187,17 @@ class Transport:
             raise error_of(Refusal(status if isinstance(status, int) else 502, said))
         return data
 
-    def _refused(self, response: ClientResponse, content: bytes) -> LlmError:
-        try:
-            data = json.loads(content)
-        except ValueError:
-            data = content.decode(errors="replace")
-        problem = data.get("error", data) if isinstance(data, dict) else data
-        body = problem if isinstance(problem, dict) else {"message": problem}
+    def _refused(self, error: APIStatusError) -> LlmError:
+        body = cast("Mapping[str, object]", error.body) if isinstance(error.body, dict) else {}
+        said = body.get("message") or (error.body if isinstance(error.body, str) else "")
         return error_of(
             Refusal(
-                status=response.status,
-                message=self._clean(str(body.get("message") or "")),
+                status=error.status_code,
+                message=self._clean(str(said)),
                 kind=str(body.get("code") or body.get("type") or ""),
-                retry_after=parse_retry_after(response.headers.get("retry-after"), now=time.time()),
+                retry_after=parse_retry_after(
+                    error.response.headers.get("retry-after"), now=time.time()
+                ),
             )
         )
 
@@ -218,18 +215,11 @@ def _broken_off(why: str) -> LlmError:
     return LlmError(LlmCode.UNAVAILABLE, f"the reply broke off ({why})", maybe_billed=True)
 
 
-def _no_connection(error: BaseException, *, maybe_billed: bool) -> LlmError:
-    return LlmError(
-        LlmCode.UNAVAILABLE, f"no connection ({_said(error)})", maybe_billed=maybe_billed
-    )
-
-
-def _proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for an address, where it names one."""
-    parts = urlsplit(url)
-    if proxy_bypass(parts.hostname or ""):
-        return None
-    return getproxies().get(parts.scheme)
+def _first_cause(error: BaseException) -> BaseException:
+    """What lies at the bottom of a chain of errors."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return error
 
 
 def _said(error: BaseException) -> str:

@@ -342,11 +342,11 @@ def test_calls_are_paced():
     assert counts.calls == 3
 
 
-def test_the_http_library_is_imported_only_once_a_call_is_made():
+def test_openai_is_imported_only_once_a_call_is_made():
     code = (
         "import sys; import judging.llm.client as c; from judging.core.endpoints import Endpoint;"
         "c.ChatClient(Endpoint('e', 'http://127.0.0.1/v1', 'm'));"
-        "sys.exit('aiohttp' in sys.modules)"
+        "sys.exit('openai' in sys.modules or 'httpx2' in sys.modules)"
     )
     import subprocess
 

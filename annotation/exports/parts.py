@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -31,6 +31,7 @@ M = TypeVar("M", bound=Model)
 
 _LABELS_AT_ONCE: Final = 500
 _SORTED: Final = 5000  # numbers read at a time
+_PLACES_AT_ONCE: Final = 5000  # SQLite takes 32,766
 
 
 class SessionRow(NamedTuple):
@@ -113,63 +114,57 @@ class Texts:
     """The turns of some sessions by session, and their responses by turn, all in order."""
 
     def __init__(self, sessions: Sequence[int]) -> None:
-        turns = (
-            Turn.objects.filter(session__in=sessions)
-            .order_by("position")
-            .values_list("pk", "session_id", "position", "user_message")
+        turns = Turn.objects.order_by("position").values_list(
+            "pk", "session_id", "position", "user_message"
         )
-        responses = (
-            Response.objects.filter(turn__session__in=sessions)
-            .order_by("position", "pk")
-            .values_list(
-                "pk", "turn_id", "model", "text", "original", "continues_id", "variant", "extra"
-            )
+        responses = Response.objects.order_by("position", "pk").values_list(
+            "pk", "turn_id", "model", "text", "original", "continues_id", "variant", "extra"
         )
-        self.turns = _by(map(TurnRow._make, turns), lambda row: row.session)
-        self.responses = _by(map(ResponseRow._make, responses), lambda row: row.turn)
+        self.sessions = sessions
+        self.turns = _by(
+            map(TurnRow._make, _on(sessions, turns, "session")), lambda row: row.session
+        )
+        self.responses = _by(
+            map(ResponseRow._make, _on(_numbers(self.turns), responses, "turn")),
+            lambda row: row.turn,
+        )
 
 
 class Answers:
-    """The comparisons of some sessions by turn, and all labels, each by what it is a label of.
+    """The comparisons of sessions by turn, and all labels, each by what it is a label of.
 
     Of a study, the labels that were given in it.
     """
 
-    def __init__(self, sessions: Sequence[int], *, study: int | None = None) -> None:
+    def __init__(self, texts: Texts, *, study: int | None = None) -> None:
         given = Q() if study is None else Q(study=study)
-        comparisons = (
-            Comparison.objects.filter(turn__session__in=sessions)
-            .order_by("position", "pk")
-            .values_list(
-                "pk", "turn_id", "key", "response_a_id", "response_b_id", "position", "extra"
-            )
+        comparisons = Comparison.objects.order_by("position", "pk").values_list(
+            "pk", "turn_id", "key", "response_a_id", "response_b_id", "position", "extra"
         )
-        self.comparisons = _by(map(ComparisonRow._make, comparisons), lambda row: row.turn)
-        self.verdicts = _by(
-            PairwiseLabel.objects.filter(given, comparison__turn__session__in=sessions).order_by(
-                "pk"
-            ),
-            lambda label: label.comparison_id,
+        self.comparisons = _by(
+            map(ComparisonRow._make, _on(_numbers(texts.turns), comparisons, "turn")),
+            lambda row: row.turn,
         )
+        pairs, responses = _numbers(self.comparisons), _numbers(texts.responses)
+        verdicts = PairwiseLabel.objects.filter(given).order_by("pk")
+        self.verdicts = _by(_on(pairs, verdicts, "comparison"), lambda label: label.comparison_id)
         ratings = SatisfactionLabel.objects.filter(given).order_by("pk")
-        self.ratings = _by(
-            ratings.filter(response__turn__session__in=sessions), lambda label: label.response_id
-        )
+        self.ratings = _by(_on(responses, ratings, "response"), lambda label: label.response_id)
         self.session_ratings = _by(
-            ratings.filter(session__in=sessions), lambda label: label.session_id
+            _on(texts.sessions, ratings, "session"), lambda label: label.session_id
         )
+        answers = SessionQuestionnaire.objects.filter(given).order_by("pk")
         self.questionnaires = _by(
-            SessionQuestionnaire.objects.filter(given, session__in=sessions).order_by("pk"),
-            lambda answers: answers.session_id,
+            _on(texts.sessions, answers, "session"), lambda answer: answer.session_id
         )
         gold = GoldLabel.objects.order_by("pk")
         self.comparison_gold = _by(
-            gold.filter(comparison__turn__session__in=sessions), lambda label: label.comparison_id
+            _on(pairs, gold, "comparison"), lambda label: label.comparison_id
         )
-        self.response_gold = _by(
-            gold.filter(response__turn__session__in=sessions), lambda label: label.response_id
+        self.response_gold = _by(_on(responses, gold, "response"), lambda label: label.response_id)
+        self.session_gold = _by(
+            _on(texts.sessions, gold, "session"), lambda label: label.session_id
         )
-        self.session_gold = _by(gold.filter(session__in=sessions), lambda label: label.session_id)
 
 
 def in_order(chosen: QuerySet[M], rows: QuerySet[M], *order: str) -> Iterator[list[M]]:
@@ -183,6 +178,16 @@ def in_order(chosen: QuerySet[M], rows: QuerySet[M], *order: str) -> Iterator[li
         part = wanted[start : start + _LABELS_AT_ONCE]
         found = rows.in_bulk(list(part))
         yield [found[number] for number in part if number in found]
+
+
+def _on(places: Sequence[int], rows: QuerySet[Any, T], field: str) -> Iterator[T]:
+    """The rows that hang on places, by their numbers: of joins a database may read whole tables."""
+    for start in range(0, len(places), _PLACES_AT_ONCE):
+        yield from rows.filter(**{f"{field}__in": places[start : start + _PLACES_AT_ONCE]})
+
+
+def _numbers(rows: Mapping[int, Sequence[TurnRow | ResponseRow | ComparisonRow]]) -> list[int]:
+    return [row.pk for some in rows.values() for row in some]
 
 
 def _by(rows: Iterable[T], key: Callable[[T], int | None]) -> dict[int, list[T]]:

@@ -112,7 +112,7 @@ class _Writer:
         study: int | None,
     ) -> None:
         self._texts = Texts(sessions)
-        self._given = Answers(sessions, study=study)
+        self._given = Answers(self._texts, study=study)
         self._names = names
         self._studies = studies
 

@@ -182,7 +182,7 @@ def test_labels_cost_a_fixed_number_of_queries(tmp_path, django_assert_num_queri
 def test_sessions_cost_a_fixed_number_of_queries(tmp_path, django_assert_num_queries):
     import_rows(tmp_path, *(rated(key=f"k{number}") for number in range(20)))
     dataset = Dataset.objects.get()
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(11):
         assert "".join(SESSIONS.blocks(dataset, ExportFormat.JSONL))
 
 

@@ -103,7 +103,7 @@ def test_whatever_the_budget_it_is_never_passed(dataset, endpoint, budget):
         ).pk
     )
     found = judged_totals(done.pk)
-    assert (found.cost or 0) <= done.held <= Decimal(budget)
+    assert Decimal(f"{found.cost or 0:.8f}") <= done.held <= Decimal(budget)
     assert found.judged + dict(found.errors).get("budget:spent", 0) == 16
     assert done.status == ("DONE" if found.judged else "FAILED")
 

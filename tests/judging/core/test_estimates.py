@@ -6,7 +6,13 @@ import pytest
 
 from annotation.core.dialogue import Message, Role
 from judging.core.chat import ChatRequest, Sampling
-from judging.core.estimates import RunEstimate, StageEstimate, spread, stage_estimate
+from judging.core.estimates import (
+    RunEstimate,
+    StageEstimate,
+    spread,
+    stage_estimate,
+    total_of,
+)
 from judging.core.money import Prices
 from judging.core.stages import StageName
 
@@ -123,3 +129,16 @@ def test_an_estimate_as_json():
         "sampled": False,
     }
     assert run(prices=Prices()).to_json()["cost_at_most"] is None
+
+
+def test_several_runs_add_up_and_what_is_not_known_stays_so():
+    both = total_of([run(mean=12.5), run(mean=12.5)])
+    assert (both.calls, both.stored, both.sampled) == (20, 2, False)
+    assert (both.cost_likely, both.cost_at_most) == (Decimal("0.0025"), Decimal("1.5"))
+    mixed = total_of([run(mean=12.5), run(prices=Prices())])
+    assert (mixed.cost_likely, mixed.cost_at_most) == (None, None)
+    # A run that asks nobody has no price and needs none.
+    silent = RunEstimate("ann", "lexical", (), Prices(), None, sampled=True)
+    some = total_of([run(), silent])
+    assert (some.cost_likely, some.cost_at_most, some.sampled) == (None, Decimal("0.75"), True)
+    assert total_of([silent]).cost_at_most == 0

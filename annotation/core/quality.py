@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from statistics import median
 from typing import Final
@@ -76,7 +75,6 @@ class Answered:
         shown: The presentation order of a pair, where known.
         seconds: Active time, where measured.
         flagged: Whether the annotator flagged it.
-        given: When.
     """
 
     label: int
@@ -87,7 +85,6 @@ class Answered:
     shown: Order | None = None
     seconds: float | None = None
     flagged: bool = False
-    given: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,57 +217,71 @@ def _by_position(answers: Iterable[Answered]) -> list[Measured]:
 
 def quality_of(answers: Sequence[Answered], yardstick: Yardstick, *, verdicts: bool) -> Quality:
     """The figures of these answers, of one annotator or of several together."""
-    seconds = [each.seconds for each in answers if each.seconds is not None]
-    firsts = [each for each in answers if not each.repeat]
-    return Quality(
-        shares={
-            figure: _share(measured(answers, figure, yardstick), figure, firsts)
-            for figure in figures_of(verdicts=verdicts)
-        },
-        seconds=median(seconds) if seconds else None,
-        measured=len(seconds),
-    )
+    return qualities(answers, yardstick, verdicts=verdicts)[0]
 
 
-def by_annotator(
-    answers: Iterable[Answered], yardstick: Yardstick, *, verdicts: bool
-) -> dict[int, Quality]:
-    """The figures of each annotator who answered."""
+def qualities(
+    answers: Sequence[Answered], yardstick: Yardstick, *, verdicts: bool
+) -> tuple[Quality, dict[int, Quality]]:
+    """The figures of everybody together, and of each annotator who answered."""
     own: dict[int, list[Answered]] = {}
     for each in answers:
         own.setdefault(each.annotator, []).append(each)
-    return {
-        annotator: quality_of(given, yardstick, verdicts=verdicts)
+    shares: dict[int, dict[Figure, Share]] = {annotator: {} for annotator in own}
+    pooled: dict[Figure, Share] = {}
+    said = {
+        annotator: Counter(each.value for each in given if not each.repeat)
         for annotator, given in own.items()
     }
+    said_by_all: Counter[Verdict | int] = sum(said.values(), Counter())
+    for figure in figures_of(verdicts=verdicts):
+        counts: Counter[int] = Counter()
+        hits: Counter[int] = Counter()
+        for row in measured(answers, figure, yardstick):
+            counts[row.answer.annotator] += 1
+            hits[row.answer.annotator] += row.hit
+        for annotator, found in shares.items():
+            found[figure] = _share(hits[annotator], counts[annotator], figure, said[annotator])
+        pooled[figure] = _share(hits.total(), counts.total(), figure, said_by_all)
+    return (
+        _quality(pooled, answers),
+        {annotator: _quality(found, own[annotator]) for annotator, found in shares.items()},
+    )
 
 
-def _share(rows: Sequence[Measured], figure: Figure, firsts: Sequence[Answered]) -> Share:
-    hits = sum(row.hit for row in rows)
+def _quality(shares: Mapping[Figure, Share], answers: Iterable[Answered]) -> Quality:
+    seconds = [each.seconds for each in answers if each.seconds is not None]
+    return Quality(shares, median(seconds) if seconds else None, len(seconds))
+
+
+def _share(hits: int, answers: int, figure: Figure, firsts: Mapping[Verdict | int, int]) -> Share:
     repeats = figure in {Figure.REPEATS, Figure.REPEATS_EXACT}
     return Share(
         hits=hits,
-        answers=len(rows),
-        interval=wilson(hits, len(rows)),
-        undefined=None if rows else _REASONS[figure],
-        chance=chance_alike([each.value for each in firsts], figure) if repeats and rows else None,
+        answers=answers,
+        interval=wilson(hits, answers),
+        undefined=None if answers else _REASONS[figure],
+        chance=chance_alike(firsts, figure) if repeats and answers else None,
     )
 
 
-def chance_alike(values: Sequence[Verdict | int], figure: Figure) -> float:
-    """How often two answers are alike that are drawn, one apart from the other, from these.
+def chance_alike(firsts: Mapping[Verdict | int, int], figure: Figure) -> float:
+    """How often two answers are alike that are drawn, one apart from the other, from first answers.
 
     An annotator who answers without looking, but as often in each way as they do, is as consistent
     as that.
+
+    Args:
+        firsts: How often each answer was given; not empty.
+        figure: Which says what is alike.
     """
-    counts = Counter(values)
     pairs = sum(
         one * other
-        for value, one in counts.items()
-        for said, other in counts.items()
+        for value, one in firsts.items()
+        for said, other in firsts.items()
         if _alike(value, said, figure)
     )
-    return pairs / len(values) ** 2
+    return pairs / sum(firsts.values()) ** 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from annotation.core.quality import (
     Figure,
     Quality,
     Yardstick,
-    by_annotator,
     figures_of,
+    qualities,
     quality_of,
 )
 from annotation.models import (
@@ -111,7 +111,7 @@ def quality_page(question: QualityQuestion) -> QualityPage:
     scope, parts = scope_of(question)
     answers = answers_in(scope)
     yardstick = yardstick_of(scope)
-    found = by_annotator(answers, yardstick, verdicts=scope.verdicts)
+    everybody, found = qualities(answers, yardstick, verdicts=scope.verdicts)
     nothing = quality_of([], yardstick, verdicts=scope.verdicts)
     skipped = _skips(scope)
     return QualityPage(
@@ -127,7 +127,7 @@ def quality_page(question: QualityQuestion) -> QualityPage:
             )
             for number, name in scope.names.items()
         ),
-        everybody=quality_of(answers, yardstick, verdicts=scope.verdicts),
+        everybody=everybody,
         skipped=sum(skipped.values()),
     )
 
@@ -168,14 +168,13 @@ def answers_in(scope: QualityScope) -> list[Answered]:
             "shown_order",
             "active_seconds",
             "extra__flag",
-            "created_at",
         )
         return [
             Answered(
                 label, who, target, Verdict(verdict), repeat,
-                Order(shown) if shown else None, seconds, bool(flag), given,
+                Order(shown) if shown else None, seconds, bool(flag),
             )
-            for label, who, target, verdict, repeat, shown, seconds, flag, given
+            for label, who, target, verdict, repeat, shown, seconds, flag
             in rows.order_by("pk")
             if who in scope.names
         ]  # fmt: skip
@@ -189,11 +188,10 @@ def answers_in(scope: QualityScope) -> list[Answered]:
         "repeat_index",
         "active_seconds",
         "extra__flag",
-        "created_at",
     )
     return [
-        Answered(label, who, target, score, repeat, None, seconds, bool(flag), given)
-        for label, who, target, score, repeat, seconds, flag, given in ratings.order_by("pk")
+        Answered(label, who, target, score, repeat, None, seconds, bool(flag))
+        for label, who, target, score, repeat, seconds, flag in ratings.order_by("pk")
         if who in scope.names
     ]
 

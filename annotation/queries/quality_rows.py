@@ -12,7 +12,7 @@ from annotation.core.answers import Target, TargetKind
 from annotation.core.assignment import SkipReason
 from annotation.core.choices import Order, Verdict
 from annotation.core.quality import Figure, Measured, figures_of, measured
-from annotation.models import Claim, ClaimState, StudyItem
+from annotation.models import Claim, ClaimState, PairwiseLabel, SatisfactionLabel, StudyItem
 from annotation.queries.quality import (
     QualityQuestion,
     QualityScope,
@@ -33,6 +33,7 @@ class QualityRow:
     target: TargetRow
     name: str
     measured: Measured
+    given: datetime
 
     @property
     def shown(self) -> Verdict | None:
@@ -113,11 +114,18 @@ def quality_rows(
     found = paginator.get_page(page)
     kind = TargetKind.COMPARISON if scope.verdicts else TargetKind.RESPONSE
     targets = target_rows(Target(kind, row.answer.target) for row in found.object_list)
+    labels = PairwiseLabel if scope.verdicts else SatisfactionLabel
+    given = dict(
+        labels.objects.filter(pk__in=[row.answer.label for row in found.object_list]).values_list(
+            "pk", "created_at"
+        )
+    )
     listed = [
         QualityRow(
             target=targets[Target(kind, row.answer.target)],
             name=scope.names[row.answer.annotator],
             measured=row,
+            given=given[row.answer.label],
         )
         for row in found.object_list
     ]

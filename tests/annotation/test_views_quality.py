@@ -309,7 +309,7 @@ def test_the_page_costs_the_same_however_many_people_and_answers(
 def test_the_rows_cost_the_same_however_many_there_are(
     viewer, pairs, django_assert_max_num_queries
 ):
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(10):
         rows_of(viewer, "answers")
 
 

@@ -11,6 +11,9 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 
+RESERVED_FOR: Final = timedelta(days=2)
+"""How long an item that a manager gave to somebody waits for them: longer than any lease is."""
+
 _RENEW_AT_MOST: Final = 300  # seconds between two renewals of a lease
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import F
 
-from annotation.core.assignment import lease_end
+from annotation.core.assignment import RESERVED_FOR, lease_end
 from annotation.models import Claim, ClaimState, Study, User
 from annotation.services.claims import (
     LabellingRefusedError,
@@ -43,9 +44,12 @@ def renew_lease(*, study: str, item: int, annotator: User, now: datetime) -> Non
 def release_claims(annotator: User, *, study: Study | None = None) -> int:
     """Give back every item the annotator holds (of one study) and has not answered; how many.
 
-    What they were shown, and in which order, stays with the claim.
+    What they were shown, and in which order, stays with the claim. Where they only leave, and no
+    study is named, what a manager gave them and they have not opened waits on.
     """
     held = Claim.objects.filter(annotator=annotator, state=ClaimState.ACTIVE)
-    if study is not None:
+    if study is None:
+        held = held.exclude(expires_at__gte=F("claimed_at") + RESERVED_FOR)
+    else:
         held = held.filter(item__study=study)
     return held.update(state=ClaimState.RELEASED, slot=None)

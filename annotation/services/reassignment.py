@@ -6,13 +6,13 @@ annotator was shown stays in its order.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
-from typing import Final
 
 from django.db import transaction
 from django.db.models import F
 
+from annotation.core.assignment import RESERVED_FOR
 from annotation.models import (
     AuditEvent,
     Claim,
@@ -25,9 +25,6 @@ from annotation.models import (
     User,
 )
 from annotation.services.claims import take
-
-RESERVED_FOR: Final = timedelta(days=2)
-"""How long an item that a manager gave to somebody waits for them, before others may take it."""
 
 
 class ReassignmentRefusal(StrEnum):

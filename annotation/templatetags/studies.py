@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.forms.labelling import FLAGS, SKIP_REASONS
-from annotation.models import PauseReason, Study
+from annotation.models import PairwiseLabel, Participation, PauseReason, Study
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -49,6 +49,21 @@ EVENTS: Final[dict[str, StrOrPromise]] = {
     "conversation.held": _("Conversation held"),
 }
 """How the names of events read that this application writes about a study."""
+
+
+DETAILS: Final[dict[str, StrOrPromise]] = {
+    "before": _("before"),
+    "after": _("after"),
+    "items": _("items"),
+    "gold": _("gold items"),
+    "repeats": _("hidden repeats"),
+    "released": _("items given back"),
+    "reason": _("reason"),
+    "annotators": _("people"),
+    "instead_of": _("instead of claim"),
+    "claims": _("claims"),
+}
+"""What an event tells of that is no field of a row."""
 
 
 @register.filter
@@ -91,15 +106,24 @@ def event_text(action: str) -> StrOrPromise:
     return EVENTS.get(action, action)
 
 
+def _field_name(name: str) -> str:
+    """What the first model that has such a field calls it."""
+    for model in (Study, Participation, PairwiseLabel):
+        try:
+            field = model._meta.get_field(name)  # noqa: SLF001 - documented, for all its name
+        except FieldDoesNotExist:
+            continue
+        return str(getattr(field, "verbose_name", name))
+    return name
+
+
 @register.filter
 def rule_name(name: str) -> str:
-    """How a page calls a rule of a study, also after `before` and `after`."""
+    """How a page calls what an event tells of, also after `before` and `after`."""
     when, _space, rule = name.rpartition(" ")
-    try:
-        field = Study._meta.get_field(rule)  # noqa: SLF001 - documented, for all its name
-    except FieldDoesNotExist:
-        return name
-    text = str(getattr(field, "verbose_name", rule))
+    if name in DETAILS:
+        return str(DETAILS[name])
+    text = _field_name(rule)
     if when == "before":
         return gettext("%(rule)s, before") % {"rule": text}
     return gettext("%(rule)s, after") % {"rule": text} if when == "after" else text

@@ -4,13 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from annotation.core.assignment import SkipReason
+from annotation.core.assignment import RESERVED_FOR, SkipReason
 from annotation.core.labelling import NothingLeft
 from annotation.models import AuditEvent, Claim, PairwiseLabel, Participation, StudyItem
 from annotation.services.claims import LabellingRefusedError, next_task, skip
-from annotation.services.leases import renew_lease
+from annotation.services.leases import release_claims, renew_lease
 from annotation.services.reassignment import (
-    RESERVED_FOR,
     ReassignmentRefusal,
     ReassignmentRefusedError,
     give_item,
@@ -132,6 +131,20 @@ def test_an_item_waits_for_two_days_and_has_an_ordinary_lease_once_it_is_opened(
     assert claim_of(target).expires_at == NOW + RESERVED_FOR
     take_next(study, target, LATER)
     assert claim_of(target).expires_at == LATER + timedelta(minutes=study.lease_minutes)
+
+
+def test_what_was_given_to_somebody_waits_while_they_are_signed_out():
+    target = make_user()
+    study = make_pair_study([target], items=2)
+    take_next(study, target)
+    give(study, items(study)[1], target)
+    assert release_claims(target) == 1
+    assert claim_of(target, items(study)[1]).state == "ACTIVE"
+    assert take_next(study, target, LATER).place.item == items(study)[1].pk
+    # Once they opened it, it is an item like any other; and pausing them takes everything.
+    assert release_claims(target) == 1
+    give(study, items(study)[0], target)
+    assert release_claims(target, study=study) == 1
 
 
 def test_whoever_comes_too_late_leaves_the_item_to_others():

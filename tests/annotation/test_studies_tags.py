@@ -51,7 +51,11 @@ def test_a_time_has_one_unit_or_two(seconds, text):
         (rule_name("overlap"), "annotators per item"),
         (rule_name("before overlap"), "annotators per item, before"),
         (rule_name("after gold_rate"), "share of gold items, after"),
-        (rule_name("invitation"), "invitation"),
+        (rule_name("joined_at"), "joined"),
+        (rule_name("after both_bad"), "both bad, after"),
+        (rule_name("before"), "before"),
+        (rule_name("gold"), "gold items"),
+        (rule_name("something"), "something"),
     ],
 )
 def test_stored_words_read_as_pages_say_them(said, text):

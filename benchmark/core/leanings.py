@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from annotation.core.choices import Verdict
+from annotation.core.intervals import Interval
 from benchmark.core.length_bias import LengthBias, LengthErrors, Sized, length_bias, length_errors
 from benchmark.core.self_preference import Rivals, SelfPreference, self_preference
 from benchmark.core.trust import Case, HumanLabel, Voice
@@ -51,6 +52,45 @@ class Leanings:
     def any_own(self) -> bool:
         """Whether any voice met responses of its own family."""
         return any(each.own is not None for each in self.voices)
+
+
+def leaning_records(annotator: str, found: Leanings) -> Iterator[dict[str, object]]:
+    """Flat rows as scripts read them: the annotator's own length bias, then each voice's leanings.
+
+    `voice` is human, base or selected; shares are 0..1, slopes log-odds for twice the length.
+    """
+    yield {"annotator": annotator, "voice": "human", **_length_record(found.human)}
+    for each in found.voices:
+        errors, own = each.errors, each.own
+        yield {
+            "annotator": annotator,
+            "voice": each.voice.panel.lower(),
+            **_length_record(each.length),
+            "errors_lean_longer": errors.value,
+            **_ends("errors_lean_longer", errors.interval),
+            "own_family": own.family if own else None,
+            "self_preference": own.value if own else None,
+            **_ends("self_preference", own.interval if own else None),
+            "self_preference_n": own.comparisons if own else 0,
+        }
+
+
+def _length_record(length: LengthBias) -> dict[str, object]:
+    return {
+        "longer_wins": length.value,
+        **_ends("longer_wins", length.interval),
+        "verdicts": length.verdicts,
+        "length_slope": length.slope.value,
+        **_ends("length_slope", length.slope.interval),
+        "length_slope_unbounded": length.slope.unbounded,
+    }
+
+
+def _ends(name: str, interval: Interval | None) -> dict[str, object]:
+    return {
+        f"{name}_low": interval.low if interval else None,
+        f"{name}_high": interval.high if interval else None,
+    }
 
 
 def leanings(

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from annotation.models import Dataset
 from annotation.queries.annotators import resolve_annotator
+from benchmark.core.leanings import leaning_records
 from benchmark.core.report import ReportRow, report_rows
 from benchmark.core.trust import trust_figures
 from benchmark.queries.choices import annotators, dataset_of, verdict_runs
 from benchmark.queries.evidence import cases_of, labels_of
+from benchmark.queries.leanings import leanings_of
 from benchmark.queries.satisfaction import SatisfactionFigures, satisfaction_figures
 from benchmark.queries.trust import (
     SEED,
@@ -24,13 +26,17 @@ from judging.core.votes import VoteRule
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Pairwise agreement by annotator and scenario, and satisfaction over all users."""
+    """Pairwise agreement by annotator and scenario, and satisfaction over all users.
+
+    `leanings` are rows of benchmark.core.leanings: length bias and self-preference.
+    """
 
     dataset: str
     judges: tuple[str, ...]
     rows: tuple[ReportRow, ...]
     satisfaction: SatisfactionFigures | None
     seed: int
+    leanings: tuple[dict[str, object], ...] = ()
 
 
 def report(dataset: str, *, annotator: str = "") -> Report:
@@ -52,18 +58,22 @@ def report(dataset: str, *, annotator: str = "") -> Report:
     people = annotators(row, only=only)
     rows: list[ReportRow] = []
     judges: dict[str, None] = {}
+    leanings: list[dict[str, object]] = []
     for person in people:
         for run in verdict_runs(row, person)[:1]:
             labels = labels_of(row, person, None)
             cases = cases_of(labels, run, person, None, rule=VoteRule.DEFAULT, others={})
             rows += report_rows(person.name, trust_figures(cases, labels, seed=SEED))
             judges[run.judge] = None
+            leaning = leanings_of(cases, labels, dataset=row, run=run, seed=SEED)
+            leanings += leaning_records(person.name, leaning)
     return Report(
         dataset=dataset,
         judges=tuple(judges),
         rows=tuple(rows),
         satisfaction=satisfaction_figures(row, user=only, seed=SEED),
         seed=SEED,
+        leanings=tuple(leanings),
     )
 
 

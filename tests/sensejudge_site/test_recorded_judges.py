@@ -171,3 +171,24 @@ def test_pandalm_has_the_kappas_of_scikit_learn():
         ("annotator1", "annotator3"): 0.897,
         ("annotator2", "annotator3"): 0.885,
     }
+
+
+def test_mt_bench_rates_the_models_as_published():
+    """Protocols part D: Bradley-Terry on the 2,400 verdicts of GPT-4, inconsistent ones ties."""
+    for name in ("question", "votes_gpt4_pair"):
+        imported(f"mtbench_{name}.jsonl", "mtbench")
+    out = io.StringIO()
+    arguments = {"dataset": "mtbench", "verdicts": "base", "bootstrap": 2, "json": True}
+    call_command("leaderboard", stdout=out, **arguments)
+    ratings = {row["model"]: row["rating"] for row in json.loads(out.getvalue())["models"]}
+    assert ratings == pytest.approx(
+        {
+            "gpt-4": 1314.50,
+            "claude-v1": 1171.87,
+            "gpt-3.5-turbo": 1091.37,
+            "vicuna-13b-v1.2": 970.36,
+            "alpaca-13b": 786.35,
+            "llama-13b": 665.55,
+        },
+        abs=0.01,
+    )

@@ -166,3 +166,14 @@ def test_against_gold_readers_get_lines():
 def test_against_gold_without_a_judge_it_says_so():
     Stage.make()
     assert "no judge has decided" in report("--dataset", "study", "--gold")
+
+
+def test_what_the_judge_leans_to_is_in_the_fields():
+    study()
+    found = json.loads(report("--dataset", "study", "--annotator", "ann", "--json"))
+    rows = {row["voice"]: row for row in found["leanings"]}
+    assert list(rows) == ["human", "base", "selected"]
+    # B is the longer one in every comparison: ann chose it twice in eight, the base judge never.
+    assert (rows["human"]["longer_wins"], rows["human"]["verdicts"]) == (0.25, 8)
+    assert (rows["base"]["longer_wins"], rows["base"]["verdicts"]) == (0.0, 16)
+    assert rows["selected"]["longer_wins"] == 0.125

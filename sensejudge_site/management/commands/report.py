@@ -105,6 +105,7 @@ def _fields(found: Report) -> dict[str, object]:
         "judges": list(found.judges),
         "seed": found.seed,
         "rows": [asdict(row) for row in found.rows],
+        "leanings": list(found.leanings),
         "satisfaction": None if found.satisfaction is None else _satisfaction(found.satisfaction),
     }
 

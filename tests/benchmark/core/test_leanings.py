@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from annotation.core.choices import Order, Verdict
-from benchmark.core.leanings import Pair, leanings
+from benchmark.core.leanings import Pair, leaning_records, leanings
 from benchmark.core.trust import BASE, SELECTED, Case, HumanLabel
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
@@ -66,3 +66,35 @@ def test_of_comparisons_that_are_not_known_nothing_is_said():
     told = found([case(9, A, base=(A, A))], [label(9, A)])
     assert not told.any_length
     assert told.voices[0].own is None
+
+
+def test_scripts_read_flat_rows():
+    told = found(
+        [case(1, A, base=(A, A), selected=(A, B)), case(2, A, base=(B, B))],
+        [label(1, A), label(2, A)],
+    )
+    human, base, selected = leaning_records("ann", told)
+    assert {row["annotator"] for row in (human, base, selected)} == {"ann"}
+    assert (human["voice"], human["longer_wins"], human["verdicts"]) == ("human", 0.5, 2)
+    assert (base["voice"], base["longer_wins"], base["length_slope_unbounded"]) == (
+        "base",
+        1.0,
+        True,
+    )
+    assert (base["own_family"], base["self_preference"], base["self_preference_n"]) == (
+        "gpt",
+        -0.5,
+        2,
+    )
+    assert base["self_preference_low"] is not None
+    assert selected["errors_lean_longer"] is None
+
+
+def test_without_a_family_its_fields_are_empty():
+    told = found([case(1, A, base=(A, A))], [], judge="lexical")
+    _human, base = leaning_records("ann", told)
+    assert (base["own_family"], base["self_preference"], base["self_preference_n"]) == (
+        None,
+        None,
+        0,
+    )

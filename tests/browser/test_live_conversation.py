@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from annotation.exports import SATISFACTION, SESSIONS
 from annotation.models import SessionQuestionnaire
 from judging.models import Conversation, ConversationMessage
+from tests.browser.test_pages import MARKUP, NARROW, WIDE, assert_accessible
 from tests.factory import make_user
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.talks import REQUIREMENTS, make_talk_study
@@ -227,3 +228,23 @@ def test_a_conversation_is_held_without_javascript(open_page, llm):
     expect(page.locator("#message")).to_have_value("How?")
     rate_button(page).click()
     expect(page.get_by_text("How satisfying is each reply?").first).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_the_pages_have_no_serious_fault(open_page, llm, scheme, viewport):
+    annotator = make_user(role="MANAGER")
+    study = make_talk_study([annotator], base_urls=(llm.base_url,), requirements=REQUIREMENTS)
+    llm.script.extend([Act(text=MARKUP), Act(status=400)])
+    page = open_page(
+        f"/studies/{study.slug}/next/", user=annotator, color_scheme=scheme, viewport=viewport
+    )
+    assert_accessible(page)
+    say(page, "Where to? " + "long" * 60)
+    expect(replies(page)).to_have_count(1)
+    say(page, "And what does it cost?")
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    assert_accessible(page)
+    page.goto(f"/studies/{study.slug}/conversation/")
+    page.locator("summary", has_text="Set up").click()
+    assert_accessible(page)

@@ -1,7 +1,7 @@
 """One try of one call over HTTP. The only module that imports openai, and only once it is needed.
 
-The product is built on the openai library, over aiohttp: no client of our own takes its place. Calls
-go out raw, for the library's typed resources cost more CPU a call than everything else. It
+The product is built on the openai library, over aiohttp: no client of our own takes its place.
+Calls go out raw, for the library's typed resources cost more CPU a call than everything else. It
 retries nothing here, follows no redirect (which could carry the key elsewhere), takes no key,
 organisation or project from its own environment variables, and says nothing about this machine.
 """

@@ -12,6 +12,7 @@ from annotation.core.labelling import NothingLeft
 from annotation.models import Claim, ClaimState, ItemKind, StudyItem
 from annotation.queries.assignment import next_free_item, progress_of
 from annotation.queries.studies import all_studies, my_studies, my_study
+from annotation.services.ahead import pair_ahead
 from annotation.services.claims import next_task, skip
 from annotation.services.leases import release_claims
 from tests.annotation.labelling import NOW, answer, make_pair_study, make_repeat_study
@@ -221,3 +222,23 @@ def test_who_is_paused_reads_so_in_their_list():
     study.save()
     mine = my_study(annotator, study.slug, NOW)
     assert (mine.open, mine.paused) == (False, False)
+
+
+def test_the_pair_shown_ahead_is_the_one_that_follows_repeats_too(clock):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=14, repeat_rate=0.1)
+    planned(study, (0, 11), (1, 13))
+    kinds = []
+    task = next_task(study=study.slug, annotator=annotator, now=clock.tick())
+    while not isinstance(task, NothingLeft):
+        ahead = pair_ahead(
+            study=study.slug, item=task.place.item, annotator=annotator, now=clock.tick()
+        )
+        answer(study, task, annotator, now=clock.tick())
+        task = next_task(study=study.slug, annotator=annotator, now=clock.tick())
+        if ahead is None:
+            assert isinstance(task, NothingLeft)
+        else:
+            assert (task.place.item, task.first) == (ahead.place.item, ahead.first)
+            kinds.append(StudyItem.objects.get(pk=ahead.place.item).kind)
+    assert kinds.count("REPEAT") == 2

@@ -111,7 +111,10 @@ class LabelRow:
 
 @dataclass(frozen=True, slots=True)
 class RatingRow:
-    """A satisfaction score of 1-5, with the words of its reason and hallucination."""
+    """A satisfaction score of 1-5, with the words of its reason and hallucination.
+
+    `repeat` is 0 for a first answer, n for the n-th hidden repeat.
+    """
 
     annotator: str
     score: int
@@ -119,6 +122,7 @@ class RatingRow:
     hallucination: str
     study: str
     comment: str
+    repeat: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,6 +195,7 @@ def _ratings(labels: Iterable[SatisfactionLabel], names: dict[int, str]) -> tupl
             hallucination=label.get_hallucination_display() if label.hallucination else "",
             study="" if label.study is None else label.study.name,
             comment=label.comment,
+            repeat=label.repeat_index,
         )
         for label in labels
     )

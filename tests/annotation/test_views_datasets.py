@@ -4,7 +4,14 @@ import pytest
 
 from annotation.models import Comparison, Session
 from tests.annotation.records import everything, import_rows, pair
-from tests.factory import make_user
+from tests.factory import (
+    make_rating,
+    make_response,
+    make_session,
+    make_study,
+    make_turn,
+    make_user,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -143,3 +150,15 @@ def test_pages_cost_a_fixed_number_of_queries(viewer, data, django_assert_num_qu
     for address, queries in zip(addresses(), (10, 32, 13, 8), strict=True):
         with django_assert_num_queries(queries):
             viewer.get(address)
+
+
+def test_a_rating_given_again_is_marked_as_a_repeat(client):
+    session = make_session()
+    response = make_response(make_turn(session), original=True)
+    study = make_study(session.dataset)
+    rater = make_user()
+    for repeat, score in enumerate((4, 5)):
+        make_rating(response, annotator=rater, study=study, score=score, repeat_index=repeat)
+    client.force_login(make_user(role="VIEWER"))
+    html = client.get(f"/sessions/{session.pk}/").content.decode()
+    assert html.count('<span class="muted small">repeat</span>') == 1

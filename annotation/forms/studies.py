@@ -91,11 +91,18 @@ class StudyForm(RuleFields):
             assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
             field.choices = choices
 
+    def clean(self) -> dict[str, Any]:
+        """Turns are asked for where people talk; elsewhere there is no field to fill in."""
+        given = self.cleaned_data
+        talks = given.get("kind") == StudyKind.CONVERSATION
+        if talks and "min_turns" in self.fields and given.get("min_turns", 0) is None:
+            self.add_error("min_turns", self.fields["min_turns"].error_messages["required"])
+        return given
+
     def plan(self, dataset: str) -> StudyPlan:
         """What the study is to be; rules of other kinds are as if not said."""
         chosen = dict(self.cleaned_data)
         kind = StudyKind(chosen["kind"])
-        chosen["min_turns"] = chosen["min_turns"] or 1
         rules = {
             name: chosen[name]
             for name in (*RuleFields.base_fields, "guidelines", "consent", "seed")

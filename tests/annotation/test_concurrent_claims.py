@@ -14,6 +14,11 @@ from annotation.core.presentation import Answer
 from annotation.models import AuditEvent, Claim, PairwiseLabel
 from annotation.services.claims import next_task
 from annotation.services.labels import answer_pair
+from annotation.services.reassignment import (
+    ReassignmentRefusal,
+    ReassignmentRefusedError,
+    give_item,
+)
 from tests.annotation.labelling import NOW, make_pair_study
 from tests.factory import make_user
 
@@ -100,3 +105,21 @@ def test_one_submission_sent_by_many_requests_is_stored_once():
     )
     assert PairwiseLabel.objects.get().edits == 0
     assert AuditEvent.objects.count() == 1
+
+
+def test_an_item_given_to_many_at_once_goes_to_one():
+    annotators = [make_user() for _ in range(6)]
+    study = make_pair_study(annotators, items=1)
+    manager, item = make_user(role="MANAGER"), study.items.get().pk
+
+    def give(who):
+        try:
+            give_item(study=study.slug, item=item, annotator=who.pk, by=manager, now=NOW)
+        except ReassignmentRefusedError as refused:
+            return refused.code
+        return None
+
+    said = at_once([lambda who=who: give(who) for who in annotators])
+    assert Counter(said) == {None: 1, ReassignmentRefusal.FULL: 5}
+    assert Claim.objects.get().state == "ACTIVE"
+    assert AuditEvent.objects.filter(action="claim.given").count() == 1

@@ -68,6 +68,17 @@ def test_an_annotator_has_a_page(client, manager, study, annotator):
     assert client.get(url("annotator", study, manager.pk)).status_code == 404
 
 
+def test_an_annotators_page_costs_a_fixed_number_of_queries(
+    client, manager, study, annotator, django_assert_num_queries
+):
+    for _more in range(10):
+        Participation.objects.create(study=study, annotator=make_user())
+    # Session, user, study; of its state: who is in it, their claims, times, filled items, number of
+    # items, items held; what this one holds, and had.
+    with django_assert_num_queries(11):
+        client.get(url("annotator", study, annotator.pk))
+
+
 def test_an_annotator_is_paused_and_goes_on(client, manager, study, annotator):
     for text in ("Paused. What they held goes to others.", "They were paused already."):
         page = client.post(url("pause", study, annotator.pk), follow=True)

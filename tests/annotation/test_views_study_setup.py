@@ -145,6 +145,7 @@ def test_a_study_of_conversations_leads_to_their_setup(client, manager, dataset)
         ({"pause_gold_below": 101}, "pause_gold_below", "less than or equal to 100"),
         ({"lease_minutes": ""}, "lease_minutes", "This field is required."),
         ({"kind": "GUESSING"}, "kind", "Select a valid choice"),
+        ({"kind": "CONVERSATION", "min_turns": ""}, "min_turns", "This field is required."),
         (
             {"kind": "SATISFACTION"},
             "scenarios",

@@ -110,6 +110,24 @@ def test_work_costs_a_fixed_number_of_queries(client, signed_in, django_assert_n
     assert len(page.context["claims"]) == 50
 
 
+def test_an_item_and_the_history_cost_a_fixed_number_of_queries(
+    client, signed_in, busy, django_assert_num_queries
+):
+    manager = signed_in()
+    path = url("item", busy, first(busy).pk)
+    # Session, user, study, item, its claims, who could be given it.
+    with django_assert_num_queries(6):
+        client.get(path)
+    for claim in Claim.objects.all():
+        detail = {"annotator": claim.annotator_id}
+        AuditEvent.objects.create(
+            actor=manager, action="claim.given", target="claim", target_id=claim.pk, detail=detail
+        )
+    # Session, user, study, number of events, a page of them, their claims, people they name.
+    with django_assert_num_queries(7):
+        client.get(url("history", busy))
+
+
 def test_an_item_says_who_has_it_and_what_can_be_done(client, signed_in, busy):
     signed_in()
     page = client.get(url("item", busy, first(busy).pk))

@@ -19,7 +19,7 @@ from benchmark.core.gold import (
     GoldFigures,
     GoldReport,
     Section,
-    gold_figures,
+    SectionScore,
     gold_report,
 )
 from benchmark.core.trust import BASE, SELECTED
@@ -61,25 +61,78 @@ class GoldScope:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeLine:
+class JudgeReport:
     """One judge on all comparisons with gold that it decided on."""
 
     judge: JudgeOption
-    figures: GoldFigures
+    report: GoldReport
+
+    @property
+    def standing(self) -> float:
+        """By which judges are ordered: the benchmark's score where there is one, else accuracy."""
+        scores = [each.value for each in self.report.sections if each.section is None]
+        return scores[0] if scores else self.report.overall.agreement.value or 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SectionRow:
+    """One judge's section scores, one for each heading of the page; None where it has none."""
+
+    judge: JudgeOption
+    scores: tuple[SectionScore | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetRow:
+    """One subset, or all (""), with the figures of each judge of the page; None where none."""
+
+    subset: str
+    figures: tuple[tuple[JudgeOption, GoldFigures | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class GoldPage:
-    """Everything the page shows; `report` is that of the chosen judge.
+    """Everything the page shows, judges best first; `report` is that of the chosen judge.
 
     `answers` counts the gold answers, of which `without` have no decision of the chosen judge.
     """
 
     scope: GoldScope
-    lines: tuple[JudgeLine, ...]
+    lines: tuple[JudgeReport, ...]
     report: GoldReport | None
     answers: int
     without: int
+
+    @property
+    def sections(self) -> tuple[Section | None, ...]:
+        """The sections that some judge has a score of, None for that of the benchmark, last."""
+        known = {score.section for line in self.lines for score in line.report.sections}
+        return tuple(each for each in (*Section, None) if each in known)
+
+    @property
+    def section_rows(self) -> tuple[SectionRow, ...]:
+        """The judges' scores under these headings."""
+        rows = []
+        for line in self.lines:
+            scores = {score.section: score for score in line.report.sections}
+            rows.append(SectionRow(line.judge, tuple(scores.get(each) for each in self.sections)))
+        return tuple(rows)
+
+    @property
+    def subset_rows(self) -> tuple[SubsetRow, ...]:
+        """Every judge on every subset, in the order in which subsets first appear; all last."""
+        by_judge = [
+            (
+                line.judge,
+                {each.subset: each for each in (*line.report.subsets, line.report.overall)},
+            )
+            for line in self.lines
+        ]
+        names = dict.fromkeys(each.subset for line in self.lines for each in line.report.subsets)
+        return tuple(
+            SubsetRow(name or "", tuple((judge, known.get(name)) for judge, known in by_judge))
+            for name in (*names, None)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,29 +189,15 @@ def gold_page(question: GoldQuestion) -> GoldPage:
         return GoldPage(scope, (), None, 0, 0)
     answers = gold_answers(scope.dataset)
     cases = dict(_cases(scope.judges, answers))
-    lines = tuple(
-        JudgeLine(
-            judge,
-            gold_figures(
-                None, [case.judged for case in cases[judge]], seed=SEED, policy=question.policy
-            ),
-        )
+    lines = [
+        JudgeReport(judge, gold_report(cases[judge], seed=SEED, policy=question.policy))
         for judge in scope.judges
         if cases[judge]
-    )
-    report = None
-    if scope.judge is not None and cases[scope.judge]:
-        report = gold_report(cases[scope.judge], seed=SEED, policy=question.policy)
+    ]
+    report = next((line.report for line in lines if line.judge == scope.judge), None)
     decided = len(cases[scope.judge]) if scope.judge else 0
-    return GoldPage(scope, lines, report, len(answers), len(answers) - decided)
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeReport:
-    """One judge of a dataset with its figures, as scripts read them."""
-
-    judge: JudgeOption
-    report: GoldReport
+    ordered = tuple(sorted(lines, key=lambda line: (-line.standing, line.judge.judge)))
+    return GoldPage(scope, ordered, report, len(answers), len(answers) - decided)
 
 
 def dataset_gold_reports(dataset: str, *, policy: InvalidPolicy) -> tuple[JudgeReport, ...]:

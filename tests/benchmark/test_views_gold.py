@@ -233,3 +233,29 @@ def test_many_judges_cost_no_more_queries_each(viewer, django_assert_max_num_que
         record(stage, name, "AAAAAA", "AAAAAA")
     with django_assert_max_num_queries(24):
         viewer.get(GOLD)
+
+
+def test_judges_stand_best_first_side_by_side(viewer):
+    _stage, gpt, falcon = study()
+    page = text(viewer.get(f"{GOLD}?run={falcon.pk}"))
+    table = page.split("All judges")[1].split("</table>")[0]
+    assert table.index("GPT-4") < table.index("Falcon")
+    by_subset = page.split("Accuracy by subset")[1].split("</table>")[0]
+    assert by_subset.index("hep-cpp") < by_subset.index("math-prm") < by_subset.index("all")
+    assert f"run={gpt.pk}&amp;subset=math-prm" in by_subset
+    sections = page.split("<h2>RewardBench</h2>")[1].split("</table>")[0]
+    assert "90.0 %" in sections
+    assert f"run={falcon.pk}&amp;section=Reasoning" in sections
+
+
+def test_a_judge_of_some_subsets_has_dashes_for_the_others(viewer):
+    stage = Stage.make(scenarios=("hep-cpp", "donotanswer", "Other"), size=1)
+    give_gold(stage, "AAA")
+    record(stage, "GPT-4", "AAA")
+    half = record(stage, "Half", "AAA")
+    half.judgments.exclude(comparison=comparisons(stage)[0]).delete()
+    page = text(viewer.get(GOLD))
+    sections = page.split("<h2>RewardBench</h2>")[1].split("</table>")[0]
+    assert sections.count('<td class="n">–</td>') == 1
+    by_subset = page.split("Accuracy by subset")[1].split("</table>")[0]
+    assert by_subset.count('<td class="n">–</td>') == 2

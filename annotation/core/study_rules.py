@@ -27,7 +27,7 @@ UNTOUCHED: Final = (
     "gold_rate",
     "repeat_rate",
 )
-"""Rules that change what is asked, or which items there are: only while nobody got an item."""
+"""Rules that change what is asked, or which items there are: only in a draft."""
 
 _MOVES: Final[Mapping[str, frozenset[str]]] = {
     "DRAFT": frozenset({"OPEN"}),
@@ -65,7 +65,7 @@ def faulty_changes(
     Args:
         before: The rules as they stand, by name: all of `ALWAYS` and `UNTOUCHED`.
         after: The rules as they are to be.
-        touched: Whether anybody was given an item.
+        touched: Whether the study was opened, or anybody was given an item.
     """
     if not touched:
         return []

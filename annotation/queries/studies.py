@@ -136,8 +136,8 @@ def my_effort(annotator: User, slug: str) -> MyEffort:
 
 
 def is_touched(study: Study) -> bool:
-    """Whether anybody was given an item of a study."""
-    return Claim.objects.filter(item__study=study).exists()
+    """Whether a study was opened ever, or anybody was given an item: it is no mere plan."""
+    return study.status != StudyStatus.DRAFT or Claim.objects.filter(item__study=study).exists()
 
 
 def members_of(study: Study) -> list[MemberRow]:

@@ -19,12 +19,12 @@ from annotation.core.study_rules import (
 )
 from annotation.models import (
     AuditEvent,
-    Claim,
     Dataset,
     Study,
     StudyStatus,
     User,
 )
+from annotation.queries.studies import is_touched
 from annotation.queries.study_targets import targets_of
 from annotation.services.guidelines import keep_version_in_force
 from annotation.services.study_items import make_items
@@ -127,7 +127,7 @@ def change_rules(*, study: str, rules: Mapping[str, Any], by: User) -> None:
     row = Study.objects.select_for_update().get(slug=study)
     before = {name: getattr(row, name) for name in (*ALWAYS, *UNTOUCHED)}
     after = {**before, **{name: value for name, value in rules.items() if name in before}}
-    faults = faulty_changes(before, after, touched=Claim.objects.filter(item__study=row).exists())
+    faults = faulty_changes(before, after, touched=is_touched(row))
     if faults:
         raise RulesRefusedError(faults)
     changed = {name: value for name, value in after.items() if value != before[name]}

@@ -36,7 +36,7 @@ UNPROCESSABLE: Final = 422
 
 FAULTS: Final = {
     RuleFault.TOUCHED: gettext_lazy(
-        "Annotators were given items under this rule: it stays as it is."
+        "This changes what is asked, or which items there are: only a draft may change so."
     ),
     RuleFault.OVERLAP_DOWN: gettext_lazy("It can only go up, or answers would be too many."),
 }

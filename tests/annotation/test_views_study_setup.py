@@ -224,8 +224,8 @@ def test_counting_costs_a_fixed_number_of_queries(
         client.get(COUNTS, filled(dataset=dataset.slug))
 
 
-def test_rules_change_as_long_as_nobody_got_an_item(client, manager):
-    study = make_pair_study([], items=2, overlap=3)
+def test_everything_changes_in_a_draft(client, manager):
+    study = make_pair_study([], items=2, overlap=3, status="DRAFT")
     html = client.get(rules_url(study)).content.decode()
     assert "everything may still change" in html
     response = client.post(rules_url(study), rules(name="Pilot 2", allow_tie="on", overlap=2))
@@ -235,10 +235,12 @@ def test_rules_change_as_long_as_nobody_got_an_item(client, manager):
     assert AuditEvent.objects.get().action == "study.rules"
 
 
-def test_once_somebody_got_an_item_only_harmless_rules_change(client, manager):
+@pytest.mark.parametrize("begun", [True, False])
+def test_once_it_was_opened_only_harmless_rules_change(client, manager, begun):
     annotator = make_user()
     study = make_pair_study([annotator], overlap=2, allow_tie=True)
-    make_claim(study.items.get(), annotator)
+    if begun:
+        make_claim(study.items.get(), annotator)
     page = client.get(rules_url(study))
     form = page.context["form"]
     assert form.fields["allow_tie"].disabled

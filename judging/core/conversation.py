@@ -145,16 +145,16 @@ class Talk:
         return self.may_end(Ending.NO_FURTHER)
 
 
-def poll_ms(seconds: float, *, begun: bool) -> int:
+def poll_ms(seconds: float, *, begun: bool, under_way: int = 0) -> int:
     """After how many milliseconds a page asks again for a reply that was asked for so long ago.
 
     Often at first, since most models begin within two seconds and a person waits for the first
     word; four times a second while words come; then ever less often, so that a slow model does not
-    burden the site.
+    burden the site. Where many replies are under way in this process, pages ask for all of them no
+    more than fifty times a second.
     """
-    if begun:
-        return 250
-    return 120 if seconds < 2 else 400 if seconds < 20 else 1000
+    usual = 250 if begun else 120 if seconds < 2 else 400 if seconds < 20 else 1000
+    return max(usual, 20 * under_way)
 
 
 def messages_for_model(

@@ -207,6 +207,13 @@ class Transport:
         return " ".join(hidden.split())[:DETAIL_LENGTH]
 
 
+def load_library() -> None:
+    """Import what the first call needs, before anybody waits for it."""
+    import aiohttp
+
+    del aiohttp
+
+
 def _timed_out(seconds: float) -> LlmError:
     return LlmError(LlmCode.TIMEOUT, f"no answer within {seconds:g} s", maybe_billed=True)
 

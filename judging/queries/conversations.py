@@ -39,11 +39,18 @@ def last_message(talk: Conversation) -> ConversationMessage | None:
 
 
 def talk_of(
-    talk: Conversation, *, requirements: Sequence[str], min_turns: int, now: datetime
+    talk: Conversation,
+    *,
+    requirements: Sequence[str],
+    min_turns: int,
+    now: datetime,
+    under_way: int = 0,
 ) -> Talk:
-    """A conversation as its participant sees it."""
+    """A conversation as its participant sees it; `under_way` replies are written meanwhile."""
     return Talk(
-        messages=tuple(message_of(row, now) for row in talk.messages.order_by("position")),
+        messages=tuple(
+            message_of(row, now, under_way) for row in talk.messages.order_by("position")
+        ),
         requirements=tuple(
             Requirement(number, text, number in talk.requirements_met)
             for number, text in enumerate(requirements, start=1)
@@ -53,8 +60,8 @@ def talk_of(
     )
 
 
-def message_of(row: ConversationMessage, now: datetime) -> TalkMessage:
-    """A message as its participant sees it."""
+def message_of(row: ConversationMessage, now: datetime, under_way: int = 0) -> TalkMessage:
+    """A message as its participant sees it, while so many replies are written."""
     waited = (now - row.sent_at).total_seconds()
     return TalkMessage(
         id=row.pk,
@@ -64,7 +71,7 @@ def message_of(row: ConversationMessage, now: datetime) -> TalkMessage:
         reply=row.reply,
         error=row.error_code,
         queued=row.status == ReplyStatus.WAITING and waited > _QUEUED_AFTER,
-        poll_ms=poll_ms(waited, begun=bool(row.reply)),
+        poll_ms=poll_ms(waited, begun=bool(row.reply), under_way=under_way),
     )
 
 

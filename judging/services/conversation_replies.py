@@ -113,6 +113,11 @@ class Lines:
             if line.retired and not line.users:
                 await line.client.__aexit__(None, None, None)
 
+    @property
+    def under_way(self) -> int:
+        """How many are using a client now."""
+        return sum(line.users for line in self._lines.values())
+
     async def close(self) -> None:
         """Close every connection."""
         lines, self._lines = self._lines, {}
@@ -174,7 +179,9 @@ async def write_reply(ticket: Ticket, lines: Lines) -> None:
     try:
         async with lines.to(job.endpoint) as line:
             request = job.request(line.client.endpoint)
-            reply = await _listen(ticket, heard, line, request)
+            # Many replies are told less often, so that telling does not slow their pages down.
+            every = max(TELL_SECONDS, 0.02 * lines.under_way)
+            reply = await _listen(ticket, heard, line, request, every)
     except LlmError as error:
         await _on_rows(_fail)(ticket, error.code.value, error.detail)
     except (InvalidEndpointError, InvalidExtraError) as error:
@@ -189,11 +196,13 @@ async def fail_reply(ticket: Ticket, code: str) -> None:
     await _on_rows(_fail)(ticket, code, "")
 
 
-async def _listen(ticket: Ticket, heard: _Heard, line: _Line, request: ChatRequest) -> Reply | None:
+async def _listen(
+    ticket: Ticket, heard: _Heard, line: _Line, request: ChatRequest, every: float
+) -> Reply | None:
     """The reply, or what had come of it when it was stopped; None where others took it over."""
     asking = asyncio.create_task(line.client.stream(request, heard.say))
     try:
-        wanted = await _tell_until_done(ticket, heard, asking)
+        wanted = await _tell_until_done(ticket, heard, asking, every)
     finally:
         if not asking.done():
             asking.cancel()
@@ -208,8 +217,10 @@ async def _listen(ticket: Ticket, heard: _Heard, line: _Line, request: ChatReque
     return reply
 
 
-async def _tell_until_done(ticket: Ticket, heard: _Heard, asking: asyncio.Task[Reply]) -> bool:
-    """Write down what has come until all has; ends early, and says whether it was stopped.
+async def _tell_until_done(
+    ticket: Ticket, heard: _Heard, asking: asyncio.Task[Reply], every: float
+) -> bool:
+    """Write down what has come, `every` few seconds, until all has; whether it is to be kept.
 
     What cannot be written now is written with the next.
     """
@@ -218,7 +229,7 @@ async def _tell_until_done(ticket: Ticket, heard: _Heard, asking: asyncio.Task[R
         news: set[asyncio.Future[Any]] = {asking}
         if not heard.begun.done():
             news.add(heard.begun)  # the first words are told at once
-        await asyncio.wait(news, timeout=TELL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(news, timeout=every, return_when=asyncio.FIRST_COMPLETED)
         if asking.done():
             return True
         text = heard.text

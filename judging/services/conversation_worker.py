@@ -20,6 +20,7 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from judging.core.conversation import PENDING
+from judging.llm.transport import load_library
 from judging.models import ConversationMessage
 from judging.services.conversation_replies import (
     Lines,
@@ -35,7 +36,11 @@ BEAT_SECONDS: Final = 2.0
 
 
 class ReplyWorker:
-    """One thread with an event loop, begun with the first reply; a child process begins its own."""
+    """One thread with an event loop, begun with the first page; a child process begins its own.
+
+    It first loads the library that calls need, which takes seconds on a busy machine: within the
+    loop that would stop every reply under way.
+    """
 
     def __init__(self) -> None:
         self._starting = threading.Lock()
@@ -47,24 +52,30 @@ class ReplyWorker:
 
     def write(self, ticket: Ticket) -> None:
         """Have a reply written, as soon as fewer than the allowed number are under way."""
-        with self._starting:
-            if self._pid != os.getpid():
-                self._start()
+        self.begin()
         asyncio.run_coroutine_threadsafe(self._write(ticket), self._loop)
 
-    def _start(self) -> None:
-        ready = threading.Event()
-        thread = threading.Thread(
-            target=lambda: asyncio.run(self._run(ready)), name="live-replies", daemon=True
-        )
-        thread.start()
-        ready.wait()
-        self._pid = os.getpid()
+    def begin(self) -> None:
+        """Begin the thread, where this process has none."""
+        with self._starting:
+            if self._pid == os.getpid():
+                return
+            self._loop, self._tickets, self._lines = asyncio.new_event_loop(), set(), Lines()
+            self._places = asyncio.Semaphore(settings.CONVERSATION_REPLIES)
+            threading.Thread(target=self._run, name="live-replies", daemon=True).start()
+            self._pid = os.getpid()
 
-    async def _run(self, ready: threading.Event) -> None:
-        self._loop, self._tickets, self._lines = asyncio.get_running_loop(), set(), Lines()
-        self._places = asyncio.Semaphore(settings.CONVERSATION_REPLIES)
-        ready.set()
+    @property
+    def under_way(self) -> int:
+        """Replies that this process writes, or has waiting."""
+        return len(self._tickets)
+
+    def _run(self) -> None:
+        load_library()
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(self._show_life())
+
+    async def _show_life(self) -> None:
         while True:
             await asyncio.sleep(BEAT_SECONDS)
             if self._tickets:
@@ -93,6 +104,16 @@ def _beat(messages: list[int]) -> None:
 
 
 _worker: Final = ReplyWorker()
+
+
+def get_ready() -> None:
+    """Begin the thread before the first message is sent."""
+    _worker.begin()
+
+
+def replies_under_way() -> int:
+    """How many replies this process writes, or has waiting."""
+    return _worker.under_way
 
 
 def write_soon(*, message: int, generation: int) -> None:

@@ -40,7 +40,7 @@ from judging.models import (
     ReplyStatus,
 )
 from judging.queries.conversations import last_message, system_prompt_of, talk_of
-from judging.services.conversation_worker import write_soon
+from judging.services.conversation_worker import get_ready, write_soon
 
 STALE_SECONDS: Final = 10
 """After so long without a sign of life, whoever wrote a reply is taken to be gone."""
@@ -61,6 +61,7 @@ def begin(*, study: str, item: int, annotator: User, now: datetime) -> Conversat
         LabellingRefusedError: not theirs, the study not open or of another kind, or the item lost.
         ConversationRefusedError: `conversation:no-model` where the study has none in use.
     """
+    transaction.on_commit(get_ready)
     found = Conversation.objects.filter(
         claim__item=item, claim__item__study__slug=study, claim__annotator=annotator
     ).first()

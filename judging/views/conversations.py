@@ -26,6 +26,7 @@ from judging.core.conversation import MAX_MESSAGE_CHARACTERS, Ending, Talk
 from judging.core.conversation_texts import talk_text
 from judging.forms.conversations import EndForm, MessageForm, TicksForm
 from judging.queries.conversations import last_message, message_of, own_message, talk_of
+from judging.services.conversation_worker import replies_under_way
 from judging.services.conversations import (
     ConversationRefusedError,
     begin,
@@ -114,7 +115,7 @@ def reply(request: SignedInRequest, slug: str, number: int, message: int) -> Htt
         return _parts(place)  # it was taken back in another tab
     now = timezone.now()
     follow(row, now)
-    shown = message_of(row, now)
+    shown = message_of(row, now, replies_under_way())
     if not shown.pending or not place.partial:
         return _parts(place)
     context = {"message": shown, "slug": slug, "item": number}
@@ -238,7 +239,13 @@ def _task(place: _Place) -> tuple[TalkTask, Talk]:
     last = last_message(row)
     if last is not None:
         follow(last, now)
-    talk = talk_of(row, requirements=task.requirements, min_turns=task.min_turns, now=now)
+    talk = talk_of(
+        row,
+        requirements=task.requirements,
+        min_turns=task.min_turns,
+        now=now,
+        under_way=replies_under_way(),
+    )
     return task, talk
 
 

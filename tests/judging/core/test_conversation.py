@@ -63,6 +63,12 @@ def test_a_page_asks_less_often_the_longer_it_waits(seconds, begun, wait):
     assert poll_ms(seconds, begun=begun) == wait
 
 
+def test_many_replies_under_way_are_asked_for_less_often():
+    assert poll_ms(0, begun=False, under_way=5) == 120
+    assert poll_ms(0, begun=False, under_way=16) == 320
+    assert poll_ms(60, begun=True, under_way=100) == 2000
+
+
 def said(messages):
     return [(each.role.value, each.text) for each in messages]
 

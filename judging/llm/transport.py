@@ -209,9 +209,9 @@ class Transport:
 
 def load_library() -> None:
     """Import what the first call needs, before anybody waits for it."""
-    import aiohttp
+    from openai import AsyncOpenAI, DefaultAioHttpClient
 
-    del aiohttp
+    del AsyncOpenAI, DefaultAioHttpClient
 
 
 def _timed_out(seconds: float) -> LlmError:

@@ -46,7 +46,8 @@ def read_file(path: Path) -> Iterator[RawRow]:
 
 
 def _dialogues(stream: TextIO) -> Iterator[tuple[int, list[str]]]:
-    start, lines = 1, []
+    start = 1
+    lines: list[str] = []
     for number, text in enumerate(stream, start=1):
         if text.strip():
             start = start if lines else number

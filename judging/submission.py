@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from annotation.models import Dataset, User
+from judging.core.judge_modes import JudgePrompt
 from judging.core.pairwise_settings import PairwiseSettings
 from judging.core.satisfaction_settings import SatisfactionSettings
 from judging.models import JudgeRun, RunKind, RunStatus
@@ -69,6 +70,7 @@ def submit_test_run(
     judge: str | None = None,
     with_sets: bool = True,
     sets_of: User | None = None,
+    prompt: JudgePrompt = JudgePrompt.PERSONAL,
     budget: Decimal | None = None,
     created_by: User | None = None,
 ) -> JudgeRun:
@@ -80,6 +82,7 @@ def submit_test_run(
             judge=judge,
             with_sets=with_sets,
             sets_of=sets_of,
+            prompt=prompt,
             budget=budget,
             created_by=created_by,
         )
@@ -116,12 +119,14 @@ def submit_runs(
     dataset: Dataset,
     annotator: User | None,
     judges: Sequence[str],
+    prompt: JudgePrompt = JudgePrompt.PERSONAL,
     budget: Decimal | None = None,
     created_by: User | None = None,
 ) -> list[JudgeRun]:
     """Starts one kind of run for several judges over the same items, all of them or none.
 
-    Without an annotator a distillation is one for each who labelled something; test runs need one.
+    Without an annotator a distillation is one for each who labelled something; test runs need one,
+    and they alone are asked by another prompt than the paper's.
     """
     started: list[JudgeRun] = []
     with transaction.atomic():
@@ -139,7 +144,7 @@ def submit_runs(
             elif kind is RunKind.DISTIL:
                 started.append(submit_distillation(annotator=annotator, **asked))
             else:
-                started.append(submit_test_run(annotator=annotator, **asked))
+                started.append(submit_test_run(annotator=annotator, prompt=prompt, **asked))
     return started
 
 

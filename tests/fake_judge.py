@@ -49,6 +49,9 @@ class FakeAnswer:
 def answer_prompt(prompt: str, *, rule: str, style: str, letter: bool) -> FakeAnswer:
     """The reply of a judge to one of the project's prompts; "ok" to anything else."""
     chinese = bool(re.search("标签之内", prompt))
+    if prompt.endswith(("[[C]]", "[[5]]")):
+        bracketed = _rubric_pair if prompt.endswith("[[C]]") else _grade
+        return FakeAnswer(_think(style) + bracketed(prompt, rule=rule, style=style))
     if "<response_a>" in prompt:
         return _pair(prompt, rule=rule, style=style, letter=letter, chinese=chinese)
     if "<chosen>" in prompt:
@@ -80,6 +83,25 @@ def _pair(prompt: str, *, rule: str, style: str, letter: bool, chinese: bool) ->
     said = f"最终决定是回复{winner}。" if chinese else f"The final decision is Response {winner}."
     quoted = f"A: {first}\n\nB: {second}\n\n" if style == "quote" else ""
     return FakeAnswer(f"{_think(style)}{quoted}{said}")
+
+
+def _rubric_pair(prompt: str, *, rule: str, style: str) -> str:
+    first, second = inside(prompt, "response_a"), inside(prompt, "response_b")
+    lead = _lead(rule, first, second)
+    letter = "C" if lead == 0 else "A" if lead > 0 else "B"
+    quoted = f"A: {first}\n\nB: {second}\n\n" if style == "quote" else ""
+    return f"{quoted}[[{letter}]]"
+
+
+def _grade(prompt: str, *, rule: str, style: str) -> str:
+    response, reference = inside(prompt, "response"), inside(prompt, "reference")
+    grade = min(10, 1 + len(response) // 20)
+    if rule == "shorter":
+        grade = 11 - grade
+    if reference and reference in response:
+        grade = 10
+    quoted = f"{response}\n\n" if style == "quote" else ""
+    return f"{quoted}Rating: [[{grade}]]"
 
 
 def _lead(rule: str, first: str, second: str) -> float:

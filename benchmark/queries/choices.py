@@ -15,7 +15,7 @@ from annotation.queries.annotators import annotators as annotation_annotators
 from annotation.queries.datasets import dataset_of as annotation_dataset_of
 from judging.models import JudgeRun, RunKind, RunStatus
 
-VERDICT_RUNS = (RunKind.TEST, RunKind.RECORDED)
+VERDICT_RUNS = (RunKind.TEST, RunKind.GRADE, RunKind.RECORDED)
 """The runs whose judgments are fresh verdicts, not those that a selection has seen."""
 
 WITHOUT_SETS: Final = Q(config__sets_of__isnull=True) | Q(config__sets_of=None)

@@ -120,6 +120,16 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "judge:unknown": gettext_noop(
         "There is no judge of that name in use; name an endpoint that is, or lexical."
     ),
+    "judge:no-prompts": gettext_noop(
+        "The lexical judge compares in its own way; choose an endpoint to ask by another prompt."
+    ),
+    "run:no-references": gettext_noop(
+        "No comparison to judge here has a reference answer; choose a prompt without one."
+    ),
+    "run:prompt-without-sets": gettext_noop(
+        "Only the prompt of the paper takes preferences; this one judges without any."
+    ),
+    "grade:missing": gettext_noop("A response of this comparison was not graded."),
     "selection:no-labels": gettext_noop(
         "No dev comparison has a label with a winner, so the base judge stands in."
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from judging.core.judge_modes import JudgePrompt
 from judging.core.memory import grouped_examples, statistics
 from judging.core.prompt_blocks import (
     MARK,
@@ -22,6 +23,7 @@ from judging.core.prompt_blocks import (
 )
 from judging.core.prompts import Prompt, load_prompt, prompt_language
 from judging.core.questions import LabelledPair, MemoryQuestion, ShownPair, TurnQuestion
+from judging.core.rubric_prompts import rubric_prompts_used
 from judging.core.tokens import estimate_tokens, shorten
 from judging.core.windows import Excerpt, Window, excerpt
 
@@ -135,8 +137,12 @@ def turn_prompt(question: TurnQuestion) -> str:
     return prompt.render(values)
 
 
-def prompts_used(language: str, *, letter: bool) -> Mapping[str, str]:
+def prompts_used(
+    language: str, *, letter: bool, mode: JudgePrompt = JudgePrompt.PERSONAL
+) -> Mapping[str, str]:
     """The digest of every prompt that a judge uses, by label, for the record of a run."""
+    if mode is not JudgePrompt.PERSONAL:
+        return rubric_prompts_used(mode, prompt_language(language))
     names = (
         "distil_preference",
         "distil_aggregate",

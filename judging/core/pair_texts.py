@@ -26,12 +26,16 @@ class EarlierTurn:
 
 @dataclass(frozen=True, slots=True)
 class PairTexts:
-    """What a judge is shown of a comparison, A and B in the comparison's own coordinates."""
+    """What a judge is shown of a comparison, A and B in the comparison's own coordinates.
+
+    `turns` counts the turns of the conversation, the compared one included.
+    """
 
     dialogue: Dialogue
     text_a: str
     text_b: str
     language: str
+    turns: int = 1
 
 
 def pair_texts(
@@ -59,6 +63,7 @@ def pair_texts(
         text_a=_line([turn.reply_a for turn in own], following, text_a),
         text_b=_line([turn.reply_b for turn in own], following, text_b),
         language=language or language_of(said),
+        turns=len(earlier) + 1,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from annotation.core.splits import DEFAULT_DEV_SIZE, DEFAULT_SEED, Sampling
+from judging.core.judge_modes import JudgePrompt
 from judging.core.verdicts import VerdictRule
 from judging.core.windows import Window
 
@@ -22,6 +23,7 @@ class PairwiseSettings:
     window: Window = Window.ALL
     aggregate_eligible: bool = False
     shuffled_control: bool = True
+    prompt: JudgePrompt = JudgePrompt.PERSONAL
 
     def to_config(self) -> dict[str, Any]:
         """As stored in a run's configuration."""
@@ -39,5 +41,6 @@ def settings_from_config(config: Mapping[str, Any]) -> PairwiseSettings:
             "sampling": Sampling(known.get("sampling", Sampling.DEFAULT)),
             "verdict_rule": VerdictRule(known.get("verdict_rule", VerdictRule.STRICT)),
             "window": Window(known.get("window", Window.ALL)),
+            "prompt": JudgePrompt(known.get("prompt", JudgePrompt.PERSONAL)),
         }
     )

@@ -37,6 +37,7 @@ TAGS: Final = (
     "task",
     "history",
     "turn",
+    "reference",
 )
 """Every tag that prompts are built of."""
 

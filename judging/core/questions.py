@@ -23,11 +23,17 @@ class LabelledPair:
 
 @dataclass(frozen=True, slots=True)
 class ShownPair:
-    """A comparison in one presentation order; `first` is what the judge sees as Response A."""
+    """A comparison in one presentation order; `first` is what the judge sees as Response A.
+
+    `turns` counts the user's messages, those inside the responses' own lines included; `reference`
+    is a reference answer, "" where there is none or none is wanted.
+    """
 
     dialogue: Dialogue
     first: str
     second: str
+    turns: int = 1
+    reference: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,27 @@ class PairAnswer:
 
     verdict: Verdict | None
     log_odds: float | None = None
+    error_code: str | None = None
+    unparseable: bool = False
+    call: Call = field(default_factory=Call)
+
+
+@dataclass(frozen=True, slots=True)
+class GradeQuestion:
+    """One response to grade by itself, after the conversation that led to it."""
+
+    dialogue: Dialogue
+    response: str
+    language: str
+    turns: int = 1
+    reference: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GradeAnswer:
+    """A score on the scale that was asked for, or an error code (exactly one of the two)."""
+
+    value: float | None
     error_code: str | None = None
     unparseable: bool = False
     call: Call = field(default_factory=Call)

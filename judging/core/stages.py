@@ -10,6 +10,8 @@ class StageName(StrEnum):
 
     DISTIL = "distil"
     JUDGE = "judge"
+    GRADE = "grade"
+    COMPARE = "compare"
     SELECT = "select"
     LEARN = "learn"
     MEMORY = "memory"

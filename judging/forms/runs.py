@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -9,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Dataset, User
 from annotation.queries.annotators import annotators
+from judging.core.judge_modes import JudgePrompt
 from judging.core.satisfaction_settings import LEARNED
 from judging.models import ModelEndpoint, RunKind
 from judging.services.judges import LEXICAL
@@ -17,6 +19,16 @@ KINDS = [
     (RunKind.DISTIL.value, _("Learn: distil preferences, judge the dev part, select")),
     (RunKind.TEST.value, _("Measure: judge the test part with the selected preferences")),
     (RunKind.SATISFACTION.value, _("Score satisfaction turn by turn")),
+]
+
+
+PROMPTS = [
+    (JudgePrompt.PERSONAL.value, _("With this annotator's preferences")),
+    (JudgePrompt.PAIRWISE.value, _("Compare by a generic rubric")),
+    (JudgePrompt.THOUGHT.value, _("Compare after solving the request itself")),
+    (JudgePrompt.REFERENCE.value, _("Compare beside a reference answer, where there is one")),
+    (JudgePrompt.SINGLE.value, _("Grade each response from 1 to 10")),
+    (JudgePrompt.SINGLE_REFERENCE.value, _("Grade beside a reference answer, where there is one")),
 ]
 
 
@@ -42,6 +54,15 @@ class RunForm(forms.Form):
             "The lexical judge needs no endpoint, nor does the learned evaluator, which scores "
             "satisfaction alone: each user by what the others' ratings teach. Neither is a "
             "language model."
+        ),
+    )
+    prompt = forms.ChoiceField(
+        label=_("How to ask when measuring"),
+        choices=PROMPTS,
+        required=False,
+        help_text=_(
+            "All but the first are what a personal judge is compared with: they take no "
+            "preferences, and an endpoint answers them."
         ),
     )
     budget = forms.DecimalField(
@@ -78,12 +99,25 @@ class RunForm(forms.Form):
             self.add_error("annotator", _("Choose whose preferences to measure."))
         if LEARNED in cleaned.get("judge", ()) and cleaned.get("kind") != RunKind.SATISFACTION:
             self.add_error("judge", _("The learned evaluator scores satisfaction only."))
+        if _prompt(cleaned) is not JudgePrompt.PERSONAL:
+            if not measures:
+                self.add_error("prompt", _("Only measuring can ask in another way."))
+            if LEXICAL in cleaned.get("judge", ()):
+                self.add_error("judge", _("The lexical judge compares in its own way only."))
         return cleaned
+
+    def prompt_asked(self) -> JudgePrompt:
+        """How the judge is asked; the paper's way where nothing was chosen."""
+        return _prompt(self.cleaned_data)
 
     def person(self) -> User | None:
         """The annotator chosen, None for everybody."""
         key = self.cleaned_data["annotator"]
         return None if key is None else User.objects.get(pk=key)
+
+
+def _prompt(cleaned: Mapping[str, Any]) -> JudgePrompt:
+    return JudgePrompt(cleaned.get("prompt") or JudgePrompt.PERSONAL)
 
 
 class BudgetForm(forms.Form):

@@ -8,6 +8,8 @@ from judging.core.lexical import distil, memory_texts, pairwise, satisfaction
 from judging.core.questions import (
     Call,
     DistilAnswer,
+    GradeAnswer,
+    GradeQuestion,
     LabelledPair,
     MemoryAnswer,
     MemoryQuestion,
@@ -25,6 +27,10 @@ NO_HISTORY: Final = "memory:no-history"
 """The user rated nothing outside the target scenario."""
 
 
+NO_PROMPTS: Final = "judge:no-prompts"
+"""It compares two responses in its own way: there is no prompt to choose, and no grade."""
+
+
 class LexicalJudge:
     """Judges by measurable properties of a response and by sentences a person can edit."""
 
@@ -40,6 +46,11 @@ class LexicalJudge:
         """Which shown response is better under a preference ("" is the base judge)."""
         del language  # a preference is understood in either language
         return pairwise.judge_pair(pair, preference=preference)
+
+    async def grade(self, question: GradeQuestion) -> GradeAnswer:
+        """Nothing: it only compares."""
+        del question
+        return GradeAnswer(None, NO_PROMPTS)
 
     async def build_memory(self, question: MemoryQuestion) -> MemoryAnswer:
         """The texts of a user memory, from contrasts between the user's score groups."""

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from annotation.core.choices import Verdict
+from judging.core.bracketed import parse_bracketed, parse_grade
 from judging.core.chat import Reply
 from judging.core.expected_score import expected_score
+from judging.core.judge_modes import JudgePrompt
 from judging.core.judge_prompts import (
     distil_prompt,
     memory_prompt,
@@ -25,6 +27,8 @@ from judging.core.preference_texts import read_preference
 from judging.core.prompts import prompt_language
 from judging.core.questions import (
     DistilAnswer,
+    GradeAnswer,
+    GradeQuestion,
     LabelledPair,
     MemoryAnswer,
     MemoryQuestion,
@@ -34,7 +38,8 @@ from judging.core.questions import (
     TurnQuestion,
 )
 from judging.core.reply_schemas import memory_schema, turn_schema
-from judging.core.structured import TurnReply, parse_turn
+from judging.core.rubric_prompts import grade_prompt, rubric_pair_prompt
+from judging.core.structured import TurnReply, UnparseableScoreError, parse_turn
 from judging.core.verdicts import (
     VerdictRule,
     letter_log_odds,
@@ -60,12 +65,14 @@ class LlmJudgeSettings:
 
     `rule` says how a verdict is read; LOGPROB asks for one letter and needs an endpoint with
     log-probabilities. `unparseable_retries` are further attempts at a reply that cannot be read;
-    one letter is never asked for again, since its probabilities would be the same.
+    one letter is never asked for again, since its probabilities would be the same. `prompt` is the
+    way of asking; the paper's own alone takes a preference and follows `rule`.
     """
 
     rule: VerdictRule = VerdictRule.STRICT
     window: Window = Window.ALL
     unparseable_retries: int = 1
+    prompt: JudgePrompt = JudgePrompt.PERSONAL
 
 
 class LlmJudge:
@@ -96,7 +103,8 @@ class LlmJudge:
             "rule": settings.rule.value,
             "window": settings.window.value,
             "unparseable_retries": settings.unparseable_retries,
-            "prompts": dict(prompts_used(language, letter=self._asks_letter)),
+            "prompt": settings.prompt.value,
+            "prompts": dict(prompts_used(language, letter=self._asks_letter, mode=settings.prompt)),
         }
 
     async def distil(self, pairs: tuple[LabelledPair, ...], *, language: str) -> DistilAnswer:
@@ -113,14 +121,7 @@ class LlmJudge:
 
     async def judge_pair(self, pair: ShownPair, *, preference: str, language: str) -> PairAnswer:
         """Which shown response is better under a preference ("" is the base judge)."""
-        prompt = pair_prompt(
-            pair,
-            preference=preference,
-            language=language,
-            letter=self._asks_letter,
-            window=self._settings.window,
-            budget=self._budget,
-        )
+        prompt = self._pair_prompt(pair, preference=preference, language=language)
         if self._asks_letter:
             outcome = await self._ask_letter(prompt)
         else:
@@ -134,6 +135,21 @@ class LlmJudge:
                 call=outcome.call,
             )
         return PairAnswer(outcome.value.verdict, outcome.value.log_odds, call=outcome.call)
+
+    async def grade(self, question: GradeQuestion) -> GradeAnswer:
+        """How good one response is by itself, from 1 to 10."""
+        outcome = await ask(
+            self._client,
+            grade_prompt(
+                question,
+                mode=self._settings.prompt,
+                window=self._settings.window,
+                budget=self._budget,
+            ),
+            read=_read_grade,
+            retries=self._settings.unparseable_retries,
+        )
+        return GradeAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
 
     async def build_memory(self, question: MemoryQuestion) -> MemoryAnswer:
         """The texts of a user memory from a labelled history."""
@@ -171,7 +187,27 @@ class LlmJudge:
 
     @property
     def _asks_letter(self) -> bool:
-        return self._settings.rule is VerdictRule.LOGPROB
+        personal = self._settings.prompt is JudgePrompt.PERSONAL
+        return personal and self._settings.rule is VerdictRule.LOGPROB
+
+    def _pair_prompt(self, pair: ShownPair, *, preference: str, language: str) -> str:
+        settings = self._settings
+        if settings.prompt is not JudgePrompt.PERSONAL:
+            return rubric_pair_prompt(
+                pair,
+                mode=settings.prompt,
+                language=language,
+                window=settings.window,
+                budget=self._budget,
+            )
+        return pair_prompt(
+            pair,
+            preference=preference,
+            language=language,
+            letter=self._asks_letter,
+            window=settings.window,
+            budget=self._budget,
+        )
 
     async def _ask_letter(self, prompt: str) -> Outcome[_PairReading]:
         if not self._client.endpoint.has_logprobs:
@@ -186,7 +222,10 @@ class LlmJudge:
         )
 
     def _read_verdict(self, reply: Reply) -> _PairReading:
-        parse = parse_paper if self._settings.rule is VerdictRule.PAPER else parse_strict
+        if self._settings.prompt is not JudgePrompt.PERSONAL:
+            parse = parse_bracketed
+        else:
+            parse = parse_paper if self._settings.rule is VerdictRule.PAPER else parse_strict
         verdict = parse(answer_text(reply))
         if verdict is None:
             raise UnparseableVerdictError("the reply states no verdict")
@@ -216,6 +255,13 @@ def _read_letter(reply: Reply) -> _PairReading:
     if log_odds is None:
         raise UnparseableVerdictError("neither letter is among the likely tokens")
     return _PairReading(verdict_of_log_odds(log_odds), log_odds)
+
+
+def _read_grade(reply: Reply) -> float:
+    grade = parse_grade(answer_text(reply))
+    if grade is None:
+        raise UnparseableScoreError("the reply states no grade from 1 to 10")
+    return grade
 
 
 def _read_turn(reply: Reply) -> _TurnReading:

@@ -1,4 +1,4 @@
-"""The four things a judge does; who does them is a row's business (`lexical` or an endpoint)."""
+"""The things a judge does; who does them is a row's business (`lexical` or an endpoint)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Protocol
 
 from judging.core.questions import (
     DistilAnswer,
+    GradeAnswer,
+    GradeQuestion,
     LabelledPair,
     MemoryAnswer,
     MemoryQuestion,
@@ -17,7 +19,7 @@ from judging.core.questions import (
 
 
 class Judge(Protocol):
-    """Distils preferences, judges comparisons, builds user memories, scores turns.
+    """Distils preferences, judges comparisons, grades, builds user memories, scores turns.
 
     Methods never raise for an anticipated failure: the answer carries its error code.
     """
@@ -33,6 +35,10 @@ class Judge(Protocol):
 
     async def judge_pair(self, pair: ShownPair, *, preference: str, language: str) -> PairAnswer:
         """Which shown response is better under a preference ("" is the base judge)."""
+        ...
+
+    async def grade(self, question: GradeQuestion) -> GradeAnswer:
+        """How good one response is by itself."""
         ...
 
     async def build_memory(self, question: MemoryQuestion) -> MemoryAnswer:

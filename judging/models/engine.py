@@ -179,6 +179,7 @@ class RunKind(models.TextChoices):
 
     DISTIL = "DISTIL", _("Distil and select preferences")
     TEST = "TEST", _("Judge the test split")
+    GRADE = "GRADE", _("Grade the responses of the test split")
     SATISFACTION = "SATISFACTION", _("Satisfaction by turn")
     RECORDED = "RECORDED", _("Recorded verdicts")
 

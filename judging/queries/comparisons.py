@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from annotation.core.choices import Verdict
@@ -78,7 +78,9 @@ def texts_of(comparison_ids: Collection[int]) -> dict[int, PairTexts]:
     sessions = {comparison.turn.session_id for comparison in comparisons}
     turns = _earlier_turns({c.turn.session_id for c in comparisons if c.turn.position})
     originals = _original_replies(sessions if turns else set())
-    own = _own_lines(comparisons)
+    own = _own_lines(
+        response for each in comparisons for response in (each.response_a, each.response_b)
+    )
     return {
         comparison.id: _texts(
             comparison,
@@ -92,6 +94,38 @@ def texts_of(comparison_ids: Collection[int]) -> dict[int, PairTexts]:
         )
         for comparison in comparisons
     }
+
+
+def response_texts_of(response_ids: Collection[int]) -> dict[int, PairTexts]:
+    """What a judge is shown of each response that has a text: the conversation of its own line.
+
+    Both texts are the response's. Queries as for `texts_of`.
+    """
+    responses = list(
+        Response.objects.filter(id__in=response_ids, text__isnull=False).select_related(
+            "turn__session"
+        )
+    )
+    sessions = {response.turn.session_id for response in responses if response.turn.position}
+    turns, originals = _earlier_turns(sessions), _original_replies(sessions)
+    own = _own_lines(responses)
+    found = {}
+    for response in responses:
+        session = response.turn.session
+        line = _Line(own[response.id], originals[session.id])
+        found[response.id] = pair_texts(
+            system_prompt=session.system_prompt,
+            earlier=[
+                _earlier(turn, line, line)
+                for turn in turns.get(session.id, ())
+                if turn.position < response.turn.position
+            ],
+            user_message=response.turn.user_message,
+            text_a=response.text or "",
+            text_b=response.text or "",
+            language=session.language,
+        )
+    return found
 
 
 def _texts(
@@ -138,15 +172,14 @@ def _original_replies(session_ids: Collection[int]) -> dict[int, dict[int, Respo
     return found
 
 
-def _own_lines(comparisons: Collection[Comparison]) -> dict[int, dict[int, Response]]:
-    """By compared response, the earlier responses that it continues, by turn position."""
+def _own_lines(responses: Iterable[Response]) -> dict[int, dict[int, Response]]:
+    """By response, the earlier responses that it continues, by turn position."""
     lines: dict[int, dict[int, Response]] = {}
     ahead: dict[int, int] = {}
-    for comparison in comparisons:
-        for response in (comparison.response_a, comparison.response_b):
-            lines[response.id] = {}
-            if response.continues_id is not None:
-                ahead[response.id] = response.continues_id
+    for response in responses:
+        lines[response.id] = {}
+        if response.continues_id is not None:
+            ahead[response.id] = response.continues_id
     while ahead:
         met = Response.objects.select_related("turn").in_bulk(set(ahead.values()))
         following: dict[int, int] = {}

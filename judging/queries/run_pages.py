@@ -1,4 +1,4 @@
-"""What the pages of runs show: the list, one run's work, a set with its evidence, a comparison."""
+"""What the pages of runs show: the list, one run's work, a set with its evidence."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from typing import Any, Final
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Q, Sum
 
-from annotation.core.choices import JudgmentStatus, Order
+from annotation.core.choices import JudgmentStatus
 from annotation.models import Comparison
-from judging.core.pair_texts import PairTexts
 from judging.core.run_progress import RunProgress
 from judging.models import (
     JudgeRun,
@@ -23,12 +22,12 @@ from judging.models import (
     Preference,
     PreferenceKind,
     PreferenceSet,
+    ResponseScore,
     RunKind,
     RunStatus,
     SatisfactionJudgment,
     UserMemory,
 )
-from judging.queries.comparisons import texts_of
 from judging.queries.run_compare import siblings
 from judging.queries.runs import DISTILLED, run_progress
 
@@ -96,13 +95,15 @@ class RunPage:
 
 
 def run_list(*, dataset: str, page: str) -> RunList:
-    """The runs of all datasets or of one, by its slug. Eight queries."""
+    """The runs of all datasets or of one, by its slug. Eight queries, nine with grades."""
     runs = JudgeRun.objects.select_related("dataset", "annotator").defer("config").order_by("-pk")
     if dataset:
         runs = runs.filter(dataset__slug=dataset)
     shown = Paginator(runs, RUNS_A_PAGE).get_page(page)
     rows = list(shown.object_list)
-    counts = _answered([run.pk for run in rows])
+    counts = _answered(
+        [run.pk for run in rows], graded=any(run.kind == RunKind.GRADE for run in rows)
+    )
     costs = dict(
         LlmCall.objects.filter(run__in=rows).order_by().values_list("run").annotate(Sum("cost"))
     )
@@ -129,7 +130,7 @@ def run_list(*, dataset: str, page: str) -> RunList:
     )
 
 
-def _answered(runs: Collection[int]) -> Mapping[int, tuple[int, int]]:
+def _answered(runs: Collection[int], *, graded: bool) -> Mapping[int, tuple[int, int]]:
     """For each run, its rows that need no further call, and all its rows."""
     pending: dict[int, int] = defaultdict(int)
     total: dict[int, int] = defaultdict(int)
@@ -139,6 +140,8 @@ def _answered(runs: Collection[int]) -> Mapping[int, tuple[int, int]]:
         UserMemory.objects.filter(version=1),
         SatisfactionJudgment.objects.all(),
     ]
+    if graded:
+        of_runs.append(ResponseScore.objects.all())
     for rows in of_runs:
         counted = (
             rows.filter(run__in=runs)
@@ -332,67 +335,3 @@ def _column(
 def _keys(rows: Sequence[int]) -> list[tuple[int, str]]:
     names = dict(Comparison.objects.filter(pk__in=rows).values_list("pk", "key"))
     return [(key, names.get(key, str(key))) for key in rows]
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """A judgment as it was shown, in one order."""
-
-    order: Order
-    judgment: Judgment | None
-
-
-@dataclass(frozen=True, slots=True)
-class PreferenceJudgments:
-    """The judgments of a comparison under one preference, the original order first.
-
-    A verdict recorded for both orders together is the only side.
-    """
-
-    preference: Preference
-    sides: tuple[Side, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonPage:
-    """A comparison as a run judged it: the texts, and every reply in both orders."""
-
-    run: JudgeRun
-    comparison: Comparison
-    texts: PairTexts | None
-    judgments: Sequence[PreferenceJudgments]
-
-
-def comparison_page(run_id: int, comparison_id: int) -> ComparisonPage:
-    """What one run made of one comparison.
-
-    Raises:
-        NoSuchPageError: the run did not judge it.
-    """
-    rows = list(
-        Judgment.objects.filter(run=run_id, comparison=comparison_id)
-        .select_related("preference", "call")
-        .order_by("preference__position", "preference_id", "order")
-    )
-    if not rows:
-        raise NoSuchPageError
-    grouped: dict[int, list[Judgment]] = defaultdict(list)
-    for row in rows:
-        grouped[row.preference_id].append(row)
-    return ComparisonPage(
-        run=JudgeRun.objects.select_related("dataset", "annotator").get(pk=run_id),
-        comparison=Comparison.objects.select_related("turn__session__scenario").get(
-            pk=comparison_id
-        ),
-        texts=texts_of([comparison_id]).get(comparison_id),
-        judgments=[
-            PreferenceJudgments(given[0].preference, _sides(given)) for given in grouped.values()
-        ],
-    )
-
-
-def _sides(given: Sequence[Judgment]) -> tuple[Side, ...]:
-    by_order = {row.order: row for row in given}
-    if by_order.keys() == {Order.COMBINED}:
-        return (Side(Order.COMBINED, by_order[Order.COMBINED]),)
-    return tuple(Side(order, by_order.get(order)) for order in (Order.ORIGINAL, Order.SWAPPED))

@@ -17,6 +17,8 @@ from judging.models import (
     LlmCall,
     Preference,
     PreferenceKind,
+    ResponseScore,
+    RunKind,
     RunStatus,
     SatisfactionJudgment,
     UserMemory,
@@ -36,6 +38,11 @@ def judgment_rows(run_id: int) -> QuerySet[Judgment]:
     return Judgment.objects.filter(run_id=run_id)
 
 
+def grade_rows(run_id: int) -> QuerySet[ResponseScore]:
+    """The grades of single responses that a run asks for."""
+    return ResponseScore.objects.filter(run_id=run_id)
+
+
 def memory_rows(run_id: int) -> QuerySet[UserMemory]:
     """The memories that a run builds; later versions are people's."""
     return UserMemory.objects.filter(run_id=run_id, version=1)
@@ -47,7 +54,7 @@ def score_rows(run_id: int) -> QuerySet[SatisfactionJudgment]:
 
 
 def run_progress(run_id: int) -> RunProgress:
-    """Counts by stage and status, errors by code, what it cost. Six queries.
+    """Counts by stage and status, errors by code, what it cost. Six queries, seven with grades.
 
     Raises:
         JudgeRun.DoesNotExist: there is no such run.
@@ -56,6 +63,7 @@ def run_progress(run_id: int) -> RunProgress:
     stages = [
         _stage(StageName.DISTIL, preference_rows(run_id)),
         _stage(StageName.MEMORY, memory_rows(run_id)),
+        *([_stage(StageName.GRADE, grade_rows(run_id))] if run.kind == RunKind.GRADE else []),
         _stage(StageName.JUDGE, judgment_rows(run_id)),
         _stage(StageName.SCORE, score_rows(run_id)),
     ]

@@ -25,6 +25,7 @@ from judging.core.estimates import (
     spread,
     stage_estimate,
 )
+from judging.core.judge_modes import JudgePrompt
 from judging.core.memory import Memory, content, statistics
 from judging.core.memory_parsing import memory_from_content
 from judging.core.money import Prices
@@ -45,8 +46,9 @@ from judging.services.distillation import (
     written_in,
 )
 from judging.services.endpoints import prices_of
+from judging.services.grades import GradeTask, ask_grade, grade_tasks, sides_of
 from judging.services.judges import stored_judge
-from judging.services.judgments import ORDERS, JudgmentQuestion, ask_judge
+from judging.services.judgments import ORDERS, JudgmentQuestion, ask_judge, shown_references
 from judging.services.memories import MemoryTask, ask_memory, read_written
 from judging.services.pairwise_plans import (
     AskedDistillation,
@@ -224,6 +226,9 @@ def _columns(plans: Sequence[DistilPlan], *, shuffled: bool) -> Iterator[_Column
 def estimate_test_run(asked: AskedTest, *, most: int = MOST_PROMPTS) -> RunEstimate:
     """The calls of a run over test comparisons."""
     tally = _tally(asked.run, most)
+    if asked.run.kind == RunKind.GRADE:
+        _try_grades(tally, [key for plan in asked.plans for key, _ in plan.winners])
+        return tally.total()
     ids = {key for plan in asked.plans for key in plan.preferences}
     preferences = dict(Preference.objects.filter(pk__in=ids).values_list("pk", "text"))
     cells = [
@@ -241,13 +246,31 @@ def _try_cells(tally: _Tally, cells: Sequence[_Cell]) -> None:
 
     def make(places: Sequence[int]) -> list[JudgmentQuestion]:
         wanted = [(cells[place // 2], ORDERS[place % 2]) for place in places]
-        texts = texts_of({cell.comparison_id for cell, _ in wanted})
+        ids = {cell.comparison_id for cell, _ in wanted}
+        texts, references = texts_of(ids), shown_references(tally.run, ids)
         return [
-            JudgmentQuestion(0, order, texts.get(cell.comparison_id), cell.preference)
+            JudgmentQuestion(
+                0,
+                order,
+                texts.get(cell.comparison_id),
+                cell.preference,
+                references.get(cell.comparison_id, ""),
+            )
             for cell, order in wanted
         ]
 
     tally.try_out(StageName.JUDGE, 2 * len(cells), make, ask_judge)
+
+
+def _try_grades(tally: _Tally, comparisons: Sequence[int]) -> None:
+    """Grades of the responses of some comparisons, each once."""
+    sides = sides_of(comparisons)
+    responses = list(dict.fromkeys(side for key in comparisons for side in sides[key]))
+
+    def make(places: Sequence[int]) -> list[GradeTask]:
+        return grade_tasks([(0, responses[place]) for place in places], run=tally.run)
+
+    tally.try_out(StageName.GRADE, len(responses), make, ask_grade)
 
 
 def estimate_satisfaction(asked: JudgeRun, *, most: int = MOST_PROMPTS) -> RunEstimate:
@@ -305,7 +328,12 @@ def _try_memories(
 
 
 def estimate_runs(
-    *, kind: RunKind, dataset: Dataset, annotator: User | None, judges: Sequence[str]
+    *,
+    kind: RunKind,
+    dataset: Dataset,
+    annotator: User | None,
+    judges: Sequence[str],
+    prompt: JudgePrompt = JudgePrompt.PERSONAL,
 ) -> list[RunEstimate]:
     """The runs that `submission.submit_runs` would start.
 
@@ -322,7 +350,8 @@ def estimate_runs(
         return [estimate_satisfaction(run, most=most) for run in runs]
     if kind is RunKind.TEST and annotator is not None:
         tests = [
-            asked_test_run(dataset=dataset, annotator=annotator, judge=judge) for judge in judges
+            asked_test_run(dataset=dataset, annotator=annotator, judge=judge, prompt=prompt)
+            for judge in judges
         ]
         return [estimate_test_run(one, most=_share_of_prompts(len(tests))) for one in tests]
     asked = [

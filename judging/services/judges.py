@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from judging.core.judge_modes import JudgePrompt
 from judging.core.prompts import LANGUAGES
 from judging.core.verdicts import VerdictRule
 from judging.core.windows import Window
@@ -142,6 +143,7 @@ def _llm_settings(config: Mapping[str, Any]) -> LlmJudgeSettings:
         rule=VerdictRule(config.get("verdict_rule", usual.rule)),
         window=Window(config.get("window", usual.window)),
         unparseable_retries=config.get("unparseable_retries", usual.unparseable_retries),
+        prompt=JudgePrompt(config.get("prompt", usual.prompt)),
     )
 
 

@@ -11,11 +11,13 @@ from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from judging.core.pair_texts import PairTexts
+from judging.core.pairwise_settings import settings_from_config
 from judging.core.questions import PairAnswer, ShownPair
 from judging.core.stages import StageName
 from judging.judges.protocol import Judge
 from judging.models import JudgeRun, Judgment, Preference
 from judging.queries.comparisons import texts_of
+from judging.queries.references import comparison_references
 from judging.queries.runs import judgment_rows
 from judging.services.answers import call_ids, raw_to_keep, status_of
 from judging.services.stages import AskingStage, IdRange
@@ -61,6 +63,7 @@ class JudgmentQuestion:
     order: Order
     texts: PairTexts | None
     preference: str | None
+    reference: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +75,33 @@ class JudgmentAnswer:
     answer: PairAnswer
 
 
-def load_questions(_run: JudgeRun, ids: IdRange) -> list[JudgmentQuestion]:
+def load_questions(run: JudgeRun, ids: IdRange) -> list[JudgmentQuestion]:
     """The pending judgments of a range, with what they are about."""
     rows = list(
-        judgment_rows(_run.pk)
+        judgment_rows(run.pk)
         .filter(status=JudgmentStatus.PENDING, pk__gte=ids.first, pk__lte=ids.last)
         .order_by("pk")
         .values_list("pk", "comparison_id", "preference_id", "order")
     )
     texts = texts_of({comparison_id for _, comparison_id, _, _ in rows})
     preferences = _preference_texts({preference_id for _, _, preference_id, _ in rows})
+    references = shown_references(run, {comparison_id for _, comparison_id, _, _ in rows})
     return [
-        JudgmentQuestion(row_id, Order(order), texts.get(comparison_id), preferences[preference_id])
+        JudgmentQuestion(
+            row_id,
+            Order(order),
+            texts.get(comparison_id),
+            preferences[preference_id],
+            references.get(comparison_id, ""),
+        )
         for row_id, comparison_id, preference_id, order in rows
     ]
+
+
+def shown_references(run: JudgeRun, comparison_ids: set[int]) -> Mapping[int, str]:
+    """The reference answers that a run shows to its judge; none where its prompt wants none."""
+    guided = settings_from_config(run.config).prompt.guided
+    return comparison_references(comparison_ids) if guided else {}
 
 
 def _preference_texts(preference_ids: set[int]) -> Mapping[int, str | None]:
@@ -101,17 +117,20 @@ async def ask_judge(judge: Judge, question: JudgmentQuestion) -> JudgmentAnswer:
         answer = PairAnswer(None, error_code=NO_TEXT)
     else:
         answer = await judge.judge_pair(
-            _shown(question.texts, question.order),
+            _shown(question.texts, question.order, reference=question.reference),
             preference=question.preference,
             language=question.texts.language,
         )
     return JudgmentAnswer(question.row_id, question.order, answer)
 
 
-def _shown(texts: PairTexts, order: Order) -> ShownPair:
+def _shown(texts: PairTexts, order: Order, *, reference: str) -> ShownPair:
+    first, second = texts.text_a, texts.text_b
     if order is Order.SWAPPED:
-        return ShownPair(texts.dialogue, first=texts.text_b, second=texts.text_a)
-    return ShownPair(texts.dialogue, first=texts.text_a, second=texts.text_b)
+        first, second = second, first
+    return ShownPair(
+        texts.dialogue, first=first, second=second, turns=texts.turns, reference=reference
+    )
 
 
 _WRITE: Final = """

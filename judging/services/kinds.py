@@ -7,6 +7,7 @@ from typing import Final
 
 from judging.models import RunKind
 from judging.services.distillation import DISTIL_STAGE
+from judging.services.grades import COMPARE_STAGE, GRADE_STAGE
 from judging.services.judgments import JUDGE_STAGE
 from judging.services.learned_scores import LEARN_STAGE
 from judging.services.memories import MEMORY_STAGE
@@ -18,5 +19,6 @@ from judging.services.turn_scores import SCORE_STAGE
 STAGES: Final[Mapping[str, tuple[Stage, ...]]] = {
     RunKind.DISTIL: (DISTIL_STAGE, JUDGE_STAGE, SELECT_STAGE),
     RunKind.TEST: (JUDGE_STAGE,),
+    RunKind.GRADE: (GRADE_STAGE, COMPARE_STAGE),
     RunKind.SATISFACTION: (LEARN_STAGE, MEMORY_STAGE, SCORE_STAGE, CALIBRATE_STAGE),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from annotation.core.choices import Verdict
@@ -12,10 +12,13 @@ from annotation.core.splits import SplitItem, SplitSettings, split
 from annotation.models import Dataset, Scenario, User
 from annotation.queries.annotators import annotators
 from judging.core.correctness import shuffled_winners
+from judging.core.judge_modes import JudgePrompt
 from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
 from judging.core.run_plans import AppliedPlan, DistilPlan, Winners, distil_plans
+from judging.core.verdicts import VerdictRule
 from judging.models import Control, JudgeRun, PreferenceSet, RunKind, RunStatus
 from judging.queries.comparisons import split_items, verdicts_of
+from judging.queries.references import comparison_references
 from judging.services.budgets import check_budget
 from judging.services.distillation import empty_preference
 from judging.services.judges import BATCH_FILE, LEXICAL, endpoint_for, judge_snapshot
@@ -31,6 +34,24 @@ class NotDistilledError(ValueError):
     """No finished distillation for this annotator and dataset."""
 
     code = "run:not-distilled"
+
+
+class NoPromptsError(ValueError):
+    """The judge compares in its own way; it is asked by no prompt."""
+
+    code = "judge:no-prompts"
+
+
+class NoReferencesError(ValueError):
+    """A reference answer is wanted, and no comparison has one."""
+
+    code = "run:no-references"
+
+
+class PromptWithoutSetsError(ValueError):
+    """Preferences are wanted under a prompt that takes none."""
+
+    code = "run:prompt-without-sets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +138,17 @@ def asked_test_run(
     judge: str | None = None,
     with_sets: bool = True,
     sets_of: User | None = None,
+    prompt: JudgePrompt = JudgePrompt.PERSONAL,
     budget: Decimal | None = None,
     batch_file: bool = False,
     created_by: User | None = None,
 ) -> AskedTest:
     """See `pairwise_runs.start_test_run`."""
+    if prompt is not JudgePrompt.PERSONAL:
+        if sets_of is not None:
+            message = f"the prompt {prompt.word} takes no preferences"
+            raise PromptWithoutSetsError(message)
+        with_sets = False
     owner = sets_of or annotator
     parent = _distillation(dataset, owner, judge)
     if parent is None and with_sets:
@@ -131,6 +158,11 @@ def asked_test_run(
     endpoint = endpoint_for(judge)
     check_budget(budget, endpoint=endpoint)
     settings = settings_from_config(parent.config) if parent is not None else PairwiseSettings()
+    if prompt is not JudgePrompt.PERSONAL:
+        if endpoint is None:
+            message = f"{judge} is asked by no prompt"
+            raise NoPromptsError(message)
+        settings = replace(settings, prompt=prompt, verdict_rule=VerdictRule.STRICT)
     plans = (
         distil_plans(parent.config)
         if parent is not None
@@ -140,9 +172,12 @@ def asked_test_run(
     if not applied:
         message = f"{annotator} has no label with a winner on the test part of {dataset.slug}"
         raise NothingToJudgeError(message)
+    if prompt.guided and not _has_reference(applied):
+        message = f"no test comparison of {dataset.slug} has a reference answer"
+        raise NoReferencesError(message)
     return AskedTest(
         JudgeRun(
-            kind=RunKind.TEST,
+            kind=RunKind.GRADE if prompt.grades else RunKind.TEST,
             dataset=dataset,
             annotator=annotator,
             judge=judge,
@@ -161,6 +196,11 @@ def asked_test_run(
         ),
         applied,
     )
+
+
+def _has_reference(plans: Sequence[AppliedPlan]) -> bool:
+    asked = [comparison for plan in plans for comparison, _ in plan.winners]
+    return any(comparison_references(asked).values())
 
 
 def _distil_plans(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any
@@ -10,13 +11,15 @@ from django.db import transaction
 
 from annotation.models import Dataset, User
 from annotation.queries.annotators import annotators
+from judging.core.judge_modes import JudgePrompt
 from judging.core.pairwise_settings import PairwiseSettings
-from judging.core.run_plans import DistilPlan, Winners
-from judging.models import Control, JudgeRun, Preference, PreferenceKind, RunStatus
+from judging.core.run_plans import AppliedPlan, DistilPlan, Winners
+from judging.models import Control, JudgeRun, Preference, PreferenceKind, RunKind, RunStatus
 from judging.queries.comparisons import texts_of
 from judging.queries.runs import UNFINISHED
 from judging.services.budgets import set_budget
 from judging.services.distillation import empty_preference, written_in
+from judging.services.grades import plan_grades
 from judging.services.judgments import plan_judgments
 from judging.services.pairwise_plans import (
     NothingToJudgeError,
@@ -171,6 +174,7 @@ def start_test_run(
     judge: str | None = None,
     with_sets: bool = True,
     sets_of: User | None = None,
+    prompt: JudgePrompt = JudgePrompt.PERSONAL,
     budget: Decimal | None = None,
     batch_file: bool = False,
     created_by: User | None = None,
@@ -186,6 +190,8 @@ def start_test_run(
         judge: who judges; None for the judge that distilled.
         with_sets: False judges under the base judge alone, which needs no distillation.
         sets_of: another annotator, whose sets are tried on this one's labels.
+        prompt: how the judge is asked; any but the paper's takes no preferences, and those that
+            grade give one verdict a comparison, by the two grades.
         budget: what its calls may cost in all.
         batch_file: its calls are written to a file and read back (`batch_files`).
         created_by: who asked for the run.
@@ -194,6 +200,9 @@ def start_test_run(
         UnknownJudgeError: there is no such judge.
         NotDistilledError: there is no finished distillation to take the sets of.
         NothingToJudgeError: no test comparison has a label with a winner.
+        NoPromptsError: the judge compares in its own way.
+        NoReferencesError: the prompt shows reference answers, and there are none.
+        PromptWithoutSetsError: another annotator's sets under a prompt that takes none.
         NoPricesError: there is a budget, but calls have no price.
     """
     asked = asked_test_run(
@@ -202,6 +211,7 @@ def start_test_run(
         judge=judge,
         with_sets=with_sets,
         sets_of=sets_of,
+        prompt=prompt,
         budget=budget,
         batch_file=batch_file,
         created_by=created_by,
@@ -211,12 +221,17 @@ def start_test_run(
         if run is None:
             run = asked.run
             run.save()
-            plan_judgments(
-                run,
-                (
-                    (comparison, plan.preferences)
-                    for plan in asked.plans
-                    for comparison, _ in plan.winners
-                ),
-            )
+            _plan_test(run, asked.plans)
     return run
+
+
+def _plan_test(run: JudgeRun, plans: Sequence[AppliedPlan]) -> None:
+    """Every test comparison under its preferences in both orders, or once by two grades."""
+    if run.kind == RunKind.GRADE:
+        asked = [comparison for plan in plans for comparison, _ in plan.winners]
+        plan_grades(run, asked, preference_id=empty_preference().pk)
+        return
+    plan_judgments(
+        run,
+        ((comparison, plan.preferences) for plan in plans for comparison, _ in plan.winners),
+    )

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.splits import Sampling
 from judging.core.calibration import Calibration
+from judging.core.judge_modes import JudgePrompt
 from judging.core.verdicts import VerdictRule
 from judging.core.windows import Window
 
@@ -21,6 +22,7 @@ _NAMES: Final = {
     "seed": _("seed"),
     "sampling": _("how the dev part is drawn"),
     "verdict_rule": _("how a verdict is read"),
+    "prompt": _("how the judge is asked"),
     "window": _("shown of a conversation"),
     "aggregate_eligible": _("the joint preference can be selected"),
     "shuffled_control": _("control with shuffled labels"),
@@ -46,6 +48,14 @@ _WORDS: Final = {
         Window.ALL.value: _("all turns"),
         Window.LAST_TURN.value: _("the last turn"),
         Window.LAST_TWO_TURNS.value: _("the last two turns"),
+    },
+    "prompt": {
+        JudgePrompt.PERSONAL.value: _("as in the paper, with preferences or without"),
+        JudgePrompt.PAIRWISE.value: _("to compare by a generic rubric"),
+        JudgePrompt.THOUGHT.value: _("to solve the request first, then to compare"),
+        JudgePrompt.REFERENCE.value: _("to compare beside a reference answer"),
+        JudgePrompt.SINGLE.value: _("to grade each response from 1 to 10"),
+        JudgePrompt.SINGLE_REFERENCE.value: _("to grade beside a reference answer"),
     },
     "calibration": {
         Calibration.RAW.value: _("none"),

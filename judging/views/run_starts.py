@@ -21,7 +21,12 @@ from judging.models import JudgeRun, RunKind
 from judging.services.budgets import NoPricesError
 from judging.services.estimates import estimate_runs
 from judging.services.judges import LEXICAL, UnknownJudgeError
-from judging.services.pairwise_plans import NotDistilledError, NothingToJudgeError
+from judging.services.pairwise_plans import (
+    NoPromptsError,
+    NoReferencesError,
+    NotDistilledError,
+    NothingToJudgeError,
+)
 from judging.services.satisfaction_runs import NothingToScoreError
 from judging.submission import submit_runs
 from judging.views.runs import manager_only
@@ -29,6 +34,8 @@ from judging.views.runs import manager_only
 REFUSALS = (
     InvalidEndpointError,
     NoPricesError,
+    NoPromptsError,
+    NoReferencesError,
     NotDistilledError,
     NothingToJudgeError,
     NothingToScoreError,
@@ -68,6 +75,7 @@ def estimate(request: HttpRequest) -> HttpResponse:
                 dataset=context["chosen"],
                 annotator=form.person(),
                 judges=form.cleaned_data["judge"],
+                prompt=form.prompt_asked(),
             )
             context |= {"estimates": found, "total": total_of(found)}
         except REFUSALS as error:
@@ -102,6 +110,7 @@ def _start(form: RunForm, dataset: Dataset, manager: User) -> list[JudgeRun]:
         dataset=dataset,
         annotator=form.person(),
         judges=form.cleaned_data["judge"],
+        prompt=form.prompt_asked(),
         budget=form.cleaned_data["budget"],
         created_by=manager,
     )

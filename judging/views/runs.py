@@ -20,10 +20,10 @@ from judging.core.run_progress import RunProgress
 from judging.forms.runs import BudgetForm
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunKind, RunStatus
+from judging.queries.run_comparison import comparison_page
 from judging.queries.run_pages import (
     NoSuchPageError,
     SetPage,
-    comparison_page,
     run_list,
     run_page,
     set_page,

@@ -17,7 +17,13 @@ from judging.core.endpoints import InvalidEndpointError
 from judging.core.estimates import RunEstimate, total_of
 from judging.services.budgets import NoPricesError
 from judging.services.judges import UnknownJudgeError
-from judging.services.pairwise_plans import NotDistilledError, NothingToJudgeError
+from judging.services.pairwise_plans import (
+    NoPromptsError,
+    NoReferencesError,
+    NotDistilledError,
+    NothingToJudgeError,
+    PromptWithoutSetsError,
+)
 from judging.services.run_control import RunNotFinishedError
 
 INPUT_WRONG: Final = 2
@@ -28,8 +34,11 @@ _CENT_OF_A_CENT: Final = Decimal("0.0001")
 INPUT_ERRORS: Final = (
     InvalidEndpointError,
     NoPricesError,
+    NoPromptsError,
+    NoReferencesError,
     NotDistilledError,
     NothingToJudgeError,
+    PromptWithoutSetsError,
     RunNotFinishedError,
     UnknownAnnotatorError,
     UnknownJudgeError,

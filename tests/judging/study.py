@@ -10,7 +10,14 @@ from asgiref.sync import sync_to_async
 
 from annotation.core.choices import Verdict
 from annotation.models import Comparison, Scenario, User
-from judging.core.questions import Call, DistilAnswer, LabelledPair, PairAnswer, ShownPair
+from judging.core.questions import (
+    Call,
+    DistilAnswer,
+    GradeAnswer,
+    LabelledPair,
+    PairAnswer,
+    ShownPair,
+)
 from judging.models import JudgeRun
 from judging.services import runs
 from judging.services.judges import OpenJudge
@@ -105,6 +112,9 @@ class FakeJudge:
             log_odds=1.5 if first else -1.5,
             call=Call(raw="because"),
         )
+
+    async def grade(self, question):
+        return GradeAnswer(min(10.0, float(len(question.response))), call=Call(raw="because"))
 
     async def build_memory(self, question):
         raise NotImplementedError

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.models import Dataset, User
 from annotation.queries.annotators import resolve_annotator
+from judging.core.judge_modes import JudgePrompt, prompt_of
 from judging.core.run_results import JudgedTotals
 from judging.models import JudgeRun, RunStatus
 from judging.queries.results import judged_totals
@@ -58,6 +59,12 @@ class Command(BaseCommand):
             default=SELECTED,
             metavar=f"{SELECTED}|{NONE}|{OF}NAME",
             help="the annotator's own sets, the base judge alone, or another annotator's sets",
+        )
+        parser.add_argument(
+            "--prompt",
+            default=JudgePrompt.PERSONAL.word,
+            choices=[each.word for each in JudgePrompt],
+            help="how the judge is asked; all but personal take no preferences",
         )
         add_batch_arguments(parser)
         parser.add_argument(
@@ -132,6 +139,7 @@ class Command(BaseCommand):
                     "judge": judge,
                     "with_sets": with_sets,
                     "sets_of": sets_of,
+                    "prompt": prompt_of(options["prompt"]),
                     "budget": options["budget"],
                 }
                 try:

@@ -8,6 +8,7 @@ import pytest
 
 from annotation.core.choices import Reason, Verdict
 from annotation.core.dialogue import Message, Role
+from judging.core.judge_modes import JudgePrompt
 from judging.core.judge_prompts import (
     distil_prompt,
     memory_prompt,
@@ -53,6 +54,16 @@ TESTED = {
     "build_memory",
     "score_turn",
     "score_turn_no_memory",
+    "rubric_pair_generic",
+    "rubric_pair_generic_turns",
+    "rubric_pair_reference",
+    "rubric_pair_reference_turns",
+    "rubric_pair_thought",
+    "rubric_pair_thought_turns",
+    "grade_generic",
+    "grade_generic_turns",
+    "grade_reference",
+    "grade_reference_turns",
 }
 
 
@@ -75,6 +86,8 @@ def example_object(text):
 def test_every_prompt_has_a_contract():
     assert {path.name.split(".")[0] for path in FOLDER.glob("*.txt")} == TESTED
     used = {**prompts_used("en", letter=False), **prompts_used("en", letter=True)}
+    for mode in JudgePrompt:
+        used |= prompts_used("en", letter=False, mode=mode)
     assert {label.split(".")[0] for label in used} == TESTED
 
 

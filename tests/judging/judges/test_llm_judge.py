@@ -311,9 +311,11 @@ def test_a_snapshot_says_all_that_shapes_an_answer():
         "temperature": 0.5,
         "max_tokens": 77,
         "context_tokens": 8192,
+        "extra_sampling": {},
         "rule": "LOGPROB",
         "window": "LAST_TURN",
         "unparseable_retries": 3,
+        "prompt": "PERSONAL",
     }
     assert len(prompts) == 7
     assert all(label.endswith(".v1.zh") for label in prompts)

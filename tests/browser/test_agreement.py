@@ -5,7 +5,6 @@ from playwright.sync_api import expect
 
 from annotation.models import GoldLabel
 from tests.annotation.test_views_adjudication import Disputes
-from tests.browser.test_pages import NARROW, WIDE, assert_accessible
 from tests.factory import make_response, make_turn, make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -18,17 +17,6 @@ def disputes():
         found.pair(f"pair {number}", verdicts)
     found.rated([5, 1, 3], response=make_response(make_turn(), original=True))
     return found
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_the_pages_have_no_serious_fault(open_page, disputes, scheme, viewport):
-    manager = make_user(role="MANAGER")
-    page = open_page("/agreement/", user=manager, color_scheme=scheme, viewport=viewport)
-    assert_accessible(page)
-    for path in ("/agreement/rows/", "/adjudication/", "/adjudication/next/"):
-        page.goto(f"{path}?dataset=panel")
-        assert_accessible(page)
 
 
 def test_everything_is_decided_without_javascript(open_page, disputes):

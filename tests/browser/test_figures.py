@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from judging.models import PreferenceSet
 from tests.benchmark.stage import Stage
-from tests.browser.test_pages import NARROW, WIDE, assert_accessible
+from tests.browser.test_pages import WIDE
 from tests.factory import make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -25,31 +24,6 @@ def study():
     )
     stage.tested(bob, stage.distilled(bob), base="BBBBBB" * 2, selected="BBBBBB" + "AAAAAA")
     return stage, run
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_a_researcher_s_pages_have_no_serious_fault(open_page, scheme, viewport):
-    stage, run = study()
-    manager = make_user(role="MANAGER")
-    page = open_page("/trust/", user=manager, color_scheme=scheme, viewport=viewport)
-    page.locator("summary", has_text="Table").first.click()
-    assert_accessible(page)
-    comparison = stage.comparisons["Writing"][1]
-    chosen = PreferenceSet.objects.filter(run=run.parent).first()
-    for path in (
-        "/trust/rows/?of=shuffled",
-        "/leaderboard/",
-        "/leaderboard/model/?model=alpha",
-        "/runs/",
-        f"/runs/{run.pk}/",
-        f"/runs/{run.parent_id}/",
-        f"/runs/{run.pk}/comparisons/{comparison.pk}/",
-        f"/preference-sets/{chosen.pk}/",
-        "/runs/new/?dataset=study",
-    ):
-        page.goto(path)
-        assert_accessible(page)
 
 
 def test_a_filter_changes_the_figures_and_the_address_without_a_new_page(open_page):

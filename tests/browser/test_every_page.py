@@ -1,0 +1,142 @@
+"""Every page of the site, as all who can come to it see it, by day and night, wide and narrow."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.db import connections
+from django.template.loader import render_to_string
+from django.test import Client, RequestFactory
+from django.urls import reverse
+
+from annotation.models import Claim, StudyItem
+from tests.annotation.pages import answered
+from tests.browser.visitors import Walk, everybody
+from tests.paths import ROOT
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 800}
+SERIOUS = {"serious", "critical"}
+BY_ACCIDENT = ("400.html", "403.html", "500.html", "locked_out.html")
+"""Pages of faults that no address leads to."""
+
+BASES = {"base.html", "admin/base_site.html"}
+
+TOO_WIDE = """() => [...document.querySelectorAll("body *")]
+  .filter((each) => each.getBoundingClientRect().right > innerWidth + 1)
+  .slice(0, 3).map((each) => each.outerHTML.slice(0, 120))"""
+
+
+def faults_of(page):
+    """What is wrong with the page as it stands, once its colours have changed over."""
+    page.evaluate(
+        "Promise.allSettled(document.getAnimations()"
+        ".filter((each) => each instanceof CSSTransition).map((each) => each.finished))"
+        ".then(() => null)"
+    )
+    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    faults = [
+        f"{each['id']}: {each['nodes'][0]['html'][:200]}"
+        for each in found
+        if each["impact"] in SERIOUS
+    ]
+    width = page.evaluate("document.documentElement.scrollWidth")
+    if width > page.viewport_size["width"]:
+        faults.append(f"{width} px wide: {page.evaluate(TOO_WIDE)}")
+    return faults
+
+
+def look(page):
+    """Wide by day with what can be opened open, then narrow by night."""
+    page.set_viewport_size(WIDE)
+    page.emulate_media(color_scheme="light")
+    page.evaluate(
+        "document.querySelectorAll('details:not(.menu)').forEach((each) => { each.open = true })"
+    )
+    faults = [f"wide, light: {each}" for each in faults_of(page)]
+    page.set_viewport_size(NARROW)
+    page.emulate_media(color_scheme="dark")
+    return faults + [f"narrow, dark: {each}" for each in faults_of(page)]
+
+
+def whole_pages():
+    """Every template that is a page by itself."""
+    folder = ROOT / "templates"
+    found = [each for each in folder.rglob("*.html") if not each.name.startswith("_")]
+    return {each.relative_to(folder).as_posix() for each in found} - BASES
+
+
+def sign_in(page, client):
+    """Have the browser go on with a client's session."""
+    kept = client.cookies.get("sessionid")
+    page.context.clear_cookies()
+    if kept is not None:
+        here = page.evaluate("location.origin")
+        page.context.add_cookies([{"name": "sessionid", "value": kept.value, "url": here}])
+
+
+def show(page, html):
+    """Show a page that no address leads to, with the site's own style and script."""
+    place = "**/by-accident/"
+    page.route(place, lambda route: route.fulfill(body=html, content_type="text/html"))
+    page.goto("/by-accident/")
+    page.unroute(place)
+
+
+def refused_answer(visitor):
+    """What somebody reads who sends what the study does not allow."""
+    client = Client()
+    client.force_login(visitor.user)
+    item = StudyItem.objects.get(claims__in=Claim.objects.filter(item__study__slug="pairs"))
+    place = reverse("annotation:answer", args=["pairs", item.pk])
+    return client.post(place, answered("NEVER")).content.decode()
+
+
+@pytest.fixture
+def tours():
+    """Everybody's way through the site: who they are, their session and the pages they came to.
+
+    In a thread of its own, because the browser's keeps an event loop; and before the browser opens
+    anything, because Django tells of every template that is used meanwhile.
+    """
+
+    def gather():
+        try:
+            walks = [(visitor, Walk(visitor)) for visitor in everybody()]
+            return [(visitor, walk.client, list(walk.pages())) for visitor, walk in walks]
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(gather).result()
+
+
+def test_no_page_has_a_serious_fault_for_anybody(open_page, tours):
+    page = open_page("/sign-in/", quiet=False)  # pages that are refused are among them
+    faults: list[str] = []
+    looked_at: dict[tuple[str, str], list[frozenset[tuple[str, str]]]] = {}
+    for visitor, client, pages in tours:
+        sign_in(page, client)
+        for number, found in enumerate(pages):
+            same = looked_at.setdefault((found.view, found.template), [])
+            if number and any(found.holds <= each for each in same):
+                continue  # it holds nothing that was not looked at; the first has their top line
+            same.append(found.holds)
+            page.goto(found.path)
+            faults += [f"{visitor.name} at {found.path}: {each}" for each in look(page)]
+
+    labeller = next(visitor for visitor, _client, _pages in tours if visitor.name == "labeller")
+    request = RequestFactory().get("/")
+    htmls = {name: render_to_string(name, {}, request) for name in BY_ACCIDENT}
+    htmls["annotation/refused.html"] = refused_answer(labeller)
+    for name, html in htmls.items():
+        show(page, html)
+        faults += [f"{name}: {each}" for each in look(page)]
+
+    assert not faults, "\n".join(faults)
+    assert whole_pages() - {template for _view, template in looked_at} - set(htmls) == set(), (
+        "nobody came to these: give them an address to start from in tests/browser/visitors.py"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
 from asgiref.sync import async_to_sync
 from django.utils import timezone
 
@@ -14,7 +15,7 @@ from annotation.services.claims import next_task
 from judging.llm.pacing import Patience
 from judging.models import ConversationMessage, ConversationSetup
 from judging.services.conversation_replies import Lines, Ticket, write_reply
-from judging.services.conversations import begin, send
+from judging.services.conversations import ConversationRefusedError, begin, send
 from tests.factory import (
     make_dataset,
     make_endpoint,
@@ -22,7 +23,9 @@ from tests.factory import (
     make_scenario,
     make_session,
     make_study,
+    make_user,
 )
+from tests.fake_llm import Act
 
 QUICK = Patience(tries=3, first_wait=0.01, longest_wait=0.02)
 REQUIREMENTS = ["two days", "a budget"]
@@ -90,3 +93,21 @@ def answer() -> ConversationMessage:
     async_to_sync(write)()
     message.refresh_from_db()
     return message
+
+
+def talk(llm, *said, **fields):
+    """A conversation with these replies; the server says them in order."""
+    annotator = fields.pop("annotator", None) or make_user()
+    study = make_talk_study([annotator], base_urls=(llm.base_url,), **fields)
+    place = begun(study, annotator)
+    for text in said:
+        llm.script.append(Act(text=text))
+        say(place, f"about {text}")
+        answer()
+    return study, place
+
+
+def refused(act, *arguments, **more):
+    with pytest.raises(ConversationRefusedError) as error:
+        act(*arguments, **more)
+    return error.value.code

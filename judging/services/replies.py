@@ -7,12 +7,15 @@ which is killed loses the calls in flight and no more than that.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
+from decimal import Decimal
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from asgiref.sync import sync_to_async
-from django.db import transaction
+from django.db import connection, transaction
+from django.utils import timezone
 
 from judging.core.chat import ChatRequest, Reply, Usage, steps_from_json, steps_to_json
 from judging.core.money import Prices
@@ -104,44 +107,77 @@ class RowReplyStore:
                 del self._waiting[reply.key]
 
     def _write(self, waiting: Sequence[tuple[ChatRequest, Reply]]) -> None:
-        rows = [self._row(request, reply) for request, reply in waiting]
-        if self._purse is None:
-            LlmCall.objects.bulk_create(rows, ignore_conflicts=True)
-            return
+        costs = {reply.key: self._cost(reply) for _, reply in waiting}
+        now = connection.ops.adapt_datetimefield_value(timezone.now())
+        rows = [self._row(request, reply, costs[reply.key], now) for request, reply in waiting]
         with transaction.atomic():
-            LlmCall.objects.bulk_create(rows, ignore_conflicts=True)
-            self._purse.settle({row.key: row.cost for row in rows})
+            with connection.cursor() as cursor:
+                cursor.executemany(_INSERT, rows)
+            if self._purse is not None:
+                self._purse.settle(costs)
 
     async def _commit_later(self) -> None:
         await asyncio.sleep(COMMIT_SECONDS)
         await self.commit()
 
-    def _row(self, request: ChatRequest, reply: Reply) -> LlmCall:
-        return LlmCall(
-            key=reply.key,
-            endpoint=self._endpoint,
-            run_id=self._run_id,
-            base_url=request.base_url,
-            model=request.model,
-            request=request.body(),
-            reply=reply.text,
-            reasoning=reply.reasoning,
-            logprobs=steps_to_json(reply.steps),
-            finish_reason=reply.finish_reason[:40],
-            sample_index=request.sample,
-            attempt=request.attempt,
-            input_tokens=reply.usage.input_tokens,
-            cached_tokens=reply.usage.cached_tokens,
-            output_tokens=reply.usage.output_tokens,
-            cost=(
-                None
-                if self._endpoint is None
-                else self._prices.cost(reply.usage, batch=self._batch)
-            ),
-            latency_ms=reply.latency_ms,
+    def _cost(self, reply: Reply) -> Decimal | None:
+        if self._endpoint is None:
+            return None
+        return self._prices.cost(reply.usage, batch=self._batch)
+
+    def _row(
+        self, request: ChatRequest, reply: Reply, cost: Decimal | None, now: object
+    ) -> tuple[Any, ...]:
+        """The values of `_COLUMNS`, in their order."""
+        steps = steps_to_json(reply.steps)
+        return (
+            reply.key,
+            None if self._endpoint is None else self._endpoint.pk,
+            self._run_id,
+            request.base_url,
+            request.model,
+            json.dumps(request.body()),
+            reply.text,
+            reply.reasoning,
+            None if steps is None else json.dumps(steps),
+            reply.finish_reason[:40],
+            request.sample,
+            request.attempt,
+            reply.usage.input_tokens,
+            reply.usage.cached_tokens,
+            reply.usage.output_tokens,
+            connection.ops.adapt_decimalfield_value(cost, *_COST_DIGITS),
+            reply.latency_ms,
+            now,
         )
 
 
+_COST_DIGITS: Final = (14, 8)
+_COLUMNS: Final = (
+    "key",
+    "endpoint_id",
+    "run_id",
+    "base_url",
+    "model",
+    "request",
+    "reply",
+    "reasoning",
+    "logprobs",
+    "finish_reason",
+    "sample_index",
+    "attempt",
+    "input_tokens",
+    "cached_tokens",
+    "output_tokens",
+    "cost",
+    "latency_ms",
+    "created_at",
+)
+_INSERT: Final = (
+    f"INSERT INTO judging_llmcall ({', '.join(_COLUMNS)}) "  # noqa: S608 - names, no values
+    f"VALUES ({', '.join(['%s'] * len(_COLUMNS))}) ON CONFLICT (key) DO NOTHING"
+)
+"""One prepared statement for all replies of a commit: a third of the time of `bulk_create`."""
 _READ: Final = (
     "key",
     "reply",

@@ -2,7 +2,8 @@
 
 Everything is computed from comparisons of the test part, which no preference was distilled from
 and no selection has seen (protocols A1.7). Controls stand beside the result: the judge without
-preferences, preferences distilled from shuffled labels, and other annotators' preferences.
+preferences, preferences distilled from shuffled labels, other annotators' preferences, the same
+judge asked by a generic rubric, and baselines that ask nobody.
 """
 
 from __future__ import annotations
@@ -29,11 +30,14 @@ class Panel(StrEnum):
     SELECTED = "SELECTED"  # the set selected for the annotator
     SHUFFLED = "SHUFFLED"  # the set selected from randomly flipped labels of the annotator
     OTHER = "OTHER"  # the set selected for somebody else
+    RUBRIC = "RUBRIC"  # another prompt, which takes no preferences
+    LONGER = "LONGER"  # no judge: the longer response
+    MAJORITY = "MAJORITY"  # no judge: what most other annotators said
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Voice:
-    """A panel, and for OTHER whose set it is."""
+    """A panel, and for OTHER whose set it is, for RUBRIC which prompt."""
 
     panel: Panel
     annotator: str = ""
@@ -42,6 +46,9 @@ class Voice:
 BASE = Voice(Panel.BASE)
 SELECTED = Voice(Panel.SELECTED)
 SHUFFLED = Voice(Panel.SHUFFLED)
+LONGER = Voice(Panel.LONGER)
+MAJORITY = Voice(Panel.MAJORITY)
+_OWN = frozenset({BASE, SELECTED, SHUFFLED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +114,7 @@ class Finding(StrEnum):
 class TrustFigures:
     """Everything that the trust page says of pairwise verdicts.
 
-    `others` are the other annotators' sets that decided anything.
+    `others` are what else decided anything: other annotators' sets, rubrics, baselines.
     """
 
     finding: Finding
@@ -137,7 +144,7 @@ def trust_figures(
     rows, given = list(cases), list(labels)
     settings = _Settings(seed, policy)
     overall = settings.figures(None, rows, given)
-    heard = {voice for case in rows for voice in case.decisions if voice.panel is Panel.OTHER}
+    heard = {voice for case in rows for voice in case.decisions} - _OWN
     return TrustFigures(
         finding=_finding(overall),
         overall=overall,

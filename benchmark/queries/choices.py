@@ -13,6 +13,7 @@ from django.db.models.fields.json import KT
 from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Scenario
 from annotation.queries.annotators import annotators as annotation_annotators
 from annotation.queries.datasets import dataset_of as annotation_dataset_of
+from judging.core.judge_modes import JudgePrompt
 from judging.models import JudgeRun, RunKind, RunStatus
 
 VERDICT_RUNS = (RunKind.TEST, RunKind.GRADE, RunKind.RECORDED)
@@ -20,6 +21,8 @@ VERDICT_RUNS = (RunKind.TEST, RunKind.GRADE, RunKind.RECORDED)
 
 WITHOUT_SETS: Final = Q(config__sets_of__isnull=True) | Q(config__sets_of=None)
 """Of runs: no selected preferences were applied."""
+RUBRICS: Final = tuple(prompt.value for prompt in JudgePrompt if prompt is not JudgePrompt.PERSONAL)
+"""The prompts that take no preferences, as a run's configuration names them."""
 # A null in JSON reads as the text "null" on SQLite.
 _SETS_OF: Final = Case(
     When(WITHOUT_SETS, then=Value(None)),
@@ -60,7 +63,10 @@ class AnnotatorChoice:
 
 @dataclass(frozen=True, slots=True)
 class RunChoice:
-    """A run that gave verdicts on test comparisons, under the preferences of `sets_of` or none."""
+    """A run that gave verdicts on test comparisons, under the preferences of `sets_of` or none.
+
+    `prompt` names how the judge was asked, "" where the run does not say.
+    """
 
     id: int
     dataset: int
@@ -70,6 +76,7 @@ class RunChoice:
     parent: int | None
     sets_of: str | None
     created_at: datetime
+    prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +145,17 @@ def best_last(rows: QuerySet[JudgeRun], *, base_alone: bool = False) -> QuerySet
     """Runs in ascending order of what figures are read from them.
 
     A finished run comes before any other, among those one that applied preferences (it has the base
-    judge's verdicts as well) before one that did not, then the newer before the older. Where the
+    judge's verdicts as well) before one that did not, and last of all those by a generic rubric or
+    by grades; then the newer before the older. Where the
     base judge alone is asked for, imported verdicts say as much as a run that applied preferences.
     """
     as_good = Q(kind=RunKind.RECORDED) if base_alone else Q(pk__in=[])
+    by_rubric = Q(config__prompt__in=RUBRICS)
     return rows.annotate(
         finished=Case(When(status=RunStatus.DONE, then=1), default=0),
-        applies=Case(When(as_good, then=1), When(WITHOUT_SETS, then=0), default=1),
+        applies=Case(
+            When(as_good, then=1), When(by_rubric, then=-1), When(WITHOUT_SETS, then=0), default=1
+        ),
     ).order_by("finished", "applies", "id")
 
 
@@ -160,8 +171,9 @@ def run_choices(rows: QuerySet[JudgeRun]) -> tuple[RunChoice, ...]:
             row.parent_id,
             row.sets_of,
             row.created_at,
+            row.prompt or "",
         )
-        for row in rows.defer("config").annotate(sets_of=_SETS_OF)
+        for row in rows.defer("config").annotate(sets_of=_SETS_OF, prompt=KT("config__prompt"))
     )
 
 

@@ -11,6 +11,7 @@ from annotation.core.choices import JudgmentStatus
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.leanings import Leanings
 from benchmark.core.trust import Case, HumanLabel, TrustFigures, trust_figures
+from benchmark.queries.baselines import with_baselines
 from benchmark.queries.choices import (
     AnnotatorChoice,
     DatasetChoice,
@@ -224,12 +225,15 @@ def _member(row: Preference) -> Member:
 def scoped_cases(
     scope: TrustScope, labels: tuple[HumanLabel, ...], *, compare: bool = False
 ) -> tuple[Case, ...]:
-    """The labelled comparisons that the run judged; `compare` hears other annotators' sets too."""
+    """The labelled comparisons that the run judged; `compare` hears all that it is held against.
+
+    That is: other annotators' sets, the same judge by other prompts, and baselines of no call.
+    """
     if scope.run is None or scope.annotator is None:
         return ()
     own = scope.annotator.id
     others = {person.id: person.name for person in scope.annotators if person.id != own}
-    return cases_of(
+    cases = cases_of(
         labels,
         scope.run,
         scope.annotator,
@@ -237,6 +241,7 @@ def scoped_cases(
         rule=scope.question.rule,
         others=others if compare else {},
     )
+    return with_baselines(cases, scope.run, scope.annotator) if compare else cases
 
 
 def scoped_figures(

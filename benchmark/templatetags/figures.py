@@ -9,6 +9,7 @@ from annotation.models.wording import REASONS
 from benchmark.core.metrics import MetricName, Undefined
 from benchmark.core.satisfaction_reasons import SATISFIED, UNKNOWN
 from judging.core.calibration import Fallback
+from judging.core.judge_modes import JudgePrompt
 
 register = template.Library()
 
@@ -17,6 +18,18 @@ register = template.Library()
 def share_number(share: float) -> str:
     """A share of 0-1 in percent without its unit, as the end of an interval."""
     return f"{share * 100:.0f}"
+
+
+@register.filter
+def prompt_name(prompt: str) -> str:
+    """How a page calls a prompt that takes no preferences; the word of any other."""
+    return {
+        JudgePrompt.PAIRWISE.value: _("Generic rubric"),
+        JudgePrompt.THOUGHT.value: _("Generic rubric, the request solved first"),
+        JudgePrompt.REFERENCE.value: _("Beside a reference answer"),
+        JudgePrompt.SINGLE.value: _("By grades from 1 to 10"),
+        JudgePrompt.SINGLE_REFERENCE.value: _("By grades beside a reference answer"),
+    }.get(prompt, prompt)
 
 
 @register.filter

@@ -25,6 +25,7 @@ from benchmark.core.trust import Panel, TrustFigures, VoiceFigures
 from benchmark.queries.leaderboard import Board, Source
 from benchmark.queries.rows import VOICES
 from benchmark.queries.trust import TrustScope
+from benchmark.templatetags.figures import prompt_name
 
 FIGURES_ID: Final = "figures"
 """The part of a page that follows its filters."""
@@ -36,6 +37,9 @@ _MARKS: Final = {
     Panel.BASE: ("c2", Mark.SQUARE),
     Panel.SHUFFLED: ("control", Mark.TRIANGLE),
     Panel.OTHER: ("control", Mark.DIAMOND),
+    Panel.RUBRIC: ("control", Mark.SQUARE),
+    Panel.LONGER: ("control", Mark.CIRCLE),
+    Panel.MAJORITY: ("control", Mark.CIRCLE),
 }
 
 
@@ -51,7 +55,11 @@ class VoiceRow:
 
 def voice_name(figures: VoiceFigures) -> str:
     """How a page calls a voice."""
+    if figures.voice.panel is Panel.RUBRIC:
+        return prompt_name(figures.voice.annotator)
     return {
+        Panel.LONGER: _("No judge: the longer response"),
+        Panel.MAJORITY: _("No judge: what most other annotators said"),
         Panel.SELECTED: _("Selected preferences"),
         Panel.BASE: _("Base judge, no preferences"),
         Panel.SHUFFLED: _("Control: shuffled labels"),
@@ -68,7 +76,7 @@ def voice_rows(figures: TrustFigures, scope: TrustScope, rows_url: str) -> list[
             name=voice_name(each),
             figures=each,
             url=_rows_url(rows_url, scope, each),
-            is_control=each.voice.panel in {Panel.SHUFFLED, Panel.OTHER},
+            is_control=each.voice.panel not in {Panel.SELECTED, Panel.BASE},
         )
         for each in (*own, *figures.others)
         if each.agreement.comparisons

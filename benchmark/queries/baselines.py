@@ -1,0 +1,90 @@
+"""What stands beside a judge in an annotator's table: generic rubrics, and baselines of no call."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from annotation.core.choices import Order, Verdict
+from annotation.models import Comparison, PairwiseLabel
+from benchmark.core.accuracy import Decisions
+from benchmark.core.pairwise_baselines import longer_wins, majority
+from benchmark.core.trust import BASE, LONGER, MAJORITY, Case, Panel, Voice
+from benchmark.queries.choices import RUBRICS, AnnotatorChoice, RunChoice
+from benchmark.queries.evidence import judge_decisions
+from judging.models import JudgeRun, RunStatus
+
+
+def with_baselines(
+    cases: Sequence[Case], run: RunChoice, annotator: AnnotatorChoice
+) -> tuple[Case, ...]:
+    """The cases with what else decided on them: rubrics, the longer response, other annotators.
+
+    Three queries, and two more where the judge was asked by a rubric as well.
+    """
+    if not cases:
+        return ()
+    asked = {case.comparison for case in cases}
+    voices: dict[Voice, Mapping[int, Decisions]] = {
+        LONGER: _longer(asked),
+        MAJORITY: _majority(asked, annotator.id),
+        **_rubrics(run, annotator.id),
+    }
+    return tuple(
+        replace(
+            case,
+            decisions={
+                **case.decisions,
+                **{
+                    voice: decided[case.comparison]
+                    for voice, decided in voices.items()
+                    if case.comparison in decided
+                },
+            },
+        )
+        for case in cases
+    )
+
+
+def _longer(comparisons: Collection[int]) -> dict[int, Decisions]:
+    rows = Comparison.objects.filter(
+        pk__in=comparisons, response_a__text__isnull=False, response_b__text__isnull=False
+    ).values_list("pk", "response_a__text", "response_b__text")
+    return {
+        key: {Order.COMBINED: longer_wins(first or "", second or "")} for key, first, second in rows
+    }
+
+
+def _majority(comparisons: Collection[int], annotator: int) -> dict[int, Decisions]:
+    """By comparison, what most other annotators said; of repeated labels the first counts."""
+    rows = (
+        PairwiseLabel.objects.filter(comparison__in=comparisons)
+        .exclude(annotator=annotator)
+        .order_by("-repeat_index", "-id")
+        .values_list("comparison_id", "annotator_id", "verdict")
+    )
+    given: dict[int, dict[int, Verdict]] = defaultdict(dict)
+    for comparison, other, verdict in rows:
+        given[comparison][other] = Verdict(verdict)
+    return {key: {Order.COMBINED: majority(said.values())} for key, said in given.items()}
+
+
+def _rubrics(run: RunChoice, annotator: int) -> dict[Voice, Mapping[int, Decisions]]:
+    """The newest finished run of the same judge by each other prompt, on this one's labels."""
+    rows = (
+        JudgeRun.objects.filter(
+            dataset=run.dataset,
+            annotator=annotator,
+            judge=run.judge,
+            status=RunStatus.DONE,
+            config__prompt__in=RUBRICS,
+        )
+        .exclude(pk=run.id)
+        .order_by("pk")
+        .values_list("config__prompt", "pk")
+    )
+    return {
+        Voice(Panel.RUBRIC, prompt): dict(judge_decisions([key], BASE))
+        for prompt, key in dict(rows).items()
+    }

@@ -1,0 +1,101 @@
+"""What stands beside a judge on the trust page: other prompts, and baselines that ask nobody."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmark.queries.choices import annotators, datasets, verdict_runs
+from judging.models import JudgeRun
+from tests.benchmark.stage import Stage
+from tests.factory import make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def viewer(client):
+    client.force_login(make_user(role="VIEWER"))
+    return client
+
+
+def study():
+    """Twelve labels for B, the longer; the judge says A, with preferences B."""
+    stage = Stage.make(size=12)
+    ann = stage.rater("ann")
+    stage.label(ann, "B" * 12)
+    run = stage.tested(ann, stage.distilled(ann), base="A" * 12, selected="B" * 12)
+    return stage, ann, run
+
+
+def by_rubric(stage, ann, *, prompt="PAIRWISE", base="AAABBBBBBBBB"):
+    run = stage.tested(ann, None, base=base)
+    run.config["prompt"] = prompt
+    run.save()
+    return run
+
+
+def rows_of(viewer, ann, **more):
+    page = viewer.get("/trust/", {"annotator": ann.pk, **more})
+    assert page.status_code == 200
+    return {row.name: row.figures.agreement for row in page.context["voices"]}, page
+
+
+def test_the_longer_response_and_the_other_annotators_need_no_judge(viewer):
+    stage, ann, _run = study()
+    for name, verdicts in (("bea", "A" * 6 + "B" * 6), ("cas", "A" * 6 + "B" * 6)):
+        stage.label(stage.rater(name), verdicts)
+    rows, page = rows_of(viewer, ann)
+    longer, others = (
+        rows["No judge: the longer response"],
+        rows["No judge: what most other annotators said"],
+    )
+    assert (longer.value, longer.verdicts) == (1.0, 12)
+    assert (others.value, others.verdicts) == (0.5, 12)
+    assert "No judge: the longer response" in page.content.decode()
+
+
+def test_nobody_else_labelled_so_there_is_no_majority(viewer):
+    _stage, ann, _run = study()
+    rows, _page = rows_of(viewer, ann)
+    assert "No judge: what most other annotators said" not in rows
+
+
+def test_a_run_by_a_generic_rubric_is_a_control_of_the_same_judge(viewer):
+    stage, ann, run = study()
+    by_rubric(stage, ann, base="A" * 12)
+    newest = by_rubric(stage, ann)
+    by_rubric(stage, ann, prompt="SINGLE", base="B" * 12)
+    unfinished = by_rubric(stage, ann, prompt="THOUGHT")
+    JudgeRun.objects.filter(pk=unfinished.pk).update(status="RUNNING")
+    other = by_rubric(stage, ann, prompt="REFERENCE")
+    JudgeRun.objects.filter(pk=other.pk).update(judge="another")
+    rows, page = rows_of(viewer, ann)
+    assert rows["Generic rubric"].value == 0.75
+    assert rows["By grades from 1 to 10"].value == 1.0
+    assert "Beside a reference answer" not in rows
+    assert page.context["scope"].run.id == run.pk
+    assert f"{newest.pk} · " in page.content.decode()
+    assert "· Generic rubric</option>" in page.content.decode()
+
+
+def test_a_run_by_a_rubric_is_read_only_where_it_is_asked_for(viewer):
+    stage, ann, _run = study()
+    JudgeRun.objects.filter(kind="TEST").delete()
+    rubric = by_rubric(stage, ann)
+    base = stage.tested(ann, None, base="A" * 12)
+    later = by_rubric(stage, ann)
+    (dataset,) = datasets()
+    (person,) = annotators(dataset)
+    assert [run.id for run in verdict_runs(dataset, person)] == [base.pk, later.pk, rubric.pk]
+    rows, _page = rows_of(viewer, ann, run=later.pk)
+    assert rows["Base judge, no preferences"].value == 0.75
+
+
+def test_an_annotator_is_not_shown_what_others_said(client):
+    stage, ann, _run = study()
+    stage.label(stage.rater("bea"), "B" * 12)
+    ann.is_active = True
+    ann.save()
+    client.force_login(ann)
+    rows, _page = rows_of(client, ann)
+    assert set(rows) == {"Selected preferences", "Base judge, no preferences"}

@@ -68,7 +68,6 @@ def reason_word(word: str) -> str:
     return str(known[word])
 
 
-
 @register.filter
 def fallback_reason(reason: Fallback) -> str:
     """Why a score could not be calibrated."""

@@ -57,7 +57,7 @@ def part_of(study: Study, annotator: User) -> Participation:
 
 def do(study: Study, annotator: User, *steps: str) -> None:
     """Have somebody do steps, as if they had gone through their pages."""
-    changes = {
+    changes: dict[str, dict[str, Any]] = {
         "consent": {"consented_at": NOW},
         "guidelines": {"guidelines_read": study.guidelines_version},
         "quiz": {"quiz_passed_at": NOW, "quiz_attempts": 1},

@@ -61,7 +61,7 @@ def make_session_study(annotators: list[User], *, turns: int = 3, **fields: obje
     return study
 
 
-def make_repeat_study(annotators: list[User], *, items: int = 10, **fields: object) -> Study:
+def make_repeat_study(annotators: list[User], *, items: int = 10, **fields: Any) -> Study:
     """A study of pairs whose first comes again right after the last."""
     study = make_pair_study(annotators, items=items, **{"repeat_rate": 0.1, **fields})
     first = study.items.order_by("position")[0]

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from annotation.core.assignment import Progress, SkipReason
+from annotation.core.choices import StudyKind
 from annotation.core.hidden_items import REPEAT_GAPS
 from annotation.core.labelling import NothingLeft
 from annotation.models import Claim, ClaimState, ItemKind, StudyItem
@@ -20,7 +21,7 @@ from tests.factory import make_item, make_user
 
 pytestmark = pytest.mark.django_db
 
-GAP = REPEAT_GAPS["PAIRWISE"]
+GAP = REPEAT_GAPS[StudyKind.PAIRWISE]
 
 
 class Clock:

@@ -18,7 +18,8 @@ def manager(client):
 
 
 def first(stage) -> Comparison:
-    return comparisons(stage)[0]
+    found: Comparison = comparisons(stage)[0]
+    return found
 
 
 def test_a_combined_verdict_is_shown_as_one(manager):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from benchmark.views.ablations import ablations
 from benchmark.views.calibration import calibration
 from benchmark.views.exports import agreement_csv, figures_csv, leaderboard_csv
 from benchmark.views.gold import gold, gold_csv, gold_rows
@@ -33,6 +34,7 @@ urlpatterns = [
     path("trust/people/", people, name="people"),
     path("trust/people.csv", people_csv, name="people-csv"),
     path("trust/disagreements/", disagreements, name="disagreements"),
+    path("trust/ablations/", ablations, name="ablations"),
     path("leaderboard/", leaderboard, name="leaderboard"),
     path("leaderboard/model/", leaderboard_model, name="leaderboard-model"),
     path("leaderboard/leaderboard.csv", leaderboard_csv, name="leaderboard-csv"),

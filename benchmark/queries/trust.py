@@ -188,7 +188,10 @@ def selected_sets(scope: TrustScope) -> tuple[SelectedSet, ...]:
     if scope.dataset is None or scope.annotator is None:
         return ()
     rows = PreferenceSet.objects.filter(
-        dataset=scope.dataset.id, annotator=scope.annotator.id, control=Control.NONE
+        dataset=scope.dataset.id,
+        annotator=scope.annotator.id,
+        control=Control.NONE,
+        run__config__ablation__isnull=True,
     )
     if scope.run is not None:
         rows = rows.filter(Q(run=scope.run.id) | Q(run=scope.run.parent))

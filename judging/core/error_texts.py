@@ -129,6 +129,12 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "run:prompt-without-sets": gettext_noop(
         "Only the prompt of the paper takes preferences; this one judges without any."
     ),
+    "ablation:run-failed": gettext_noop(
+        "A run of the ablation did not finish; its page says why. Retry it, then ask again."
+    ),
+    "selection:too-many-columns": gettext_noop(
+        "There are more than 20 preferences to choose from, so not every subset is tried."
+    ),
     "grade:missing": gettext_noop("A response of this comparison was not graded."),
     "selection:no-labels": gettext_noop(
         "No dev comparison has a label with a winner, so the base judge stands in."

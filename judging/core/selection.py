@@ -21,6 +21,7 @@ from judging.core.selection_rules import (
     SelectionMode,
     SelectionSettings,
     Strategy,
+    TooManyColumnsError,
     voiced_rows,
 )
 from judging.core.subsets import MOST_COLUMNS
@@ -102,6 +103,23 @@ def assess(
             between=between,
         ),
     )
+
+
+def select_by_size(
+    matrix: Matrix, settings: SelectionSettings | None = None, *, most: int
+) -> dict[int, tuple[int, ...]]:
+    """The best subset of each size from 1 to `most`, or to the number of eligible columns.
+
+    Raises:
+        NothingToSelectError: no verdict at all.
+        TooManyColumnsError: more than 20 eligible columns, where not every subset is tried.
+    """
+    search = _search(matrix, settings or SelectionSettings())
+    if not isinstance(search, Exhaustive):
+        message = f"more than {MOST_COLUMNS} columns: not every subset is tried"
+        raise TooManyColumnsError(message)
+    found = {size: search.choose_of_size(size) for size in range(1, most + 1)}
+    return {size: choice.subsets[0] for size, choice in found.items() if choice is not None}
 
 
 def _seen(matrix: Matrix, settings: SelectionSettings) -> Matrix:

@@ -58,7 +58,14 @@ class Exhaustive:
         if without_row is not None:
             total = total - self._gain[without_row] - self._heard[without_row]
             voiced -= int(self._voiced[without_row])
-        allowed = self._allowed(without_columns)
+        return self._best(self._allowed(without_columns), total, voiced)
+
+    def choose_of_size(self, size: int) -> Choice | None:
+        """The best subset of exactly so many columns, or None where there are not as many."""
+        masks = np.arange(len(self._total))
+        return self._best(np.bitwise_count(masks) == size, self._total, int(self._voiced.sum()))
+
+    def _best(self, allowed: Bools, total: Int16, voiced: int) -> Choice | None:
         if not allowed.any():
             return None
         best = int(total[allowed].max())

@@ -180,6 +180,7 @@ class RunKind(models.TextChoices):
     DISTIL = "DISTIL", _("Distil and select preferences")
     TEST = "TEST", _("Judge the test split")
     GRADE = "GRADE", _("Grade the responses of the test split")
+    ABLATION = "ABLATION", _("Ablation: judge the test split under variants")
     SATISFACTION = "SATISFACTION", _("Satisfaction by turn")
     RECORDED = "RECORDED", _("Recorded verdicts")
 

@@ -19,6 +19,7 @@ from judging.services.turn_scores import SCORE_STAGE
 STAGES: Final[Mapping[str, tuple[Stage, ...]]] = {
     RunKind.DISTIL: (DISTIL_STAGE, JUDGE_STAGE, SELECT_STAGE),
     RunKind.TEST: (JUDGE_STAGE,),
+    RunKind.ABLATION: (JUDGE_STAGE,),
     RunKind.GRADE: (GRADE_STAGE, COMPARE_STAGE),
     RunKind.SATISFACTION: (LEARN_STAGE, MEMORY_STAGE, SCORE_STAGE, CALIBRATE_STAGE),
 }

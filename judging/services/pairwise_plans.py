@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Final
 
 from annotation.core.choices import Verdict
 from annotation.core.splits import SplitItem, SplitSettings, split
@@ -34,6 +35,10 @@ class NotDistilledError(ValueError):
     """No finished distillation for this annotator and dataset."""
 
     code = "run:not-distilled"
+
+
+FOR_ABLATION: Final = "ablation"
+"""In the configuration of a distillation that only an ablation looks at."""
 
 
 class NoPromptsError(ValueError):
@@ -78,6 +83,7 @@ def asked_distillation(
     settings: PairwiseSettings | None = None,
     budget: Decimal | None = None,
     batch_file: bool = False,
+    for_ablation: bool = False,
     created_by: User | None = None,
 ) -> AskedDistillation:
     """See `pairwise_runs.start_distillation`."""
@@ -102,6 +108,7 @@ def asked_distillation(
                 **settings.to_config(),
                 "judge": judge_snapshot(endpoint, settings.to_config()),
                 **({BATCH_FILE: True} if batch_file else {}),
+                **({FOR_ABLATION: True} if for_ablation else {}),
                 "scenarios": [plan.to_json() for plan in plans],
             },
         ),
@@ -267,7 +274,11 @@ def _winners(ids: Iterable[int], verdicts: Mapping[int, Verdict]) -> tuple[Winne
 def _distillation(dataset: Dataset, owner: User, judge: str | None) -> JudgeRun | None:
     """The newest finished distillation, one by the same judge before any other."""
     done = JudgeRun.objects.filter(
-        kind=RunKind.DISTIL, dataset=dataset, annotator=owner, status=RunStatus.DONE
+        kind=RunKind.DISTIL,
+        dataset=dataset,
+        annotator=owner,
+        status=RunStatus.DONE,
+        config__ablation__isnull=True,
     ).order_by("-pk")
     return done.filter(judge=judge).first() or done.first()
 

@@ -36,6 +36,7 @@ def start_distillation(
     settings: PairwiseSettings | None = None,
     budget: Decimal | None = None,
     batch_file: bool = False,
+    for_ablation: bool = False,
     created_by: User | None = None,
 ) -> JudgeRun:
     """Writes a distillation with all its PENDING rows; the caller dispatches it.
@@ -44,7 +45,8 @@ def start_distillation(
     and the aggregate of all of them; every dev comparison is judged under every column in both
     orders. The shuffled control adds as many columns, distilled from flipped labels.
 
-    Asking for what an unfinished run is already about gives that run.
+    Asking for what an unfinished run is already about gives that run. What is distilled for an
+    ablation is never taken for the annotator's preferences.
 
     Raises:
         UnknownJudgeError: there is no such judge.
@@ -58,6 +60,7 @@ def start_distillation(
         settings=settings,
         budget=budget,
         batch_file=batch_file,
+        for_ablation=for_ablation,
         created_by=created_by,
     )
     with transaction.atomic():

@@ -31,6 +31,7 @@ _NAMES: Final = {
     "with_memory": _("with user memories"),
     "memories_of": _("memories of run"),
     "ratings": _("fingerprint of the ratings"),
+    "ablation": _("for an ablation alone"),
     "batch_file": _("calls by batch file"),
     "recorded_in": _("recorded in the file"),
 }

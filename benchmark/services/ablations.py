@@ -1,0 +1,266 @@
+"""The paper's ablations in one call: run what is missing, measure every variant, store the table.
+
+Every variant is measured on the same test comparisons of an annotator: those that are test
+comparisons under all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from annotation.core.choices import Verdict
+from annotation.models import Dataset, User
+from benchmark.core.ablation import AblationRow, Vary, ablation_row
+from benchmark.core.accuracy import Judged
+from benchmark.core.decisions import decide
+from benchmark.core.trust import SELECTED
+from benchmark.models import VerificationReport
+from benchmark.queries.ablations import KIND
+from benchmark.queries.evidence import heard_replies
+from judging.core.matrix import read_matrix
+from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
+from judging.core.run_plans import distil_plans
+from judging.core.selection import select_by_size
+from judging.core.selection_rules import NothingToSelectError, SelectionSettings
+from judging.core.windows import Window
+from judging.models import Control, JudgeRun, PreferenceKind, PreferenceSet, RunStatus
+from judging.services.ablation_runs import distillation_under, start_ablation_run
+from judging.services.foreground import run_to_end
+
+SEED: Final = 42
+DEV_SIZES: Final = (2, 5, 10, 20)
+MOST_MEMBERS: Final = 10
+
+Finish = Callable[[JudgeRun], JudgeRun]
+"""Works a run off and gives it back as it ended."""
+
+
+class AblationRunFailedError(Exception):
+    """A run of an ablation did not finish, so its variant has no figures."""
+
+    code = "ablation:run-failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way of doing it: whose preferences vote, by scenario, and who judges."""
+
+    name: str
+    distillation: JudgeRun
+    judge: str
+    members: Mapping[int, tuple[int, ...]]
+
+
+def ablate(
+    *,
+    dataset: Dataset,
+    annotators: Sequence[tuple[str, User]],
+    vary: Vary,
+    judges: Sequence[str],
+    finish: Finish = lambda run: run_to_end(run.pk),
+) -> VerificationReport:
+    """Measures every variant for some annotators and stores the table.
+
+    Args:
+        dataset: whose comparisons.
+        annotators: names to show, with the users.
+        vary: what differs between variants.
+        judges: the first one judges and distils; `Vary.JUDGE` tries each with each.
+        finish: works a run off.
+
+    Raises:
+        UnknownJudgeError: there is no such judge.
+        NothingToJudgeError: an annotator labelled nothing here that can be judged.
+        AblationRunFailedError: a run did not finish.
+        TooManyColumnsError: too many preferences to try every subset of a size.
+    """
+    rows: list[AblationRow] = []
+    for name, user in annotators:
+        bench = _Bench(dataset, user, tuple(judges), finish)
+        rows += _measured(name, list(_variants(bench, vary)), finish)
+    return VerificationReport.objects.create(
+        dataset=dataset,
+        kind=KIND,
+        settings={"vary": vary.value, "judges": list(judges), "seed": SEED},
+        rows=[row.to_json() for row in rows],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """One annotator with what it takes to distil under some settings."""
+
+    dataset: Dataset
+    annotator: User
+    judges: tuple[str, ...]
+    finish: Finish
+
+    def distilled(self, settings: PairwiseSettings, judge: str = "") -> JudgeRun:
+        run = distillation_under(
+            settings,
+            dataset=self.dataset,
+            annotator=self.annotator,
+            judge=judge or self.judges[0],
+        )
+        return run if run.status == RunStatus.DONE else _done(self.finish(run))
+
+
+def _done(run: JudgeRun) -> JudgeRun:
+    if run.status != RunStatus.DONE:
+        message = f"run {run.pk}: {run.status.lower()} {run.error_code}".rstrip()
+        raise AblationRunFailedError(message)
+    return run
+
+
+def _variants(bench: _Bench, vary: Vary) -> Iterator[Variant]:
+    if vary is Vary.WINDOW:
+        return _by_window(bench)
+    if vary is Vary.DEV_SIZE:
+        return _by_dev_size(bench)
+    if vary is Vary.JUDGE:
+        return _by_judge(bench)
+    run = bench.distilled(PairwiseSettings())
+    by = _by_size if vary is Vary.SUBSET_SIZE else _by_preferences
+    return by(run, bench.judges[0])
+
+
+def _by_window(bench: _Bench) -> Iterator[Variant]:
+    for window in (Window.LAST_TURN, Window.LAST_TWO_TURNS, Window.ALL):
+        run = bench.distilled(PairwiseSettings(window=window))
+        yield Variant(window.value, run, bench.judges[0], _selected(run))
+
+
+def _by_dev_size(bench: _Bench) -> Iterator[Variant]:
+    for size in DEV_SIZES:
+        run = bench.distilled(PairwiseSettings(dev_size=size))
+        yield Variant(str(size), run, bench.judges[0], _selected(run))
+
+
+def _by_judge(bench: _Bench) -> Iterator[Variant]:
+    """Each distiller's set, selected by its own verdicts, applied by each judge."""
+    for distiller in bench.judges:
+        run = bench.distilled(PairwiseSettings(), distiller)
+        for judge in bench.judges:
+            yield Variant(f"{distiller} > {judge}", run, judge, _selected(run))
+
+
+def _sets(run: JudgeRun) -> list[PreferenceSet]:
+    rows = PreferenceSet.objects.filter(run=run, control=Control.NONE)
+    return list(rows.order_by("scenario_id").prefetch_related("members"))
+
+
+def _selected(run: JudgeRun) -> dict[int, tuple[int, ...]]:
+    return {
+        row.scenario_id: tuple(sorted(member.pk for member in row.members.all()))
+        for row in _sets(run)
+    }
+
+
+def _by_size(run: JudgeRun, judge: str) -> Iterator[Variant]:
+    """The best subset of each size by the stored matrix; a scenario with fewer has its largest."""
+    rules = SelectionSettings(
+        aggregate_eligible=settings_from_config(run.config).aggregate_eligible
+    )
+    found: dict[int, dict[int, tuple[int, ...]]] = {}
+    for row in _sets(run):
+        if not row.matrix.get("matrix_original"):
+            continue
+        try:
+            sizes = select_by_size(read_matrix(row.matrix).matrix, rules, most=MOST_MEMBERS)
+        except NothingToSelectError:
+            continue
+        found[row.scenario_id] = {
+            size: tuple(row.columns[column] for column in columns)
+            for size, columns in sizes.items()
+        }
+    for size in range(1, max(map(max, found.values()), default=0) + 1):
+        yield Variant(
+            str(size),
+            run,
+            judge,
+            {scenario: own[min(size, max(own))] for scenario, own in found.items()},
+        )
+
+
+def _by_preferences(run: JudgeRun, judge: str) -> Iterator[Variant]:
+    """The base judge, every pair's preference, the aggregate alone, and the selected set."""
+    kinds = dict(run.preferences.filter(control=Control.NONE).values_list("pk", "kind"))
+    columns = {row.scenario_id: list(row.columns) for row in _sets(run)}
+
+    def of_kind(kind: PreferenceKind) -> dict[int, tuple[int, ...]]:
+        return {
+            scenario: tuple(key for key in keys if kinds.get(key) == kind)
+            for scenario, keys in columns.items()
+        }
+
+    base = {scenario: tuple(keys[:1]) for scenario, keys in columns.items()}
+    yield Variant("none", run, judge, base)
+    yield Variant("all pairs", run, judge, of_kind(PreferenceKind.PAIR))
+    yield Variant("aggregate", run, judge, of_kind(PreferenceKind.AGGREGATE))
+    yield Variant("selected", run, judge, _selected(run))
+
+
+def _measured(name: str, variants: Sequence[Variant], finish: Finish) -> Iterator[AblationRow]:
+    runs = _runs(variants, finish)
+    shared = _shared_tests(variants)
+    for variant in variants:
+        run = runs[variant.distillation.pk, variant.judge]
+        plans = distil_plans(variant.distillation.config)
+        scenario_of = {key: plan.scenario_id for plan in plans for key, _ in plan.test_winners}
+        truth = {key: verdict for plan in plans for key, verdict in plan.test_winners}
+        yield ablation_row(
+            list(_judged(run, variant, scenario_of, truth, shared)),
+            annotator=name,
+            variant=variant.name,
+            dev=sum(len(plan.winners) for plan in plans),
+            members=sum(map(len, variant.members.values())),
+            run=run.pk,
+            seed=SEED,
+        )
+
+
+def _runs(variants: Sequence[Variant], finish: Finish) -> dict[tuple[int, str], JudgeRun]:
+    """One run for all variants of a distillation and a judge, under all their preferences."""
+    found: dict[tuple[int, str], JudgeRun] = {}
+    for variant in variants:
+        key = (variant.distillation.pk, variant.judge)
+        if key in found:
+            continue
+        union: dict[int, dict[int, None]] = {}
+        for other in variants:
+            if (other.distillation.pk, other.judge) == key:
+                for scenario, members in other.members.items():
+                    union.setdefault(scenario, {}).update(dict.fromkeys(members))
+        run = start_ablation_run(
+            distillation=variant.distillation,
+            judge=variant.judge,
+            preferences={scenario: tuple(members) for scenario, members in union.items()},
+        )
+        found[key] = run if run.status == RunStatus.DONE else _done(finish(run))
+    return found
+
+
+def _shared_tests(variants: Sequence[Variant]) -> set[int]:
+    """The comparisons that are in the test part of every variant."""
+    parts = [
+        {key for plan in distil_plans(each.distillation.config) for key, _ in plan.test_winners}
+        for each in variants
+    ]
+    return set.intersection(*parts) if parts else set()
+
+
+def _judged(
+    run: JudgeRun,
+    variant: Variant,
+    scenario_of: Mapping[int, int],
+    truth: Mapping[int, Verdict],
+    shared: set[int],
+) -> Iterator[Judged]:
+    for heard in heard_replies([run.pk], SELECTED):
+        members = variant.members.get(scenario_of[heard.comparison], ())
+        if heard.comparison in shared and members:
+            decisions = decide(heard.replies, members)
+            if decisions:
+                yield Judged(heard.comparison, truth[heard.comparison], decisions)

@@ -1,0 +1,122 @@
+"""The runs behind an ablation: distillations under other settings, and their test comparisons.
+
+Nothing of them is read as an annotator's result: the distillations are marked, and the runs over
+test comparisons are of a kind of their own. What was judged before is found, not judged again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from django.db import transaction
+
+from annotation.models import Dataset, User
+from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
+from judging.core.run_plans import AppliedPlan, DistilPlan, distil_plans
+from judging.models import JudgeRun, RunKind, RunStatus
+from judging.services.distillation import empty_preference
+from judging.services.judges import endpoint_for, judge_snapshot
+from judging.services.judgments import plan_judgments
+from judging.services.pairwise_plans import asked_distillation
+from judging.services.pairwise_runs import start_distillation
+
+
+def distillation_under(
+    settings: PairwiseSettings, *, dataset: Dataset, annotator: User, judge: str
+) -> JudgeRun:
+    """A distillation under some settings: a finished one of the same labels, or a new one.
+
+    Raises:
+        UnknownJudgeError: there is no such judge.
+        NothingToJudgeError: the annotator labelled nothing here that can be judged.
+    """
+    settings = replace(settings, shuffled_control=False)
+    asked = asked_distillation(
+        dataset=dataset, annotator=annotator, judge=judge, settings=settings
+    ).run
+    finished = JudgeRun.objects.filter(
+        kind=RunKind.DISTIL,
+        dataset=dataset,
+        annotator=annotator,
+        judge=judge,
+        status=RunStatus.DONE,
+    ).order_by("-pk")
+    for run in finished:
+        if _is_about(run) == _is_about(asked):
+            return run
+    return start_distillation(
+        dataset=dataset, annotator=annotator, judge=judge, settings=settings, for_ablation=True
+    )
+
+
+def _is_about(run: JudgeRun) -> tuple[object, ...]:
+    """What decides a distillation's preferences, the shuffled control aside."""
+    settings = replace(settings_from_config(run.config), shuffled_control=False)
+    plans = [
+        (each.scenario_id, each.winners, each.test_winners) for each in distil_plans(run.config)
+    ]
+    return settings, plans, run.config.get("judge")
+
+
+def start_ablation_run(
+    *, distillation: JudgeRun, judge: str, preferences: Mapping[int, Sequence[int]]
+) -> JudgeRun:
+    """Writes a run over a distillation's test comparisons under some of its preferences.
+
+    A run that already judges the same under the same is given instead.
+
+    Args:
+        distillation: finished.
+        judge: who judges, the distiller or another.
+        preferences: by scenario, ids of preferences; the base judge's is judged as well.
+
+    Raises:
+        UnknownJudgeError: there is no such judge.
+    """
+    settings = settings_from_config(distillation.config)
+    endpoint = endpoint_for(judge)
+    base = empty_preference().pk
+    plans = [
+        _applied(plan, base, preferences.get(plan.scenario_id, ()))
+        for plan in distil_plans(distillation.config)
+        if plan.test_winners
+    ]
+    asked = JudgeRun(
+        kind=RunKind.ABLATION,
+        dataset=distillation.dataset,
+        annotator=distillation.annotator,
+        judge=judge,
+        endpoint=endpoint,
+        parent=distillation,
+        config={
+            **settings.to_config(),
+            "judge": judge_snapshot(endpoint, settings.to_config()),
+            "sets_of": None,
+            "scenarios": [plan.to_json() for plan in plans],
+        },
+    )
+    known = JudgeRun.objects.filter(
+        kind=RunKind.ABLATION, parent=distillation, judge=judge
+    ).exclude(status__in=(RunStatus.FAILED, RunStatus.CANCELLED))
+    for run in known.order_by("-pk"):
+        if run.config == asked.config:
+            return run
+    with transaction.atomic():
+        asked.save()
+        plan_judgments(
+            asked,
+            ((comparison, plan.preferences) for plan in plans for comparison, _ in plan.winners),
+        )
+    return asked
+
+
+def _applied(plan: DistilPlan, base: int, members: Sequence[int]) -> AppliedPlan:
+    return AppliedPlan(
+        scenario_id=plan.scenario_id,
+        scenario=plan.scenario,
+        winners=plan.test_winners,
+        ties=plan.test_ties,
+        base=base,
+        selected=tuple(dict.fromkeys(members)),
+    )

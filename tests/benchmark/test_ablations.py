@@ -1,0 +1,185 @@
+"""One thing varied, all else equal: every variant on the same comparisons, nothing paid twice."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.models import Response
+from benchmark.core.ablation import Vary
+from benchmark.models import VerificationReport
+from benchmark.queries.ablations import stored_ablation
+from benchmark.services.ablations import AblationRunFailedError, ablate
+from judging.core.run_plans import distil_plans
+from judging.models import JudgeRun, RunKind
+from judging.services.foreground import run_to_end
+from judging.services.pairwise_plans import NotDistilledError, asked_test_run
+from judging.services.pairwise_runs import start_distillation
+from tests.factory import make_endpoint, make_user
+from tests.fake_llm import Act, FakeLlm
+from tests.judging.study import FakeJudge, make_study, opener_of
+
+pytestmark = pytest.mark.django_db
+
+
+def finish(run):
+    return run_to_end(run.pk, opener=opener_of(FakeJudge()))
+
+
+def ablated(study, vary, **more):
+    dataset, rater = study
+    report = ablate(
+        dataset=dataset,
+        annotators=[("ann", rater)],
+        vary=vary,
+        **{"judges": ["lexical"], "finish": finish, **more},
+    )
+    return {row.variant: row for row in stored_ablation(report).rows}
+
+
+@pytest.fixture
+def study():
+    """The rater always likes the longer; the fake judge without a preference says the first."""
+    return make_study(comparisons=40)
+
+
+def test_preferences_beat_the_base_judge_that_always_names_the_first(study):
+    rows = ablated(study, Vary.PREFERENCES)
+    assert list(rows) == ["none", "all pairs", "aggregate", "selected"]
+    # 40 pairs of two texts in two orders are two different ones: the rest collapses in the split.
+    assert {row.comparisons for row in rows.values()} == {rows["none"].comparisons}
+    assert (rows["none"].accuracy, rows["none"].members) == (0.5, 1)
+    assert (rows["selected"].accuracy, rows["aggregate"].accuracy) == (1.0, 1.0)
+    assert (rows["aggregate"].members, rows["all pairs"].members) == (1, rows["none"].dev)
+    assert len({row.run for row in rows.values()}) == 1
+
+
+def test_sizes_grow_by_one_and_vote_with_as_many(study):
+    rows = ablated(study, Vary.SUBSET_SIZE)
+    assert [row.members for row in rows.values()] == list(range(1, len(rows) + 1))
+    assert rows["1"].accuracy == 1.0
+    assert rows["1"].low is not None
+
+
+def test_dev_sizes_are_measured_on_the_comparisons_that_all_leave_to_the_test(study):
+    rows = ablated(study, Vary.DEV_SIZE)
+    assert [row.dev for row in rows.values()] == [2, 5, 10, 20]
+    distilled = JudgeRun.objects.filter(kind=RunKind.DISTIL)
+    tests = [set(plan.test) for run in distilled for plan in distil_plans(run.config)]
+    assert {row.comparisons for row in rows.values()} == {len(set.intersection(*tests))}
+
+
+def test_windows_are_distilled_and_judged_apart(study):
+    rows = ablated(study, Vary.WINDOW)
+    assert list(rows) == ["LAST_TURN", "LAST_TWO_TURNS", "ALL"]
+    windows = JudgeRun.objects.filter(kind=RunKind.ABLATION).values_list(
+        "config__window", flat=True
+    )
+    assert sorted(windows) == ["ALL", "LAST_TURN", "LAST_TWO_TURNS"]
+
+
+def test_each_judge_applies_each_distiller_s_preferences(study):
+    other = make_endpoint().name
+    rows = ablated(study, Vary.JUDGE, judges=["lexical", other])
+    assert list(rows) == [
+        "lexical > lexical",
+        f"lexical > {other}",
+        f"{other} > lexical",
+        f"{other} > {other}",
+    ]
+
+
+def test_what_is_there_is_not_run_again(study):
+    first = ablated(study, Vary.PREFERENCES)
+    runs = JudgeRun.objects.count()
+    assert ablated(study, Vary.PREFERENCES) == first
+    ablated(study, Vary.SUBSET_SIZE)
+    assert JudgeRun.objects.filter(kind=RunKind.DISTIL).count() == 1
+    assert JudgeRun.objects.count() == runs + 1
+    assert VerificationReport.objects.filter(kind="ablation").count() == 3
+
+
+def test_an_earlier_distillation_under_the_same_rules_is_taken(study):
+    dataset, rater = study
+    own = start_distillation(dataset=dataset, annotator=rater, judge="lexical")
+    finish(own)
+    ablated(study, Vary.PREFERENCES)
+    assert JudgeRun.objects.get(kind=RunKind.ABLATION).parent == own
+
+
+def test_what_an_ablation_distils_is_nobody_s_preferences(study):
+    dataset, rater = study
+    ablated(study, Vary.WINDOW)
+    with pytest.raises(NotDistilledError):
+        asked_test_run(dataset=dataset, annotator=rater, judge="lexical")
+
+
+def test_a_run_that_fails_has_no_figures(study):
+    with FakeLlm(script=[Act(status=400)] * 2000) as server:
+        name = make_endpoint(base_url=server.base_url).name
+        with pytest.raises(AblationRunFailedError, match="llm:bad-request"):
+            ablated(study, Vary.PREFERENCES, judges=[name], finish=lambda run: run_to_end(run.pk))
+    assert not VerificationReport.objects.exists()
+
+
+def command(**options):
+    out = StringIO()
+    call_command("ablate", stdout=out, stderr=StringIO(), **options)
+    return out.getvalue()
+
+
+def test_the_command_prints_a_table_or_json():
+    dataset, _rater = make_study(comparisons=12)
+    for response in Response.objects.all():
+        Response.objects.filter(pk=response.pk).update(text=f"{response.text} {response.pk}")
+    options = {"dataset": dataset.slug, "vary": "preferences"}
+    told = json.loads(command(**options, json=True))
+    assert [row["variant"] for row in told["rows"]] == [
+        "none",
+        "all pairs",
+        "aggregate",
+        "selected",
+    ]
+    assert all(0 <= row["low"] <= row["accuracy"] <= row["high"] <= 1 for row in told["rows"])
+    assert "selected" in command(**options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"dataset": "", "vary": "window"},
+        {"dataset": "no-such", "vary": "window"},
+        {"dataset": "given", "vary": "window", "judge": "nobody"},
+        {"dataset": "given", "vary": "window", "annotator": "nobody"},
+    ],
+)
+def test_wrong_input_ends_with_2(options):
+    dataset, _rater = make_study()
+    with pytest.raises(CommandError) as refused:
+        command(**{**options, "dataset": options["dataset"].replace("given", dataset.slug)})
+    assert refused.value.returncode == 2
+    assert not JudgeRun.objects.exists()
+
+
+def test_the_page_shows_what_is_stored(client, study, django_assert_max_num_queries):
+    client.force_login(make_user(role="VIEWER"))
+    assert "No ablation yet" in client.get("/trust/ablations/").content.decode()
+    ablated(study, Vary.PREFERENCES)
+    ablated(study, Vary.SUBSET_SIZE)
+    with django_assert_max_num_queries(10):
+        page = client.get("/trust/ablations/")
+    text = page.content.decode()
+    assert text.index("How many preferences vote") < text.index("Which preferences vote")
+    assert "the selected ones" in text
+    assert f"/runs/{JudgeRun.objects.filter(kind='ABLATION').latest('pk').pk}/" in text
+    assert client.get("/trust/ablations/", {"dataset": "other"}).context["views"] == []
+    assert client.post("/trust/ablations/").status_code == 405
+
+
+def test_the_page_is_not_for_annotators(client, study):
+    assert client.get("/trust/ablations/").status_code == 302
+    client.force_login(make_user(role="ANNOTATOR"))
+    assert client.get("/trust/ablations/").status_code == 403

@@ -171,7 +171,9 @@ class FakeLlm:
             return web.json_response(problem, status=act.status, headers=act.headers)
         return web.json_response(self._completion(body, act, prompt, cached), headers=act.headers)
 
-    async def _stream(self, request, body, act: Act, prompt: str, cached: int) -> web.StreamResponse:
+    async def _stream(
+        self, request, body, act: Act, prompt: str, cached: int
+    ) -> web.StreamResponse:
         """The completion in pieces of a few characters, as servers stream it."""
         self._statuses["200"] += 1
         whole = self._completion(body, act, prompt, cached)

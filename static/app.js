@@ -257,7 +257,8 @@
 
   /* data-key="2 1": each of these keys presses the element. Within a data-turn only while it is the
      turn one is at (data-current), so that 1-5 rate that turn. Within data-settle not in the first
-     moment of a page: nobody has read it by then, the key was meant for the page before. */
+     moment of a page: nobody has read it by then, the key was meant for the page before. While a
+     menu asks for something of its own, such as why one skips, keys are meant for it alone. */
   const SETTLE_MS = 250;
   let shownAt = performance.now();
   const press = (element) => {
@@ -292,7 +293,8 @@
     if (event.key === "j" || event.key === "k") move(event.key === "j" ? 1 : -1);
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     const named = document.querySelectorAll(`[data-key~="${CSS.escape(key)}"]`);
-    const found = [...named].find(isOpenToKeys);
+    const asking = document.querySelector("details.menu[open]:has(form)");
+    const found = [...named].find((each) => isOpenToKeys(each) && asking?.contains(each) !== false);
     if (!found) return;
     event.preventDefault();
     if (found.closest("[data-settle]") && performance.now() - shownAt < SETTLE_MS) return;

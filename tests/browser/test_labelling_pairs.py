@@ -95,6 +95,21 @@ def test_an_item_is_skipped_with_the_keyboard(open_page):
     assert Claim.objects.get(state="SKIPPED").skip_reason == "BROKEN"
 
 
+def test_keys_choose_the_reason_while_it_is_asked_for_and_never_answer(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=2)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    page.keyboard.press("s")
+    reason = page.get_by_role("button", name="Broken or unreadable")
+    expect(reason).to_be_visible()
+    press_answer(page, "5")  # no such reason; without the menu it is an answer
+    expect(reason).to_be_visible()
+    page.keyboard.press("2")
+    expect_progress(page, "0 of 1")
+    assert Claim.objects.get(state="SKIPPED").skip_reason == "BROKEN"
+    assert not PairwiseLabel.objects.exists()
+
+
 def test_a_key_of_an_answer_that_the_study_does_not_allow_does_nothing(open_page):
     annotator = make_user()
     study = make_pair_study([annotator], items=3)

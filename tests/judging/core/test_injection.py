@@ -7,6 +7,7 @@ import re
 import pytest
 
 from annotation.core.dialogue import Message, Role
+from judging.core.injections import INJECTIONS
 from judging.core.judge_prompts import distil_prompt, memory_prompt, pair_prompt, turn_prompt
 from judging.core.prompts import TAGS, neutralise
 from judging.core.questions import (
@@ -17,7 +18,6 @@ from judging.core.questions import (
     TurnQuestion,
 )
 from judging.core.windows import Window
-from tests.judging.injections import INJECTIONS
 
 ATTEMPTS = pytest.mark.parametrize("attempt", INJECTIONS)
 LANGUAGE = pytest.mark.parametrize("language", ["en", "zh"])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judging.core.injections import INJECTIONS
 from judging.core.prompts import (
     FOLDER,
     LANGUAGES,
@@ -18,7 +19,6 @@ from judging.core.prompts import (
     neutralise,
     prompt_language,
 )
-from tests.judging.injections import INJECTIONS
 
 FILES = sorted(FOLDER.glob("*.txt"))
 

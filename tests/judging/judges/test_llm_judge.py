@@ -9,6 +9,7 @@ from annotation.core.choices import Reason, Verdict
 from annotation.core.dialogue import Message, Role
 from judging.core.chat import Sampling
 from judging.core.endpoints import Endpoint
+from judging.core.injections import INJECTIONS
 from judging.core.memory import TEXT_FIELDS
 from judging.core.questions import (
     LabelledPair,
@@ -25,7 +26,6 @@ from judging.llm.client import ChatClient
 from judging.llm.pacing import Patience
 from judging.llm.stores import MemoryReplyStore
 from tests.fake_llm import Act, FakeLlm
-from tests.judging.injections import INJECTIONS
 
 DIALOGUE = (Message(Role.USER, "How do I boil an egg?"),)
 LONG, SHORT = "Boil the water first. " * 10, "Eight minutes."

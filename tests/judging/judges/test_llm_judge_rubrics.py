@@ -5,13 +5,13 @@ import asyncio
 import pytest
 
 from annotation.core.choices import Verdict
+from judging.core.injections import INJECTIONS
 from judging.core.judge_modes import JudgePrompt
 from judging.core.questions import GradeQuestion, ShownPair
 from judging.core.verdicts import VerdictRule
 from judging.judges.lexical import LexicalJudge
 from judging.judges.llm_judge import LlmJudgeSettings
 from tests.fake_llm import Act, FakeLlm
-from tests.judging.injections import INJECTIONS
 from tests.judging.judges.test_llm_judge import DIALOGUE, LONG, SHORT, judging
 
 

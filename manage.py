@@ -6,11 +6,24 @@ import sys
 
 
 def main() -> None:
-    """Hand the command line to Django."""
+    """Hand the command line to Django; what is no fault of the program ends in a sentence."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sensejudge_site.settings")
     from django.core.management import execute_from_command_line
+    from django.db import OperationalError, ProgrammingError
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except BrokenPipeError:
+        # Whoever reads the output has enough, as `head` has; the flush at the end must not say so.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except (OperationalError, ProgrammingError):
+        from sensejudge_site.management.database import trouble_with_database
+
+        trouble = trouble_with_database()
+        if not trouble or "--traceback" in sys.argv:
+            raise
+        sys.exit(trouble)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.utils.translation import gettext as _
+
+from sensejudge_site.management.database import is_outdated
 
 
 class Command(BaseCommand):
@@ -25,8 +26,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Refuse an outdated database; start the worker, then the server."""
-        executor = MigrationExecutor(connection)
-        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        if is_outdated():
             raise CommandError(_("The database is not up to date: run `manage.py migrate` first."))
         connection.close()
 

@@ -1,0 +1,66 @@
+"""`manage.py` itself: what is no fault of the program ends in a sentence, not in a stack trace."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.paths import ROOT
+
+
+def _manage(*arguments: str, **env: str) -> subprocess.Popen[str]:
+    usual = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    return subprocess.Popen(
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env={**usual, "DJANGO_SETTINGS_MODULE": "sensejudge_site.settings", **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_command_before_the_first_migrate_says_what_to_run(tmp_path: Path) -> None:
+    command = _manage("leaderboard", "--dataset", "any", SENSEJUDGE_VAR=str(tmp_path))
+    _, said = command.communicate(timeout=60)
+    assert command.returncode == 1
+    assert said == "The database is not up to date: run `manage.py migrate` first.\n"
+
+
+def test_traceback_shows_it_all_the_same(tmp_path: Path) -> None:
+    command = _manage(
+        "leaderboard",
+        "--dataset",
+        "any",
+        "--traceback",
+        SENSEJUDGE_VAR=str(tmp_path),
+    )
+    _, said = command.communicate(timeout=60)
+    assert command.returncode == 1
+    assert "no such table" in said
+
+
+def test_a_database_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        address = f"postgres://nobody@127.0.0.1:{port}/nothing"
+        command = _manage(
+            "leaderboard", "--dataset", "any", SENSEJUDGE_VAR=str(tmp_path), DATABASE_URL=address
+        )
+        _, said = command.communicate(timeout=60)
+    assert command.returncode == 1
+    assert said.startswith("The database cannot be reached: ")
+    assert "Traceback" not in said
+
+
+def test_a_reader_that_has_enough_is_no_fault() -> None:
+    with _manage("help", "--commands") as command:
+        assert command.stdout is not None
+        assert command.stderr is not None
+        command.stdout.close()
+        assert command.stderr.read() == ""
+        assert command.wait(timeout=60) == 1

@@ -64,7 +64,10 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
                 )
             },
         ),
-        (_("What it can do"), {"fields": ("has_logprobs", "has_json_schema", "has_system_role")}),
+        (
+            _("What it can do"),
+            {"fields": ("has_logprobs", "has_json_schema", "has_system_role", "has_scores")},
+        ),
     )
 
 

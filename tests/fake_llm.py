@@ -122,6 +122,7 @@ class FakeLlm:
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_get("/v1/models", self._models)
+        app.router.add_post("/score", self._score)
         app.router.add_get("/stats", self._stats)
         runner = web.AppRunner(
             app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True
@@ -136,6 +137,15 @@ class FakeLlm:
 
     async def _models(self, _request: web.Request) -> web.Response:
         return web.json_response({"object": "list", "data": [{"id": "fake", "object": "model"}]})
+
+    async def _score(self, request: web.Request) -> web.StreamResponse:
+        """A reward model: the score is the number of characters, or what is scripted."""
+        body = json.loads(await request.read())
+        self.bodies.append(body)
+        self._counts["calls"] += 1
+        act = self.script.popleft() if self.script else Act()
+        score = {"score": len(body["response"]) / 10}
+        return web.json_response(act.body or score, status=act.status)
 
     async def _stats(self, _request: web.Request) -> web.Response:
         return web.json_response(self.stats())

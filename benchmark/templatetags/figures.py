@@ -29,6 +29,7 @@ def prompt_name(prompt: str) -> str:
         JudgePrompt.REFERENCE.value: _("Beside a reference answer"),
         JudgePrompt.SINGLE.value: _("By grades from 1 to 10"),
         JudgePrompt.SINGLE_REFERENCE.value: _("By grades beside a reference answer"),
+        JudgePrompt.REWARD.value: _("By the scores of a reward model"),
     }.get(prompt, prompt)
 
 

@@ -23,7 +23,8 @@ class Endpoint:
     `key_variable` NAMES the environment variable that holds the key ("" where none is needed);
     the key itself is read when a client opens and kept nowhere else. `requests_per_minute` and
     `tokens_per_minute` pace the calls; None leaves them to the endpoint. Without a system role the
-    system's text goes to the head of the first user message.
+    system's text goes to the head of the first user message. One that `has_scores` is no chat:
+    its base URL is the address that scores a response (core.score_api).
 
     Raises:
         InvalidEndpointError: the base URL is not plain http(s), or carries a user or password.
@@ -43,6 +44,7 @@ class Endpoint:
     has_logprobs: bool = False
     has_json_schema: bool = False
     has_system_role: bool = True
+    has_scores: bool = False
     prices: Prices = field(default_factory=Prices)
 
     def __post_init__(self) -> None:

@@ -123,6 +123,12 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "judge:no-prompts": gettext_noop(
         "The lexical judge compares in its own way; choose an endpoint to ask by another prompt."
     ),
+    "judge:only-scores": gettext_noop(
+        "This endpoint is a reward model: measure with it by scores, or choose another judge."
+    ),
+    "judge:no-scores": gettext_noop(
+        "This endpoint is no reward model; choose one that scores responses, or another prompt."
+    ),
     "run:no-references": gettext_noop(
         "No comparison to judge here has a reference answer; choose a prompt without one."
     ),

@@ -10,7 +10,8 @@ class JudgePrompt(StrEnum):
 
     PERSONAL is the paper's, with a preference or without. PAIRWISE compares by a generic rubric,
     THOUGHT lets the judge solve the request first, REFERENCE shows it a reference answer. SINGLE
-    grades each response alone from 1 to 10, SINGLE_REFERENCE beside a reference answer.
+    grades each response alone from 1 to 10, SINGLE_REFERENCE beside a reference answer. REWARD is
+    no prompt: a reward model scores each response.
     """
 
     PERSONAL = "PERSONAL"
@@ -19,6 +20,7 @@ class JudgePrompt(StrEnum):
     REFERENCE = "REFERENCE"
     SINGLE = "SINGLE"
     SINGLE_REFERENCE = "SINGLE_REFERENCE"
+    REWARD = "REWARD"
 
     @property
     def word(self) -> str:
@@ -28,7 +30,7 @@ class JudgePrompt(StrEnum):
     @property
     def grades(self) -> bool:
         """Whether it looks at one response at a time."""
-        return self in (JudgePrompt.SINGLE, JudgePrompt.SINGLE_REFERENCE)
+        return self in (JudgePrompt.SINGLE, JudgePrompt.SINGLE_REFERENCE, JudgePrompt.REWARD)
 
     @property
     def guided(self) -> bool:

@@ -29,6 +29,7 @@ PROMPTS = [
     (JudgePrompt.REFERENCE.value, _("Compare beside a reference answer, where there is one")),
     (JudgePrompt.SINGLE.value, _("Grade each response from 1 to 10")),
     (JudgePrompt.SINGLE_REFERENCE.value, _("Grade beside a reference answer, where there is one")),
+    (JudgePrompt.REWARD.value, _("By the scores of a reward model")),
 ]
 
 

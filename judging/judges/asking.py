@@ -57,7 +57,7 @@ class Outcome(Generic[T]):
 
 async def ask(
     client: ChatClient,
-    prompt: str,
+    prompt: str | tuple[Message, ...],
     *,
     read: Callable[[Reply], T],
     retries: int,
@@ -69,7 +69,7 @@ async def ask(
 
     Args:
         client: whom to ask.
-        prompt: the message.
+        prompt: the message, or several.
         read: gives the value, or raises one of `UNREADABLE`; an `LlmError` where the reply lacks
             what only the endpoint could have given.
         retries: how many more attempts an unreadable reply gets.
@@ -77,7 +77,7 @@ async def ask(
         max_tokens: less than the endpoint's limit, where the reply is known to be short.
         top_logprobs: alternatives of each token, for endpoints that return them.
     """
-    messages = (Message(Role.USER, prompt),)
+    messages = (Message(Role.USER, prompt),) if isinstance(prompt, str) else prompt
     attempt = 0
     while True:
         request = client.endpoint.request(

@@ -39,7 +39,9 @@ from judging.core.questions import (
 )
 from judging.core.reply_schemas import memory_schema, turn_schema
 from judging.core.rubric_prompts import grade_prompt, rubric_pair_prompt
+from judging.core.score_api import parse_score, scored_messages
 from judging.core.structured import TurnReply, UnparseableScoreError, parse_turn
+from judging.core.tokens import estimate_tokens
 from judging.core.verdicts import (
     VerdictRule,
     letter_log_odds,
@@ -47,7 +49,7 @@ from judging.core.verdicts import (
     parse_strict,
     verdict_of_log_odds,
 )
-from judging.core.windows import Window
+from judging.core.windows import Window, excerpt
 from judging.judges.asking import Outcome, UnparseableVerdictError, answer_text, ask
 from judging.llm.client import ChatClient
 from judging.llm.errors import LlmCode, LlmError
@@ -137,7 +139,9 @@ class LlmJudge:
         return PairAnswer(outcome.value.verdict, outcome.value.log_odds, call=outcome.call)
 
     async def grade(self, question: GradeQuestion) -> GradeAnswer:
-        """How good one response is by itself, from 1 to 10."""
+        """How good one response is by itself, from 1 to 10; or a reward model's score of it."""
+        if self._client.endpoint.has_scores:
+            return await self._score(question)
         outcome = await ask(
             self._client,
             grade_prompt(
@@ -148,6 +152,17 @@ class LlmJudge:
             ),
             read=_read_grade,
             retries=self._settings.unparseable_retries,
+        )
+        return GradeAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
+
+    async def _score(self, question: GradeQuestion) -> GradeAnswer:
+        budget = self._budget - estimate_tokens(question.response)
+        shown = excerpt(question.dialogue, window=self._settings.window, budget=budget)
+        outcome = await ask(
+            self._client,
+            scored_messages(shown.messages, question.response),
+            read=_read_score,
+            retries=0,
         )
         return GradeAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
 
@@ -262,6 +277,13 @@ def _read_grade(reply: Reply) -> float:
     if grade is None:
         raise UnparseableScoreError("the reply states no grade from 1 to 10")
     return grade
+
+
+def _read_score(reply: Reply) -> float:
+    score = parse_score(answer_text(reply))
+    if score is None:
+        raise UnparseableScoreError("the answer holds no number")
+    return score
 
 
 def _read_turn(reply: Reply) -> _TurnReading:

@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from judging.core.endpoints import Endpoint
+from judging.core.score_api import score_as_completion, score_body
 from judging.core.streaming import CompletionPieces
 from judging.llm.errors import LlmCode, LlmError, Refusal, error_of
 from judging.llm.pacing import parse_retry_after
@@ -58,7 +59,8 @@ class Transport:
             LlmError: the try failed.
         """
         async with self._asked(body) as response:
-            return self._json(response.content)
+            answer = self._json(response.content)
+        return score_as_completion(answer) if self._endpoint.has_scores else answer
 
     async def stream(self, body: Mapping[str, object], say: Callable[[str], None]) -> object:
         """The same of a reply that is told while it comes; the time-out is between two pieces.
@@ -122,12 +124,15 @@ class Transport:
         from openai import APIConnectionError, APIStatusError
 
         client = self.open()
+        path = "/chat/completions"
         sent = {self._limit_name if name == "max_tokens" else name: body[name] for name in body}
+        if self._endpoint.has_scores:
+            path, sent = self._endpoint.base_url, score_body(body)
         seconds = self._endpoint.timeout_seconds
         try:
             async with asyncio.timeout(seconds):
                 return await client.post(
-                    "/chat/completions",
+                    path,
                     cast_to=Response,
                     body=sent,
                     options={"headers": self._headers},

@@ -105,6 +105,14 @@ class ModelEndpoint(models.Model):
     has_logprobs = models.BooleanField(_("returns log-probabilities"), default=False)
     has_json_schema = models.BooleanField(_("takes a JSON schema"), default=False)
     has_system_role = models.BooleanField(_("takes a system message"), default=True)
+    has_scores = models.BooleanField(
+        _("scores responses"),
+        default=False,
+        help_text=_(
+            "A reward model: the base URL takes a prompt and a response, and answers a number. It "
+            "judges by grades alone."
+        ),
+    )
     enabled = models.BooleanField(_("in use"), default=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 

@@ -31,6 +31,7 @@ def endpoint_of(row: ModelEndpoint) -> Endpoint:
         has_logprobs=row.has_logprobs,
         has_json_schema=row.has_json_schema,
         has_system_role=row.has_system_role,
+        has_scores=row.has_scores,
         prices=prices_of(row),
     )
 

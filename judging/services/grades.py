@@ -13,9 +13,11 @@ from typing import Final
 from annotation.core.choices import JudgmentStatus, Order
 from annotation.models import Comparison
 from judging.core.bracketed import GRADE_SCALE, compare_scores
+from judging.core.judge_modes import JudgePrompt
 from judging.core.pair_texts import PairTexts
 from judging.core.pairwise_settings import settings_from_config
 from judging.core.questions import GradeAnswer, GradeQuestion
+from judging.core.score_api import REWARD_SCALE
 from judging.core.stages import StageName
 from judging.judges.protocol import Judge
 from judging.models import JudgeRun, Judgment, ResponseScore
@@ -36,14 +38,16 @@ def plan_grades(run: JudgeRun, comparison_ids: Sequence[int], *, preference_id: 
     """Writes the PENDING rows of a run: a grade a response, a verdict a comparison.
 
     Args:
-        run: whose rows.
+        run: whose rows; its settings say on which scale.
         comparison_ids: in the order in which they will be asked about.
         preference_id: the empty preference: grades are nobody's own.
     """
     sides = sides_of(comparison_ids)
+    reward = settings_from_config(run.config).prompt is JudgePrompt.REWARD
+    scale = REWARD_SCALE if reward else GRADE_SCALE
     responses = dict.fromkeys(side for key in comparison_ids for side in sides[key])
     ResponseScore.objects.bulk_create(
-        [ResponseScore(run=run, response_id=key, scale=GRADE_SCALE) for key in responses],
+        [ResponseScore(run=run, response_id=key, scale=scale) for key in responses],
         batch_size=_CHUNK,
     )
     Judgment.objects.bulk_create(

@@ -17,7 +17,7 @@ from judging.core.judge_modes import JudgePrompt
 from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
 from judging.core.run_plans import AppliedPlan, DistilPlan, Winners, distil_plans
 from judging.core.verdicts import VerdictRule
-from judging.models import Control, JudgeRun, PreferenceSet, RunKind, RunStatus
+from judging.models import Control, JudgeRun, ModelEndpoint, PreferenceSet, RunKind, RunStatus
 from judging.queries.comparisons import split_items, verdicts_of
 from judging.queries.references import comparison_references
 from judging.services.budgets import check_budget
@@ -45,6 +45,18 @@ class NoPromptsError(ValueError):
     """The judge compares in its own way; it is asked by no prompt."""
 
     code = "judge:no-prompts"
+
+
+class OnlyScoresError(ValueError):
+    """The endpoint is a reward model: it can only score responses."""
+
+    code = "judge:only-scores"
+
+
+class NoScoresError(ValueError):
+    """A reward model is wanted, and the endpoint is none."""
+
+    code = "judge:no-scores"
 
 
 class NoReferencesError(ValueError):
@@ -90,6 +102,7 @@ def asked_distillation(
     settings = settings or PairwiseSettings()
     endpoint = endpoint_for(judge)
     check_budget(budget, endpoint=endpoint)
+    _check_chats(endpoint)
     plans = tuple(_distil_plans(dataset, annotator, settings))
     if not plans:
         message = f"{annotator} labelled no comparison of {dataset.slug} that has both texts"
@@ -151,11 +164,10 @@ def asked_test_run(
     created_by: User | None = None,
 ) -> AskedTest:
     """See `pairwise_runs.start_test_run`."""
-    if prompt is not JudgePrompt.PERSONAL:
-        if sets_of is not None:
-            message = f"the prompt {prompt.word} takes no preferences"
-            raise PromptWithoutSetsError(message)
-        with_sets = False
+    if prompt is not JudgePrompt.PERSONAL and sets_of is not None:
+        message = f"the prompt {prompt.word} takes no preferences"
+        raise PromptWithoutSetsError(message)
+    with_sets = with_sets and prompt is JudgePrompt.PERSONAL
     owner = sets_of or annotator
     parent = _distillation(dataset, owner, judge)
     if parent is None and with_sets:
@@ -164,11 +176,9 @@ def asked_test_run(
     judge = judge or (parent.judge if parent is not None else LEXICAL)
     endpoint = endpoint_for(judge)
     check_budget(budget, endpoint=endpoint)
+    _check_takes(prompt, endpoint, judge)
     settings = settings_from_config(parent.config) if parent is not None else PairwiseSettings()
     if prompt is not JudgePrompt.PERSONAL:
-        if endpoint is None:
-            message = f"{judge} is asked by no prompt"
-            raise NoPromptsError(message)
         settings = replace(settings, prompt=prompt, verdict_rule=VerdictRule.STRICT)
     plans = (
         distil_plans(parent.config)
@@ -179,9 +189,8 @@ def asked_test_run(
     if not applied:
         message = f"{annotator} has no label with a winner on the test part of {dataset.slug}"
         raise NothingToJudgeError(message)
-    if prompt.guided and not _has_reference(applied):
-        message = f"no test comparison of {dataset.slug} has a reference answer"
-        raise NoReferencesError(message)
+    if prompt.guided:
+        _check_references(applied, dataset)
     return AskedTest(
         JudgeRun(
             kind=RunKind.GRADE if prompt.grades else RunKind.TEST,
@@ -205,9 +214,31 @@ def asked_test_run(
     )
 
 
-def _has_reference(plans: Sequence[AppliedPlan]) -> bool:
+def _check_chats(endpoint: ModelEndpoint | None) -> None:
+    if endpoint is not None and endpoint.has_scores:
+        message = f"{endpoint.name} only scores responses"
+        raise OnlyScoresError(message)
+
+
+def _check_takes(prompt: JudgePrompt, endpoint: ModelEndpoint | None, judge: str) -> None:
+    """Whether a judge can be asked so."""
+    if prompt is not JudgePrompt.REWARD:
+        _check_chats(endpoint)
+    if prompt is JudgePrompt.PERSONAL:
+        return
+    if endpoint is None:
+        message = f"{judge} is asked by no prompt"
+        raise NoPromptsError(message)
+    if prompt is JudgePrompt.REWARD and not endpoint.has_scores:
+        message = f"{judge} scores no responses"
+        raise NoScoresError(message)
+
+
+def _check_references(plans: Sequence[AppliedPlan], dataset: Dataset) -> None:
     asked = [comparison for plan in plans for comparison, _ in plan.winners]
-    return any(comparison_references(asked).values())
+    if not any(comparison_references(asked).values()):
+        message = f"no test comparison of {dataset.slug} has a reference answer"
+        raise NoReferencesError(message)
 
 
 def _distil_plans(

@@ -57,6 +57,7 @@ _WORDS: Final = {
         JudgePrompt.REFERENCE.value: _("to compare beside a reference answer"),
         JudgePrompt.SINGLE.value: _("to grade each response from 1 to 10"),
         JudgePrompt.SINGLE_REFERENCE.value: _("to grade beside a reference answer"),
+        JudgePrompt.REWARD.value: _("for a score of each response"),
     },
     "calibration": {
         Calibration.RAW.value: _("none"),

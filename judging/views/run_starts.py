@@ -24,8 +24,10 @@ from judging.services.judges import LEXICAL, UnknownJudgeError
 from judging.services.pairwise_plans import (
     NoPromptsError,
     NoReferencesError,
+    NoScoresError,
     NotDistilledError,
     NothingToJudgeError,
+    OnlyScoresError,
 )
 from judging.services.satisfaction_runs import NothingToScoreError
 from judging.submission import submit_runs
@@ -36,8 +38,10 @@ REFUSALS = (
     NoPricesError,
     NoPromptsError,
     NoReferencesError,
+    NoScoresError,
     NotDistilledError,
     NothingToJudgeError,
+    OnlyScoresError,
     NothingToScoreError,
     UnknownJudgeError,
 )

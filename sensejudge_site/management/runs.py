@@ -20,8 +20,10 @@ from judging.services.judges import UnknownJudgeError
 from judging.services.pairwise_plans import (
     NoPromptsError,
     NoReferencesError,
+    NoScoresError,
     NotDistilledError,
     NothingToJudgeError,
+    OnlyScoresError,
     PromptWithoutSetsError,
 )
 from judging.services.run_control import RunNotFinishedError
@@ -36,8 +38,10 @@ INPUT_ERRORS: Final = (
     NoPricesError,
     NoPromptsError,
     NoReferencesError,
+    NoScoresError,
     NotDistilledError,
     NothingToJudgeError,
+    OnlyScoresError,
     PromptWithoutSetsError,
     RunNotFinishedError,
     UnknownAnnotatorError,

@@ -83,7 +83,15 @@ def _told(detail: dict[str, Any], names: dict[int, str]) -> Iterable[tuple[str, 
         elif name == "annotators":
             yield name, ", ".join(names.get(each, str(each)) for each in value)
         elif name not in {"submission", "item", "study"}:
-            yield name, str(value)[:_SHOWN_CHARS]
+            yield name, _in_words(value)[:_SHOWN_CHARS]
+
+
+def _in_words(value: Any) -> str:
+    """A value as it is read; of the questions of a quiz their texts."""
+    if isinstance(value, list):
+        each = (one.get("question", one) if isinstance(one, dict) else one for one in value)
+        return " · ".join(map(str, each))
+    return str(value)
 
 
 def _flat(detail: dict[str, Any]) -> Iterable[tuple[str, Any]]:

@@ -84,7 +84,7 @@ def _sessions(ids: list[int]) -> list[TargetRow]:
         TargetRow(
             Target(TargetKind.SESSION, row.pk),
             row.key,
-            (openings.get(row.pk) or "")[:_OPENING_CHARS],
+            _shortened(openings.get(row.pk)),
             row.scenario.name,
             row.pk,
             None,
@@ -97,8 +97,14 @@ def _of_turn(target: Target, key: str, turn: Turn) -> TargetRow:
     return TargetRow(
         target,
         key,
-        (turn.user_message or "")[:_OPENING_CHARS],
+        _shortened(turn.user_message),
         turn.session.scenario.name,
         turn.session_id,
         turn.position + 1,
     )
+
+
+def _shortened(text: str | None) -> str:
+    """The beginning of a message, with a mark where more follows."""
+    text = text or ""
+    return text if len(text) <= _OPENING_CHARS else f"{text[: _OPENING_CHARS - 1].rstrip()}…"

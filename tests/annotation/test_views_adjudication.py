@@ -5,7 +5,7 @@ import pytest
 from annotation.core.adjudication import shown_order
 from annotation.core.answers import Target, TargetKind
 from annotation.core.choices import Order
-from annotation.models import AuditEvent, GoldLabel, PairwiseLabel
+from annotation.models import AuditEvent, GoldLabel, PairwiseLabel, Turn
 from annotation.queries.adjudication import SEED
 from tests.factory import (
     make_comparison,
@@ -122,6 +122,17 @@ def test_the_most_disputed_comes_first_then_the_key(manager, disputes):
     assert "0 of 4 disputed items decided" in answer.content.decode()
     assert keys(manager.get("/adjudication/?part=all"))[-1] == "unanimous"
     assert keys(manager.get("/adjudication/?part=decided")) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "opening"),
+    [("x" * 160, "x" * 160), ("x" * 161, "x" * 159 + "…"), ("x" * 158 + " yz", "x" * 158 + "…")],
+)
+def test_a_long_request_says_that_more_follows(manager, disputes, message, opening):
+    disputes.pair("a half", "AB-")
+    Turn.objects.update(user_message=message)
+    (row,) = manager.get("/adjudication/").context["page"]
+    assert row.target.opening == opening
 
 
 @pytest.mark.parametrize(

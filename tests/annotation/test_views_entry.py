@@ -192,6 +192,9 @@ class TestTheQuizEditor:
         assert part_of(study, annotator).quiz_passed_at is not None
         client.post(page_of(study, "edit-quiz"), {**sent, "ask_again": "on"})
         assert part_of(study, annotator).quiz_passed_at is None
+        history = client.get(page_of(study, "study-history")).content.decode()
+        assert "When? · Two?" in history
+        assert "choices" not in history
 
     def test_without_questions_there_is_no_quiz(self, client, manager, study):
         client.post(page_of(study, "edit-quiz"), {})

@@ -23,7 +23,10 @@
     if (document.hidden && event.target.matches?.("[data-poll]")) event.preventDefault();
   });
 
-  const say = (notice) => document.getElementById("messages")?.replaceChildren(notice);
+  const say = (notice) => {
+    document.querySelector(".last-answer")?.remove(); // it is of the answer before
+    document.getElementById("messages")?.replaceChildren(notice);
+  };
   const sayPrepared = (id) => {
     const prepared = document.getElementById(id);
     if (prepared) say(prepared.content.cloneNode(true));

@@ -65,21 +65,25 @@ def test_a_draft_belongs_to_one_item_and_goes_when_it_is_skipped(open_page):
 
 def test_an_answer_to_a_pair_is_sent_after_signing_in_again(open_page):
     annotator = make_user()
-    study = make_pair_study([annotator], items=2, allow_both_bad=True)
+    study = make_pair_study([annotator], items=3, allow_both_bad=True)
     page = open_page(f"/studies/{study.slug}/next/", user=annotator, quiet=False)
+    press_answer(page, "1")
+    expect_progress(page, "1 of 3")
+    expect(page.get_by_text("Stored: First")).to_be_visible()
     first, second = shown_texts(page)
     page.context.clear_cookies(name="sessionid")
     press_answer(page, "b")
     press_answer(page, "4")
     expect(page.get_by_role("alert")).to_contain_text(SIGNED_OUT)
+    expect(page.get_by_text("Stored: First")).to_have_count(0)
     assert shown_texts(page) == [first, second]
-    assert not PairwiseLabel.objects.exists()
+    assert PairwiseLabel.objects.count() == 1
     sign_in_again(page, annotator)
-    expect_progress(page, "1 of 2")
-    label = PairwiseLabel.objects.get()
+    expect_progress(page, "2 of 3")
+    label = PairwiseLabel.objects.latest("pk")
     chosen = label.comparison.response_a if label.verdict == "A" else label.comparison.response_b
     assert (chosen.text, label.both_bad) == (second, True)
-    assert AuditEvent.objects.count() == 1
+    assert AuditEvent.objects.count() == 2
     assert page.evaluate("localStorage.length") == 0
 
 

@@ -59,7 +59,7 @@ def voice_name(figures: VoiceFigures) -> str:
         return prompt_name(figures.voice.annotator)
     return {
         Panel.LONGER: _("No judge: the longer response"),
-        Panel.MAJORITY: _("No judge: what most other annotators said"),
+        Panel.MAJORITY: _("No judge: the other annotators"),
         Panel.SELECTED: _("Selected preferences"),
         Panel.BASE: _("Base judge, no preferences"),
         Panel.SHUFFLED: _("Control: shuffled labels"),

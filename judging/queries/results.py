@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from judging.core.run_plans import distil_plans
 from judging.core.run_results import DistilledScenario, JudgedTotals
+from judging.core.stages import StageName
 from judging.models import Control, JudgeRun, PreferenceSet
 from judging.queries.runs import run_progress
 
@@ -45,12 +46,13 @@ def distilled_scenarios(run_id: int) -> tuple[DistilledScenario, ...]:
 
 
 def judged_totals(run_id: int) -> JudgedTotals:
-    """The judgments of a test run by outcome."""
+    """The judgments of a test run by outcome; grades count by the verdicts that follow."""
     progress = run_progress(run_id)
+    stages = [stage for stage in progress.stages if stage.stage is not StageName.GRADE]
     return JudgedTotals(
-        judged=sum(stage.done for stage in progress.stages),
-        failed=sum(stage.failed for stage in progress.stages),
-        unparseable=sum(stage.unparseable for stage in progress.stages),
+        judged=sum(stage.done for stage in stages),
+        failed=sum(stage.failed for stage in stages),
+        unparseable=sum(stage.unparseable for stage in stages),
         calls=progress.calls,
         errors=progress.errors,
         cost=progress.cost,

@@ -47,7 +47,7 @@ def test_the_longer_response_and_the_other_annotators_need_no_judge(viewer):
     rows, page = rows_of(viewer, ann)
     longer, others = (
         rows["No judge: the longer response"],
-        rows["No judge: what most other annotators said"],
+        rows["No judge: the other annotators"],
     )
     assert (longer.value, longer.verdicts) == (1.0, 12)
     assert (others.value, others.verdicts) == (0.5, 12)
@@ -57,7 +57,7 @@ def test_the_longer_response_and_the_other_annotators_need_no_judge(viewer):
 def test_nobody_else_labelled_so_there_is_no_majority(viewer):
     _stage, ann, _run = study()
     rows, _page = rows_of(viewer, ann)
-    assert "No judge: what most other annotators said" not in rows
+    assert "No judge: the other annotators" not in rows
 
 
 def test_a_run_by_a_generic_rubric_is_a_control_of_the_same_judge(viewer):

@@ -9,6 +9,7 @@ from django.core.management.base import CommandError
 
 from annotation.models import Comparison
 from judging.models import JudgeRun, Judgment, PreferenceSet
+from judging.queries.results import distilled_scenarios
 from tests.factory import make_dataset, make_endpoint, make_rater
 from tests.fake_llm import FakeLlm
 from tests.judging.study import label_pair, make_study
@@ -81,8 +82,17 @@ def test_people_get_lines():
     make_rater(dataset, "silent")
     lines = run("distil", "--dataset", dataset.slug)[0].splitlines()
     assert lines[0].startswith("ann (run ")
-    assert "scenario 0: n 4, columns" in lines[1]
-    assert run("judge", "--dataset", dataset.slug)[0].startswith("judged: ")
+    assert lines[1].startswith("  scenario 0: 4 dev comparisons, ")
+    assert " of 6 columns selected; agreement on dev " in lines[1]
+    (row,) = distilled_scenarios(JudgeRun.objects.get().pk)
+    assert lines[2:] == [
+        f"    {column}: {text or 'no preference'}"
+        for column, text in zip(row.selected, row.texts, strict=True)
+    ]
+    judged = run("judge", "--dataset", dataset.slug)[0].splitlines()
+    assert judged[0].startswith("judged: ")
+    assert {"cost: -", "errors: -"} < set(judged)
+    assert judged[-1] == f"runs: {JudgeRun.objects.order_by('pk').last().pk}"
 
 
 def test_the_base_judge_alone_needs_no_distillation():
@@ -176,3 +186,39 @@ def test_a_dataset_without_labels_has_nothing_to_distil():
     with pytest.raises(CommandError, match="run:no-labels") as raised:
         run("distil", "--dataset", make_dataset().slug)
     assert raised.value.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("prompt", "kind", "judged"),
+    [("pairwise", "TEST", 6), ("thought", "TEST", 6), ("single", "GRADE", 3)],
+)
+def test_a_judge_may_be_asked_in_another_way(prompt, kind, judged):
+    dataset, _ = make_study(comparisons=6)
+    with FakeLlm(rule="longer") as server:
+        name = make_endpoint(base_url=server.base_url).name
+        asked = ("--dataset", dataset.slug, "--judge", name, "--prompt", prompt)
+        estimate = run_json("judge", *asked, "--estimate")
+        found = run_json("judge", *asked)
+    assert (found["judged"], found["failed"], found["unparseable"]) == (judged, 0, 0)
+    assert found["calls"] == estimate["calls"] > 0
+    assert JudgeRun.objects.get(pk=found["runs"][0]).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--prompt", "pairwise"), "judge:no-prompts"),
+        (("--prompt", "pairwise", "--preferences", "of:ann"), "run:prompt-without-sets"),
+        (("--prompt", "reference", "--judge", "fake"), "run:no-references"),
+        (("--prompt", "reward", "--judge", "fake"), "judge:no-scores"),
+        (("--prompt", "single", "--judge", "reward"), "judge:only-scores"),
+    ],
+)
+def test_what_a_judge_cannot_be_asked_ends_with_2(options, code):
+    dataset, _ = make_study()
+    make_endpoint(name="fake")
+    make_endpoint(name="reward", has_scores=True)
+    with pytest.raises(CommandError, match=code) as refused:
+        run("judge", "--dataset", dataset.slug, *options)
+    assert refused.value.returncode == 2
+    assert not JudgeRun.objects.exists()

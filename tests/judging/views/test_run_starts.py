@@ -4,7 +4,7 @@ import pytest
 
 from judging.models import JudgeRun
 from tests.benchmark.stage import Stage
-from tests.factory import make_rating, make_user
+from tests.factory import make_endpoint, make_rating, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -64,3 +64,66 @@ def test_the_learned_evaluator_learns_no_preferences(manager):
     assert answer.status_code == 422
     assert "The learned evaluator scores satisfaction only." in answer.content.decode()
     assert not JudgeRun.objects.exists()
+
+
+def measure(manager, ann, *judges, prompt, kind="TEST"):
+    fields = {"dataset": "study", "judge": judges, "kind": kind, "annotator": ann.pk}
+    return manager.post("/runs/new/", {**fields, "prompt": prompt})
+
+
+def test_measuring_by_grades_starts_a_run_that_grades(manager):
+    _stage, ann = study()
+    name = make_endpoint().name
+    answer = measure(manager, ann, name, prompt="SINGLE")
+    run = JudgeRun.objects.get()
+    assert (answer.url, run.kind) == (f"/runs/{run.pk}/", "GRADE")
+    assert run.response_scores.count() > 0
+    page = manager.get(answer.url).content.decode()
+    assert "Grade responses" in page
+    assert "to grade each response from 1 to 10" in page
+
+
+@pytest.mark.parametrize(
+    ("judge", "kind", "prompt", "said"),
+    [
+        ("lexical", "TEST", "PAIRWISE", "The lexical judge compares in its own way only."),
+        ("fake", "DISTIL", "SINGLE", "Only measuring can ask in another way."),
+        ("fake", "TEST", "REFERENCE", "No comparison to judge here has a reference answer"),
+        ("fake", "TEST", "REWARD", "This endpoint is no reward model"),
+        ("fake", "TEST", "NONSENSE", "Select a valid choice."),
+    ],
+)
+def test_what_cannot_be_asked_so_is_refused_with_a_sentence(manager, judge, kind, prompt, said):
+    _stage, ann = study()
+    make_endpoint(name="fake")
+    answer = measure(manager, ann, judge, prompt=prompt, kind=kind)
+    assert answer.status_code == 422
+    assert said in answer.content.decode()
+    assert not JudgeRun.objects.exists()
+
+
+def test_an_estimate_of_grades_counts_each_response_once(manager):
+    _stage, ann = study()
+    make_endpoint(name="fake")
+    fields = {"dataset": "study", "judge": ["fake"], "kind": "TEST", "annotator": ann.pk}
+    answer = manager.post("/runs/new/estimate/", {**fields, "prompt": "SINGLE"})
+    (stage,) = answer.context["estimates"][0].stages
+    assert (stage.stage.value, stage.questions) == ("grade", 8)  # four test pairs of two
+
+
+def test_the_page_of_a_graded_comparison_shows_both_grades(manager):
+    _stage, ann = study()
+    measure(manager, ann, make_endpoint().name, prompt="SINGLE")
+    run = JudgeRun.objects.get()
+    judged = run.judgments.select_related("comparison").first()
+    for response, value in (
+        (judged.comparison.response_a_id, 7.5),
+        (judged.comparison.response_b_id, 3.0),
+    ):
+        run.response_scores.filter(response=response).update(
+            status="DONE", value=value, raw=f"Because. [[{value}]]"
+        )
+    page = manager.get(f"/runs/{run.pk}/comparisons/{judged.comparison_id}/").content.decode()
+    assert page.index("7.5 of 10") < page.index("3 of 10")
+    assert "Because. [[7.5]]" in page
+    assert "Verdict by the grades" in page

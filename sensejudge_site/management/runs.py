@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Sequence
@@ -88,7 +89,37 @@ def judges_named(names: str | None, *, usual: str | None) -> list[str | None]:
     return [name for name in found if name] or [usual]
 
 
-def estimates_as_json(estimates: Sequence[RunEstimate]) -> dict[str, Any]:
+def estimates_told(estimates: Sequence[RunEstimate], *, json_wanted: bool) -> str:
+    """What `--estimate` prints: a line a run with the sums below, or one JSON object."""
+    if json_wanted:
+        return json.dumps(_as_json(estimates), ensure_ascii=False)
+    lines = [
+        f"{one.annotator}, {one.judge}: {one.calls:,} calls, {one.stored:,} replies stored; "
+        f"{one.input_tokens:,} tokens in, {_count(one.output_tokens)} out; "
+        f"{_cost(one.cost_likely, one.cost_at_most, calls=one.calls)}"
+        for one in estimates
+    ]
+    total = total_of(estimates)
+    cost = _cost(total.cost_likely, total.cost_at_most, calls=total.calls)
+    lines.append(f"together: {total.calls:,} calls, {total.stored:,} replies stored; {cost}")
+    if total.sampled:
+        lines.append("estimated from a part of the prompts, scaled")
+    return "\n".join(lines)
+
+
+def _count(tokens: int | None) -> str:
+    return "an unknown number" if tokens is None else f"{tokens:,}"
+
+
+def _cost(likely: Decimal | None, at_most: Decimal | None, *, calls: int) -> str:
+    if not calls:
+        return "no cost"
+    if at_most is None:
+        return "cost unknown, for the endpoint has no prices"
+    return f"cost {'unknown' if likely is None else f'{likely:.4f}'}, at most {at_most:.4f}"
+
+
+def _as_json(estimates: Sequence[RunEstimate]) -> dict[str, Any]:
     """Estimates of some runs with their sums; a sum is null where a part is not known."""
     total = total_of(estimates)
     return {

@@ -66,6 +66,12 @@ def test_an_estimate_starts_nothing_and_says_what_it_would_cost(dataset, endpoin
         "distil", "--dataset", dataset.slug, "--judge", "fake,lexical", "--estimate"
     )
     assert [one["judge"] for one in distilled["runs"]] == ["fake", "lexical"]
+    lines = run(
+        "judge", "--dataset", dataset.slug, "--judge", "fake", "--preferences", "none", "--estimate"
+    )[0].splitlines()
+    assert lines[0].startswith("ann, fake: 16 calls, 0 replies stored; ")
+    at_most = f"at most {found['cost_at_most']:.4f}"
+    assert lines[-1] == f"together: 16 calls, 0 replies stored; cost unknown, {at_most}"
     # The lexical judge has no prices, and needs none.
     assert distilled["cost_at_most"] == distilled["runs"][0]["cost_at_most"] > 0
     assert distilled["runs"][1]["cost_at_most"] is None

@@ -32,7 +32,7 @@ from sensejudge_site.management.runs import (
     ProgressLine,
     add_arguments,
     dataset_named,
-    estimates_as_json,
+    estimates_told,
     judges_named,
     people,
     wrong_input,
@@ -87,7 +87,7 @@ class Command(BaseCommand):
             asked = list(self._asked(options))
             if options["estimate"]:
                 estimates = [estimate_distillation(asked_distillation(**one)) for _, one in asked]
-                self.stdout.write(json.dumps(estimates_as_json(estimates), ensure_ascii=False))
+                self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
                 return
             if by_batch_file(options):
                 started = [
@@ -208,15 +208,17 @@ def _in_words(found: list[Distilled]) -> list[str]:
     for one in found:
         lines.append(f"{one.annotator} (run {one.run.pk}, {one.run.judge})")
         for row in one.scenarios:
-            figures = (
-                f"dev {_share(row.dev_accuracy)}, leave-one-out {_share(row.leave_one_out)}, "
-                f"p {_share(row.p_value)}"
-                if not row.error_code
-                else row.error_code
-            )
-            chosen = ", ".join(str(column) for column in row.selected)
+            if row.error_code:
+                lines.append(f"  {row.scenario}: {row.dev} dev comparisons; {row.error_code}")
+                continue
             lines.append(
-                f"  {row.scenario}: n {row.dev}, columns {chosen} of {row.columns}; {figures}"
+                f"  {row.scenario}: {row.dev} dev comparisons, {len(row.selected)} of "
+                f"{row.columns} columns selected; agreement on dev {_share(row.dev_accuracy)}, "
+                f"leave-one-out {_share(row.leave_one_out)}, p {_share(row.p_value)}"
+            )
+            lines.extend(
+                f"    {column}: {' '.join(text.split()) or 'no preference'}"
+                for column, text in zip(row.selected, row.texts, strict=True)
             )
     return lines
 

@@ -35,7 +35,7 @@ from sensejudge_site.management.runs import (
     ProgressLine,
     add_arguments,
     dataset_named,
-    estimates_as_json,
+    estimates_told,
     judges_named,
     people,
     wrong_input,
@@ -83,7 +83,7 @@ class Command(BaseCommand):
             asked = self._asked(options)
             if options["estimate"]:
                 estimates = [estimate_test_run(asked_test_run(**one)) for _, one in asked]
-                self.stdout.write(json.dumps(estimates_as_json(estimates), ensure_ascii=False))
+                self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
                 return
             if by_batch_file(options):
                 runs = [start_test_run(**one, batch_file=True) for _, one in asked]
@@ -112,7 +112,7 @@ class Command(BaseCommand):
         if json_wanted:
             self.stdout.write(json.dumps(fields))
         else:
-            self.stdout.write("\n".join(f"{name}: {value}" for name, value in fields.items()))
+            self.stdout.write("\n".join(f"{name}: {_word(one)}" for name, one in fields.items()))
         for run in runs:
             run.refresh_from_db()
         failed = [run for run in runs if run.status not in (RunStatus.DONE, RunStatus.BATCH)]
@@ -182,6 +182,15 @@ def _preferences(dataset: Dataset, choice: str) -> tuple[bool, User | None]:
         return True, User.objects.get(pk=owner.id)
     message = f"--preferences must be {SELECTED}, {NONE} or {OF}NAME, not {choice!r}"
     raise CommandError(message, returncode=2)
+
+
+def _word(value: object) -> str:
+    """A field as people read it: counts by their codes, ids in a row, a hyphen for none."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {count}" for name, count in value.items()) or "-"
+    if isinstance(value, list):
+        return ", ".join(str(one) for one in value) or "-"
+    return "-" if value is None else str(value)
 
 
 def _sum(totals: list[JudgedTotals]) -> JudgedTotals:

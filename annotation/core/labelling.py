@@ -222,6 +222,7 @@ class NothingLeft:
         progress: What is done; `left` may be above 0 while others hold what is left.
         last: The item answered or skipped last, if any.
         open: Whether the study gives out items at all.
+        closed: Whether it is over.
         paused: Whether this annotator is paused in it.
         ask: Whom a paused annotator may ask, by name; "" where nobody is known.
     """
@@ -230,6 +231,7 @@ class NothingLeft:
     progress: Progress
     last: int | None
     open: bool
+    closed: bool = False
     paused: bool = False
     ask: str = ""
 

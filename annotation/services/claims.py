@@ -197,6 +197,7 @@ def _nothing(part: Participation, annotator: User, now: datetime) -> NothingLeft
         progress=progress_of(study, annotator.pk, now),
         last=last.item if last else None,
         open=study.status == StudyStatus.OPEN,
+        closed=study.status == StudyStatus.CLOSED,
         paused=part.paused_at is not None,
         ask=str(study.created_by or "") if part.paused_at is not None else "",
     )

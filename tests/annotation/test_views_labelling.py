@@ -180,6 +180,13 @@ def test_a_paused_study_says_so(client, annotator):
     assert "This study is paused" in show(client, study).content.decode()
 
 
+def test_a_closed_study_says_that_it_is_over(client, annotator):
+    study = make_pair_study([annotator], status="CLOSED")
+    page = show(client, study).content.decode()
+    assert "This study is closed" in page
+    assert "paused" not in page
+
+
 def test_what_others_hold_is_said(client, annotator):
     other = make_user()
     study = make_pair_study([annotator, other], items=1)

@@ -23,6 +23,13 @@
     if (document.hidden && event.target.matches?.("[data-poll]")) event.preventDefault();
   });
 
+  /* What is there to be copied, such as an invitation's link, is chosen whole. */
+  for (const name of ["focusin", "click"]) {
+    document.addEventListener(name, ({ target }) => {
+      if (target.matches?.("input[readonly]")) target.select();
+    });
+  }
+
   const say = (notice) => {
     document.querySelector(".last-answer")?.remove(); // it is of the answer before
     document.getElementById("messages")?.replaceChildren(notice);

@@ -60,7 +60,7 @@ class Command(BaseCommand):
         add_arguments(parser, judge="who distils and judges (default: lexical)")
         add_batch_arguments(parser)
         parser.add_argument("--dev", type=int, default=USUAL.dev_size, help="dev comparisons")
-        parser.add_argument("--seed", type=int, default=USUAL.seed)
+        parser.add_argument("--seed", type=int, default=USUAL.seed, help="of sampling and control")
         parser.add_argument(
             "--sampling", choices=["default", "paper"], default=USUAL.sampling.lower()
         )
@@ -76,7 +76,11 @@ class Command(BaseCommand):
             default=USUAL.window.lower(),
             help="how much of a conversation an LLM is shown",
         )
-        parser.add_argument("--aggregate-eligible", action="store_true")
+        parser.add_argument(
+            "--aggregate-eligible",
+            action="store_true",
+            help="the preference distilled from all dev comparisons may be selected, too",
+        )
         parser.add_argument(
             "--no-control", action="store_true", help="leave out the shuffled-label control"
         )

@@ -16,6 +16,7 @@ from judging.models import (
     ModelEndpoint,
     Preference,
     PreferenceSet,
+    PromptOverride,
     UserMemory,
 )
 
@@ -69,6 +70,15 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
             {"fields": ("has_logprobs", "has_json_schema", "has_system_role", "has_scores")},
         ),
     )
+
+
+@admin.register(PromptOverride)
+class PromptOverrideAdmin(admin.ModelAdmin[PromptOverride]):
+    """A dataset's own prompts; a text that would break the judge is refused."""
+
+    list_display = ("name", "language", "dataset", "updated_at")
+    list_filter = ("name", "language")
+    list_select_related = ("dataset",)
 
 
 @admin.register(JudgeRun)

@@ -21,6 +21,7 @@ from judging.core.prompt_blocks import (
     statistics_line,
     text_or_unknown,
 )
+from judging.core.prompt_edits import FILES, PromptBook
 from judging.core.prompts import Prompt, load_prompt, prompt_language
 from judging.core.questions import LabelledPair, MemoryQuestion, ShownPair, TurnQuestion
 from judging.core.rubric_prompts import rubric_prompts_used
@@ -44,13 +45,14 @@ def pair_prompt(
     letter: bool,
     window: Window,
     budget: int,
+    book: PromptBook = FILES,
 ) -> str:
     """Which of two shown responses is better (seed 001, appendix A.2).
 
     Dialogue, response A and response B come first and the preference last, so that all prompts of
     one comparison in one order begin alike, the base judge's and the one-letter variant included.
     """
-    prompt = load_prompt(_pair_name(preference, letter=letter), language=language)
+    prompt = book.load(_pair_name(preference, letter=letter), language=language)
     spent = sum(
         map(estimate_tokens, (prompt.text, pair.first, pair.second)), start=PREFERENCE_TOKENS
     )
@@ -64,11 +66,16 @@ def pair_prompt(
 
 
 def distil_prompt(
-    pairs: tuple[LabelledPair, ...], *, language: str, window: Window, budget: int
+    pairs: tuple[LabelledPair, ...],
+    *,
+    language: str,
+    window: Window,
+    budget: int,
+    book: PromptBook = FILES,
 ) -> str:
     """What one choice, or several together, show of a person (seed 001, appendix A.2)."""
     name = "distil_preference" if len(pairs) == 1 else "distil_aggregate"
-    prompt = load_prompt(name, language=language)
+    prompt = book.load(name, language=language)
     room = max(0, budget - estimate_tokens(prompt.text)) // len(pairs)
     tokens = max(LEAST_EXAMPLE_TOKENS, room // 3)
     shown = [_shown_pair(pair, window=window, tokens=tokens) for pair in pairs]
@@ -138,11 +145,15 @@ def turn_prompt(question: TurnQuestion) -> str:
 
 
 def prompts_used(
-    language: str, *, letter: bool, mode: JudgePrompt = JudgePrompt.PERSONAL
+    language: str,
+    *,
+    letter: bool,
+    mode: JudgePrompt = JudgePrompt.PERSONAL,
+    book: PromptBook = FILES,
 ) -> Mapping[str, str]:
     """The digest of every prompt that a judge uses, by label, for the record of a run."""
     if mode is not JudgePrompt.PERSONAL:
-        return rubric_prompts_used(mode, prompt_language(language))
+        return rubric_prompts_used(mode, prompt_language(language), book=book)
     names = (
         "distil_preference",
         "distil_aggregate",
@@ -152,9 +163,7 @@ def prompts_used(
         "score_turn",
         "score_turn_no_memory",
     )
-    prompts: list[Prompt] = [
-        load_prompt(name, language=prompt_language(language)) for name in names
-    ]
+    prompts: list[Prompt] = [book.load(name, language=prompt_language(language)) for name in names]
     return {prompt.label: prompt.digest for prompt in prompts}
 
 

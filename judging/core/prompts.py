@@ -77,8 +77,9 @@ class Prompt:
 
     @property
     def label(self) -> str:
-        """Its file name without the ending, as stored with a run."""
-        return f"{self.name}.v{self.version}.{self.language}"
+        """Its file name without the ending, as stored with a run; 0 is an edited version."""
+        version = f"v{self.version}" if self.version else "edited"
+        return f"{self.name}.{version}.{self.language}"
 
     @property
     def digest(self) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 
 from judging.core.judge_modes import JudgePrompt
 from judging.core.prompt_blocks import dialogue_block
-from judging.core.prompts import Prompt, load_prompt
+from judging.core.prompt_edits import FILES, PromptBook
 from judging.core.questions import GradeQuestion, ShownPair
 from judging.core.tokens import estimate_tokens
 from judging.core.windows import Window, excerpt
@@ -30,11 +30,17 @@ _TURNS: Final = "_turns"
 
 
 def rubric_pair_prompt(
-    pair: ShownPair, *, mode: JudgePrompt, language: str, window: Window, budget: int
+    pair: ShownPair,
+    *,
+    mode: JudgePrompt,
+    language: str,
+    window: Window,
+    budget: int,
+    book: PromptBook = FILES,
 ) -> str:
     """Which of two shown responses is better by a rubric that is nobody's own."""
     reference = pair.reference if mode.guided else ""
-    prompt = _prompt(mode, reference, several=pair.turns > 1, language=language)
+    prompt = book.load(_name(mode, reference, several=pair.turns > 1), language=language)
     texts = (prompt.text, pair.first, pair.second, reference)
     shown = excerpt(pair.dialogue, window=window, budget=budget - sum(map(estimate_tokens, texts)))
     values = {
@@ -45,10 +51,18 @@ def rubric_pair_prompt(
     return prompt.render(values | ({"reference": reference} if reference else {}))
 
 
-def grade_prompt(question: GradeQuestion, *, mode: JudgePrompt, window: Window, budget: int) -> str:
+def grade_prompt(
+    question: GradeQuestion,
+    *,
+    mode: JudgePrompt,
+    window: Window,
+    budget: int,
+    book: PromptBook = FILES,
+) -> str:
     """How good one response is, from 1 to 10."""
     reference = question.reference if mode.guided else ""
-    prompt = _prompt(mode, reference, several=question.turns > 1, language=question.language)
+    name = _name(mode, reference, several=question.turns > 1)
+    prompt = book.load(name, language=question.language)
     texts = (prompt.text, question.response, reference)
     shown = excerpt(
         question.dialogue, window=window, budget=budget - sum(map(estimate_tokens, texts))
@@ -60,16 +74,18 @@ def grade_prompt(question: GradeQuestion, *, mode: JudgePrompt, window: Window, 
     return prompt.render(values | ({"reference": reference} if reference else {}))
 
 
-def rubric_prompts_used(mode: JudgePrompt, language: str) -> dict[str, str]:
+def rubric_prompts_used(
+    mode: JudgePrompt, language: str, *, book: PromptBook = FILES
+) -> dict[str, str]:
     """The digest of every prompt that a way of asking uses, by label; none for the paper's own."""
     if mode not in _STYLES:
         return {}
     styles = {mode, _WITHOUT_REFERENCE.get(mode, mode)}
     names = [f"{_STYLES[style]}{turns}" for style in sorted(styles) for turns in ("", _TURNS)]
-    prompts = [load_prompt(name, language=language) for name in names]
+    prompts = [book.load(name, language=language) for name in names]
     return {prompt.label: prompt.digest for prompt in prompts}
 
 
-def _prompt(mode: JudgePrompt, reference: str, *, several: bool, language: str) -> Prompt:
+def _name(mode: JudgePrompt, reference: str, *, several: bool) -> str:
     style = mode if reference else _WITHOUT_REFERENCE.get(mode, mode)
-    return load_prompt(f"{_STYLES[style]}{_TURNS if several else ''}", language=language)
+    return f"{_STYLES[style]}{_TURNS if several else ''}"

@@ -24,6 +24,7 @@ from judging.core.judge_prompts import (
 )
 from judging.core.memory_replies import read_memory
 from judging.core.preference_texts import read_preference
+from judging.core.prompt_edits import FILES, PromptBook
 from judging.core.prompts import prompt_language
 from judging.core.questions import (
     DistilAnswer,
@@ -68,13 +69,15 @@ class LlmJudgeSettings:
     `rule` says how a verdict is read; LOGPROB asks for one letter and needs an endpoint with
     log-probabilities. `unparseable_retries` are further attempts at a reply that cannot be read;
     one letter is never asked for again, since its probabilities would be the same. `prompt` is the
-    way of asking; the paper's own alone takes a preference and follows `rule`.
+    way of asking; the paper's own alone takes a preference and follows `rule`. `book` holds the
+    prompts that somebody edited.
     """
 
     rule: VerdictRule = VerdictRule.STRICT
     window: Window = Window.ALL
     unparseable_retries: int = 1
     prompt: JudgePrompt = JudgePrompt.PERSONAL
+    book: PromptBook = FILES
 
 
 class LlmJudge:
@@ -106,7 +109,14 @@ class LlmJudge:
             "window": settings.window.value,
             "unparseable_retries": settings.unparseable_retries,
             "prompt": settings.prompt.value,
-            "prompts": dict(prompts_used(language, letter=self._asks_letter, mode=settings.prompt)),
+            "prompts": dict(
+                prompts_used(
+                    language,
+                    letter=self._asks_letter,
+                    mode=settings.prompt,
+                    book=settings.book,
+                )
+            ),
         }
 
     async def distil(self, pairs: tuple[LabelledPair, ...], *, language: str) -> DistilAnswer:
@@ -114,7 +124,11 @@ class LlmJudge:
         outcome = await ask(
             self._client,
             distil_prompt(
-                pairs, language=language, window=self._settings.window, budget=self._budget
+                pairs,
+                language=language,
+                window=self._settings.window,
+                budget=self._budget,
+                book=self._settings.book,
             ),
             read=lambda reply: read_preference(answer_text(reply)),
             retries=self._settings.unparseable_retries,
@@ -149,6 +163,7 @@ class LlmJudge:
                 mode=self._settings.prompt,
                 window=self._settings.window,
                 budget=self._budget,
+                book=self._settings.book,
             ),
             read=_read_grade,
             retries=self._settings.unparseable_retries,
@@ -214,6 +229,7 @@ class LlmJudge:
                 language=language,
                 window=settings.window,
                 budget=self._budget,
+                book=settings.book,
             )
         return pair_prompt(
             pair,
@@ -222,6 +238,7 @@ class LlmJudge:
             letter=self._asks_letter,
             window=settings.window,
             budget=self._budget,
+            book=settings.book,
         )
 
     async def _ask_letter(self, prompt: str) -> Outcome[_PairReading]:

@@ -17,6 +17,7 @@ from judging.models.pairwise import (
     PreferenceSet,
     ResponseScore,
 )
+from judging.models.prompts import PromptOverride
 from judging.models.satisfaction import LearnedModel, SatisfactionJudgment, UserMemory
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Preference",
     "PreferenceKind",
     "PreferenceSet",
+    "PromptOverride",
     "ReplyStatus",
     "ResponseScore",
     "RunKind",

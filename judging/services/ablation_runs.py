@@ -16,6 +16,7 @@ from judging.core.pairwise_settings import PairwiseSettings, settings_from_confi
 from judging.core.run_plans import AppliedPlan, DistilPlan, distil_plans
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.services.distillation import empty_preference
+from judging.services.edited_prompts import edited_prompts
 from judging.services.judges import endpoint_for, judge_snapshot
 from judging.services.judgments import plan_judgments
 from judging.services.pairwise_plans import asked_distillation
@@ -77,6 +78,7 @@ def start_ablation_run(
     settings = settings_from_config(distillation.config)
     endpoint = endpoint_for(judge)
     base = empty_preference().pk
+    edits = edited_prompts(distillation.dataset)
     plans = [
         _applied(plan, base, preferences.get(plan.scenario_id, ()))
         for plan in distil_plans(distillation.config)
@@ -91,7 +93,8 @@ def start_ablation_run(
         parent=distillation,
         config={
             **settings.to_config(),
-            "judge": judge_snapshot(endpoint, settings.to_config()),
+            "judge": judge_snapshot(endpoint, {**settings.to_config(), **edits}),
+            **edits,
             "sets_of": None,
             "scenarios": [plan.to_json() for plan in plans],
         },

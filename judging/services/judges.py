@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from judging.core.judge_modes import JudgePrompt
+from judging.core.prompt_edits import book_of
 from judging.core.prompts import LANGUAGES
 from judging.core.verdicts import VerdictRule
 from judging.core.windows import Window
@@ -26,6 +27,8 @@ LEXICAL: Final = "lexical"
 FROM_SETTINGS: Final = "llm"
 BATCH_FILE: Final = "batch_file"
 """In the configuration of a run whose replies come by file: it never asks the endpoint itself."""
+EDITED_PROMPTS: Final = "edited_prompts"
+"""In the configuration of a run: the dataset's own versions of prompts, whole, as they were."""
 STORED_AT_ONCE: Final = 64
 
 
@@ -144,6 +147,7 @@ def _llm_settings(config: Mapping[str, Any]) -> LlmJudgeSettings:
         window=Window(config.get("window", usual.window)),
         unparseable_retries=config.get("unparseable_retries", usual.unparseable_retries),
         prompt=JudgePrompt(config.get("prompt", usual.prompt)),
+        book=book_of(config.get(EDITED_PROMPTS, ())),
     )
 
 

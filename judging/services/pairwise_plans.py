@@ -22,6 +22,7 @@ from judging.queries.comparisons import split_items, verdicts_of
 from judging.queries.references import comparison_references
 from judging.services.budgets import check_budget
 from judging.services.distillation import empty_preference
+from judging.services.edited_prompts import edited_prompts
 from judging.services.judges import BATCH_FILE, LEXICAL, endpoint_for, judge_snapshot
 
 
@@ -103,6 +104,7 @@ def asked_distillation(
     endpoint = endpoint_for(judge)
     check_budget(budget, endpoint=endpoint)
     _check_chats(endpoint)
+    edits = edited_prompts(dataset)
     plans = tuple(_distil_plans(dataset, annotator, settings))
     if not plans:
         message = f"{annotator} labelled no comparison of {dataset.slug} that has both texts"
@@ -119,7 +121,8 @@ def asked_distillation(
             created_by=created_by,
             config={
                 **settings.to_config(),
-                "judge": judge_snapshot(endpoint, settings.to_config()),
+                "judge": judge_snapshot(endpoint, {**settings.to_config(), **edits}),
+                **edits,
                 **({BATCH_FILE: True} if batch_file else {}),
                 **({FOR_ABLATION: True} if for_ablation else {}),
                 "scenarios": [plan.to_json() for plan in plans],
@@ -191,6 +194,7 @@ def asked_test_run(
         raise NothingToJudgeError(message)
     if prompt.guided:
         _check_references(applied, dataset)
+    edits = edited_prompts(dataset)
     return AskedTest(
         JudgeRun(
             kind=RunKind.GRADE if prompt.grades else RunKind.TEST,
@@ -204,7 +208,8 @@ def asked_test_run(
             created_by=created_by,
             config={
                 **settings.to_config(),
-                "judge": judge_snapshot(endpoint, settings.to_config()),
+                "judge": judge_snapshot(endpoint, {**settings.to_config(), **edits}),
+                **edits,
                 "sets_of": owner.username if with_sets else None,
                 **({BATCH_FILE: True} if batch_file else {}),
                 "scenarios": [plan.to_json() for plan in applied],

@@ -16,6 +16,7 @@ from annotation.models import Dataset, User
 from judging.core.endpoints import InvalidEndpointError
 from judging.core.error_texts import error_text
 from judging.core.estimates import total_of
+from judging.core.prompts import PromptError
 from judging.forms.runs import RunForm
 from judging.models import JudgeRun, RunKind
 from judging.services.budgets import NoPricesError
@@ -42,6 +43,7 @@ REFUSALS = (
     NotDistilledError,
     NothingToJudgeError,
     OnlyScoresError,
+    PromptError,
     NothingToScoreError,
     UnknownJudgeError,
 )

@@ -16,6 +16,7 @@ from annotation.queries.annotators import UnknownAnnotatorError, annotators, res
 from annotation.queries.datasets import UnknownDatasetError, dataset_of
 from judging.core.endpoints import InvalidEndpointError
 from judging.core.estimates import RunEstimate, total_of
+from judging.core.prompts import PromptError
 from judging.services.budgets import NoPricesError
 from judging.services.judges import UnknownJudgeError
 from judging.services.pairwise_plans import (
@@ -43,6 +44,7 @@ INPUT_ERRORS: Final = (
     NotDistilledError,
     NothingToJudgeError,
     OnlyScoresError,
+    PromptError,
     PromptWithoutSetsError,
     RunNotFinishedError,
     UnknownAnnotatorError,

@@ -206,6 +206,7 @@ class Claim(models.Model):
 
     One row per annotator and item, so that the presentation order survives a release. An active or
     finished claim holds a slot 0..overlap-1, and (item, slot) is unique: overlap is a constraint.
+    An item that a manager gave to somebody (`given`) does not move their place in the study.
     `conversation` is the session that the annotator held where the item is a task to talk about.
     """
 
@@ -233,6 +234,7 @@ class Claim(models.Model):
         blank=True,
         related_name="held_under",
     )
+    given = models.BooleanField(_("given by a manager"), default=False)
     skip_reason = models.CharField(_("why skipped"), max_length=300, blank=True, default="")
     claimed_at = models.DateTimeField(_("claimed"))
     expires_at = models.DateTimeField(_("expires"))

@@ -49,7 +49,7 @@ FROM (
 _LAST_GIVEN: Final = """
 SELECT item.position, claim.state = 'RELEASED' AND claim.finished_at IS NULL
 FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
-WHERE claim.annotator_id = %(annotator)s AND item.study_id = %(study)s
+WHERE claim.annotator_id = %(annotator)s AND item.study_id = %(study)s AND NOT claim.given
 ORDER BY claim.claimed_at DESC, claim.id DESC LIMIT 1
 """
 _NEXT_FREE: Final = """

@@ -23,7 +23,7 @@ STILL_HIDDEN: Final = Q(repeat_index__gt=0, study__isnull=False) & ~Q(
 
 _GIVEN: Final = """
 SELECT item.id, item.position, again.id, again.position, item.kind,
-    claim.state = 'RELEASED' AND claim.finished_at IS NULL
+    claim.state = 'RELEASED' AND claim.finished_at IS NULL, claim.given
 FROM annotation_claim claim
 JOIN annotation_studyitem item ON item.id = claim.item_id
 LEFT JOIN annotation_studyitem again ON again.repeat_of_id = item.id AND claim.state = 'DONE'
@@ -80,8 +80,8 @@ FROM annotation_studyitem item WHERE item.study_id = %(study)s
 class Due:
     """What follows for an annotator: the repeat that is due, else the items after a position.
 
-    `after` is the position of the last item given out that was no repeat, or of the one before it
-    where the annotator gave that back; None where they were given nothing.
+    `after` is the position of the last item given out in turn that was no repeat, or of the one
+    before it where the annotator gave that back; None where there is none.
     """
 
     repeat: int | None
@@ -94,8 +94,8 @@ def due(study: Study, annotator_id: int, now: datetime) -> Due:
     after = next(
         (
             place - bool(given_back)
-            for _item, place, _again, _again_place, kind, given_back in rows
-            if kind != ItemKind.REPEAT
+            for _item, place, _again, _again_place, kind, given_back, by_manager in rows
+            if kind != ItemKind.REPEAT and not by_manager
         ),
         None,
     )
@@ -142,5 +142,5 @@ def _given(
 def _as_given(rows: list[tuple[Any, ...]]) -> list[Given]:
     return [
         Given(item, place, again, again_place or 0)
-        for item, place, again, again_place, _kind, _given_back in rows
+        for item, place, again, again_place, *_rest in rows
     ]

@@ -269,6 +269,7 @@ def _take_again(claim: Claim, study: Study, now: datetime, claims: Sequence[Clai
         "slot": slot,
         "skip_reason": "",
         "finished_at": None,
+        "given": False,
         "claimed_at": now,
         "expires_at": lease_end(now, study.lease_minutes),
     }

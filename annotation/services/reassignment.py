@@ -111,7 +111,7 @@ def give_item(
     claim = take(wanted, row, target, now)
     if claim is None:
         raise ReassignmentRefusedError(ReassignmentRefusal.FULL)
-    Claim.objects.filter(pk=claim.pk).update(expires_at=now + RESERVED_FOR)
+    Claim.objects.filter(pk=claim.pk).update(expires_at=now + RESERVED_FOR, given=True)
     _record(claim, by, "claim.given", {"annotator": target.pk, "instead_of": instead_of})
 
 

@@ -124,6 +124,21 @@ def test_an_item_moves_to_somebody_and_comes_next():
     assert event.detail["annotator"] == target.pk
 
 
+@pytest.mark.parametrize("repeat_rate", [0.0, 0.1])
+def test_an_item_that_was_given_does_not_move_ones_place_in_the_study(repeat_rate):
+    one = make_user()
+    study = make_pair_study([one], items=6, repeat_rate=repeat_rate)
+    at_hand = take_next(study, one)
+    give(study, items(study)[4], one)
+    answer(study, at_hand, one)
+    places = []
+    for minute in range(1, 6):
+        task = take_next(study, one, NOW + timedelta(minutes=minute))
+        places.append(StudyItem.objects.get(pk=task.place.item).position)
+        answer(study, task, one, now=NOW + timedelta(minutes=minute))
+    assert places == [4, 1, 2, 3, 5]
+
+
 def test_an_item_waits_for_two_days_and_has_an_ordinary_lease_once_it_is_opened():
     target = make_user()
     study = make_pair_study([target])

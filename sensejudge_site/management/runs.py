@@ -161,7 +161,7 @@ def people(dataset: Dataset, name: str) -> Iterator[tuple[str, User]]:
 
 
 class ProgressLine:
-    """Says on standard error how many answers there are, every two seconds."""
+    """Says on standard error how many questions were asked, also in vain, every two seconds."""
 
     def __init__(self, stream: OutputWrapper, what: str) -> None:
         self._stream = stream
@@ -173,5 +173,5 @@ class ProgressLine:
         """Counts the answers of one commit."""
         self._answers += answers
         if time.monotonic() - self._shown >= _SHOW_EVERY_SECONDS:
-            self._stream.write(f"{self._what}: {self._answers} answers")
+            self._stream.write(f"{self._what}: {self._answers} questions asked")
             self._shown = time.monotonic()

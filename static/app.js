@@ -322,7 +322,7 @@
     if (turn && !turn.hasAttribute("data-current")) turn.setAttribute("data-current", "");
   };
   const move = (step) => {
-    const all = turns();
+    const all = turns().filter((turn) => turn.checkVisibility()); // some show turns as they are rated
     const at = all.findIndex((turn) => turn.hasAttribute("data-current"));
     const turn = all[Math.min(Math.max(at + step, 0), all.length - 1)];
     if (!turn) return;

@@ -38,6 +38,7 @@ class Rules:
     ask_hallucination: bool
     guidelines: str
     ask_questionnaire: bool = False
+    reveal_turns: bool = False
 
 
 @dataclass(frozen=True, slots=True)

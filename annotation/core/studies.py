@@ -330,6 +330,7 @@ class StudyPlan:
         ask_hallucination: Whether invented facts are asked about, turn by turn.
         guidelines: What annotators read first, in Markdown.
         ask_questionnaire: Whether four questions about the whole session follow its ratings.
+        reveal_turns: Whether a turn is shown only once the one before it is rated.
         allow_both_bad: Whether a pair may be marked as both bad.
         lease_minutes: How long an item stays with somebody whose page is closed.
         seed: Decides the order of the items.
@@ -354,6 +355,7 @@ class StudyPlan:
     ask_hallucination: bool
     guidelines: str
     ask_questionnaire: bool = False
+    reveal_turns: bool = False
     allow_both_bad: bool = False
     lease_minutes: int = 15
     seed: int = 42

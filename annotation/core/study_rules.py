@@ -23,6 +23,7 @@ UNTOUCHED: Final = (
     "allow_both_bad",
     "ask_hallucination",
     "ask_questionnaire",
+    "reveal_turns",
     "min_turns",
     "gold_rate",
     "repeat_rate",

@@ -21,6 +21,7 @@ _OF_KIND: Final = {
     "allow_both_bad": {StudyKind.PAIRWISE},
     "ask_hallucination": {StudyKind.SATISFACTION, StudyKind.CONVERSATION},
     "ask_questionnaire": {StudyKind.SATISFACTION, StudyKind.CONVERSATION},
+    "reveal_turns": {StudyKind.SATISFACTION},
     "min_turns": {StudyKind.CONVERSATION},
     "gold_rate": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
     "repeat_rate": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
@@ -98,6 +99,12 @@ class RuleFields(forms.Form):
         required=False,
         help_text=_("Memory, detail, availability, diversity."),
     )
+    reveal_turns = forms.BooleanField(
+        label=_("Show each turn only once the one before it is rated"),
+        required=False,
+        initial=True,
+        help_text=_("So that nobody judges a reply by what came of it."),
+    )
     min_turns = forms.IntegerField(
         label=_("Turns before a conversation may end"),
         min_value=1,
@@ -160,7 +167,7 @@ class RuleFields(forms.Form):
     @property
     def turn_rules(self) -> list[BoundField]:
         """Rules of rated conversations."""
-        return self.named("ask_hallucination", "ask_questionnaire")
+        return self.named("ask_hallucination", "ask_questionnaire", "reveal_turns")
 
     @property
     def talk_rules(self) -> list[BoundField]:

@@ -68,6 +68,7 @@ class Study(models.Model):
     allow_both_bad = models.BooleanField(_("allow “both bad”"), default=False)
     ask_hallucination = models.BooleanField(_("ask about hallucination"), default=False)
     ask_questionnaire = models.BooleanField(_("ask the session questionnaire"), default=False)
+    reveal_turns = models.BooleanField(_("show turns as they are rated"), default=False)
     gold_rate = models.FloatField(
         _("share of gold items"),
         default=0.0,

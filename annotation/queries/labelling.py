@@ -53,6 +53,7 @@ def rules_of(study: Study) -> Rules:
         ask_hallucination=study.ask_hallucination,
         guidelines=study.guidelines,
         ask_questionnaire=study.ask_questionnaire,
+        reveal_turns=study.reveal_turns,
     )
 
 

@@ -37,6 +37,7 @@ _RULES: Final = (
     "allow_both_bad",
     "ask_hallucination",
     "ask_questionnaire",
+    "reveal_turns",
     "gold_rate",
     "repeat_rate",
     "guidelines",

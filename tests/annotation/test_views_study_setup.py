@@ -93,7 +93,7 @@ def test_without_a_dataset_the_page_says_how_to_get_one(client, manager):
 def test_the_defaults_are_those_of_the_paper(client, manager, dataset):
     form = client.get(NEW, {"dataset": dataset.slug}).context["form"]
     on = {name for name, field in form.fields.items() if field.initial is True}
-    assert on == {"allow_both_bad"}
+    assert on == {"allow_both_bad", "reveal_turns"}
     assert form["allow_tie"].initial is None
     assert (form["overlap"].initial, form["repeat_rate"].value()) == (1, "5")
 

@@ -44,6 +44,32 @@ def test_a_person_rates_a_session_with_the_keyboard(open_page):
     ]
 
 
+def test_a_turn_is_shown_only_once_the_one_before_it_is_rated(open_page):
+    annotator = make_user()
+    study = make_session_study([annotator], turns=3, ask_questionnaire=True, reveal_turns=True)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    shown = page.locator("[data-turn]:visible")
+    expect(shown).to_have_count(1)
+    page.keyboard.press("j")  # there is nowhere to go yet
+    expect(page.locator("#turn-1[data-current]")).to_be_visible()
+    page.keyboard.press("4")
+    expect(shown).to_have_count(2)
+    for key in ("j", "2", "d", "j"):
+        page.keyboard.press(key)
+    expect(page.locator("#turn-3[data-current]")).to_be_visible()
+    expect(page.locator("#questionnaire")).to_be_hidden()
+    expect(page.locator("#rated")).to_have_text("2 of 3 rated")
+    for key in "5j1j1j1j1":
+        page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
+    assert [row[2:] for row in exported(study)] == [
+        (4, None),
+        (2, "INSUFFICIENT_DETAIL"),
+        (5, None),
+    ]
+
+
 def test_twelve_turns_and_the_questions_after_them_are_answered_by_keys_alone(open_page):
     annotator = make_user()
     study = make_session_study([annotator], turns=12, ask_questionnaire=True)

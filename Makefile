@@ -25,7 +25,8 @@ test: .venv/.dev
 	@[ -x /usr/bin/chromium ] || echo "No /usr/bin/chromium here: the browser tests will be skipped."
 	$(PY) -m pytest --quiet --numprocesses auto --dist worksteal -m "not browser and not processes" \
 		--cov --cov-report= $(ARGS)
-	$(PY) -m pytest -m "browser or processes" --cov --cov-append --cov-report=term:skip-covered $(ARGS)
+	$(PY) -m pytest --quiet --numprocesses 2 --dist loadfile -m "browser or processes" \
+		--cov --cov-append --cov-report=term:skip-covered $(ARGS)
 
 # What touches rows, for a second database: the core and the browser have none.
 test-rows: .venv/.dev

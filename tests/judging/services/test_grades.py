@@ -81,9 +81,9 @@ def test_what_failed_is_asked_again_and_the_verdict_follows(study):
         assert server.stats()["calls"] == 7
     broken.refresh_from_db()
     assert (broken.status, broken.error_code) == ("DONE", "")
-    before = list(Judgment.objects.values_list("pk", "verdict", "status"))
+    before = list(Judgment.objects.order_by("pk").values_list("pk", "verdict", "status"))
     compare_grades(run)
-    assert list(Judgment.objects.values_list("pk", "verdict", "status")) == before
+    assert list(Judgment.objects.order_by("pk").values_list("pk", "verdict", "status")) == before
 
 
 def test_an_unreadable_grade_leaves_an_unreadable_verdict(study):

@@ -148,6 +148,12 @@ def percentile_interval(values: FloatArray, *, level: float = DEFAULT_LEVEL) -> 
     return Interval(float(low), float(high), level, len(defined))
 
 
+def ends(interval: Interval | None, name: str = "") -> dict[str, float | None]:
+    """The two ends as cells of a row, `low` and `high` after a name; None without an interval."""
+    low, high = (None, None) if interval is None else (interval.low, interval.high)
+    return {f"{name}low": low, f"{name}high": high}
+
+
 def cluster_index(
     clusters: Sequence[Hashable] | None, *, units: int
 ) -> tuple[NDArray[np.intp], int]:

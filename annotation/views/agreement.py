@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET
 
 from annotation.core.agreement import Coefficient
 from annotation.core.agreement_report import AgreementReport
+from annotation.core.intervals import ends
 from annotation.core.tables import Row, csv_lines
 from annotation.exports import ExportFormat
 from annotation.forms.agreement import AgreementForm, AgreementRowsForm
@@ -166,8 +167,7 @@ def _cells(scope: AgreementScope, each: Coefficient) -> Row:
         "ties": "in" if scope.question.ties else "out",
         "measure": each.measure.value,
         "value": each.value,
-        "low": each.interval.low if each.interval else None,
-        "high": each.interval.high if each.interval else None,
+        **ends(each.interval),
         "items": each.items,
         "answers": each.answers,
         "undefined": each.undefined.value if each.undefined else None,

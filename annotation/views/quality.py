@@ -6,29 +6,23 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
-from django.contrib import messages
 from django.http import Http404, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from annotation.core.intervals import ends
 from annotation.core.quality import Figure, Quality
 from annotation.core.tables import Row, csv_lines
 from annotation.exports import ExportFormat
 from annotation.forms.quality import SKIPPED, QualityForm, QualityRowsForm
-from annotation.models import Participation
 from annotation.queries.quality import QualityPage, UnknownQualityChoiceError, quality_page
 from annotation.queries.quality_rows import quality_rows, skipped_rows
-from annotation.services.participation import (
-    AlreadyPausedError,
-    NotPausedError,
-    pause,
-    resume,
-)
+from annotation.services.participation import pause, resume
 from annotation.views.access import SignedInRequest, manager_required, reader_required
 from annotation.views.downloads import download
+from annotation.views.pausing import change_pause
 
 COLUMNS = (
     "study", "annotator", "figure", "hits", "answers",
@@ -119,8 +113,7 @@ def _shares(page: QualityPage, found: Quality) -> Iterator[Row]:
             "hits": share.hits,
             "answers": share.answers,
             "value": share.value,
-            "low": share.interval.low if share.interval else None,
-            "high": share.interval.high if share.interval else None,
+            **ends(share.interval),
             "chance": share.chance,
             "undefined": share.undefined.value if share.undefined else None,
         }
@@ -135,14 +128,14 @@ def _counts(found: Quality, skipped: int) -> Iterator[Row]:
 @manager_required
 def pause_annotator(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     """Give an annotator no more items."""
-    try:
-        pause(study=slug, annotator=number, by=request.user, now=timezone.now())
-    except Participation.DoesNotExist as missing:
-        raise Http404 from missing
-    except AlreadyPausedError:
-        messages.info(request, _("They were paused already. Nothing was changed."))
-    else:
-        messages.success(request, _("Paused. What they held is given to others."))
+    change_pause(
+        request,
+        pause,
+        study=slug,
+        annotator=number,
+        done=_("Paused. What they held is given to others."),
+        already=_("They were paused already. Nothing was changed."),
+    )
     return redirect("annotation:quality", slug)
 
 
@@ -150,14 +143,12 @@ def pause_annotator(request: SignedInRequest, slug: str, number: int) -> HttpRes
 @manager_required
 def resume_annotator(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     """Let a paused annotator go on."""
-    try:
-        resume(study=slug, annotator=number, by=request.user, now=timezone.now())
-    except Participation.DoesNotExist as missing:
-        raise Http404 from missing
-    except NotPausedError:
-        messages.info(request, _("They were not paused. Nothing was changed."))
-    else:
-        messages.success(
-            request, _("They can go on. The rule counts their answers from now on alone.")
-        )
+    change_pause(
+        request,
+        resume,
+        study=slug,
+        annotator=number,
+        done=_("They can go on. The rule counts their answers from now on alone."),
+        already=_("They were not paused. Nothing was changed."),
+    )
     return redirect("annotation:quality", slug)

@@ -14,18 +14,14 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotation.core.study_claims import ClaimFilter
 from annotation.forms.study_filters import MembersForm
-from annotation.models import Participation, Study
+from annotation.models import Study
 from annotation.queries.studies import annotator_choices, members_of, study_page
 from annotation.queries.study_claims import claim_rows, claims_of
 from annotation.queries.study_progress import study_live
 from annotation.services.members import add_annotators, remove_annotator
-from annotation.services.participation import (
-    AlreadyPausedError,
-    NotPausedError,
-    pause,
-    resume,
-)
+from annotation.services.participation import pause, resume
 from annotation.views.access import SignedInRequest, manager_required, reader_required
+from annotation.views.pausing import change_pause
 
 UNPROCESSABLE: Final = 422
 LATEST: Final = 20  # claims on an annotator's page; all of them are a click away
@@ -83,14 +79,14 @@ def annotator(request: SignedInRequest, slug: str, annotator: int) -> HttpRespon
 @manager_required
 def pause_annotator(request: SignedInRequest, slug: str, annotator: int) -> HttpResponse:
     """Give an annotator no more items until they may go on."""
-    try:
-        pause(study=slug, annotator=annotator, by=request.user, now=timezone.now())
-    except Participation.DoesNotExist as missing:
-        raise Http404 from missing
-    except AlreadyPausedError:
-        messages.info(request, _("They were paused already."))
-    else:
-        messages.success(request, _("Paused. What they held goes to others."))
+    change_pause(
+        request,
+        pause,
+        study=slug,
+        annotator=annotator,
+        done=_("Paused. What they held goes to others."),
+        already=_("They were paused already."),
+    )
     return redirect("annotation:study-annotator", slug, annotator)
 
 
@@ -98,14 +94,14 @@ def pause_annotator(request: SignedInRequest, slug: str, annotator: int) -> Http
 @manager_required
 def resume_annotator(request: SignedInRequest, slug: str, annotator: int) -> HttpResponse:
     """Let a paused annotator go on."""
-    try:
-        resume(study=slug, annotator=annotator, by=request.user, now=timezone.now())
-    except Participation.DoesNotExist as missing:
-        raise Http404 from missing
-    except NotPausedError:
-        messages.info(request, _("They were not paused."))
-    else:
-        messages.success(request, _("They may go on."))
+    change_pause(
+        request,
+        resume,
+        study=slug,
+        annotator=annotator,
+        done=_("They may go on."),
+        already=_("They were not paused."),
+    )
     return redirect("annotation:study-annotator", slug, annotator)
 
 

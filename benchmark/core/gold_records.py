@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from annotation.core.intervals import Interval
+from annotation.core.intervals import ends
 from benchmark.core.gold import GoldFigures, GoldReport, SectionScore
 
 ALL = "all"
@@ -32,14 +32,14 @@ def _figures(judge: str, level: str, figures: GoldFigures) -> dict[str, object]:
         "n": agreement.comparisons,
         "verdicts": agreement.verdicts,
         "accuracy": agreement.value,
-        **_ends("", agreement.interval),
+        **ends(agreement.interval),
         "policy": agreement.policy.value,
         "other_policy": figures.other_policy.value,
         "unreadable": every_reply.unreadable,
         "position_bias": figures.position.value,
-        **_ends("position_bias_", figures.position.interval),
+        **ends(figures.position.interval, "position_bias_"),
         "consistency": figures.consistency.value,
-        **_ends("consistency_", figures.consistency.interval),
+        **ends(figures.consistency.interval, "consistency_"),
         "replies": every_reply.replies,
         "accuracy_of_all_replies": every_reply.accuracy,
         "same_in_both_orders": every_reply.same_in_both_orders,
@@ -54,12 +54,5 @@ def _section(judge: str, score: SectionScore) -> dict[str, object]:
         "subset": score.section.value if score.section else SCORE,
         "n": score.comparisons,
         "accuracy": score.value,
-        **_ends("", score.interval),
-    }
-
-
-def _ends(name: str, interval: Interval | None) -> dict[str, object]:
-    return {
-        f"{name}low": interval.low if interval else None,
-        f"{name}high": interval.high if interval else None,
+        **ends(score.interval),
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from annotation.core.choices import Verdict
-from annotation.core.intervals import Interval
+from annotation.core.intervals import ends
 from benchmark.core.length_bias import LengthBias, LengthErrors, Sized, length_bias, length_errors
 from benchmark.core.self_preference import Rivals, SelfPreference, self_preference
 from benchmark.core.trust import Case, HumanLabel, Voice
@@ -67,10 +67,10 @@ def leaning_records(annotator: str, found: Leanings) -> Iterator[dict[str, objec
             "voice": each.voice.panel.lower(),
             **_length_record(each.length),
             "errors_lean_longer": errors.value,
-            **_ends("errors_lean_longer", errors.interval),
+            **ends(errors.interval, "errors_lean_longer_"),
             "own_family": own.family if own else None,
             "self_preference": own.value if own else None,
-            **_ends("self_preference", own.interval if own else None),
+            **ends(own.interval if own else None, "self_preference_"),
             "self_preference_n": own.comparisons if own else 0,
         }
 
@@ -78,18 +78,11 @@ def leaning_records(annotator: str, found: Leanings) -> Iterator[dict[str, objec
 def _length_record(length: LengthBias) -> dict[str, object]:
     return {
         "longer_wins": length.value,
-        **_ends("longer_wins", length.interval),
+        **ends(length.interval, "longer_wins_"),
         "verdicts": length.verdicts,
         "length_slope": length.slope.value,
-        **_ends("length_slope", length.slope.interval),
+        **ends(length.slope.interval, "length_slope_"),
         "length_slope_unbounded": length.slope.unbounded,
-    }
-
-
-def _ends(name: str, interval: Interval | None) -> dict[str, object]:
-    return {
-        f"{name}_low": interval.low if interval else None,
-        f"{name}_high": interval.high if interval else None,
     }
 
 

@@ -109,9 +109,10 @@ def by_scenario(
     blocks: Sequence[GoldBlock], predictions: Predictions, *, seed: int, draws: int
 ) -> tuple[ScenarioFigures, ...]:
     """The scenarios in the order in which they first occur, without turns that have no score."""
+    known = list(_known(blocks, predictions))
     found = []
     for scenario in dict.fromkeys(block.scenario for block in blocks):
-        rows = [row for row in _known(blocks, predictions) if row[0].scenario == scenario]
+        rows = [row for row in known if row[0].scenario == scenario]
         users = [block.user for block, _gold, _one in rows]
         data = scored([gold for _b, gold, _o in rows], [one.score for _b, _g, one in rows], users)
         metrics = {

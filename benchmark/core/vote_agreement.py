@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from annotation.core.choices import Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, Interval
+from annotation.core.intervals import DEFAULT_DRAWS, Interval, ends
 from benchmark.core.accuracy import Decisions
 from benchmark.core.resampling import Floats, bootstrap_sums
 
@@ -124,8 +124,7 @@ def _flat(name: str, fraction: Fraction) -> dict[str, object]:
         f"{name}_agree": fraction.agree,
         f"{name}_pairs": fraction.pairs,
         f"{name}_share": fraction.value,
-        f"{name}_low": interval.low if interval else None,
-        f"{name}_high": interval.high if interval else None,
+        **ends(interval, f"{name}_"),
     }
 
 

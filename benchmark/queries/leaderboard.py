@@ -11,7 +11,7 @@ from typing import Final
 from django.db.models import QuerySet
 
 from annotation.core.choices import Verdict
-from annotation.core.intervals import Interval
+from annotation.core.intervals import ends
 from annotation.models import Comparison, PairwiseLabel
 from benchmark.core.bradley_terry import Outcome, outcome_of
 from benchmark.core.ranking import Ranking, WinRate, bradley_terry, win_rates
@@ -112,18 +112,11 @@ class Board:
                 "judge": self.judge,
                 **asdict(row),
                 "win_rate": self.win_rates[row.model].value,
-                **_ends(self.win_rates[row.model].interval),
+                **ends(self.win_rates[row.model].interval, "win_rate_"),
                 "verdicts": self.win_rates[row.model].verdicts,
             }
             for row in self.ranking.models
         ]
-
-
-def _ends(interval: Interval | None) -> dict[str, object]:
-    return {
-        "win_rate_low": interval.low if interval else None,
-        "win_rate_high": interval.high if interval else None,
-    }
 
 
 @dataclass(frozen=True, slots=True)

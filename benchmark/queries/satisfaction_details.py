@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.core.intervals import Interval
+from annotation.core.intervals import Interval, ends
 from benchmark.core.metrics import Metric, MetricName, Undefined
 from benchmark.core.satisfaction_groups import BY_SCENARIO, GAINED, Gain
 from benchmark.core.satisfaction_reasons import COLUMNS, ReasonFigures
@@ -108,8 +108,7 @@ def cells_of(metrics: Mapping[str, Metric]) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, metric in metrics.items():
         found[name] = metric.value
-        found[f"{name}_low"] = None if metric.interval is None else metric.interval.low
-        found[f"{name}_high"] = None if metric.interval is None else metric.interval.high
+        found.update(ends(metric.interval, f"{name}_"))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from annotation.core.intervals import ends
 from benchmark.core.metrics import Metric, MetricName
 from benchmark.core.satisfaction_details import EvaluatorDetails
 from benchmark.core.satisfaction_evaluation import EvaluatorFigures
@@ -26,8 +27,7 @@ def stored(
         "gains": {
             name.value: {
                 "value": gain.value,
-                "low": None if gain.interval is None else gain.interval.low,
-                "high": None if gain.interval is None else gain.interval.high,
+                **ends(gain.interval),
                 "p": gain.p,
             }
             for name, gain in details.gains.items()
@@ -68,8 +68,7 @@ def _metrics(metrics: Mapping[MetricName, Metric]) -> dict[str, Any]:
         name.value: {
             "value": metric.value,
             "undefined": None if metric.undefined is None else metric.undefined.value,
-            "low": None if metric.interval is None else metric.interval.low,
-            "high": None if metric.interval is None else metric.interval.high,
+            **ends(metric.interval),
         }
         for name, metric in metrics.items()
     }

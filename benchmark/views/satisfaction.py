@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from annotation.core.intervals import ends
 from annotation.core.tables import Row, csv_lines
 from benchmark.core.paper_satisfaction import TABLE_2, TABLE_3
 from benchmark.core.satisfaction_groups import GAINED
@@ -70,12 +71,10 @@ def _figures(row: EvaluatorRow) -> Iterator[Row]:
 
 def _gains(row: EvaluatorRow) -> Iterator[Row]:
     for name, gain in row.details.shown_gains:
-        interval = gain.interval
         yield {
             "metric": name.value,
             "gain": gain.value,
-            "low": None if interval is None else interval.low,
-            "high": None if interval is None else interval.high,
+            **ends(gain.interval),
             "p": gain.p,
         }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from annotation.core.intervals import ends
 from judging.core.error_texts import error_text
 from judging.core.injections import Flips
 from judging.core.judge_modes import JudgePrompt, prompt_of
@@ -81,8 +82,7 @@ def _flips(found: Flips) -> dict[str, Any]:
         "read": found.read,
         "unreadable": found.unreadable,
         "rate": found.rate,
-        "low": None if found.interval is None else found.interval.low,
-        "high": None if found.interval is None else found.interval.high,
+        **ends(found.interval),
     }
 
 

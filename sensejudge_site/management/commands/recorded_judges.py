@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.core.intervals import Interval
+from annotation.core.intervals import Interval, ends
 from annotation.queries.datasets import UnknownDatasetError
 from benchmark.core.vote_agreement import Fraction
 from benchmark.queries.choices import UnknownChoiceError
@@ -87,8 +87,7 @@ def _pair(each: PairKappa) -> dict[str, object]:
         "second": each.second,
         "items": each.kappa.items,
         "kappa": each.kappa.value,
-        "low": interval.low if interval else None,
-        "high": interval.high if interval else None,
+        **ends(interval),
     }
 
 

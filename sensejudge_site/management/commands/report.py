@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.core.intervals import Interval
+from annotation.core.intervals import Interval, ends
 from annotation.queries.annotators import UnknownAnnotatorError
 from annotation.queries.datasets import UnknownDatasetError
 from benchmark.core.accuracy import InvalidPolicy
@@ -132,8 +132,7 @@ def _metric(metric: Metric) -> dict[str, object]:
     interval = metric.interval
     return {
         "value": metric.value,
-        "low": interval.low if interval else None,
-        "high": interval.high if interval else None,
+        **ends(interval),
         "undefined": metric.undefined.value if metric.undefined else None,
     }
 

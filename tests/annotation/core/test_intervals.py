@@ -4,9 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.intervals import (
+    Interval,
     bootstrap,
     bootstrap_mean,
     cluster_index,
+    ends,
     percentile_interval,
     wilson,
 )
@@ -138,3 +140,9 @@ def test_cluster_index_numbers_in_order_of_appearance():
 def test_cluster_keys_must_fit_the_units():
     with pytest.raises(ValueError, match="2 cluster keys for 3 units"):
         bootstrap_mean([1, 2, 3], seed=0, clusters=["a", "b"])
+
+
+def test_the_ends_of_an_interval_are_two_cells():
+    assert ends(Interval(0.1, 0.4)) == {"low": 0.1, "high": 0.4}
+    assert ends(Interval(0.1, 0.4), "bias_") == {"bias_low": 0.1, "bias_high": 0.4}
+    assert ends(None, "bias_") == {"bias_low": None, "bias_high": None}

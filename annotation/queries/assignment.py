@@ -10,23 +10,57 @@ from typing import Any, Final, TypeAlias
 
 from django.core.cache import cache
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Model
 
 from annotation.core.assignment import Progress
 from annotation.core.choices import Order, Verdict
 from annotation.core.presentation import Answer, PastOrder, answer_of
-from annotation.models import Claim, ClaimState, ItemKind, Study, StudyItem, User
-from annotation.queries import repeats
-from annotation.queries.statements import models_of, rows_of
-
-ITEM_ROWS: Final = (
-    "comparison__turn__session__scenario",
-    "comparison__response_a",
-    "comparison__response_b",
-    "session__scenario",
+from annotation.models import (
+    Claim,
+    ClaimState,
+    Comparison,
+    ItemKind,
+    Response,
+    Scenario,
+    Session,
+    Study,
+    StudyItem,
+    Turn,
+    User,
 )
+from annotation.queries import repeats
+from annotation.queries.statements import Joined, rows_of
+
+_ITEM_TABLES: Final[dict[str, type[Model]]] = {
+    "item": StudyItem,
+    "comparison": Comparison,
+    "turn": Turn,
+    "response_a": Response,
+    "response_b": Response,
+    "session": Session,
+    "scenario": Scenario,
+}
 """What a task needs of an item, but for the earlier turns."""
 
+_ITEM_JOINS: Final = """
+LEFT JOIN annotation_comparison comparison ON comparison.id = item.comparison_id
+LEFT JOIN annotation_turn turn ON turn.id = comparison.turn_id
+LEFT JOIN annotation_response response_a ON response_a.id = comparison.response_a_id
+LEFT JOIN annotation_response response_b ON response_b.id = comparison.response_b_id
+LEFT JOIN annotation_session session ON session.id = COALESCE(item.session_id, turn.session_id)
+LEFT JOIN annotation_scenario scenario ON scenario.id = session.scenario_id
+"""
+_ITEM: Final = Joined(
+    f"FROM annotation_studyitem item {_ITEM_JOINS} WHERE item.id = %(item)s", **_ITEM_TABLES
+)
+_CLAIM: Final = (
+    "FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id"
+)
+_OWN_ON_ITEM: Final = """
+WHERE claim.item_id = %(item)s AND claim.annotator_id = %(annotator)s AND item.study_id = %(study)s
+"""
+_OWN_CLAIM: Final = Joined(f"{_CLAIM} {_OWN_ON_ITEM}", claim=Claim, item=StudyItem)
+_OWN_TASK: Final = Joined(f"{_CLAIM} {_ITEM_JOINS} {_OWN_ON_ITEM}", claim=Claim, **_ITEM_TABLES)
 _STATES: Final = """
 SELECT claim.state, COUNT(*)
 FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
@@ -73,16 +107,10 @@ ORDER BY item.position LIMIT 1
 _NOT_IN_HAND: Final = "FOR NO KEY UPDATE OF item SKIP LOCKED"
 
 _AT_HAND: Final = """
-SELECT claim.claimed_at, claim.id
+SELECT claim.claimed_at, claim.id, claim.item_id
 FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
 WHERE claim.annotator_id = %(annotator)s AND claim.state = 'ACTIVE' AND item.study_id = %(study)s
 """
-_ON_ITEM: Final = """
-SELECT claim.*
-FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
-WHERE claim.item_id = %(item)s AND claim.annotator_id = %(annotator)s AND item.study_id = %(study)s
-"""
-_STUDY_ITEM: Final = "SELECT item.* FROM annotation_studyitem item WHERE item.id = %(item)s"
 _SHOWN_SINCE: Final = """
 SELECT a.model, b.model, claim.shown_order, COUNT(*), MAX(claim.id)
 FROM annotation_claim claim
@@ -229,7 +257,23 @@ def next_free_item(study: Study, annotator_id: int, now: datetime) -> StudyItem 
 
 
 def _item(number: int) -> StudyItem:
-    return StudyItem.objects.select_related(*ITEM_ROWS).get(pk=number)
+    (rows,) = _ITEM.rows(item=number)
+    return _linked_item(rows)
+
+
+def _linked_item(rows: dict[str, Any]) -> StudyItem:
+    """The item with the rows behind it in their places."""
+    item: StudyItem = rows["item"]
+    comparison, session = rows["comparison"], rows["session"]
+    session.scenario = rows["scenario"]
+    item.comparison = comparison
+    if comparison is None:
+        item.session = session
+        return item
+    comparison.response_a, comparison.response_b = rows["response_a"], rows["response_b"]
+    comparison.turn = rows["turn"]
+    comparison.turn.session = session
+    return item
 
 
 def past_orders(annotator: User) -> list[PastOrder]:
@@ -254,24 +298,27 @@ def past_orders(annotator: User) -> list[PastOrder]:
 
 
 def claim_at_hand(study: Study, annotator_id: int) -> Claim | None:
-    """The claim that waits for an answer, as from `own_claims`; of several the oldest."""
+    """The claim that waits for an answer, as `own_task_claim`; of several the oldest."""
     found = min(rows_of(_AT_HAND, study=study.pk, annotator=annotator_id), default=None)
-    return own_claims(study, annotator_id).get(pk=found[1]) if found else None
+    return own_task_claim(found[-1], study, annotator_id) if found else None
 
 
-def own_claims(study: Study, annotator_id: int) -> QuerySet[Claim]:
-    """The annotator's claims of a study, with all that a task needs but the earlier turns."""
-    return Claim.objects.filter(item__study=study, annotator_id=annotator_id).select_related(
-        *(f"item__{rows}" for rows in ITEM_ROWS)
-    )
+def own_task_claim(item: int, study: Study, annotator_id: int) -> Claim | None:
+    """The annotator's claim on an item of a study, with all a task needs but the earlier turns."""
+    for rows in _OWN_TASK.rows(item=item, study=study.pk, annotator=annotator_id):
+        claim: Claim = rows["claim"]
+        claim.item = _linked_item(rows)
+        return claim
+    return None
 
 
 def own_claim_on(item: int, study: Study, annotator_id: int) -> Claim | None:
     """The annotator's claim on an item of a study, with the item."""
-    found = models_of(Claim, _ON_ITEM, item=item, study=study.pk, annotator=annotator_id)
-    for claim in found:
-        (claim.item,) = models_of(StudyItem, _STUDY_ITEM, item=item)
-    return found[0] if found else None
+    for rows in _OWN_CLAIM.rows(item=item, study=study.pk, annotator=annotator_id):
+        claim: Claim = rows["claim"]
+        claim.item = rows["item"]
+        return claim
+    return None
 
 
 def last_finished(

@@ -58,7 +58,7 @@ def rules_of(study: Study) -> Rules:
 
 
 def task_of(claim: Claim, study: Study, now: datetime) -> Task:
-    """The page of a claimed item. The claim comes from `own_claims`."""
+    """The page of a claimed item. The claim comes from `own_task_claim`."""
     if claim.item.comparison is not None:
         return _pair_task(claim, claim.item.comparison, study, now)
     session = cast(Session, claim.item.session)

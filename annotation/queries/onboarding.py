@@ -19,16 +19,19 @@ from annotation.models import (
     StudyStatus,
     User,
 )
-from annotation.queries.statements import models_of
+from annotation.queries.statements import Joined
 
-_PART: Final = """
-SELECT part.*, profile.id AS profile
+_PART: Final = Joined(
+    """
 FROM annotation_participation part
 JOIN annotation_study study ON study.id = part.study_id
 LEFT JOIN annotation_annotatorprofile profile ON profile.user_id = part.annotator_id
 WHERE study.slug = %(slug)s AND part.annotator_id = %(annotator)s
-"""
-_STUDY: Final = "SELECT study.* FROM annotation_study study WHERE study.id = %(study)s"
+""",
+    part=Participation,
+    study=Study,
+    profile=AnnotatorProfile,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +89,12 @@ def study_named(slug: str) -> Study | None:
 
 def participation_of(slug: str, annotator: User) -> Participation | None:
     """Somebody's part in a study, with the study and whether they have a profile."""
-    found = models_of(Participation, _PART, slug=slug, annotator=annotator.pk)
-    for part in found:
-        (part.study,) = models_of(Study, _STUDY, study=part.study_id)
-    return found[0] if found else None
+    for row in _PART.rows(slug=slug, annotator=annotator.pk):
+        part: Participation = row["part"]
+        part.study = row["study"]
+        part.__dict__["profile"] = row["profile"]
+        return part
+    return None
 
 
 def open_step(participation: Participation) -> Step | None:

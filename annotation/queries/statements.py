@@ -3,24 +3,94 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Final, TypeAlias
+from weakref import WeakKeyDictionary
 
-from django.db import connection
+from django.db import connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
+from django.utils.functional import cached_property
 
-Row = TypeVar("Row", bound=Model)
+_Converters: TypeAlias = list[tuple[int, Any, list[Any]]]
 
 
 def rows_of(statement: str, **values: Any) -> list[tuple[Any, ...]]:
     """The rows of a statement; moments are given as the database writes them."""
-    for name, value in values.items():
-        if isinstance(value, datetime):
-            values[name] = connection.ops.adapt_datetimefield_value(value)
     with connection.cursor() as cursor:
-        cursor.execute(statement, values)
+        cursor.execute(statement, _as_written(values))
         return list(cursor.fetchall())
 
 
-def models_of(model: type[Row], statement: str, **values: Any) -> list[Row]:
-    """The rows of a statement that selects all columns of a table."""
-    return list(model._default_manager.raw(statement, values))  # noqa: SLF001 - documented
+def _as_written(values: dict[str, Any]) -> dict[str, Any]:
+    """Values with their moments as the database writes them."""
+    return {
+        name: connection.ops.adapt_datetimefield_value(value)
+        if isinstance(value, datetime)
+        else value
+        for name, value in values.items()
+    }
+
+
+class Joined:
+    """A statement that selects whole rows of several tables, as instances of their models.
+
+    Django composes a query of many joins anew each time, which costs more than running it.
+    """
+
+    def __init__(self, source: str, **tables: type[Model]) -> None:
+        """Take the statement from FROM on, and the model behind each of its aliases."""
+        self._source: Final = source
+        self._tables: Final = tables
+        self._kept: Final[WeakKeyDictionary[BaseDatabaseWrapper, _Converters]] = WeakKeyDictionary()
+
+    def rows(self, **values: Any) -> list[dict[str, Any]]:
+        """Instances by alias; None where an outer join found no row."""
+        used = connections[connection.alias]
+        with used.cursor() as cursor:
+            cursor.execute(self._statement, _as_written(values))
+            found = cursor.fetchall()
+        return [self._instances([*row], used) for row in found]
+
+    @cached_property
+    def _statement(self) -> str:
+        columns = (
+            f'{alias}."{field.column}"'
+            for alias, model in self._tables.items()
+            for field in model._meta.concrete_fields  # noqa: SLF001 - documented
+        )
+        return f"SELECT {', '.join(columns)} {self._source}"
+
+    def _instances(self, row: list[Any], used: BaseDatabaseWrapper) -> dict[str, Any]:
+        for place, column, converters in self._converters(used):
+            for convert in converters:
+                row[place] = convert(row[place], column, used)
+        instances: dict[str, Any] = {}
+        start = 0
+        for alias, model in self._tables.items():
+            names = [field.attname for field in model._meta.concrete_fields]  # noqa: SLF001
+            values = row[start : start + len(names)]
+            start += len(names)
+            missing = values[names.index(model._meta.pk.attname)] is None  # noqa: SLF001
+            instances[alias] = None if missing else model.from_db(used.alias, names, values)
+        return instances
+
+    def _converters(self, used: BaseDatabaseWrapper) -> _Converters:
+        """What turns the columns' values into Python's, where the database gives others."""
+        kept = self._kept.get(used)
+        if kept is None:
+            columns = [
+                field.get_col(alias)
+                for alias, model in self._tables.items()
+                for field in model._meta.concrete_fields  # noqa: SLF001
+            ]
+            kept = self._kept[used] = [
+                (place, column, converters)
+                for place, column in enumerate(columns)
+                if (
+                    converters := [
+                        *used.ops.get_db_converters(column),
+                        *column.get_db_converters(used),
+                    ]
+                )
+            ]
+        return kept

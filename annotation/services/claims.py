@@ -13,8 +13,7 @@ from enum import StrEnum
 from random import Random
 from typing import Any, Final
 
-from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db import IntegrityError, connection, transaction
 
 from annotation.core.assignment import SkipReason, free_slot, lease_end
 from annotation.core.choices import Order
@@ -36,13 +35,14 @@ from annotation.queries.assignment import (
     last_finished,
     next_free_item,
     own_claim_on,
-    own_claims,
+    own_task_claim,
     past_orders,
     progress_of,
 )
 from annotation.queries.labelling import rules_of, task_of
 from annotation.queries.onboarding import open_step, participation_of
 
+_LOCK: Final = "UPDATE annotation_user SET is_active = is_active WHERE id = %(annotator)s"
 _TRIES: Final = 50  # as many annotators may snatch an item away in the same instant
 
 
@@ -100,7 +100,7 @@ def own_task(*, study: str, item: int, annotator: User, now: datetime) -> Task:
         LabellingRefusedError: `labelling:not-yours` where they never were given it.
     """
     row = part_of(study, annotator).study
-    claim = own_claims(row, annotator.pk).filter(item_id=item).first()
+    claim = own_task_claim(item, row, annotator.pk)
     if claim is None:
         raise LabellingRefusedError(RefusalCode.NOT_YOURS)
     return task_of(claim, row, now)
@@ -219,7 +219,8 @@ def _renew(claim: Claim, study: Study, now: datetime) -> None:
 def _claim_next(study: Study, annotator: User, now: datetime) -> Claim | None:
     # Locks the annotator's row until the commit: two tabs must not claim two items, nor choose two
     # presentation orders from the same counts.
-    User.objects.filter(pk=annotator.pk).update(is_active=F("is_active"))
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK, {"annotator": annotator.pk})
     active = claim_at_hand(study, annotator.pk)
     if active is not None:
         return active

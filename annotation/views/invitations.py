@@ -35,7 +35,6 @@ from annotation.views.access import SignedInRequest, manager_required
 
 UNPROCESSABLE: Final = 422
 ONE_YEAR: Final = 365 * 24 * 3600
-BACKEND: Final = "django.contrib.auth.backends.ModelBackend"
 
 REFUSALS: Final = {
     InvitationRefusal.UNKNOWN: (
@@ -130,7 +129,7 @@ def _newcomer(request: HttpRequest, token: str, invitation: Invitation) -> HttpR
         except NameTakenError:
             form.add_error("username", _("Somebody has this user name. Choose another one."))
         else:
-            login(request, user, backend=BACKEND)
+            login(request, user, backend=settings.AUTHENTICATION_BACKENDS[-1])
             return _with_language(_to_study(request, study), form.cleaned_data["language"])
     status = UNPROCESSABLE if form.is_bound else 200
     context = {"study": invitation.study, "token": token, "form": form}

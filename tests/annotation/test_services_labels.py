@@ -388,5 +388,5 @@ def test_an_answer_costs_a_fixed_number_of_queries(django_assert_num_queries):
     annotator = make_user()
     study = make_pair_study([annotator], items=3)
     task = take(study, annotator)
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(9):
         answer(study, task, annotator)

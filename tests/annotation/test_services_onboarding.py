@@ -125,11 +125,11 @@ class TestTheWayToTheFirstItem:
         assert (refused.value.step, refused.value.code) == (step, RefusalCode.NOT_READY)
         assert not Claim.objects.exists()
 
-    def test_costs_two_short_queries(self, annotator, django_assert_num_queries):
+    def test_costs_one_query(self, annotator, django_assert_num_queries):
         studies = [make_study(annotators=[annotator]), make_asking_study([annotator])]
         do(studies[1], annotator, "consent", "profile", "guidelines", "quiz")
         for study in studies:
-            with django_assert_num_queries(2):
+            with django_assert_num_queries(1):
                 part = participation_of(study.slug, annotator)
                 assert part.study.slug == study.slug
 

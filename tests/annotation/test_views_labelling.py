@@ -331,6 +331,6 @@ def test_wrong_methods_are_refused(client, annotator, name, method):
 def test_a_page_costs_a_fixed_number_of_queries(client, annotator, django_assert_num_queries):
     study = make_pair_study([annotator], items=9)
     show(client, study)
-    # The session, the user, and seven for the item at hand.
-    with django_assert_num_queries(2 + 7):
+    # The session, the user, and six for the item at hand.
+    with django_assert_num_queries(2 + 6):
         show(client, study)

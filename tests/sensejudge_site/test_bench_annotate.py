@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 import time
 from http import HTTPStatus
@@ -194,6 +195,9 @@ def test_a_server_tells_what_it_uses():
     server = Server(port=0, seconds=0.0, pid=os.getpid())
     assert server.cpu_seconds() == pytest.approx(time.process_time(), abs=1.0)
     assert 10 < server.resident_mb() < 10_000
+    with subprocess.Popen(["sleep", "60"]) as child:
+        assert server.resident_mb() > Server(port=0, seconds=0.0, pid=child.pid).resident_mb() > 0
+        child.kill()
     gone = Server(port=0, seconds=0.0, pid=2**30)
     assert gone.cpu_seconds() is gone.resident_mb() is None
 

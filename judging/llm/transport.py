@@ -1,4 +1,4 @@
-"""One try of one call over HTTP. The only module that imports openai, and only once it is needed.
+"""One try of one call over HTTP. It imports openai (as `library` does) only once it is needed.
 
 The product is built on the openai library, over aiohttp: no client of our own takes its place.
 Calls go out raw, for the library's typed resources cost more CPU a call than everything else. It
@@ -22,6 +22,7 @@ from judging.core.endpoints import Endpoint
 from judging.core.score_api import score_as_completion, score_body
 from judging.core.streaming import CompletionPieces
 from judging.llm.errors import LlmCode, LlmError, Refusal, error_of
+from judging.llm.library import repeating_client
 from judging.llm.pacing import parse_retry_after
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class Transport:
         if self._client is not None:
             return self._client
         from httpx2 import Limits, Timeout
-        from openai import AsyncOpenAI, DefaultAioHttpClient, Omit
+        from openai import DefaultAioHttpClient, Omit
 
         headers: dict[str, Any] = {name: Omit() for name in _UNSAID}
         if self._key is None:
@@ -180,7 +181,7 @@ class Transport:
             "idempotency_key": "",
             "security": {"bearer_auth": True},
         }
-        self._client = AsyncOpenAI(
+        self._client = repeating_client()(
             base_url=self._endpoint.base_url,
             api_key=self._key or "unused",
             max_retries=0,

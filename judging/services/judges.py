@@ -31,6 +31,8 @@ FROM_SETTINGS: Final = "llm"
 BATCH_FILE: Final = "batch_file"
 """In the configuration of a run whose replies come by file: it never asks the endpoint itself."""
 STORED_AT_ONCE: Final = 64
+LEAST_AHEAD: Final = 64
+"""Questions that wait for a place, at least: a look into the store costs the same for all."""
 
 
 class UnknownJudgeError(ValueError):
@@ -128,9 +130,11 @@ async def open_judge(run: JudgeRun) -> AsyncIterator[OpenJudge]:
         ChatClient(endpoint, store=store, purse=purse, breaker=Breaker()) as client,
     ):
         judge = LlmJudge(client, settings=_llm_settings(run.config))
-        # Twice as many questions as places: while calls are under way the next prompts are written
-        # and looked up, so that a place that falls free is taken at once. The client bounds calls.
-        yield OpenJudge(judge, settle=store.commit, concurrency=2 * endpoint.concurrency)
+        # More questions than places: while calls are under way the next prompts are written and
+        # looked up together, so that a place that falls free is taken at once. The client bounds
+        # calls.
+        ahead = max(endpoint.concurrency, LEAST_AHEAD)
+        yield OpenJudge(judge, settle=store.commit, concurrency=endpoint.concurrency + ahead)
 
 
 @asynccontextmanager

@@ -312,6 +312,20 @@ def test_nothing_is_told_of_this_machine_nor_taken_from_the_library_s_own_variab
     assert KEY not in str(headers)
 
 
+def test_every_request_is_like_the_first_that_the_library_built():
+    texts = ["Hello", 'Much longer, with "quotes", 汉字 and \U0001f600', "Hi"]
+    with FakeLlm() as server:
+        ask(server, *map(say, texts), concurrency=1, key_variable="K", environ={"K": KEY})
+    first, *others = (dict(headers) for headers in server.headers)
+    lengths = {int(headers.pop("Content-Length")) for headers in (first, *others)}
+    assert others == [first, first]
+    assert len(lengths) == 3
+    assert [body["messages"][0]["content"] for body in server.bodies] == texts
+    assert [{**body, "messages": []} for body in server.bodies][1:] == [
+        {**server.bodies[0], "messages": []}
+    ] * 2
+
+
 def test_a_server_that_knows_the_limit_by_its_new_name_is_understood():
     problem = {"error": {"message": "Use 'max_completion_tokens' instead of 'max_tokens'."}}
     with FakeLlm(script=[Act(status=400, body=problem)]) as server:

@@ -40,10 +40,12 @@ class Prices:
         return bool(self.input or self.cached_input or self.output)
 
     def cost(self, usage: Usage, *, batch: bool = False) -> Decimal | None:
-        """What a reply cost; None where the endpoint does not say what it counted.
+        """What a reply cost; None without prices, or where the endpoint says not what it counted.
 
         Cached input tokens are part of the input tokens.
         """
+        if not self.known:
+            return None
         if usage.input_tokens is None or (self.output and usage.output_tokens is None):
             return None
         cached = min(usage.cached_tokens or 0, usage.input_tokens)

@@ -35,6 +35,7 @@ from judging.queries.satisfaction.teaching import FoldPage, teaching_of
 
 RUNS_A_PAGE: Final = 30
 COMPARISONS_A_PAGE: Final = 50
+_UNPAID: Final = (0, None)
 
 
 class NoSuchPageError(Exception):
@@ -45,7 +46,10 @@ class NoSuchPageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """A run in the list, with how many of its rows are answered."""
+    """A run in the list: how many of its rows are answered, what it paid for and what that cost.
+
+    `cost` is None where no call was paid for, or none has a known price.
+    """
 
     id: int
     kind: RunKind
@@ -56,6 +60,7 @@ class RunLine:
     variant: str
     answered: int
     total: int
+    calls: int
     cost: Decimal | None
     created_at: datetime
 
@@ -111,9 +116,8 @@ def run_list(*, dataset: str, page: str) -> RunList:
     counts = _answered([run.pk for run in rows], kinds={run.kind for run in rows})
     rated = [run.pk for run in rows if run.kind == RunKind.SATISFACTION]
     variants = _variants(rated) if rated else {}
-    costs = dict(
-        LlmCall.objects.filter(run__in=rows).order_by().values_list("run").annotate(Sum("cost"))
-    )
+    paid = LlmCall.objects.filter(run__in=rows).order_by().values_list("run")
+    costs = {run: (calls, cost) for run, calls, cost in paid.annotate(Count("pk"), Sum("cost"))}
     known = JudgeRun.objects.order_by("dataset__name").values_list("dataset__slug", "dataset__name")
     return RunList(
         lines=[
@@ -127,7 +131,8 @@ def run_list(*, dataset: str, page: str) -> RunList:
                 variant=variants.get(run.pk) or "",
                 answered=counts[run.pk][0],
                 total=counts[run.pk][1],
-                cost=costs.get(run.pk),
+                calls=costs.get(run.pk, _UNPAID)[0],
+                cost=costs.get(run.pk, _UNPAID)[1],
                 created_at=run.created_at,
             )
             for run in rows

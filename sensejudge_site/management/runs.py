@@ -18,6 +18,7 @@ from judging.core.endpoints import InvalidEndpointError
 from judging.core.error_texts import error_text
 from judging.core.estimates import RunEstimate, total_of
 from judging.core.prompts import PromptError
+from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunStatus
 from judging.services.budgets import NoPricesError
 from judging.services.judges import NotByBatchFileError, UnknownJudgeError
@@ -167,6 +168,16 @@ def check_finished(runs: Sequence[JudgeRun]) -> None:
     failed = [run for run in runs if run.status not in (RunStatus.DONE, RunStatus.BATCH)]
     if failed:
         raise CommandError("; ".join(map(_failure, failed)), returncode=WORK_FAILED)
+
+
+def budgets_told(runs: Sequence[JudgeRun]) -> list[str]:
+    """A sentence for each run that its budget stopped: how it goes on."""
+    return [
+        f"run {run.pk} has spent its budget of {run.budget}; "
+        f"`judge --retry {run.pk} --budget N` with a larger N goes on where it stopped"
+        for run in runs
+        if run.error_code == LlmCode.BUDGET_SPENT
+    ]
 
 
 def _failure(run: JudgeRun) -> str:

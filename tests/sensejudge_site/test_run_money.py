@@ -6,13 +6,14 @@ from decimal import Decimal
 
 import pytest
 from django.core.management.base import CommandError
+from django.urls import reverse
 
-from annotation.models import Response, User
+from annotation.models import Response, Role, User
 from judging.models import JudgeRun, Judgment, LlmCall
 from judging.queries.results import judged_totals
 from judging.services.foreground import run_to_end
 from judging.services.pairwise_runs import start_test_run
-from tests.factory import make_endpoint
+from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm
 from tests.judging.study import make_study
 from tests.sensejudge_site.test_distil_and_judge import run, run_json
@@ -37,6 +38,12 @@ def endpoint(server):
         max_tokens=20,
         concurrency=4,
     )
+
+
+@pytest.fixture
+def signed_in(client):
+    client.force_login(make_user(role=Role.MANAGER))
+    return client
 
 
 @pytest.fixture
@@ -95,6 +102,47 @@ def test_a_budget_ends_a_run_with_a_valid_part_and_more_money_goes_on(dataset, e
     assert server.stats()["calls"] == 16 == LlmCall.objects.filter(run=done).count()
     done.refresh_from_db()
     assert (done.status, done.error_code) == ("DONE", "")
+
+
+def test_a_run_that_its_budget_stopped_says_how_it_goes_on(dataset, endpoint):
+    words = ("judge", "--dataset", dataset.slug, "--judge", "fake", "--preferences", "none")
+    _, said = run(*words, "--budget", "0.004")
+    number = JudgeRun.objects.get().pk
+    assert said.splitlines() == [
+        f"run {number} has spent its budget of 0.0040; "
+        f"`judge --retry {number} --budget N` with a larger N goes on where it stopped"
+    ]
+    _, said = run("judge", "--retry", str(number), "--budget", "1")
+    assert said == ""
+
+
+def test_a_distillation_that_its_budget_stopped_says_how_it_goes_on(dataset, endpoint):
+    _, said = run("distil", "--dataset", dataset.slug, "--judge", "fake", "--budget", "0.01")
+    number = JudgeRun.objects.get().pk
+    assert f"`judge --retry {number} --budget N`" in said
+
+
+def test_what_calls_without_a_price_cost_is_unknown_everywhere(dataset, endpoint, signed_in):
+    endpoint.input_price = endpoint.output_price = 0
+    endpoint.save()
+    assert judge(dataset)["cost"] is None
+    assert set(LlmCall.objects.values_list("cost", flat=True)) == {None}
+    done = JudgeRun.objects.get()
+    told, _ = run("judge", "--retry", str(done.pk))
+    assert "calls: 16\ncost: unknown\n" in told
+    listed = signed_in.get(reverse("judging:runs")).content.decode()
+    assert '<td class="n"><span class="muted">unknown</span></td>' in listed
+    page = signed_in.get(reverse("judging:run", args=[done.pk])).content.decode()
+    assert "not known: the endpoint has no prices" in page
+    compared = signed_in.get(f"{reverse('judging:run-compare')}?run={done.pk}").content.decode()
+    assert '<th>cost</th><td class="n"><span class="muted">unknown</span></td>' in compared
+
+
+def test_the_sum_of_a_known_and_an_unknown_cost_is_unknown(dataset, endpoint, server):
+    make_endpoint(name="free", base_url=server.base_url, model="other", max_tokens=20)
+    words = ("judge", "--dataset", dataset.slug, "--preferences", "none", "--judge")
+    assert run_json(*words, "fake,free")["cost"] is None
+    assert run_json(*words, "fake,lexical")["cost"] is None  # no call was paid for any more
 
 
 @pytest.mark.parametrize("budget", ["0", "0.0005", "0.001", "0.003", "0.005"])

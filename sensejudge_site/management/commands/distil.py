@@ -32,6 +32,7 @@ from sensejudge_site.management.runs import (
     INPUT_ERRORS,
     ProgressLine,
     add_arguments,
+    budgets_told,
     check_finished,
     dataset_named,
     estimates_told,
@@ -127,7 +128,10 @@ class Command(OneLineCommand):
         else:
             words = [f"{name}: {value}" for name, value in more.items()]
             self.stdout.write("\n".join([*_in_words(found), *words]))
-        check_finished([one.run for one in found])
+        runs = [one.run for one in found]
+        for said in budgets_told(runs):
+            self.stderr.write(said)
+        check_finished(runs)
 
     def _asked(self, options: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         """What to start for each annotator and judge, where there is something to judge.

@@ -34,6 +34,7 @@ from sensejudge_site.management.runs import (
     INPUT_ERRORS,
     ProgressLine,
     add_arguments,
+    budgets_told,
     check_finished,
     dataset_named,
     estimates_told,
@@ -113,7 +114,11 @@ class Command(OneLineCommand):
         if json_wanted:
             self.stdout.write(json.dumps(fields))
         else:
+            if totals.calls and totals.cost is None:
+                fields["cost"] = "unknown"
             self.stdout.write("\n".join(f"{name}: {_word(one)}" for name, one in fields.items()))
+        for said in budgets_told(runs):
+            self.stderr.write(said)
         check_finished(runs)
 
     def _asked(self, options: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -193,12 +198,13 @@ def _sum(totals: list[JudgedTotals]) -> JudgedTotals:
     for one in totals:
         for code, count in one.errors:
             errors[code] = errors.get(code, 0) + count
-    costs = [one.cost for one in totals if one.cost is not None]
+    costs = [one.cost for one in totals if one.calls]
+    known = [cost for cost in costs if cost is not None]
     return JudgedTotals(
         judged=sum(one.judged for one in totals),
         failed=sum(one.failed for one in totals),
         unparseable=sum(one.unparseable for one in totals),
         calls=sum(one.calls for one in totals),
         errors=tuple(sorted(errors.items())),
-        cost=float(sum(costs)) if costs else None,
+        cost=sum(known) if known and len(known) == len(costs) else None,
     )

@@ -28,6 +28,7 @@ def request(*texts, **fields):
     ("prices", "usage", "cost"),
     [
         (PRICES, Usage(), None),
+        (Prices(), Usage(1_000, 400, 100), None),  # no price is not a price of 0
         (PRICES, Usage(input_tokens=1_000_000), None),
         (Prices(Decimal("2.5")), Usage(input_tokens=1_000_000), Decimal("2.5")),
         (PRICES, Usage(10, 50, 0), Decimal("0.000005")),

@@ -24,9 +24,9 @@ serve: .venv/.base
 test: .venv/.dev
 	@[ -x /usr/bin/chromium ] || echo "No /usr/bin/chromium here: the browser tests will be skipped."
 	$(PY) -m pytest --quiet --numprocesses auto --dist worksteal -m "not browser and not processes" \
-		--cov --cov-report= $(ARGS)
-	$(PY) -m pytest --quiet --numprocesses 2 --dist loadfile -m "browser or processes" \
-		--cov --cov-append --cov-report=term:skip-covered $(ARGS)
+		--cov --cov-report=term:skip-covered $(ARGS)
+	$(PY) -m pytest --quiet --numprocesses 2 --dist loadfile --no-loadscope-reorder \
+		-m "browser or processes" $(ARGS)
 
 # What touches rows, for a second database: tests without the mark are refused one.
 test-rows: .venv/.dev

@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings as django_settings
 from hypothesis import settings
+
+from tests.migrated import copy_migrated, remove
 
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(django_db_keepdb: bool, django_db_modify_db_settings: None) -> Iterator[bool]:  # noqa: FBT001
+    """Have the tests begin with a copy of a migrated database where that is SQLite."""
+    database = django_settings.DATABASES["default"]
+    if "sqlite3" not in database["ENGINE"]:
+        yield django_db_keepdb
+        return
+    path = Path(database["TEST"]["NAME"])
+    copy_migrated(path)
+    yield True
+    remove(path)

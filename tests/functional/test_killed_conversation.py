@@ -17,7 +17,8 @@ import pytest
 
 from tests.factory import PASSWORD
 from tests.fake_llm import Act, FakeLlm
-from tests.functional.test_killed_runs import DEPLOYMENT, free_port, kill, start
+from tests.functional.test_killed_runs import free_port, kill, start
+from tests.migrated import DEPLOYMENT, copy_migrated
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.processes
@@ -91,7 +92,7 @@ def token(page):
 
 def test_a_reply_under_way_survives_the_server(tmp_path, llm):
     site = Site(tmp_path)
-    site.manage("migrate", "--verbosity=0")
+    copy_migrated(tmp_path / "sensejudge.sqlite3")
     site.manage("shell", "--verbosity=0", "-c", make_study(llm.base_url))
     server = site.serve()
     try:

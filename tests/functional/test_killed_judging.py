@@ -25,7 +25,8 @@ from pathlib import Path
 import pytest
 
 from tests.fake_llm import Act, FakeLlm
-from tests.functional.test_killed_runs import DEPLOYMENT, kill, start
+from tests.functional.test_killed_runs import kill, start
+from tests.migrated import DEPLOYMENT, copy_migrated
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.processes
@@ -37,8 +38,6 @@ PATIENCE = 300.0
 GARBAGE = "Both have their merits; I would rather not say."
 
 MAKE = """
-from django.core.management import call_command
-call_command("migrate", verbosity=0)
 from annotation.models import Response
 from tests.judging.study import make_study
 make_study(comparisons={count})
@@ -161,6 +160,7 @@ def torture(folder: Path, *, calls: int, kills: int, seed: int) -> Counter[str]:
     with Flaky(rule="longer", latency=0.05, hang=30.0) as llm:
         (folder / "calm").mkdir()
         calm = Deployment(folder / "calm", llm)
+        copy_migrated(calm.folder / "sensejudge.sqlite3")
         calm.manage("shell", "-c", MAKE.format(count=calls // 2 + DEV))
         shutil.copytree(calm.folder, folder / "killed")
         calm.manage(*calm.command)

@@ -26,6 +26,7 @@ import psycopg
 import pytest
 
 from tests.fake_llm import FakeLlm
+from tests.migrated import DEPLOYMENT, copy_migrated
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.processes
@@ -36,7 +37,6 @@ DISTILLED = SCENARIOS * 2 * 11
 JUDGMENTS = SCENARIOS * 10 * 2 * (1 + 11 + 11)
 PATIENCE = 90.0
 POSTGRES = "postgres://postgres@127.0.0.1:5432"
-DEPLOYMENT = {"DATABASE_URL", "CELERY_BROKER_URL"}
 
 SUBMIT = """
 from annotation.models import Dataset, User
@@ -173,7 +173,10 @@ def site(
             llm=llm,
         )
         try:
-            found.manage("migrate", "--verbosity=0")
+            if "DATABASE_URL" in env:
+                found.manage("migrate", "--verbosity=0")
+            else:
+                copy_migrated(tmp_path / "sensejudge.sqlite3")
             found.manage("shell", "-c", make)
             yield found
         finally:

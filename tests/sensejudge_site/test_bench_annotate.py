@@ -208,6 +208,7 @@ def test_a_setting_that_there_is_not_is_named():
 
 
 @pytest.mark.processes
+@pytest.mark.usefixtures("migrated_sites")
 def test_the_memory_of_an_export_at_a_tiny_size():
     figures = {figure.name: figure.value for figure in run(setting="memory", items=300).figures}
     assert figures["labels"] == 300
@@ -217,6 +218,7 @@ def test_the_memory_of_an_export_at_a_tiny_size():
 
 
 @pytest.mark.processes
+@pytest.mark.usefixtures("migrated_sites")
 def test_the_whole_bench_at_a_tiny_size():
     plan = Plan(items=40, labels=10, rounds=3, crowds=((3, 2),), limit_seconds=60)
     figures = {figure.name: figure.value for figure in measure(plan).figures}

@@ -29,6 +29,7 @@ def prompt_name(prompt: str) -> str:
         JudgePrompt.PAIRWISE.value: _("Generic rubric"),
         JudgePrompt.THOUGHT.value: _("Generic rubric, the request solved first"),
         JudgePrompt.REFERENCE.value: _("Beside a reference answer"),
+        JudgePrompt.OWN_REFERENCE.value: _("Beside a reference answer that the judge wrote"),
         JudgePrompt.SINGLE.value: _("By grades from 1 to 10"),
         JudgePrompt.SINGLE_REFERENCE.value: _("By grades beside a reference answer"),
         JudgePrompt.REWARD.value: _("By the scores of a reward model"),

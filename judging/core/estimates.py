@@ -16,6 +16,7 @@ from judging.core.memory import MemoryTexts, Statement
 from judging.core.money import Prices, likely_input_tokens
 from judging.core.stages import StageName
 
+ASSUMED_REFERENCE: Final = "An answer that is not written yet, of the usual length. " * 24
 ASSUMED_PREFERENCE: Final = "A preference that is not written yet, of the usual length. " * 6
 """Stands for a preference that is still to be distilled: about 100 tokens."""
 _ASSUMED: Final = Statement("What the history shows of this user, which is not written yet. " * 2)

@@ -9,15 +9,17 @@ class JudgePrompt(StrEnum):
     """Which prompt compares or grades; stored with a run.
 
     PERSONAL is the paper's, with a preference or without. PAIRWISE compares by a generic rubric,
-    THOUGHT lets the judge solve the request first, REFERENCE shows it a reference answer. SINGLE
-    grades each response alone from 1 to 10, SINGLE_REFERENCE beside a reference answer. REWARD is
-    no prompt: a reward model scores each response.
+    THOUGHT lets the judge solve the request first, REFERENCE shows it a reference answer,
+    OWN_REFERENCE one that it wrote in a call before, where the data has none. SINGLE grades each
+    response alone from 1 to 10, SINGLE_REFERENCE beside a reference answer. REWARD is no prompt: a
+    reward model scores each response.
     """
 
     PERSONAL = "PERSONAL"
     PAIRWISE = "PAIRWISE"
     THOUGHT = "THOUGHT"
     REFERENCE = "REFERENCE"
+    OWN_REFERENCE = "OWN_REFERENCE"
     SINGLE = "SINGLE"
     SINGLE_REFERENCE = "SINGLE_REFERENCE"
     REWARD = "REWARD"
@@ -35,7 +37,11 @@ class JudgePrompt(StrEnum):
     @property
     def guided(self) -> bool:
         """Whether it shows a reference answer where there is one."""
-        return self in (JudgePrompt.REFERENCE, JudgePrompt.SINGLE_REFERENCE)
+        return self in (
+            JudgePrompt.REFERENCE,
+            JudgePrompt.OWN_REFERENCE,
+            JudgePrompt.SINGLE_REFERENCE,
+        )
 
 
 class DistilPrompt(StrEnum):

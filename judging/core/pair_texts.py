@@ -30,7 +30,8 @@ class EarlierTurn:
 class PairTexts:
     """What a judge is shown of a comparison, A and B in the comparison's own coordinates.
 
-    `turns` counts the turns of the conversation, the compared one included.
+    `turns` counts the turns of the conversation, the compared one included; `following` are what
+    the user said after the shared dialogue, which stands in both texts.
     """
 
     dialogue: Dialogue
@@ -38,6 +39,7 @@ class PairTexts:
     text_b: str
     language: str
     turns: int = 1
+    following: tuple[str, ...] = ()
 
     def labelled(self, winner: Verdict) -> LabelledPair:
         """What a distiller is shown, where A or B won."""
@@ -72,6 +74,7 @@ def pair_texts(
         text_b=_line([turn.reply_b for turn in own], following, text_b),
         language=language or language_of(said),
         turns=len(earlier) + 1,
+        following=tuple(message or "" for message in following) if own else (),
     )
 
 

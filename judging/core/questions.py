@@ -27,7 +27,8 @@ class ShownPair:
     """A comparison in one presentation order; `first` is what the judge sees as Response A.
 
     `turns` counts the user's messages, those inside the responses' own lines included; `reference`
-    is a reference answer, "" where there is none or none is wanted.
+    is a reference answer, "" where there is none or none is wanted. `following` are messages that
+    the user wrote after the dialogue, inside the responses' own lines.
     """
 
     dialogue: Dialogue
@@ -35,6 +36,7 @@ class ShownPair:
     second: str
     turns: int = 1
     reference: str = ""
+    following: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,16 @@ class PairAnswer:
 
     verdict: Verdict | None
     log_odds: float | None = None
+    error_code: str | None = None
+    unparseable: bool = False
+    call: Call = field(default_factory=Call)
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceAnswer:
+    """A judge's own answer to what a comparison's responses answer, or an error code."""
+
+    text: str | None
     error_code: str | None = None
     unparseable: bool = False
     call: Call = field(default_factory=Call)

@@ -1,13 +1,15 @@
 """MT-Bench's ways of asking as prompts: comparing by a generic rubric, and grading (seed 004).
 
 A conversation of several turns has a variant of its own, in which all turns are shown. Where a
-reference answer is wanted and there is none, the prompt is the one without, as in MT-Bench.
+reference answer is wanted and there is none, the prompt is the one without, as in MT-Bench; or the
+judge writes one first.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from annotation.core.dialogue import Message, Role
 from judging.core.judge_modes import JudgePrompt
 from judging.core.prompt_blocks import dialogue_block
 from judging.core.prompt_edits import FILES, PromptBook
@@ -19,6 +21,7 @@ _STYLES: Final = {
     JudgePrompt.PAIRWISE: "rubric_pair_generic",
     JudgePrompt.THOUGHT: "rubric_pair_thought",
     JudgePrompt.REFERENCE: "rubric_pair_reference",
+    JudgePrompt.OWN_REFERENCE: "rubric_pair_reference",
     JudgePrompt.SINGLE: "grade_generic",
     JudgePrompt.SINGLE_REFERENCE: "grade_reference",
 }
@@ -27,6 +30,7 @@ _WITHOUT_REFERENCE: Final = {
     JudgePrompt.SINGLE_REFERENCE: JudgePrompt.SINGLE,
 }
 _TURNS: Final = "_turns"
+_WRITE: Final = "write_reference"
 
 
 def rubric_pair_prompt(
@@ -49,6 +53,20 @@ def rubric_pair_prompt(
         "response_b": pair.second,
     }
     return prompt.render(values | ({"reference": reference} if reference else {}))
+
+
+def reference_prompt(
+    pair: ShownPair, *, language: str, window: Window, budget: int, book: PromptBook = FILES
+) -> str:
+    """What the judge would answer itself (seed 004); the same for both orders of a comparison.
+
+    It is shown what both responses answer, and neither of them.
+    """
+    prompt = book.load(_WRITE, language=language)
+    asked = tuple(Message(Role.USER, text) for text in pair.following)
+    tokens = budget - estimate_tokens(prompt.text)
+    shown = excerpt((*pair.dialogue, *asked), window=window, budget=tokens)
+    return prompt.render({"dialogue": dialogue_block(shown, language=prompt.language)})
 
 
 def grade_prompt(
@@ -82,6 +100,8 @@ def rubric_prompts_used(
         return {}
     styles = {mode, _WITHOUT_REFERENCE.get(mode, mode)}
     names = [f"{_STYLES[style]}{turns}" for style in sorted(styles) for turns in ("", _TURNS)]
+    if mode is JudgePrompt.OWN_REFERENCE:
+        names.append(_WRITE)
     prompts = [book.load(name, language=language) for name in names]
     return {prompt.label: prompt.digest for prompt in prompts}
 

@@ -9,6 +9,8 @@ class StageName(StrEnum):
     """What a run is doing, stored in `JudgeRun.stage`."""
 
     DISTIL = "distil"
+    REFERENCE = "reference"
+    """In estimates alone: a run writes reference answers within the step that judges."""
     JUDGE = "judge"
     GRADE = "grade"
     COMPARE = "compare"

@@ -41,6 +41,7 @@ PROMPTS = [
     (JudgePrompt.PAIRWISE.value, _("Compare by a generic rubric")),
     (JudgePrompt.THOUGHT.value, _("Compare after solving the request itself")),
     (JudgePrompt.REFERENCE.value, _("Compare beside a reference answer, where there is one")),
+    (JudgePrompt.OWN_REFERENCE.value, _("Compare beside a reference answer that the judge writes")),
     (JudgePrompt.SINGLE.value, _("Grade each response from 1 to 10")),
     (JudgePrompt.SINGLE_REFERENCE.value, _("Grade beside a reference answer, where there is one")),
     (JudgePrompt.REWARD.value, _("By the scores of a reward model")),

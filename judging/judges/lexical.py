@@ -16,6 +16,7 @@ from judging.core.questions import (
     MemoryAnswer,
     MemoryQuestion,
     PairAnswer,
+    ReferenceAnswer,
     ShownPair,
     TurnAnswer,
     TurnQuestion,
@@ -48,6 +49,11 @@ class LexicalJudge:
         """Which shown response is better under a preference ("" is the base judge)."""
         del language  # a preference is understood in either language
         return pairwise.judge_pair(pair, preference=preference)
+
+    async def write_reference(self, pair: ShownPair, *, language: str) -> ReferenceAnswer:
+        """Nothing: it writes no answers."""
+        del pair, language
+        return ReferenceAnswer(None, NO_PROMPTS)
 
     async def grade(self, question: GradeQuestion) -> GradeAnswer:
         """Nothing: it only compares."""

@@ -7,7 +7,7 @@ then the answer says so and keeps the raw text. A call that failed is told apart
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from annotation.core.choices import Verdict
@@ -36,13 +36,14 @@ from judging.core.questions import (
     MemoryAnswer,
     MemoryQuestion,
     PairAnswer,
+    ReferenceAnswer,
     ShownPair,
     TurnAnswer,
     TurnQuestion,
 )
 from judging.core.reply_schemas import memory_schema, phrases_schema, turn_schema
 from judging.core.rubric_induction import read_phrases
-from judging.core.rubric_prompts import grade_prompt, rubric_pair_prompt
+from judging.core.rubric_prompts import grade_prompt, reference_prompt, rubric_pair_prompt
 from judging.core.satisfaction_variants import SPECS, Level, Variant
 from judging.core.score_api import parse_score, scored_messages
 from judging.core.structured import ReplyForm, TurnReply, UnparseableScoreError, parse_turn
@@ -159,6 +160,16 @@ class LlmJudge:
 
     async def judge_pair(self, pair: ShownPair, *, preference: str, language: str) -> PairAnswer:
         """Which shown response is better under a preference ("" is the base judge)."""
+        if self._settings.prompt is JudgePrompt.OWN_REFERENCE and not pair.reference:
+            own = await self.write_reference(pair, language=language)
+            if own.text is None:
+                return PairAnswer(
+                    None,
+                    error_code=own.error_code,
+                    unparseable=own.unparseable,
+                    call=own.call,
+                )
+            pair = replace(pair, reference=own.text)
         prompt = self._pair_prompt(pair, preference=preference, language=language)
         if self._asks_letter:
             outcome = await self._ask_letter(prompt)
@@ -173,6 +184,22 @@ class LlmJudge:
                 call=outcome.call,
             )
         return PairAnswer(outcome.value.verdict, outcome.value.log_odds, call=outcome.call)
+
+    async def write_reference(self, pair: ShownPair, *, language: str) -> ReferenceAnswer:
+        """What the judge would answer itself; one call, whatever the order of the responses."""
+        outcome = await ask(
+            self._client,
+            reference_prompt(
+                pair,
+                language=language,
+                window=self._settings.window,
+                budget=self._budget,
+                book=self._settings.book,
+            ),
+            read=answer_text,
+            retries=self._settings.unparseable_retries,
+        )
+        return ReferenceAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
 
     async def grade(self, question: GradeQuestion) -> GradeAnswer:
         """How good one response is by itself, from 1 to 10; or a reward model's score of it."""

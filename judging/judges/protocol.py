@@ -14,6 +14,7 @@ from judging.core.questions import (
     MemoryAnswer,
     MemoryQuestion,
     PairAnswer,
+    ReferenceAnswer,
     ShownPair,
     TurnAnswer,
     TurnQuestion,
@@ -37,6 +38,10 @@ class Judge(Protocol):
 
     async def judge_pair(self, pair: ShownPair, *, preference: str, language: str) -> PairAnswer:
         """Which shown response is better under a preference ("" is the base judge)."""
+        ...
+
+    async def write_reference(self, pair: ShownPair, *, language: str) -> ReferenceAnswer:
+        """What the judge would answer itself to what the responses answer."""
         ...
 
     async def grade(self, question: GradeQuestion) -> GradeAnswer:

@@ -6,7 +6,7 @@ there yet (a judgment on its preference, a score on its memory) is estimated wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -14,12 +14,17 @@ from typing import Final
 
 from annotation.core.choices import Order
 from annotation.models import Dataset, User
-from judging.core.estimates import ASSUMED_MEMORY, ASSUMED_PREFERENCE, RunEstimate
+from judging.core.estimates import (
+    ASSUMED_MEMORY,
+    ASSUMED_PREFERENCE,
+    ASSUMED_REFERENCE,
+    RunEstimate,
+)
 from judging.core.judge_modes import JudgePrompt
 from judging.core.memory import Memory, content, statistics
 from judging.core.memory_parsing import memory_from_content
 from judging.core.pair_texts import PairTexts
-from judging.core.pairwise_settings import PairwiseSettings
+from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
 from judging.core.retrieval import memory_question
 from judging.core.run_plans import DistilPlan, Winners
 from judging.core.satisfaction_settings import SatisfactionSettings, satisfaction_settings
@@ -35,7 +40,13 @@ from judging.services.distillation import (
 )
 from judging.services.estimate_tallies import Tally, tally_of
 from judging.services.grades import GradeTask, ask_grade, grade_tasks, sides_of
-from judging.services.judgments import ORDERS, JudgmentQuestion, ask_judge, shown_references
+from judging.services.judgments import (
+    ORDERS,
+    JudgmentQuestion,
+    ask_judge,
+    ask_reference,
+    shown_references,
+)
 from judging.services.memories import MemoryTask, ask_memory, read_written
 from judging.services.pairwise_plans import (
     AskedDistillation,
@@ -165,7 +176,10 @@ def estimate_rejudging(asked: AskedRejudging, *, most: int = MOST_PROMPTS) -> Ru
 
 
 def _try_cells(tally: Tally, cells: Sequence[_Cell]) -> None:
-    """Judgments of some cells."""
+    """Judgments of some cells, and the reference answers that the judge writes before them."""
+    written: Mapping[int, str] = {}
+    if settings_from_config(tally.run.config).prompt is JudgePrompt.OWN_REFERENCE:
+        written = _try_references(tally, list(dict.fromkeys(cell.comparison_id for cell in cells)))
 
     def make(places: Sequence[int]) -> list[JudgmentQuestion]:
         wanted = [cells[place] for place in places]
@@ -177,12 +191,28 @@ def _try_cells(tally: Tally, cells: Sequence[_Cell]) -> None:
                 cell.order,
                 texts.get(cell.comparison_id),
                 cell.preference,
-                references.get(cell.comparison_id, ""),
+                references.get(cell.comparison_id) or written.get(cell.comparison_id, ""),
             )
             for cell in wanted
         ]
 
     tally.try_out(StageName.JUDGE, len(cells), make, ask_judge)
+
+
+def _try_references(tally: Tally, comparisons: Sequence[int]) -> Mapping[int, str]:
+    """The answers that a judge writes itself, by comparison: as they are stored, or a stand-in."""
+    given = shown_references(tally.run, set(comparisons))
+    without = [key for key in comparisons if not given.get(key)]
+
+    def make(places: Sequence[int]) -> list[JudgmentQuestion]:
+        texts = texts_of({without[place] for place in places})
+        return [
+            JudgmentQuestion(0, Order.ORIGINAL, texts.get(without[place]), "") for place in places
+        ]
+
+    answers = tally.try_out(StageName.REFERENCE, len(without), make, ask_reference)
+    stored = {without[place]: one.answer.text for place, one in answers.items()}
+    return {key: stored.get(key) or ASSUMED_REFERENCE for key in without}
 
 
 def _try_grades(tally: Tally, comparisons: Sequence[int]) -> None:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from judging.core.pair_texts import PairTexts
 from judging.core.pairwise_settings import settings_from_config
-from judging.core.questions import PairAnswer, ShownPair
+from judging.core.questions import PairAnswer, ReferenceAnswer, ShownPair
 from judging.core.stages import StageName
 from judging.judges.protocol import Judge
 from judging.models import JudgeRun, Judgment, Preference
@@ -75,6 +75,14 @@ class JudgmentAnswer:
     answer: PairAnswer
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenReference:
+    """What the judge would answer itself to what a row is about."""
+
+    row_id: int
+    answer: ReferenceAnswer
+
+
 def load_questions(run: JudgeRun, ids: IdRange) -> list[JudgmentQuestion]:
     """The pending judgments of a range, with what they are about."""
     rows = list(
@@ -124,12 +132,26 @@ async def ask_judge(judge: Judge, question: JudgmentQuestion) -> JudgmentAnswer:
     return JudgmentAnswer(question.row_id, question.order, answer)
 
 
+async def ask_reference(judge: Judge, question: JudgmentQuestion) -> WrittenReference:
+    """Asks for the judge's own answer alone, as `ask_judge` does before it compares."""
+    if question.texts is None:
+        return WrittenReference(question.row_id, ReferenceAnswer(None, error_code=NO_TEXT))
+    shown = _shown(question.texts, question.order, reference="")
+    answer = await judge.write_reference(shown, language=question.texts.language)
+    return WrittenReference(question.row_id, answer)
+
+
 def _shown(texts: PairTexts, order: Order, *, reference: str) -> ShownPair:
     first, second = texts.text_a, texts.text_b
     if order is Order.SWAPPED:
         first, second = second, first
     return ShownPair(
-        texts.dialogue, first=first, second=second, turns=texts.turns, reference=reference
+        texts.dialogue,
+        first=first,
+        second=second,
+        turns=texts.turns,
+        reference=reference,
+        following=texts.following,
     )
 
 

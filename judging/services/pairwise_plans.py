@@ -207,7 +207,7 @@ def asked_test_run(
     if not applied:
         message = f"{annotator} has no label with a winner on the test part of {dataset.slug}"
         raise NothingToJudgeError(message)
-    if prompt.guided:
+    if prompt.guided and prompt is not JudgePrompt.OWN_REFERENCE:
         _check_references(applied, dataset)
     edits = edited_prompts(dataset, annotator=annotator, endpoint=endpoint)
     return AskedTest(

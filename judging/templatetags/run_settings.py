@@ -60,6 +60,7 @@ _WORDS: Final = {
         JudgePrompt.PAIRWISE.value: _("to compare by a generic rubric"),
         JudgePrompt.THOUGHT.value: _("to solve the request first, then to compare"),
         JudgePrompt.REFERENCE.value: _("to compare beside a reference answer"),
+        JudgePrompt.OWN_REFERENCE.value: _("to answer itself first, then to compare beside that"),
         JudgePrompt.SINGLE.value: _("to grade each response from 1 to 10"),
         JudgePrompt.SINGLE_REFERENCE.value: _("to grade beside a reference answer"),
         JudgePrompt.REWARD.value: _("for a score of each response"),

@@ -115,6 +115,21 @@ def test_a_distillation_takes_a_file_for_each_step(dataset, endpoint, server, tm
     assert server.stats()["calls"] == LlmCall.objects.count() == sum(requests)
 
 
+def test_the_judge_s_own_references_take_a_file_before_the_verdicts(
+    dataset, endpoint, server, tmp_path
+):
+    out, back = tmp_path / "out.jsonl", tmp_path / "in.jsonl"
+    requests = []
+    for _ in range(2):
+        found = command("judge", dataset, "--prompt", "own-reference", "--batch-out", str(out))
+        requests.append(found["requests"])
+        provider(out, back, server)
+        words = ("--prompt", "own-reference", "--batch-in", str(back))
+        found = command("judge", dataset, *words)
+    assert requests == [6, 12]  # one a comparison, then both orders
+    assert (found["judged"], found["waiting"], server.stats()["calls"]) == (12, [], 18)
+
+
 def test_replies_may_come_in_parts_and_unreadable_ones_are_asked_again(
     dataset, endpoint, server, tmp_path
 ):

@@ -65,6 +65,8 @@ def test_what_each_line_said_before_belongs_to_its_text():
         "[Assistant]\nTwo.\n\n[User]\nMore?\n\n[Assistant]\nThree.\n\n[User]\nSecond?\n\n"
         "[Assistant]\nShort."
     )
+    assert found.following == ("More?", "Second?")
+    assert texts(earlier=[shared("Hello", "Hi.")]).following == ()
 
 
 def test_a_turn_without_a_user_message_adds_no_message():

@@ -68,6 +68,7 @@ TESTED = {
     "grade_generic_turns",
     "grade_reference",
     "grade_reference_turns",
+    "write_reference",
 }
 
 

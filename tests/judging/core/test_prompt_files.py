@@ -64,6 +64,7 @@ NO_FORM = {
     "distil_preference",  # the whole reply is the preference
     "distil_sentence",
     "distil_aggregate",
+    "write_reference",  # the whole reply is the reference answer
 }
 
 

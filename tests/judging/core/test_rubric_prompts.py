@@ -13,7 +13,12 @@ from judging.core.injection_corpus import INJECTIONS
 from judging.core.judge_modes import JudgePrompt
 from judging.core.prompts import LANGUAGES, TAGS, load_prompt, neutralise
 from judging.core.questions import GradeQuestion, ShownPair
-from judging.core.rubric_prompts import grade_prompt, rubric_pair_prompt, rubric_prompts_used
+from judging.core.rubric_prompts import (
+    grade_prompt,
+    reference_prompt,
+    rubric_pair_prompt,
+    rubric_prompts_used,
+)
 from judging.core.windows import Window
 
 LANGUAGE = pytest.mark.parametrize("language", LANGUAGES)
@@ -105,6 +110,37 @@ def test_no_value_is_more_than_a_value(attempt, language):
         said = build(mode, language=language, dialogue=DIALOGUE[:1], turns=2, **plain)
         assert STRUCTURE.findall(text) == STRUCTURE.findall(said)
         assert f"<reference>\n{neutralise(attempt)}\n</reference>" in text
+
+
+def write(*, language="en", window=Window.ALL, budget=9_000, **fields):
+    shown = ShownPair(**{"dialogue": DIALOGUE, "first": "One", "second": "Deux", **fields})
+    return reference_prompt(shown, language=language, window=window, budget=budget)
+
+
+@LANGUAGE
+def test_a_judge_s_own_answer_is_asked_for_without_the_responses(language):
+    text = write(language=language)
+    assert text == write(language=language, first="Deux", second="One")
+    assert text.index("First question") < text.index("First answer") < text.index("Second question")
+    assert not re.search("One|Deux|response_a|reference", text)
+    several = write(language=language, dialogue=DIALOGUE[:1], following=("Next?", "Last?"))
+    assert several.index("First question") < several.index("Next?") < several.index("Last?")
+    assert "First question" not in write(language=language, window=Window.LAST_TURN)
+
+
+@LANGUAGE
+@pytest.mark.parametrize("attempt", INJECTIONS)
+def test_what_a_user_wrote_is_no_more_than_a_value_of_the_judge_s_own_answer(attempt, language):
+    said = write(language=language, dialogue=DIALOGUE[:1], following=("x",))
+    text = write(language=language, dialogue=DIALOGUE[:1], following=(attempt,))
+    assert STRUCTURE.findall(text) == STRUCTURE.findall(said)
+
+
+def test_a_judge_s_own_answer_is_shown_as_a_reference_is():
+    own = pair(JudgePrompt.OWN_REFERENCE, reference="42")
+    assert own == pair(JudgePrompt.REFERENCE, reference="42")
+    names = {label.split(".")[0] for label in rubric_prompts_used(JudgePrompt.OWN_REFERENCE, "zh")}
+    assert names == {"rubric_pair_reference", "rubric_pair_reference_turns", "write_reference"}
 
 
 def test_prompts_used_are_those_with_and_without_a_reference():

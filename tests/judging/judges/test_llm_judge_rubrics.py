@@ -67,6 +67,65 @@ def test_the_judge_sees_the_reference():
     assert (without.value, beside.value) == (1.0, 10.0)
 
 
+def own(server, **fields):
+    """Both orders of one comparison by one judge."""
+    pairs = [
+        ShownPair(DIALOGUE, LONG, SHORT, **fields),
+        ShownPair(DIALOGUE, SHORT, LONG, **fields),
+    ]
+
+    async def both(judge):
+        asked = (judge.judge_pair(pair, preference="", language="en") for pair in pairs)
+        return await asyncio.gather(*asked)
+
+    return judging(server, both, settings=settings(JudgePrompt.OWN_REFERENCE))
+
+
+def prompts(server):
+    return [body["messages"][-1]["content"] for body in server.bodies]
+
+
+def test_the_judge_writes_its_own_reference_once_for_both_orders():
+    with FakeLlm() as server:
+        server.told = {"check your result": Act(text="<think>hm</think>It is 42.")}
+        answers = own(server)
+        asked = prompts(server)
+    assert [answer.verdict for answer in answers] == [Verdict.A, Verdict.B]
+    assert ["check your result" in prompt for prompt in asked] == [True, False, False]
+    for prompt in asked[1:]:
+        assert "<reference>\nIt is 42.\n</reference>" in prompt
+    assert answers[0].call.call_key != answers[1].call.call_key
+
+
+def test_a_reference_of_the_data_is_not_written_anew():
+    with FakeLlm() as server:
+        own(server, reference="41")
+        asked = prompts(server)
+    assert len(asked) == 2
+    assert all("<reference>\n41\n</reference>" in prompt for prompt in asked)
+
+
+@pytest.mark.parametrize(
+    ("act", "code", "unparseable"),
+    [(Act(status=400), "llm:bad-request", False), (Act(text=" "), "llm:no-answer", True)],
+)
+def test_without_its_own_reference_the_judge_gives_no_verdict(act, code, unparseable):
+    with FakeLlm() as server:
+        server.told = {"check your result": act}
+        answers = own(server)
+        asked = prompts(server)
+    assert [answer.verdict for answer in answers] == [None, None]
+    assert {answer.error_code for answer in answers} == {code}
+    assert {answer.unparseable for answer in answers} == {unparseable}
+    assert not any("response_a" in prompt for prompt in asked)
+
+
+def test_the_lexical_judge_writes_no_reference():
+    pair = ShownPair(DIALOGUE, LONG, SHORT)
+    answer = asyncio.run(LexicalJudge().write_reference(pair, language="en"))
+    assert (answer.text, answer.error_code) == (None, "judge:no-prompts")
+
+
 def test_a_grade_out_of_range_is_asked_for_again_and_then_none():
     with FakeLlm(script=[Act(text="[[11]]"), Act(text="[[0]]")]) as server:
         answer = graded(server)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.models import Response
+from annotation.models import Comparison, Response
+from judging.core.judge_modes import JudgePrompt
 from judging.core.satisfaction_settings import SatisfactionSettings
 from judging.core.satisfaction_variants import Variant
 from judging.queries.runs import preference_rows, run_progress
@@ -86,6 +87,24 @@ def test_before_and_after_a_test_run(study, endpoint):
     assert (progress.input_tokens or 0) <= before.input_tokens
     assert (progress.cost or 0) <= before.cost_at_most
     assert estimate_test_run(asked_test_run(**asked_for(study, endpoint))).calls == 0
+
+
+@pytest.mark.parametrize("known", [0, 3])
+def test_a_reference_that_the_judge_writes_is_one_more_call_a_comparison(study, endpoint, known):
+    asked = {**asked_for(study, endpoint), "with_sets": False, "prompt": JudgePrompt.OWN_REFERENCE}
+    test = [key for plan in asked_test_run(**asked).plans for key, _ in plan.winners]
+    Comparison.objects.filter(pk__in=test[:known]).update(extra={"reference": "It is 42."})
+    before = estimate_test_run(asked_test_run(**asked))
+    assert [(one.stage.value, one.questions) for one in before.stages] == [
+        ("reference", len(test) - known),
+        ("judge", 2 * len(test)),
+    ]
+    run = run_to_end(start_test_run(**asked).pk)
+    progress = run_progress(run.pk)
+    assert progress.calls == before.calls == len(test) - known + 2 * len(test)
+    assert progress.done == 2 * len(test)
+    assert (progress.cost or 0) <= before.cost_at_most
+    assert estimate_test_run(asked_test_run(**asked)).calls == 0
 
 
 def test_of_many_questions_a_part_stands_for_all(study, endpoint):

@@ -442,6 +442,8 @@
   document.addEventListener("htmx:afterSwap", () => (shownAt = performance.now())); // htmx settles later
   document.addEventListener("htmx:afterSettle", begin);
   begin();
-  document.querySelector(".top nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+  for (const here of document.querySelectorAll(":is(.top nav, .tabs) [aria-current]")) {
+    here.scrollIntoView({ inline: "center", block: "nearest" });
+  }
   document.addEventListener("DOMContentLoaded", sendKept); // after htmx took the form over
 })();

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlencode
 
@@ -21,7 +21,7 @@ from annotation.core.intervals import Interval
 from annotation.templatetags.look import percent
 from benchmark.core.ranking import ModelRating, Standing, WinRate
 from benchmark.core.reliability import ReliabilityPoint
-from benchmark.core.trust import Panel, TrustFigures, Voice, VoiceFigures
+from benchmark.core.trust import Figures, Panel, TrustFigures, Voice, VoiceFigures
 from benchmark.queries.leaderboard import Board, Source
 from benchmark.queries.trust import TrustScope
 from benchmark.templatetags.figures import prompt_name
@@ -81,9 +81,29 @@ def voice_rows(figures: TrustFigures, scope: TrustScope, rows_url: str) -> list[
     ]
 
 
-def _rows_url(rows_url: str, scope: TrustScope, each: VoiceFigures) -> str:
-    who = {"who": each.voice.annotator} if each.voice.annotator else {}
-    return f"{rows_url}?{trust_query(scope, of=each.voice.panel.value.lower(), **who)}"
+def scenario_controls(
+    figures: Figures, voices: Sequence[VoiceRow], scope: TrustScope, rows_url: str
+) -> list[VoiceRow | None]:
+    """The controls in one scenario, in the order of `voices`; None where one decided nothing."""
+    found = {each.voice: each for each in (figures.shuffled, *figures.others)}
+    ids = {each.name: str(each.id) for each in scope.scenarios}
+    return [
+        replace(
+            row,
+            figures=found[voice],
+            url=_rows_url(rows_url, scope, found[voice], scenario=ids[str(figures.scenario)]),
+        )
+        if (voice := row.figures.voice) in found and found[voice].agreement.comparisons
+        else None
+        for row in voices
+        if row.is_control
+    ]
+
+
+def _rows_url(rows_url: str, scope: TrustScope, each: VoiceFigures, **more: str) -> str:
+    if each.voice.annotator:
+        more["who"] = each.voice.annotator
+    return f"{rows_url}?{trust_query(scope, of=each.voice.panel.value.lower(), **more)}"
 
 
 def trust_query(scope: TrustScope, **more: str) -> str:

@@ -19,8 +19,10 @@ from benchmark.queries.rows import Behind, Outcome, RowsPage, evidence_rows
 from benchmark.queries.trust import TrustPage, TrustScope, trust_page
 from benchmark.views.figures import (
     FIGURES_ID,
+    VoiceRow,
     agreement_plot,
     reliability_plot,
+    scenario_controls,
     trust_query,
     voice_name,
     voice_rows,
@@ -79,14 +81,20 @@ def _figures_context(figures: TrustFigures, scope: TrustScope) -> dict[str, Any]
         "human_query": trust_query(scope, of="human"),
         "base_query": trust_query(scope, of="base"),
         "selected_query": trust_query(scope, of="selected"),
-        "scenario_rows": [_scenario_row(each, scope) for each in figures.scenarios],
+        "controls": [row.name for row in rows if row.is_control],
+        "scenario_rows": [_scenario_row(each, rows, scope) for each in figures.scenarios],
     }
 
 
-def _scenario_row(figures: Figures, scope: TrustScope) -> dict[str, Any]:
+def _scenario_row(figures: Figures, voices: list[VoiceRow], scope: TrustScope) -> dict[str, Any]:
     ids = {each.name: each.id for each in scope.scenarios}
     query = trust_query(scope, of="base", scenario=str(ids.get(figures.scenario or "", "")))
-    return {"figures": figures, "url": f"{reverse('benchmark:trust-rows')}?{query}"}
+    rows_url = reverse("benchmark:trust-rows")
+    return {
+        "figures": figures,
+        "url": f"{rows_url}?{query}",
+        "controls": scenario_controls(figures, voices, scope, rows_url),
+    }
 
 
 def _leading(page: TrustPage) -> dict[str, Any] | None:

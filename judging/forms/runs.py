@@ -53,6 +53,13 @@ DISTIL_PROMPTS = [
     (DistilPrompt.SENTENCE.value, _("In one sentence")),
 ]
 
+FIELDS_OF = {
+    RunKind.DISTIL: ("distil_prompt",),
+    RunKind.TEST: ("prompt",),
+    RunKind.SATISFACTION: ("level", "variant", "train"),
+}
+"""Fields that one kind of run alone asks."""
+
 
 class RunForm(forms.Form):
     """What to run, for whom, by which judge; the dataset is chosen before."""
@@ -141,36 +148,42 @@ class RunForm(forms.Form):
         names = [LEXICAL, LEARNED, *endpoints.values_list("name", flat=True)]
         self._field("judge").choices = [(name, name) for name in names]
 
+    def rows(self) -> list[tuple[str, forms.BoundField]]:
+        """Each field with the kind of run that alone asks it, empty where all do."""
+        kinds = {name: kind.value for kind, names in FIELDS_OF.items() for name in names}
+        return [(kinds.get(field.name, ""), field) for field in self.visible_fields()]
+
     def _field(self, name: str) -> forms.ChoiceField | forms.MultipleChoiceField:
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField | forms.MultipleChoiceField)  # noqa: S101 - declared above
         return field
 
     def clean(self) -> dict[str, Any]:
-        """What is measured are one annotator's preferences."""
+        """What is measured are one annotator's preferences; what another kind asks is left out."""
         cleaned = super().clean() or {}
         measures = cleaned.get("kind") == RunKind.TEST
+        self._leave_out(cleaned)
         if measures and cleaned.get("annotator") is None and "annotator" not in self.errors:
             self.add_error("annotator", _("Choose whose preferences to measure."))
         if LEARNED in cleaned.get("judge", ()) and cleaned.get("kind") != RunKind.SATISFACTION:
             self.add_error("judge", _("The learned evaluator scores satisfaction only."))
-        if cleaned.get("kind") != RunKind.DISTIL and _distil(cleaned) is not DistilPrompt.SENTENCES:
-            self.add_error("distil_prompt", _("Only learning writes preferences."))
-        if _prompt(cleaned) is not JudgePrompt.PERSONAL:
-            if not measures:
-                self.add_error("prompt", _("Only measuring can ask in another way."))
-            if LEXICAL in cleaned.get("judge", ()):
-                self.add_error("judge", _("The lexical judge compares in its own way only."))
+        if _prompt(cleaned) is not JudgePrompt.PERSONAL and LEXICAL in cleaned.get("judge", ()):
+            self.add_error("judge", _("The lexical judge compares in its own way only."))
         self._clean_ratings(cleaned)
         return cleaned
 
+    def _leave_out(self, cleaned: dict[str, Any]) -> None:
+        """Empty the fields that only another kind of run asks: the page hides them."""
+        for kind, names in FIELDS_OF.items():
+            if cleaned.get("kind") != kind:
+                for name in names:
+                    cleaned[name] = ""
+                    self.errors.pop(name, None)
+
     def _clean_ratings(self, cleaned: Mapping[str, Any]) -> None:
         """What concerns ratings alone, and fits together."""
-        scores = cleaned.get("kind") == RunKind.SATISFACTION
         variant, level = _variant(cleaned), _level(cleaned)
-        if not scores and (variant, level) != (Variant.CHECKLIST, Level.TURN):
-            self.add_error("variant", _("Only scoring satisfaction asks so."))
-        elif variant not in variants_at(level):
+        if variant not in variants_at(level):
             self.add_error("variant", gettext(error_text(VariantLevelError.code)))
         elif LEARNED in cleaned.get("judge", ()) and level is Level.SESSION:
             self.add_error("judge", _("The learned evaluator scores responses only."))

@@ -172,3 +172,33 @@ def test_an_annotator_is_not_shown_what_others_said(client):
     client.force_login(ann)
     rows, _page = rows_of(client, ann)
     assert set(rows) == {"Selected preferences", "Base judge, no preferences"}
+
+
+def test_every_control_is_shown_in_each_scenario_with_what_it_decided_there(viewer):
+    stage = Stage.make(scenarios=("Writing", "Code"), size=4)
+    ann = stage.rater("ann")
+    stage.label(ann, "B" * 8)
+    stage.tested(ann, stage.distilled(ann), base="A" * 8, selected="B" * 8)
+    by_rubric(stage, ann, base="BBBA" + "AAAA")
+    page = viewer.get("/trust/", {"annotator": ann.pk})
+    assert "Its controls, by scenario" in page.content.decode()
+    place = page.context["controls"].index("Generic rubric")
+    found = [row["controls"][place] for row in page.context["scenario_rows"]]
+    assert [each.figures.agreement.value for each in found] == [0.75, 0.0]
+    for each in found:
+        rows = viewer.get(each.url)
+        assert rows.context["page"].paginator.count == each.figures.agreement.comparisons == 4
+
+
+def test_a_control_that_decided_nothing_in_a_scenario_has_no_figure_there(viewer):
+    stage = Stage.make(scenarios=("Writing", "Code"), size=4)
+    ann = stage.rater("ann")
+    stage.label(ann, "B" * 8)
+    stage.tested(ann, stage.distilled(ann), base="A" * 8, selected="B" * 8)
+    run = by_rubric(stage, ann, base="B" * 8)
+    code = stage.comparisons["Code"]
+    run.judgments.filter(comparison__in=code).delete()
+    page = viewer.get("/trust/", {"annotator": ann.pk})
+    place = page.context["controls"].index("Generic rubric")
+    writing, code_row = (row["controls"][place] for row in page.context["scenario_rows"])
+    assert (writing.figures.agreement.value, code_row) == (1.0, None)

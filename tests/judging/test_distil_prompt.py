@@ -64,21 +64,6 @@ def test_about_three_sentences_are_the_usual_way(manager, chosen):
     assert prompts["distil_preference.v1.en"] == SENTENCES.digest
 
 
-def test_only_learning_writes_preferences(manager):
-    dataset, rater = make_study()
-    answer = post(
-        manager,
-        dataset,
-        judge=make_endpoint().name,
-        distil_prompt="SENTENCE",
-        kind="TEST",
-        annotator=rater.pk,
-    )
-    assert answer.status_code == 422
-    assert "Only learning writes preferences." in answer.content.decode()
-    assert not JudgeRun.objects.exists()
-
-
 def test_an_estimate_counts_the_prompts_that_would_be_asked(manager):
     dataset, _rater = make_study()
     name = make_endpoint().name

@@ -1,7 +1,14 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from annotation.models import Dataset
+from judging.core.judge_modes import JudgePrompt
+from judging.core.pairwise_settings import PairwiseSettings
+from judging.core.satisfaction_settings import SatisfactionSettings
+from judging.forms.runs import RunForm
 from judging.models import JudgeRun
 from tests.benchmark.stage import Stage
 from tests.factory import make_endpoint, make_rating, make_user
@@ -87,7 +94,6 @@ def test_measuring_by_grades_starts_a_run_that_grades(manager):
     ("judge", "kind", "prompt", "said"),
     [
         ("lexical", "TEST", "PAIRWISE", "The lexical judge compares in its own way only."),
-        ("fake", "DISTIL", "SINGLE", "Only measuring can ask in another way."),
         ("fake", "TEST", "REFERENCE", "No comparison to judge here has a reference answer"),
         ("fake", "TEST", "REWARD", "This endpoint is no reward model"),
         ("fake", "TEST", "NONSENSE", "Select a valid choice."),
@@ -127,3 +133,33 @@ def test_the_page_of_a_graded_comparison_shows_both_grades(manager):
     assert page.index("7.5 of 10") < page.index("3 of 10")
     assert "Because. [[7.5]]" in page
     assert "Verdict by the grades" in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "others"),
+    [
+        ("SATISFACTION", {"distil_prompt": "SENTENCE", "prompt": "NONSENSE"}),
+        ("DISTIL", {"prompt": "SINGLE", "variant": "SPUR", "level": "SESSION", "train": "nowhere"}),
+        ("TEST", {"distil_prompt": "SENTENCE", "variant": "SPUR", "level": "SESSION"}),
+    ],
+)
+def test_what_only_another_kind_of_run_asks_is_left_out(manager, kind, others):
+    _stage, ann = study()
+    fields = {"judge": ["lexical"], "kind": kind, "annotator": ann.pk, **others}
+    form = RunForm(fields, dataset=Dataset.objects.get(slug="study"))
+    assert form.is_valid(), form.errors
+    assert form.prompt_asked() is JudgePrompt.PERSONAL
+    assert form.pairwise() == PairwiseSettings()
+    assert form.satisfaction() == SatisfactionSettings(train="")
+
+
+def test_the_page_says_which_kind_of_run_alone_asks_a_field(manager):
+    study()
+    page = manager.get("/runs/new/", {"dataset": "study"}).content.decode()
+    assert re.findall(r'data-kind="(\w+)">\s*<div class="field">\s*<label for="id_(\w+)"', page) == [
+        ("DISTIL", "distil_prompt"),
+        ("TEST", "prompt"),
+        ("SATISFACTION", "level"),
+        ("SATISFACTION", "variant"),
+        ("SATISFACTION", "train"),
+    ]

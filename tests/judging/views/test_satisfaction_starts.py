@@ -77,7 +77,6 @@ def test_another_dataset_may_teach(manager):
         ({"variant": "TASK_GUARDED"}, "no prompt for what is to be scored"),
         ({"variant": "SPUR", "judge": "lexical"}, "choose an endpoint to ask"),
         ({"level": "SESSION", "judge": "learned"}, "scores responses only"),
-        ({"variant": "SPUR", "kind": "DISTIL"}, "Only scoring satisfaction asks so."),
         ({"variant": "GUESS"}, "Select a valid choice"),
         ({"train": "nowhere"}, "Select a valid choice"),
         ({"level": "SESSION"}, "Nobody rated a response"),

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Dialog,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 from annotation.models import User
 from tests.factory import PASSWORD
@@ -24,6 +32,8 @@ FLAGS = [
     "--disable-sync",
 ]
 UNSAFE = "DJANGO_ALLOW_ASYNC_UNSAFE"
+
+expect.set_options(timeout=30_000)  # milliseconds; 5 s is too little on a busy machine
 
 
 @pytest.fixture(scope="module")

@@ -156,7 +156,9 @@ def test_what_only_another_kind_of_run_asks_is_left_out(manager, kind, others):
 def test_the_page_says_which_kind_of_run_alone_asks_a_field(manager):
     study()
     page = manager.get("/runs/new/", {"dataset": "study"}).content.decode()
-    assert re.findall(r'data-kind="(\w+)">\s*<div class="field">\s*<label for="id_(\w+)"', page) == [
+    assert re.findall(
+        r'data-kind="(\w+)">\s*<div class="field">\s*<label for="id_(\w+)"', page
+    ) == [
         ("DISTIL", "distil_prompt"),
         ("TEST", "prompt"),
         ("SATISFACTION", "level"),

@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from annotation.core.agreement import Measure
+from annotation.core.agreement_cohen import cross_table, pair_coefficients
 from benchmark.core.metrics import (
     METRICS,
+    MIN_TURNS_PER_USER,
     Metric,
     MetricName,
     Undefined,
@@ -140,9 +143,14 @@ def test_user_fisher_means_equal_scipy_user_by_user(random_scores):
         assert ours == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_papers_vectors():
-    case = json.loads(shared_data("vectors/paper_code.json").read_text(encoding="utf-8"))
-    case = case["ptb_metrics"]
+@pytest.fixture(scope="module")
+def papers():
+    vectors = json.loads(shared_data("vectors/paper_code.json").read_text(encoding="utf-8"))
+    return vectors["ptb_metrics"]
+
+
+def test_the_papers_vectors(papers):
+    case = papers
     data = scored(case["gold"], case["pred"], case["users"])
     for name, expected in {
         MetricName.MAE: case["glob"]["mae"],
@@ -161,6 +169,51 @@ def test_the_papers_vectors():
         MetricName.FALSE_DSAT: case["boundary"]["false_dsat_rate"],
     }.items():
         assert evaluate(data, name).value == pytest.approx(expected, abs=1e-12), name
+    assert len(data.gold) == case["glob"]["n_samples"] == case["user_aware"]["wc_n_samples"]
+    assert data.user_count == case["user_aware"]["wc_n_users"]
+    assert case["user_aware"]["pu_min_samples_threshold"] == MIN_TURNS_PER_USER
+
+
+def test_the_papers_means_over_users(papers):
+    """Errors of every user and kappas of those with three turns, weighted by their turns."""
+    expected, users = papers["user_aware"], np.array(papers["users"])
+    gold, predicted = np.array(papers["gold"]), np.array(papers["pred"])
+    own = [users == user for user in dict.fromkeys(papers["users"])]
+    long = [one for one in own if one.sum() >= MIN_TURNS_PER_USER]
+    assert (len(own), len(long)) == (expected["pu_n_users_total"], expected["pu_n_users_used_corr"])
+    assert len(own) - len(long) == expected["pu_n_users_skipped_corr"]
+    for name, key, used in (
+        (MetricName.MAE, "pu_mae", own),
+        (MetricName.RMSE, "pu_rmse", own),
+        (MetricName.QWK, "pu_kappa", long),
+    ):
+        found = [value_of(gold[one], predicted[one], name) for one in used]
+        mean = np.average(found, weights=[one.sum() for one in used])
+        assert mean == pytest.approx(expected[key], abs=1e-12), key
+    means = [sum(column[one].mean() * one for one in own) for column in (gold, predicted)]
+    for name, key in ((MetricName.MAE, "wc_mae"), (MetricName.RMSE, "wc_rmse")):
+        found = value_of(gold - means[0], predicted - means[1], name)
+        assert found == pytest.approx(expected[key], abs=1e-12), key
+
+
+def test_the_papers_figures_of_two_classes(papers):
+    """What the vector calls by another name follows from the metrics here, kappa from those of
+    agreement; precision 1 of both classes is that nobody is named wrongly."""
+    expected = papers["boundary"]
+    data = scored(papers["gold"], papers["pred"], papers["users"])
+    found = {name: evaluate(data, name).value for name in MetricName}
+    assert 1 - found[MetricName.FALSE_DSAT] == expected["recall_sat"] == expected["precision_dsat"]
+    assert 1 - found[MetricName.FALSE_SAT] == expected["recall_dsat"] == expected["precision_sat"]
+    mean = (found[MetricName.F1_SAT] + found[MetricName.F1_DSAT]) / 2
+    assert mean == expected["f1_macro"]
+    cells = cross_table(
+        *((column >= 4).astype(int) for column in (data.gold, data.predicted)), categories=2
+    )
+    assert cells.tolist() == [[expected["n_dsat_gold"], 0], [0, expected["n_sat_gold"]]]
+    assert cells.sum(axis=0).tolist() == [expected["n_dsat_pred"], expected["n_sat_pred"]]
+    measures = (Measure.PERCENT, Measure.KAPPA)
+    share, kappa = pair_coefficients(measures, cells, seed=0, draws=10)
+    assert (share.value, kappa.value) == (expected["accuracy"], expected["kappa"])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,138 @@
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmark.core.replay import (
+    Grouping,
+    Paired,
+    Replayed,
+    compare,
+    paper_user_interval,
+    summarise,
+)
+from tests.paths import shared_data
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return json.loads(shared_data("vectors/paper_code.json").read_text(encoding="utf-8"))
+
+
+def answers(rows):
+    return [Replayed(str(at), *row) for at, row in enumerate(rows)]
+
+
+def test_the_papers_summary(vectors):
+    case = vectors["ptb_static_replay_summary"]
+    rows, expected = answers(case["records"]), case["result"]
+    found = summarise(rows)
+    assert found.micro == pytest.approx(expected["micro_mean"], abs=1e-12)
+    for by, mean, count in (
+        (Grouping.USER, "user_macro_mean", "n_users"),
+        (Grouping.SCENARIO, "task_macro_mean", "n_tasks"),
+        (Grouping.BLOCK, "user_task_macro_mean", "n_blocks"),
+    ):
+        assert found.macro[by] == pytest.approx(expected[mean], abs=1e-12)
+        assert found.groups[by] == expected[count]
+    assert found.scenarios == pytest.approx(expected["task_means"], abs=1e-12)
+    assert found.satisfied == pytest.approx(expected["sat_rate"], abs=1e-12)
+    assert 1 - found.satisfied == pytest.approx(expected["dsat_rate"], abs=1e-12)
+    assert found.counts == tuple(
+        expected["score_distribution"][str(score)] for score in range(1, 6)
+    )
+    assert sum(found.counts) == expected["n_samples"]
+    interval = paper_user_interval(rows)
+    assert {"low": interval.low, "high": interval.high} == expected["user_bootstrap_ci"]
+
+
+def test_the_papers_comparison(vectors):
+    """The vector names no reference scores, but its figures leave one choice.
+
+    The candidate is that of the summary. With d the summed differences of a block: u2 ties alone
+    (user_macro: two ties, one loss of 1/3), scenario b ties and a loses 1, so d(u3 b) = -d(u1 b)
+    and d(u3 a) = -1 - d(u1 a); the block means sum to -2, which gives d(u1 a) = 1, d(u1 b) = -1,
+    d(u3 b) = 1, d(u3 a) = -2. With two wins in all each 1 is one record's.
+    """
+    expected = vectors["ptb_pairwise"]
+    candidate = answers(vectors["ptb_static_replay_summary"]["records"])
+    reference = [
+        replace(one, score=one.score - delta)
+        for one, delta in zip(candidate, (1, 0, -1, 0, 1, 0, -2), strict=True)
+    ]
+    found = compare(candidate, reference, margin=expected["tie_margin"])
+    assert len(candidate) - found.only_candidate == expected["n_common"]
+    assert found.only_candidate == expected["n_candidate_only"]
+    assert found.only_reference == expected["n_reference_only"]
+    assert summarise(reference).micro == pytest.approx(expected["micro"]["reference_mean"])
+    for paired, case in (
+        (found.micro, expected["micro"]),
+        (found.macro[Grouping.USER], expected["user_macro"]),
+        (found.macro[Grouping.SCENARIO], expected["task_macro"]),
+        (found.macro[Grouping.BLOCK], expected["block_macro"]),
+    ):
+        assert (paired.n, paired.wins, paired.ties, paired.losses) == tuple(
+            case[name] for name in ("n", "wins", "ties", "losses")
+        )
+        assert paired.wins / paired.n == pytest.approx(case["win_rate"], abs=1e-12)
+        assert paired.ties / paired.n == pytest.approx(case["tie_rate"], abs=1e-12)
+        assert paired.losses / paired.n == pytest.approx(case["lose_rate"], abs=1e-12)
+        assert paired.decided_win_rate == case["non_tie_win_rate"]
+        assert paired.mean_delta == pytest.approx(case["mean_delta"], abs=1e-12)
+
+
+def test_items_that_only_one_answered_are_counted_apart():
+    candidate = answers([("u", "a", 5), ("u", "a", 2), ("v", "b", 4)])
+    found = compare(candidate, [*candidate[1:], Replayed("9", "v", "b", 1)])
+    assert (found.only_candidate, found.only_reference) == (1, 1)
+    assert found.micro == Paired(0, 2, 0, 0.0)
+    assert found.micro.decided_win_rate is None  # where nothing is decided there is no rate
+
+
+def test_a_margin_makes_small_differences_ties():
+    candidate = answers([("u", "a", 5), ("u", "a", 2)])
+    reference = answers([("u", "a", 4), ("u", "a", 4)])
+    assert compare(candidate, reference).micro == Paired(1, 0, 1, -0.5)
+    assert compare(candidate, reference, margin=1).micro == Paired(0, 1, 1, -0.5)
+
+
+def test_nothing_has_no_figures():
+    with pytest.raises(ValueError, match="no answers"):
+        summarise([])
+    with pytest.raises(ValueError, match="no answers"):
+        paper_user_interval([])
+    with pytest.raises(ValueError, match="nothing in common"):
+        compare([], [])
+
+
+def test_an_item_is_answered_once():
+    twice = [Replayed("0", "u", "a", 5)] * 2
+    with pytest.raises(ValueError, match="twice"):
+        compare(twice, twice)
+
+
+ROWS = st.lists(
+    st.tuples(st.sampled_from("uvw"), st.sampled_from("ab"), st.integers(1, 5), st.integers(1, 5)),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(rows=ROWS)
+def test_the_other_side_sees_the_mirror_image(rows):
+    candidate = answers([(user, scenario, first) for user, scenario, first, _second in rows])
+    reference = answers([(user, scenario, second) for user, scenario, _first, second in rows])
+    there, back = compare(candidate, reference), compare(reference, candidate)
+    pairs = [(there.micro, back.micro)] + [(there.macro[by], back.macro[by]) for by in Grouping]
+    for one, other in pairs:
+        assert (one.wins, one.ties, one.losses) == (other.losses, other.ties, other.wins)
+        assert one.mean_delta == pytest.approx(-other.mean_delta, abs=1e-12)
+
+
+@given(rows=ROWS)
+def test_one_answer_a_block_makes_all_means_those_of_blocks(rows):
+    single = answers([(f"u{at}", f"s{at}", row[2]) for at, row in enumerate(rows)])
+    found = summarise(single)
+    assert all(mean == pytest.approx(found.micro, abs=1e-12) for mean in found.macro.values())

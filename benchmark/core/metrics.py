@@ -23,7 +23,17 @@ from annotation.core.intervals import (
     bootstrap,
     cluster_index,
 )
-from benchmark.core.weighted import correlation, f1, rank_correlation, ranks, rate, ratio
+from annotation.core.weighted import (
+    centred,
+    correlation,
+    f1,
+    mean,
+    quadratic_kappa,
+    rank_correlation,
+    ranks,
+    rate,
+    ratio,
+)
 
 LEVELS: Final = 5
 MIN_TURNS_PER_USER: Final = 3
@@ -147,25 +157,18 @@ def spearman(data: Scored, weights: FloatArray) -> FloatArray:
 
 def qwk(data: Scored, weights: FloatArray) -> FloatArray:
     """1 - sum w O / sum w E over the 5 x 5 table, w = (a - b)^2 (seed 003, equation 13)."""
-    gold, predicted = data.gold.astype(int) - 1, data.predicted.astype(int) - 1
-    total = weights.sum(axis=1)
-    observed = weights @ ((gold - predicted) ** 2)
-    rows = weights @ np.eye(LEVELS)[gold]
-    columns = weights @ np.eye(LEVELS)[predicted]
-    levels = np.arange(LEVELS)
-    penalty = ((levels[:, None] - levels[None, :]) ** 2).astype(np.float64)
-    expected = np.einsum("da,ab,db->d", rows, penalty, columns) / total
-    return ratio(expected - observed, expected)
+    gold, predicted = data.gold.astype(np.intp) - 1, data.predicted.astype(np.intp) - 1
+    return quadratic_kappa(gold, predicted, weights, levels=LEVELS)
 
 
 def mae(data: Scored, weights: FloatArray) -> FloatArray:
     """Mean |y - p|."""
-    return _mean(np.abs(data.gold - data.predicted), weights)
+    return mean(np.abs(data.gold - data.predicted), weights)
 
 
 def rmse(data: Scored, weights: FloatArray) -> FloatArray:
     """Root of the mean (y - p)^2."""
-    return np.sqrt(_mean((data.gold - data.predicted) ** 2, weights))
+    return np.sqrt(mean((data.gold - data.predicted) ** 2, weights))
 
 
 def f1_dsat(data: Scored, weights: FloatArray) -> FloatArray:
@@ -259,19 +262,9 @@ def _why(data: Scored, name: MetricName) -> Undefined:
     return Undefined.CONSTANT_GOLD if np.ptp(gold) == 0 else Undefined.CONSTANT_PREDICTION
 
 
-def _mean(values: FloatArray, weights: FloatArray) -> FloatArray:
-    means: FloatArray = (weights @ values) / weights.sum(axis=1)
-    return means
-
-
 def _centred(data: Scored) -> tuple[FloatArray, FloatArray]:
-    """Both columns less their user's mean, rounded so that equal differences stay ties."""
-    sizes = np.bincount(data.users, minlength=data.user_count)
-    columns: list[FloatArray] = []
-    for column in (data.gold, data.predicted):
-        means = np.bincount(data.users, weights=column, minlength=data.user_count) / sizes
-        columns.append(np.round(column - means[data.users], 12) + 0.0)
-    return columns[0], columns[1]
+    """Both columns less their user's mean."""
+    return centred(data.gold, data.users), centred(data.predicted, data.users)
 
 
 def _fisher_mean(

@@ -1,7 +1,6 @@
 """What a trained evaluator was made of, and how its like did on users held out.
 
-The figures are those of the held-out predictions as scikit-learn and SciPy compute them; a
-verification report has them with intervals.
+The figures are those of the held-out predictions, with intervals over users.
 """
 
 from __future__ import annotations
@@ -15,7 +14,22 @@ from typing import Any, Final
 import numpy as np
 
 from annotation.core.choices import SATISFIED_FROM
-from judging.core.calibration import HIGHEST, LOWEST
+from annotation.core.intervals import (
+    DEFAULT_DRAWS,
+    Statistic,
+    bootstrap,
+    cluster_index,
+    ends,
+)
+from annotation.core.weighted import (
+    centred,
+    correlation,
+    f1,
+    mean,
+    quadratic_kappa,
+    rank_correlation,
+)
+from judging.core.calibration import LEVELS, LOWEST
 from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_features import NAMES
 from judging.core.satisfaction_model import VERSION
@@ -45,41 +59,49 @@ def manifest(held_out: HeldOut, settings: Settings, *, users: Sequence[str]) -> 
         "settings": asdict(settings),
         "libraries": {"python": python_version()} | {name: version(name) for name in _LIBRARIES},
         "figures": figures_of(held_out),
+        "intervals": intervals_of(held_out, seed=settings.seed),
+        "draws": DEFAULT_DRAWS,
     }
 
 
 def figures_of(held_out: HeldOut) -> dict[str, float | None]:
     """Agreement of held-out predictions with the users, by metric; None where it is undefined."""
-    from scipy.stats import spearmanr
-    from sklearn.metrics import cohen_kappa_score, f1_score
+    once = np.ones((1, len(held_out.gold)))
+    found = {name: float(metric(once)[0]) for name, metric in _metrics(held_out).items()}
+    return {name: None if np.isnan(value) else value for name, value in found.items()}
 
-    gold, scores = np.array(held_out.gold), np.array(held_out.scores)
-    expected = np.array(held_out.expected)
-    place = np.unique(np.array(held_out.users), return_inverse=True)[1]
-    varies = np.ptp(gold) > 0 and np.ptp(scores) > 0
+
+def intervals_of(
+    held_out: HeldOut, *, seed: int, draws: int = DEFAULT_DRAWS
+) -> dict[str, dict[str, float | None]]:
+    """The 95 % interval of each figure, `low` and `high`; users are drawn, nothing is retrained.
+
+    Args:
+        held_out: the predictions.
+        seed: of the bootstrap.
+        draws: its resamples of users.
+    """
+    units = len(held_out.gold)
     return {
-        "pearson": _pearson(gold, scores),
-        "spearman": float(spearmanr(gold, scores).statistic) if varies else None,
-        "qwk": float(
-            cohen_kappa_score(gold, scores, weights="quadratic", labels=range(LOWEST, HIGHEST + 1))
-        )
-        if varies
-        else None,
-        "f1_dsat": float(
-            f1_score(gold < SATISFIED_FROM, scores < SATISFIED_FROM, zero_division=0.0)
-        ),
-        "mae": float(np.abs(gold - scores).mean()),
-        "pearson_expected": _pearson(gold, expected),
-        "within_user_pearson_expected": _pearson(
-            gold - (np.bincount(place, gold) / np.bincount(place))[place],
-            expected - (np.bincount(place, expected) / np.bincount(place))[place],
-        ),
+        name: ends(bootstrap(metric, units=units, clusters=held_out.users, seed=seed, draws=draws))
+        for name, metric in _metrics(held_out).items()
     }
 
 
-def _pearson(
-    one: np.ndarray[Any, np.dtype[Any]], other: np.ndarray[Any, np.dtype[Any]]
-) -> float | None:
-    if np.ptp(one) == 0 or np.ptp(other) == 0:
-        return None
-    return float(np.corrcoef(one, other)[0, 1])
+def _metrics(held_out: HeldOut) -> dict[str, Statistic]:
+    gold, scores = (np.array(column, dtype=float) for column in (held_out.gold, held_out.scores))
+    expected = np.array(held_out.expected, dtype=float)
+    users, _count = cluster_index(held_out.users, units=len(gold))
+    own_gold, own_expected = centred(gold, users), centred(expected, users)
+    steps = [column.astype(np.intp) - LOWEST for column in (gold, scores)]
+    return {
+        "pearson": lambda weights: correlation(gold, scores, weights),
+        "spearman": lambda weights: rank_correlation(gold, scores, weights),
+        "qwk": lambda weights: quadratic_kappa(*steps, weights, levels=LEVELS),
+        "f1_dsat": lambda weights: f1(gold < SATISFIED_FROM, scores < SATISFIED_FROM, weights),
+        "mae": lambda weights: mean(np.abs(gold - scores), weights),
+        "pearson_expected": lambda weights: correlation(gold, expected, weights),
+        "within_user_pearson_expected": lambda weights: correlation(
+            own_gold, own_expected, weights
+        ),
+    }

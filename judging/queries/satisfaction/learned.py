@@ -90,6 +90,16 @@ def learned_page(dataset: Dataset) -> LearnedPage:
 
 
 @dataclass(frozen=True, slots=True)
+class LearnedFigure:
+    """One figure of a version with the ends of its interval; a version may have none."""
+
+    name: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LearnedVersionPage:
     """One version with the runs that used it, the newest first."""
 
@@ -98,9 +108,13 @@ class LearnedVersionPage:
     runs: Sequence[JudgeRun]
 
     @property
-    def figures(self) -> tuple[tuple[str, float | None], ...]:
+    def figures(self) -> tuple[LearnedFigure, ...]:
         """The figures on held-out users, in the order of the manifest."""
-        return tuple(self.model.manifest.get("figures", {}).items())
+        intervals = self.model.manifest.get("intervals", {})
+        return tuple(
+            LearnedFigure(name, value, **intervals.get(name, {}))
+            for name, value in self.model.manifest.get("figures", {}).items()
+        )
 
     @property
     def settings(self) -> tuple[tuple[str, object], ...]:

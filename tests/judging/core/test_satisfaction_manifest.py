@@ -7,7 +7,7 @@ import pytest
 from benchmark.core.metrics import MetricName, evaluate, scored
 from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_general import GeneralSettings
-from judging.core.satisfaction_manifest import figures_of, manifest
+from judging.core.satisfaction_manifest import figures_of, intervals_of, manifest
 from judging.core.satisfaction_training import train
 from tests.judging.core.satisfaction_people import examples
 
@@ -20,7 +20,9 @@ def held_out():
 
 
 def test_figures_are_those_that_a_report_computes(held_out):
-    found = figures_of(held_out)
+    found, intervals = figures_of(held_out), intervals_of(held_out, seed=3, draws=50)
+    assert intervals == intervals_of(held_out, seed=3, draws=50)
+    assert intervals.keys() == found.keys()
     whole = scored(held_out.gold, held_out.scores, held_out.users)
     unrounded = scored(held_out.gold, held_out.expected, held_out.users)
     for name in (
@@ -30,10 +32,16 @@ def test_figures_are_those_that_a_report_computes(held_out):
         MetricName.F1_DSAT,
         MetricName.MAE,
     ):
-        assert found[name.value] == pytest.approx(evaluate(whole, name).value, abs=1e-12)
+        expected = evaluate(whole, name, seed=3, draws=50)
+        assert found[name.value] == pytest.approx(expected.value, abs=1e-12)
+        assert intervals[name.value]["low"] == pytest.approx(expected.interval.low, abs=1e-12)
+        assert intervals[name.value]["high"] == pytest.approx(expected.interval.high, abs=1e-12)
+        assert expected.interval.low <= expected.value <= expected.interval.high
     for name in (MetricName.PEARSON, MetricName.WITHIN_USER_PEARSON):
-        expected = evaluate(unrounded, name).value
-        assert found[f"{name}_expected"] == pytest.approx(expected, abs=1e-9)
+        expected = evaluate(unrounded, name, seed=3, draws=50)
+        assert found[f"{name}_expected"] == pytest.approx(expected.value, abs=1e-9)
+        low = intervals[f"{name}_expected"]["low"]
+        assert low == pytest.approx(expected.interval.low, abs=1e-9)
 
 
 def test_what_has_no_value_is_not_made_up(held_out):
@@ -44,11 +52,13 @@ def test_what_has_no_value_is_not_made_up(held_out):
     assert {name for name, value in found.items() if value is None} == {
         "pearson",
         "spearman",
-        "qwk",
         "pearson_expected",
         "within_user_pearson_expected",
     }
-    assert found["f1_dsat"] == 0.0
+    assert (found["qwk"], found["f1_dsat"]) == (0.0, 0.0)
+    intervals = intervals_of(alike, seed=3, draws=20)
+    assert intervals["pearson"] == {"low": None, "high": None}
+    assert intervals["f1_dsat"] == {"low": 0.0, "high": 0.0}
 
 
 def test_a_manifest_counts_what_was_learned_from(held_out):
@@ -58,3 +68,4 @@ def test_a_manifest_counts_what_was_learned_from(held_out):
     assert kept["folds"] == 2
     assert manifest(held_out, QUICK, users=["a"])["folds"] == 1  # no more groups than users
     assert kept["libraries"]["scikit-learn"]
+    assert kept["intervals"] == intervals_of(held_out, seed=QUICK.seed)

@@ -113,6 +113,18 @@ def test_a_version_shows_what_made_it_and_who_used_it(manager, dataset, django_a
     assert "general.trees" in shown
     assert f"run {run.pk}</a>" in shown
     assert "Version 1" in text(manager.get(f"/runs/{run.pk}/"))
+    ends = model.manifest["intervals"]["mae"]
+    assert f"{ends['low']:.3f} … {ends['high']:.3f}" in shown
+    assert "bootstrap over users, 1000 draws, seed 42" in shown
+
+
+def test_a_version_of_before_has_figures_without_intervals(manager, dataset):
+    model = learned_model(dataset=dataset, settings=QUICK)
+    del model.manifest["intervals"]
+    model.save()
+    shown = text(manager.get(VERSION_1))
+    assert f"{model.manifest['figures']['mae']:.3f}</td>" in shown
+    assert "bootstrap over users" not in shown
 
 
 @pytest.mark.parametrize("address", ["/datasets/other/learned/", f"{PAGE}7/"])

@@ -1,4 +1,4 @@
-"""Weighted building blocks of the metrics: unit columns, weights (draws, units), one value a draw.
+"""Weighted building blocks of metrics: unit columns, weights (draws, units), one value a draw.
 
 A weight says how often a unit counts; a value that some draw leaves undefined is nan there.
 """
@@ -42,6 +42,32 @@ def ranks(values: FloatArray, weights: FloatArray) -> FloatArray:
     per_level = np.add.reduceat(weights[:, order], starts, axis=1)
     below = np.cumsum(per_level, axis=1) - per_level
     return (below + (per_level + 1) / 2)[:, level]
+
+
+def quadratic_kappa(
+    first: NDArray[np.intp], second: NDArray[np.intp], weights: FloatArray, *, levels: int
+) -> FloatArray:
+    """1 - sum w O / sum w E over the table of two columns of 0..levels-1, w = (a - b)^2."""
+    total = weights.sum(axis=1)
+    observed = weights @ ((first - second) ** 2)
+    rows, columns = (weights @ np.eye(levels)[column] for column in (first, second))
+    steps = np.arange(levels)
+    penalty = ((steps[:, None] - steps[None, :]) ** 2).astype(np.float64)
+    expected = np.einsum("da,ab,db->d", rows, penalty, columns) / total
+    return ratio(expected - observed, expected)
+
+
+def mean(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Weighted mean of a column."""
+    means: FloatArray = (weights @ values) / weights.sum(axis=1)
+    return means
+
+
+def centred(column: FloatArray, groups: NDArray[np.intp]) -> FloatArray:
+    """A column less the mean of each unit's group, rounded so that equal differences stay ties."""
+    means = np.bincount(groups, weights=column) / np.maximum(np.bincount(groups), 1)
+    rounded: FloatArray = np.round(column - means[groups], 12) + 0.0
+    return rounded
 
 
 def f1(gold: NDArray[np.bool_], predicted: NDArray[np.bool_], weights: FloatArray) -> FloatArray:

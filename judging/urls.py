@@ -27,7 +27,7 @@ app_name = "judging"
 _exports = [
     re_path(
         r"^datasets/(?P<slug>[-\w]+)/export/"
-        r"(?P<kind>judgments|preferences|preference_sets|memories|satisfaction_judgments)"
+        r"(?P<kind>judgments|preferences|preference_sets|memories|satisfaction_judgments|rubrics)"
         r"\.(?P<format_name>jsonl|csv)$",
         exports.export,
         name="export",

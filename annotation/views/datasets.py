@@ -34,6 +34,7 @@ DOWNLOADS = (
     ("judging:export", "preference_sets", _("Preference sets")),
     ("judging:export", "memories", _("User memories")),
     ("judging:export", "satisfaction_judgments", _("Satisfaction judgments")),
+    ("judging:export", "rubrics", _("Induced rubrics")),
 )
 
 

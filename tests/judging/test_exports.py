@@ -9,6 +9,7 @@ import pytest
 from annotation.exports import ExportFormat
 from judging.exports import EXPORTS
 from judging.models import (
+    InducedRubric,
     LlmCall,
     Preference,
     PreferenceSet,
@@ -44,7 +45,7 @@ def dataset():
         response = make_response(turn, original=True, model="m", variant="v")
         rater = make_rater(dataset, "ann")
         make_label(comparison, annotator=rater)
-        make_rating(response, annotator=rater)
+        rating = make_rating(response, annotator=rater)
         run = make_run(dataset, annotator=rater)
         preference = make_preference(
             run=run,
@@ -80,6 +81,9 @@ def dataset():
         common = {"run": run, "user": rater, "status": "DONE", "score": 4, "memory": memory}
         SatisfactionJudgment.objects.create(response=response, calibrated=5, **common)
         SatisfactionJudgment.objects.create(session=turn.session, **common)
+        rubric = {"run": run, "satisfied": True, "status": "DONE"}
+        InducedRubric.objects.create(step="TURN", label=rating, text="It is short.", **rubric)
+        InducedRubric.objects.create(step="FINAL", text="Short.\n=Clear.", **rubric)
     make_preference(kind="EMPTY", text="")
     return type(dataset).objects.get(slug="data")
 
@@ -201,6 +205,23 @@ def test_satisfaction_judgments_name_their_target(dataset):
         "data-k",
         None,
     )
+
+
+def test_rubrics_name_the_rating_that_a_reason_comes_from(dataset):
+    reason, rubric = rows_of("rubrics", dataset)
+    assert (reason["step"], reason["annotator"], reason["session"]) == ("TURN", "ann", "data-k")
+    assert (reason["target"], reason["turn"], reason["texts"]) == ("response", 1, ["It is short."])
+    assert (rubric["step"], rubric["annotator"], rubric["target"]) == ("FINAL", None, None)
+    assert (rubric["satisfied"], rubric["texts"]) == (True, ["Short.", "=Clear."])
+
+
+def test_a_rubric_carries_the_reply_that_it_was_read_from(dataset):
+    call = LlmCall.objects.create(key="c" * 64, model="fake", request={}, reply="its words")
+    InducedRubric.objects.filter(run__dataset=dataset, step="FINAL").update(call=call)
+    assert [(row["model"], row["raw"]) for row in rows_of("rubrics", dataset)] == [
+        (None, ""),
+        ("fake", "its words"),
+    ]
 
 
 @pytest.mark.parametrize("kind", EXPORTS)

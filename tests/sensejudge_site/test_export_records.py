@@ -40,6 +40,7 @@ def test_all_kinds_are_there():
         "memories",
         "preference_sets",
         "preferences",
+        "rubrics",
         "satisfaction",
         "satisfaction_judgments",
         "sessions",

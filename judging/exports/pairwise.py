@@ -1,9 +1,4 @@
-"""Exports of what the judges said: streamed, in a stable order, in canonical coordinates.
-
-A verdict is in the comparison's own coordinates; `order` says which response was shown first.
-Comparisons and responses are named by session, turn (from 1) and key, so that a row can be joined
-with the exports of labels.
-"""
+"""Exports of the pairwise judge: verdicts, preferences and the subsets selected of them."""
 
 from __future__ import annotations
 
@@ -14,9 +9,8 @@ from django.db.models import Q
 
 from annotation.core.tables import Row
 from annotation.exports.export import Export, moment
-from annotation.models import Comparison, Dataset, Response, Session, User
-from annotation.queries.annotators import names_of
-from judging.core.satisfaction_settings import LEARNED, satisfaction_settings
+from annotation.models import Comparison, Dataset
+from judging.exports.parts import CALL, CHUNK, RUN, Names, call_of, run_of
 from judging.models import (
     JudgeRun,
     Judgment,
@@ -24,33 +18,10 @@ from judging.models import (
     PreferenceKind,
     PreferenceSet,
     RunKind,
-    SatisfactionJudgment,
-    UserMemory,
 )
 from judging.queries.preference_pages import asked_prompt
 
-_CHUNK: Final = 1000
-_CALL: Final = ("call", "model", "input_tokens", "cached_tokens", "output_tokens", "raw")
-
-
-class _Names:
-    """Annotators by the names of the dataset; anybody else by user name."""
-
-    def __init__(self, dataset: Dataset) -> None:
-        self._names = names_of(dataset=dataset)
-
-    def of(self, user: User | None) -> str | None:
-        """The name of a user, None for nobody."""
-        return None if user is None else self._names.get(user.pk, user.username)
-
-
-def _run(run: JudgeRun) -> Row:
-    return {"run": run.pk, "run_kind": run.kind, "judge": run.judge}
-
-
-def _asked(run: JudgeRun) -> str:
-    """How a judge was asked about satisfaction."""
-    return satisfaction_settings(run.config).variant.value
+_COMPARISON: Final = ("session", "scenario", "turn", "comparison")
 
 
 def _comparison(comparison: Comparison | None) -> Row:
@@ -65,22 +36,8 @@ def _comparison(comparison: Comparison | None) -> Row:
     }
 
 
-def _target(response: Response | None, session: Session | None) -> Row:
-    """A rated response, or a rated session."""
-    turn = None if response is None else response.turn
-    of = session if turn is None else turn.session
-    return {
-        "target": "session" if response is None else "response",
-        "session": None if of is None else of.key,
-        "scenario": None if of is None else of.scenario.name,
-        "turn": None if turn is None else turn.position + 1,
-        "model": None if response is None else response.model,
-        "variant": None if response is None else response.variant,
-    }
-
-
 def _judgments(dataset: Dataset) -> Iterator[Row]:
-    names = _Names(dataset)
+    names = Names(dataset)
     rows = (
         Judgment.objects.filter(run__dataset=dataset)
         .select_related(
@@ -92,9 +49,9 @@ def _judgments(dataset: Dataset) -> Iterator[Row]:
         )
         .order_by("run_id", "comparison__position", "comparison_id", "preference_id", "order")
     )
-    for row in rows.iterator(chunk_size=_CHUNK):
+    for row in rows.iterator(chunk_size=CHUNK):
         yield {
-            **_run(row.run),
+            **run_of(row.run),
             "annotator": names.of(row.run.annotator),
             **_comparison(row.comparison),
             "model_a": row.comparison.response_a.model,
@@ -113,7 +70,7 @@ def _judgments(dataset: Dataset) -> Iterator[Row]:
 
 def _preferences(dataset: Dataset) -> Iterator[Row]:
     """Every version; what a distiller was asked stands with the first one alone."""
-    names = _Names(dataset)
+    names = Names(dataset)
     distilled = JudgeRun.objects.filter(dataset=dataset, kind=RunKind.DISTIL)
     configs = dict(distilled.values_list("pk", "config"))
     here = Q(dataset=dataset) | Q(run__dataset=dataset) | Q(kind=PreferenceKind.EMPTY)
@@ -128,7 +85,7 @@ def _preferences(dataset: Dataset) -> Iterator[Row]:
         )
         .order_by("pk")
     )
-    for row in rows.iterator(chunk_size=_CHUNK):
+    for row in rows.iterator(chunk_size=CHUNK):
         source = _comparison(row.source_comparison)
         prompt = asked_prompt(row, configs.get(row.run_id or 0, {}))
         yield {
@@ -154,39 +111,24 @@ def _preferences(dataset: Dataset) -> Iterator[Row]:
             "edited_by": names.of(row.edited_by),
             "prompt": None if prompt is None else prompt.label,
             "prompt_sha256": None if prompt is None else prompt.digest,
-            **_call(row),
+            **call_of(row),
             "error_code": row.error_code,
             "created_at": moment(row.created_at),
         }
 
 
-def _call(row: Preference) -> Row:
-    """The reply that a text was read from; of a judge without an endpoint its own words."""
-    call = row.call
-    if call is None:
-        return {**dict.fromkeys(_CALL), "raw": row.raw}
-    return {
-        "call": call.key,
-        "model": call.model,
-        "input_tokens": call.input_tokens,
-        "cached_tokens": call.cached_tokens,
-        "output_tokens": call.output_tokens,
-        "raw": call.reply,
-    }
-
-
 def _preference_sets(dataset: Dataset) -> Iterator[Row]:
-    names = _Names(dataset)
+    names = Names(dataset)
     rows = (
         PreferenceSet.objects.filter(dataset=dataset)
         .select_related("run", "scenario", "annotator")
         .prefetch_related("members")
         .order_by("pk")
     )
-    for row in rows.iterator(chunk_size=_CHUNK):
+    for row in rows.iterator(chunk_size=CHUNK):
         members = sorted(row.members.all(), key=lambda member: member.pk)
         yield {
-            **_run(row.run),
+            **run_of(row.run),
             "annotator": names.of(row.annotator),
             "scenario": row.scenario.name,
             "control": row.control,
@@ -204,66 +146,10 @@ def _preference_sets(dataset: Dataset) -> Iterator[Row]:
         }
 
 
-def _memories(dataset: Dataset) -> Iterator[Row]:
-    names = _Names(dataset)
-    rows = (
-        UserMemory.objects.filter(run__dataset=dataset)
-        .select_related("run", "user", "target_scenario")
-        .order_by("pk")
-    )
-    for row in rows.iterator(chunk_size=_CHUNK):
-        yield {
-            **_run(row.run),
-            "memory": row.pk,
-            "annotator": names.of(row.user),
-            "target_scenario": row.target_scenario.name,
-            "version": row.version,
-            "previous": row.previous_id,
-            "built_by": row.judge,
-            "language": row.language,
-            "status": row.status,
-            "statistics": row.statistics,
-            "texts": row.texts,
-            "evidence": row.evidence,
-            "error_code": row.error_code,
-            "created_at": moment(row.created_at),
-        }
-
-
-def _satisfaction_judgments(dataset: Dataset) -> Iterator[Row]:
-    names = _Names(dataset)
-    rows = (
-        SatisfactionJudgment.objects.filter(run__dataset=dataset)
-        .select_related("run", "user", "response__turn__session__scenario", "session__scenario")
-        .order_by("run_id", "pk")
-    )
-    for row in rows.iterator(chunk_size=_CHUNK):
-        yield {
-            **_run(row.run),
-            "annotator": names.of(row.user),
-            **_target(row.response, row.session),
-            "asked": None if row.run.judge == LEARNED else _asked(row.run),
-            "memory": row.memory_id,
-            "status": row.status,
-            "score": row.score,
-            "expected_score": row.expected_score,
-            "calibrated": row.calibrated,
-            "calibration": row.calibration,
-            "fallback_reason": row.fallback_reason,
-            "reason": row.reason,
-            "analysis": row.analysis,
-            "error_code": row.error_code,
-            "raw": row.raw,
-        }
-
-
-_RUN: Final = ("run", "run_kind", "judge")
-_COMPARISON: Final = ("session", "scenario", "turn", "comparison")
-
 JUDGMENTS: Final = Export(
     "judgments",
     (
-        *_RUN,
+        *RUN,
         "annotator",
         *_COMPARISON,
         "model_a",
@@ -280,6 +166,7 @@ JUDGMENTS: Final = Export(
     ),
     _judgments,
 )
+
 PREFERENCES: Final = Export(
     "preferences",
     (
@@ -305,16 +192,17 @@ PREFERENCES: Final = Export(
         "edited_by",
         "prompt",
         "prompt_sha256",
-        *_CALL,
+        *CALL,
         "error_code",
         "created_at",
     ),
     _preferences,
 )
+
 PREFERENCE_SETS: Final = Export(
     "preference_sets",
     (
-        *_RUN,
+        *RUN,
         "annotator",
         "scenario",
         "control",
@@ -332,54 +220,3 @@ PREFERENCE_SETS: Final = Export(
     ),
     _preference_sets,
 )
-MEMORIES: Final = Export(
-    "memories",
-    (
-        *_RUN,
-        "memory",
-        "annotator",
-        "target_scenario",
-        "version",
-        "previous",
-        "built_by",
-        "language",
-        "status",
-        "statistics",
-        "texts",
-        "evidence",
-        "error_code",
-        "created_at",
-    ),
-    _memories,
-)
-SATISFACTION_JUDGMENTS: Final = Export(
-    "satisfaction_judgments",
-    (
-        *_RUN,
-        "annotator",
-        "target",
-        "session",
-        "scenario",
-        "turn",
-        "model",
-        "variant",
-        "asked",
-        "memory",
-        "status",
-        "score",
-        "expected_score",
-        "calibrated",
-        "calibration",
-        "fallback_reason",
-        "reason",
-        "analysis",
-        "error_code",
-        "raw",
-    ),
-    _satisfaction_judgments,
-)
-
-EXPORTS: Final = {
-    each.kind: each
-    for each in (JUDGMENTS, PREFERENCES, PREFERENCE_SETS, MEMORIES, SATISFACTION_JUDGMENTS)
-}

@@ -93,11 +93,11 @@ def _metrics(held_out: HeldOut) -> dict[str, Statistic]:
     expected = np.array(held_out.expected, dtype=float)
     users, _count = cluster_index(held_out.users, units=len(gold))
     own_gold, own_expected = centred(gold, users), centred(expected, users)
-    steps = [column.astype(np.intp) - LOWEST for column in (gold, scores)]
+    first, second = (column.astype(np.intp) - LOWEST for column in (gold, scores))
     return {
         "pearson": lambda weights: correlation(gold, scores, weights),
         "spearman": lambda weights: rank_correlation(gold, scores, weights),
-        "qwk": lambda weights: quadratic_kappa(*steps, weights, levels=LEVELS),
+        "qwk": lambda weights: quadratic_kappa(first, second, weights, levels=LEVELS),
         "f1_dsat": lambda weights: f1(gold < SATISFIED_FROM, scores < SATISFIED_FROM, weights),
         "mae": lambda weights: mean(np.abs(gold - scores), weights),
         "pearson_expected": lambda weights: correlation(gold, expected, weights),

@@ -57,7 +57,7 @@ def _curve_row(point: CurvePoint) -> IntervalRow:
 def curve_label(point: CurvePoint) -> str:
     """How many users were learned from, and who is predicted."""
     users = ngettext("%(n)d user", "%(n)d users", point.users) % {"n": point.users}
-    on = {CurveOn.HELD_OUT: _("training users held out"), CurveOn.TEST: _("test users")}[point.on]
+    on = {CurveOn.HELD_OUT: _("held out"), CurveOn.TEST: _("test users")}[point.on]
     return f"{users}, {on}"
 
 

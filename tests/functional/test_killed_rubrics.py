@@ -75,8 +75,9 @@ def killed_when(site: Site, ready: Callable[[], bool]) -> set[str]:
 
 
 def test_a_killed_induction_pays_for_no_reply_twice(tmp_path: Path):
-    llm = FakeLlm(latency=0.05)
-    with on_sqlite(tmp_path / "killed", endpoint=llm, make=MAKE, RUN_STALE_SECONDS="1") as site:
+    llm, folder = FakeLlm(latency=0.05), tmp_path / "killed"
+    folder.mkdir()
+    with on_sqlite(folder, endpoint=llm, make=MAKE, RUN_STALE_SECONDS="1") as site:
         expected = undisturbed(site, tmp_path / "calm")
         assert expected[0] == "REPORT DONE"
         assert len(expected) == 1 + REASONS + CONDENSED + RUBRICS + SCORES

@@ -5,7 +5,7 @@ from asgiref.sync import async_to_sync
 
 from judging.judges.lexical import LexicalJudge
 from judging.models import ModelEndpoint
-from judging.services.judges import UnknownJudgeError, endpoint_for, open_judge
+from judging.services.judges import LEAST_AHEAD, UnknownJudgeError, endpoint_for, open_judge
 from tests.factory import make_endpoint, make_run
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,7 @@ def test_an_endpoint_is_a_judge_by_its_name():
     row = make_endpoint(concurrency=5, has_logprobs=True)
     assert endpoint_for(row.name) == row
     found = opened(make_run(judge=row.name, endpoint=row, config={"verdict_rule": "LOGPROB"}))
-    assert (found.judge.name, found.concurrency) == (row.name, 10)
+    assert (found.judge.name, found.concurrency) == (row.name, 5 + LEAST_AHEAD)
     assert found.judge.snapshot("en")["rule"] == "LOGPROB"
 
 

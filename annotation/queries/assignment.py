@@ -60,6 +60,9 @@ _OWN_ON_ITEM: Final = """
 WHERE claim.item_id = %(item)s AND claim.annotator_id = %(annotator)s AND item.study_id = %(study)s
 """
 _OWN_CLAIM: Final = Joined(f"{_CLAIM} {_OWN_ON_ITEM}", claim=Claim, item=StudyItem)
+_CLAIMS_ON: Final = Joined(
+    "FROM annotation_claim claim WHERE claim.item_id = %(item)s ORDER BY claim.id", claim=Claim
+)
 _OWN_TASK: Final = Joined(f"{_CLAIM} {_ITEM_JOINS} {_OWN_ON_ITEM}", claim=Claim, **_ITEM_TABLES)
 _STATES: Final = """
 SELECT claim.state, COUNT(*)
@@ -310,6 +313,11 @@ def own_task_claim(item: int, study: Study, annotator_id: int) -> Claim | None:
         claim.item = _linked_item(rows)
         return claim
     return None
+
+
+def claims_on(item: StudyItem) -> list[Claim]:
+    """Everybody's claims on an item, the released ones too."""
+    return [rows["claim"] for rows in _CLAIMS_ON.rows(item=item.pk)]
 
 
 def own_claim_on(item: int, study: Study, annotator_id: int) -> Claim | None:

@@ -64,15 +64,23 @@ class Joined:
         for place, column, converters in self._converters(used):
             for convert in converters:
                 row[place] = convert(row[place], column, used)
-        instances: dict[str, Any] = {}
+        return {
+            alias: None if row[key] is None else model.from_db(used.alias, names, row[columns])
+            for alias, model, names, columns, key in self._places
+        }
+
+    @cached_property
+    def _places(self) -> list[tuple[str, type[Model], list[str], slice, int]]:
+        """For each alias where its columns stand, and where its primary key."""
+        places = []
         start = 0
         for alias, model in self._tables.items():
             names = [field.attname for field in model._meta.concrete_fields]  # noqa: SLF001
-            values = row[start : start + len(names)]
-            start += len(names)
-            missing = values[names.index(model._meta.pk.attname)] is None  # noqa: SLF001
-            instances[alias] = None if missing else model.from_db(used.alias, names, values)
-        return instances
+            end = start + len(names)
+            key = start + names.index(model._meta.pk.attname)  # noqa: SLF001
+            places.append((alias, model, names, slice(start, end), key))
+            start = end
+        return places
 
     def _converters(self, used: BaseDatabaseWrapper) -> _Converters:
         """What turns the columns' values into Python's, where the database gives others."""

@@ -32,6 +32,7 @@ from annotation.models import (
 )
 from annotation.queries.assignment import (
     claim_at_hand,
+    claims_on,
     last_finished,
     next_free_item,
     own_claim_on,
@@ -185,7 +186,7 @@ def hold(claim: Claim, study: Study, now: datetime) -> None:
     """
     if claim.state in {ClaimState.ACTIVE, ClaimState.DONE}:
         return
-    if not _take_again(claim, study, now, list(claim.item.claims.all())):
+    if not _take_again(claim, study, now, claims_on(claim.item)):
         raise LabellingRefusedError(RefusalCode.TAKEN)
 
 
@@ -239,7 +240,7 @@ def take(item: StudyItem, study: Study, annotator: User, now: datetime) -> Claim
 
     Call it within a transaction that holds the annotator's row.
     """
-    claims = list(item.claims.all())
+    claims = claims_on(item)
     released = next((each for each in claims if each.annotator_id == annotator.pk), None)
     if released is not None:
         released.item = item

@@ -5,14 +5,16 @@ Texts come as bare rows, since there are many of them; what was answered comes a
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Model, Q, QuerySet, TextField
 from django.db.models.expressions import RawSQL
+from django.db.models.functions import Cast
 
 from annotation.models import (
     Comparison,
@@ -33,6 +35,10 @@ M = TypeVar("M", bound=Model)
 _LABELS_AT_ONCE: Final = 250
 _SORTED: Final = 5000  # numbers read at a time
 _PLACES_AT_ONCE: Final = 5000
+
+
+_EXTRA: Final = Cast("extra", TextField())
+"""As text, see `extra_of`: most rows have none, and there are many of them."""
 
 
 class SessionRow(NamedTuple):
@@ -68,7 +74,7 @@ class ResponseRow(NamedTuple):
     original: bool
     continues: int | None
     variant: str
-    extra: Any
+    extra: str
 
 
 class ComparisonRow(NamedTuple):
@@ -80,7 +86,7 @@ class ComparisonRow(NamedTuple):
     a: int
     b: int
     position: int
-    extra: Any
+    extra: str
 
 
 def sessions_of(
@@ -111,6 +117,11 @@ def sessions_of(
         yield part
 
 
+def extra_of(row: ResponseRow | ComparisonRow) -> dict[str, Any]:
+    """What the file had on a row besides its columns."""
+    return {} if row.extra == "{}" else json.loads(row.extra)
+
+
 class Texts:
     """The turns of some sessions by session, and their responses by turn, all in order."""
 
@@ -119,7 +130,7 @@ class Texts:
             "pk", "session_id", "position", "user_message"
         )
         responses = Response.objects.order_by("position", "pk").values_list(
-            "pk", "turn_id", "model", "text", "original", "continues_id", "variant", "extra"
+            "pk", "turn_id", "model", "text", "original", "continues_id", "variant", _EXTRA
         )
         self.sessions = sessions
         self.turns = _by(
@@ -140,7 +151,7 @@ class Answers:
     def __init__(self, texts: Texts, *, study: int | None = None) -> None:
         given = Q() if study is None else Q(study=study)
         comparisons = Comparison.objects.order_by("position", "pk").values_list(
-            "pk", "turn_id", "key", "response_a_id", "response_b_id", "position", "extra"
+            "pk", "turn_id", "key", "response_a_id", "response_b_id", "position", _EXTRA
         )
         self.comparisons = _by(
             map(ComparisonRow._make, _on(_numbers(texts.turns), comparisons, "turn")),
@@ -149,16 +160,16 @@ class Answers:
         pairs, responses = _numbers(self.comparisons), _numbers(texts.responses)
         verdicts = PairwiseLabel.objects.filter(given).order_by("pk")
         self.verdicts = _by(_on(pairs, verdicts, "comparison"), lambda label: label.comparison_id)
-        ratings = SatisfactionLabel.objects.filter(given).order_by("pk")
+        ratings = _some(SatisfactionLabel.objects.filter(given).order_by("pk"))
         self.ratings = _by(_on(responses, ratings, "response"), lambda label: label.response_id)
         self.session_ratings = _by(
             _on(texts.sessions, ratings, "session"), lambda label: label.session_id
         )
-        answers = SessionQuestionnaire.objects.filter(given).order_by("pk")
+        answers = _some(SessionQuestionnaire.objects.filter(given).order_by("pk"))
         self.questionnaires = _by(
             _on(texts.sessions, answers, "session"), lambda answer: answer.session_id
         )
-        gold = GoldLabel.objects.order_by("pk")
+        gold = _some(GoldLabel.objects.order_by("pk"))
         self.comparison_gold = _by(
             _on(pairs, gold, "comparison"), lambda label: label.comparison_id
         )
@@ -181,11 +192,18 @@ def in_order(chosen: QuerySet[M], rows: QuerySet[M], *order: str) -> Iterator[li
         yield [found[number] for number in part if number in found]
 
 
+def _some(rows: QuerySet[M]) -> QuerySet[M]:
+    """The rows, or nothing that needs asking for where there are none at all."""
+    return rows if rows.exists() else rows.none()
+
+
 def _on(places: Sequence[int], rows: QuerySet[Any, T], field: str) -> Iterator[T]:
     """The rows that hang on places, by their numbers: of joins a database may read whole tables.
 
     The numbers stand in the statement: a parameter for each costs more than finding the rows.
     """
+    if rows.query.is_empty():
+        return
     for start in range(0, len(places), _PLACES_AT_ONCE):
         numbers = ",".join(str(int(place)) for place in places[start : start + _PLACES_AT_ONCE])
         yield from rows.filter(**{f"{field}__in": RawSQL(numbers, ())})  # noqa: S611 - integers

@@ -18,6 +18,7 @@ from annotation.exports.parts import (
     SessionRow,
     Texts,
     TurnRow,
+    extra_of,
     sessions_of,
 )
 from annotation.models import (
@@ -185,7 +186,7 @@ class _Writer:
                     "original": response.original,
                     "continues": previous.get(response.continues or 0),
                     "variant": response.variant,
-                    "extra": response.extra,
+                    "extra": extra_of(response),
                     "satisfaction": self._ratings(self._given.ratings.get(response.pk, ())),
                     "gold": _gold(self._given.response_gold.get(response.pk, ())),
                 }
@@ -200,7 +201,7 @@ class _Writer:
             "position": comparison.position,
             **told(
                 {
-                    "extra": comparison.extra,
+                    "extra": extra_of(comparison),
                     "labels": [
                         self._verdict(label)
                         for label in self._given.verdicts.get(comparison.pk, ())

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
+from django.db import connection
 from django.db.models import Model, Q, QuerySet, TextField
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast
@@ -198,15 +199,22 @@ def _some(rows: QuerySet[M]) -> QuerySet[M]:
 
 
 def _on(places: Sequence[int], rows: QuerySet[Any, T], field: str) -> Iterator[T]:
-    """The rows that hang on places, by their numbers: of joins a database may read whole tables.
-
-    The numbers stand in the statement: a parameter for each costs more than finding the rows.
-    """
+    """The rows that hang on places, by their numbers: of joins a database may read whole tables."""
     if rows.query.is_empty():
         return
     for start in range(0, len(places), _PLACES_AT_ONCE):
-        numbers = ",".join(str(int(place)) for place in places[start : start + _PLACES_AT_ONCE])
-        yield from rows.filter(**{f"{field}__in": RawSQL(numbers, ())})  # noqa: S611 - integers
+        part = _listed(places[start : start + _PLACES_AT_ONCE])
+        yield from rows.filter(**{f"{field}__in": part})
+
+
+def _listed(numbers: Sequence[int]) -> RawSQL:
+    """Numbers for a statement: a parameter for each would cost more than finding the rows.
+
+    SQLite keeps the texts of the last hundred statements, so there they are one parameter.
+    """
+    if connection.vendor == "sqlite":
+        return RawSQL("SELECT value FROM json_each(%s)", [json.dumps([*numbers])])
+    return RawSQL(",".join(map(str, numbers)), ())  # noqa: S611 - integers of our own
 
 
 def _numbers(rows: Mapping[int, Sequence[TurnRow | ResponseRow | ComparisonRow]]) -> list[int]:

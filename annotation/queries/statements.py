@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 from django.db import connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
+from django.db.models.expressions import Col
 from django.utils.functional import cached_property
 
 _Converters: TypeAlias = list[tuple[int, Any, list[Any]]]
@@ -16,19 +17,12 @@ _Converters: TypeAlias = list[tuple[int, Any, list[Any]]]
 
 def rows_of(statement: str, **values: Any) -> list[tuple[Any, ...]]:
     """The rows of a statement; moments are given as the database writes them."""
+    for name, value in values.items():
+        if isinstance(value, datetime):
+            values[name] = connection.ops.adapt_datetimefield_value(value)
     with connection.cursor() as cursor:
-        cursor.execute(statement, _as_written(values))
+        cursor.execute(statement, values)
         return list(cursor.fetchall())
-
-
-def _as_written(values: dict[str, Any]) -> dict[str, Any]:
-    """Values with their moments as the database writes them."""
-    return {
-        name: connection.ops.adapt_datetimefield_value(value)
-        if isinstance(value, datetime)
-        else value
-        for name, value in values.items()
-    }
 
 
 class Joined:
@@ -46,19 +40,21 @@ class Joined:
     def rows(self, **values: Any) -> list[dict[str, Any]]:
         """Instances by alias; None where an outer join found no row."""
         used = connections[connection.alias]
-        with used.cursor() as cursor:
-            cursor.execute(self._statement, _as_written(values))
-            found = cursor.fetchall()
+        found = rows_of(self._statement, **values)
         return [self._instances([*row], used) for row in found]
 
     @cached_property
-    def _statement(self) -> str:
-        columns = (
-            f'{alias}."{field.column}"'
+    def _columns(self) -> list[Col]:
+        return [
+            field.get_col(alias)
             for alias, model in self._tables.items()
             for field in model._meta.concrete_fields  # noqa: SLF001 - documented
-        )
-        return f"SELECT {', '.join(columns)} {self._source}"
+        ]
+
+    @cached_property
+    def _statement(self) -> str:
+        columns = ", ".join(f'{col.alias}."{col.target.column}"' for col in self._columns)
+        return f"SELECT {columns} {self._source}"
 
     def _instances(self, row: list[Any], used: BaseDatabaseWrapper) -> dict[str, Any]:
         for place, column, converters in self._converters(used):
@@ -86,14 +82,9 @@ class Joined:
         """What turns the columns' values into Python's, where the database gives others."""
         kept = self._kept.get(used)
         if kept is None:
-            columns = [
-                field.get_col(alias)
-                for alias, model in self._tables.items()
-                for field in model._meta.concrete_fields  # noqa: SLF001
-            ]
             kept = self._kept[used] = [
                 (place, column, converters)
-                for place, column in enumerate(columns)
+                for place, column in enumerate(self._columns)
                 if (
                     converters := [
                         *used.ops.get_db_converters(column),

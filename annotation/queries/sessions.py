@@ -55,7 +55,7 @@ def session_page(session_id: int) -> SessionPage | None:
     )
     answers = SessionQuestionnaire.objects.order_by("pk")
     session = (
-        Session.objects.filter(pk=session_id)
+        Session.objects.filter(pk=session_id, dataset__staged_at__isnull=True)
         .select_related("dataset", "scenario")
         .prefetch_related(
             Prefetch("turns", turns), _RATINGS, _GOLD, Prefetch("questionnaires", answers)
@@ -91,7 +91,7 @@ def session_page(session_id: int) -> SessionPage | None:
 def comparison_page(comparison_id: int) -> ComparisonPage | None:
     """A comparison with the dialogue before it and its labels; None where there is none."""
     comparison = (
-        Comparison.objects.filter(pk=comparison_id)
+        Comparison.objects.filter(pk=comparison_id, turn__session__dataset__staged_at__isnull=True)
         .select_related(
             "turn__session__dataset",
             "turn__session__scenario",

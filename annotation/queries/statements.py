@@ -11,6 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 from django.db.models.expressions import Col
 from django.utils.functional import cached_property
+from django.utils.timezone import is_aware, make_aware
 
 _Converters: TypeAlias = list[tuple[int, Any, list[Any]]]
 
@@ -23,6 +24,12 @@ def rows_of(statement: str, **values: Any) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         return list(cursor.fetchall())
+
+
+def moment_of(value: Any) -> datetime:
+    """A moment in a row of `rows_of`; SQLite has it as text, in the database's time zone."""
+    moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    return moment if is_aware(moment) else make_aware(moment, connection.timezone)
 
 
 class Joined:

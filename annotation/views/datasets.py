@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.formats.detect import FORMATS, Format, UnknownFormatError
 from annotation.core.formats.reading import UnreadableFileError
@@ -20,7 +20,12 @@ from annotation.models import Dataset
 from annotation.queries import datasets as queries
 from annotation.queries.annotators import names_of
 from annotation.queries.sessions import comparison_page, session_page
-from annotation.services.imports import DatasetNameError, ImportUpload, import_upload
+from annotation.services.imports import (
+    DatasetNameError,
+    ImportUpload,
+    OutrunError,
+    import_upload,
+)
 from annotation.views.access import SignedInRequest, manager_required, reader_required
 from annotation.views.downloads import download
 
@@ -45,14 +50,14 @@ def _dataset(slug: str) -> Dataset:
         raise Http404(str(error)) from error
 
 
-@require_GET
+@require_safe
 @reader_required
 def datasets(request: SignedInRequest) -> HttpResponse:
     """Every dataset with its counts."""
     return render(request, "annotation/datasets.html", {"datasets": queries.datasets()})
 
 
-@require_GET
+@require_safe
 @reader_required
 def dataset(request: SignedInRequest, slug: str) -> HttpResponse:
     """One dataset: its scenarios and annotators, its sessions page by page, its downloads."""
@@ -74,7 +79,7 @@ def dataset(request: SignedInRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/dataset.html", context)
 
 
-@require_GET
+@require_safe
 @reader_required
 def session(request: SignedInRequest, session_id: int) -> HttpResponse:
     """One session with everything about it."""
@@ -84,7 +89,7 @@ def session(request: SignedInRequest, session_id: int) -> HttpResponse:
     return render(request, "annotation/session.html", {"session": page})
 
 
-@require_GET
+@require_safe
 @reader_required
 def comparison(request: SignedInRequest, comparison_id: int) -> HttpResponse:
     """One comparison: both texts, the dialogue before them, and the labels."""
@@ -94,7 +99,7 @@ def comparison(request: SignedInRequest, comparison_id: int) -> HttpResponse:
     return render(request, "annotation/comparison.html", {"comparison": page})
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @manager_required
 def import_file(
     request: SignedInRequest,
@@ -124,6 +129,11 @@ def import_file(
             form.add_error("file", _("None of the formats knows the first rows of this file."))
         except DatasetNameError:
             form.add_error("dataset", _("This name is a page of the site: choose another one."))
+        except OutrunError:
+            outrun = _(
+                "Another import changed this dataset in the meantime. Import the file again."
+            )
+            form.add_error("dataset", outrun)
     failed = bool(form.errors) or (report is not None and report.fault_count > 0)
     context = {"form": form, "report": report, "known": queries.slugs()}
     return render(
@@ -131,7 +141,7 @@ def import_file(
     )
 
 
-@require_GET
+@require_safe
 @login_required
 def export(request: SignedInRequest, slug: str, kind: str, format_name: str) -> HttpResponseBase:
     """A download; an annotator gets their own labels alone, without the names of models."""

@@ -1,6 +1,6 @@
 """Importing files in which judges' verdicts are recorded: the data first, then a run a judge.
 
-Data goes the way of every import, and the verdicts are written in its transaction: with any fault
+Data goes the way of every import, and the verdicts are staged and published with it: with any fault
 nothing is. A judge of a file is one run of recorded verdicts in the dataset, so that every page and
 figure reads it like a run that was made here. Importing again adds nothing, and a verdict that
 contradicts the stored one is a fault.
@@ -8,30 +8,38 @@ contradicts the stored one is a fault.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from django.core.files.uploadedfile import UploadedFile
 
+from annotation.core.choices import JudgmentStatus
 from annotation.core.formats.detect import AUTO
 from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import Notes
 from annotation.core.formats.records import Row
-from annotation.models import Comparison, Dataset, User
+from annotation.models import Dataset, User
 from annotation.services.imports import ImportReport, Written, import_records
+from annotation.services.imports.staging import Staging
+from annotation.services.imports.tree import Batch, SessionNode
 from judging.core.formats.detect import ALL_FORMATS
 from judging.core.formats.recorded import RecordedSession, VerdictRecord
-from judging.models import JudgeRun, Judgment, RunKind, RunStatus
-from judging.services.distillation import empty_preference
+from judging.models import (
+    JudgeRun,
+    Judgment,
+    Preference,
+    PreferenceKind,
+    RunKind,
+    RunStatus,
+)
 
 _DIFFERS: Final = gettext_noop("is not what is stored")
 
-_Place = tuple[str, int, str]
-"""Session key, place of the turn, comparison key."""
 _Cell = tuple[int, int, str]
 """Run, comparison, order."""
 
@@ -67,7 +75,7 @@ def import_any(
         actor=actor,
         progress=progress,
         formats=ALL_FORMATS,
-        beside=RecordedVerdicts(file_name=file_name or path.name, now=now, actor=actor),
+        beside=partial(RecordedVerdicts, file_name=file_name or path.name, now=now, actor=actor),
     )
 
 
@@ -99,64 +107,69 @@ def import_any_upload(
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """One verdict of a row, with the comparison that it is about."""
+    """One verdict of a row, with the session and the comparison that it is about."""
 
     line: int
+    session: SessionNode
     comparison: int
     record: VerdictRecord
 
 
 class RecordedVerdicts:
-    """Writes the verdicts of one import, batch by batch."""
+    """Stages the verdicts of one import, batch by batch."""
 
     def __init__(self, *, file_name: str, now: datetime, actor: User | None) -> None:
         self._file_name = file_name
         self._now = now
         self._actor = actor
         self._runs: dict[str, JudgeRun] = {}
+        self._preference: int | None = None
 
-    def write(self, dataset: Dataset, rows: Sequence[Row]) -> Written:
-        """The verdicts of rows whose sessions are stored (at most five queries and two inserts)."""
-        said = list(_placed(dataset, rows))
+    def write(self, dataset: Dataset, batch: Batch, rows: Sequence[Row]) -> Written:
+        """The verdicts of rows whose sessions the batch holds (at most five queries)."""
+        said = list(_placed(batch, rows))
         if not said:
             return Written()
-        made = self._make_runs(dataset, (each.record.judge for each in said))
-        stored = self._stored(said)
-        empty = empty_preference()
-        new: list[Judgment] = []
+        staging = batch.staging
+        made = self._make_runs(staging, dataset, (each.record.judge for each in said))
+        known = self._known(staging, said)
+        preference = self._empty_preference(staging)
+        new: list[tuple[Judgment, int, bool]] = []
         lines: set[int] = set()
         notes = []
         for each in said:
             run = self._runs[each.record.judge]
             cell = (run.pk, each.comparison, each.record.order.value)
-            known = stored.get(cell)
-            if known is None:
-                stored[cell] = _judgment(run, each, empty.pk)
-                new.append(stored[cell])
+            stored = known.get(cell)
+            if stored is None:
+                row = known[cell] = _judgment(run, each, preference)
+                row.pk = staging.new_id(Judgment)
+                new.append((row, each.session.row.pk, False))
                 lines.add(each.line)
             else:
-                notes.append(_compare(each, known))
-        Judgment.objects.bulk_create(new, batch_size=500)
+                notes.append(_compare(each, stored))
+        staging.write(Judgment, new)
         return Written(
             objects={"judgments": len(new), "runs": made},
             lines=frozenset(lines),
             faults=tuple(fault for note in notes for fault in note.faults),
         )
 
-    def _make_runs(self, dataset: Dataset, judges: Iterable[str]) -> int:
+    def _make_runs(self, staging: Staging, dataset: Dataset, judges: Iterable[str]) -> int:
         """Find or make a run for each judge; how many are new."""
         wanted = set(judges) - self._runs.keys()
         if not wanted:
             return 0
-        found = JudgeRun.objects.filter(
-            dataset=dataset, kind=RunKind.RECORDED, judge__in=wanted, annotator=None
-        )
-        self._runs |= {run.judge: run for run in found.order_by("-pk")}
+        if dataset.pk:
+            found = JudgeRun.objects.filter(
+                dataset=dataset, kind=RunKind.RECORDED, judge__in=wanted, annotator=None
+            )
+            self._runs |= {run.judge: run for run in found.order_by("-pk")}
         missing = sorted(wanted - self._runs.keys())
         for judge in missing:
-            self._runs[judge] = JudgeRun.objects.create(
+            self._runs[judge] = JudgeRun(
                 kind=RunKind.RECORDED,
-                dataset=dataset,
+                dataset_id=dataset.pk,
                 judge=judge,
                 config={"recorded_in": self._file_name},
                 status=RunStatus.DONE,
@@ -164,30 +177,37 @@ class RecordedVerdicts:
                 started_at=self._now,
                 finished_at=self._now,
             )
+        staging.put(*(self._runs[judge] for judge in missing))
         return len(missing)
 
-    def _stored(self, said: Sequence[_Said]) -> dict[_Cell, Judgment]:
-        rows = Judgment.objects.filter(
+    def _empty_preference(self, staging: Staging) -> int:
+        """The base judge's preference, staged where no run has stored it yet."""
+        if self._preference is None:
+            row = Preference.objects.filter(kind=PreferenceKind.EMPTY).first()
+            if row is None:
+                row = Preference(kind=PreferenceKind.EMPTY, text="", status=JudgmentStatus.DONE)
+                staging.put(row)
+            self._preference = row.pk
+        return self._preference
+
+    def _known(self, staging: Staging, said: Sequence[_Said]) -> dict[_Cell, Judgment]:
+        """The judgments of these comparisons, stored or staged."""
+        stored = Judgment.objects.filter(
             run__in={self._runs[each.record.judge].pk for each in said},
             comparison__in={each.comparison for each in said},
         )
-        return {(row.run_id, row.comparison_id, row.order): row for row in rows}
+        staged = staging.rows(Judgment, {each.session.row.pk for each in said})
+        return {(row.run_id, row.comparison_id, row.order): row for row in (*stored, *staged)}
 
 
-def _placed(dataset: Dataset, rows: Sequence[Row]) -> Iterator[_Said]:
-    """Every verdict with the stored comparison that it is about."""
-    told = [(row.line, row.record) for row in rows if isinstance(row.record, RecordedSession)]
-    ids = _comparisons(dataset, {session.key for _line, session in told})
-    for line, session in told:
-        for verdict in session.verdicts:
-            yield _Said(line, ids[session.key, verdict.turn, verdict.comparison], verdict)
-
-
-def _comparisons(dataset: Dataset, sessions: Iterable[str]) -> Mapping[_Place, int]:
-    rows = Comparison.objects.filter(
-        turn__session__dataset=dataset, turn__session__key__in=list(sessions)
-    ).values_list("turn__session__key", "turn__position", "key", "pk")
-    return {(session, turn, key): pk for session, turn, key, pk in rows}
+def _placed(batch: Batch, rows: Sequence[Row]) -> Iterator[_Said]:
+    """Every verdict with the comparison that it is about."""
+    for row in rows:
+        if isinstance(row.record, RecordedSession):
+            session = batch.sessions[row.record.key]
+            for verdict in row.record.verdicts:
+                node = session.turns[verdict.turn].comparisons[verdict.comparison]
+                yield _Said(row.line, session, node.row.pk, verdict)
 
 
 def _judgment(run: JudgeRun, said: _Said, preference: int) -> Judgment:

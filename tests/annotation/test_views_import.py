@@ -125,3 +125,12 @@ def test_faults_are_told_in_the_reader_s_language(manager):
     page = manager.post(ADDRESS, form, headers={"accept-language": "zh-CN"}).text
     assert "应为 A, B, TIE 之一" in page
     assert "is expected" not in page
+
+
+def test_reference_answers_are_refused_whole_whatever_the_upload_is_called(manager):
+    row = {"model_id": "gpt-4", "choices": [{"index": 0, "turns": ["One.", "Two."]}]}
+    content = lines(*({**row, "question_id": number} for number in range(101, 131)))
+    page = send(manager, content, name="gpt-4.jsonl")
+    assert page.status_code == 422
+    assert "reference answers, not a model&#x27;s answers" in page.content.decode()
+    assert not Dataset.objects.exists()

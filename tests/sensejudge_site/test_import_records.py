@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import Dataset, PairwiseLabel
 from tests.annotation.records import pair, rated, write
+from tests.paths import ROOT
 
 pytestmark = pytest.mark.django_db
 
@@ -145,3 +149,22 @@ def test_long_imports_tell_their_progress_without_a_terminal(tmp_path):
     path = write(tmp_path / "f", [pair(prompt=f"p{place % 7}") for place in range(10_000)])
     _out, err = run(path)
     assert err == "10000 rows\n"
+
+
+def test_the_pages_of_the_site_are_not_loaded(file):
+    code = (
+        "import sys; from django.core.management import execute_from_command_line\n"
+        "try: execute_from_command_line(sys.argv)\n"
+        "finally: print([name for name in sys.modules if name.startswith('annotation.views')])"
+    )
+    command = ["manage.py", "import_records", str(file.with_name("none")), "--dataset", "data"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command[1:]],
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "sensejudge_site.settings"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "[]"
+    assert "import:unreadable" in done.stderr

@@ -45,11 +45,16 @@ def _never(_given: object) -> bool:
     return False
 
 
+def _every_row(_path: Path, rows: Iterator[Row]) -> Iterator[Row]:
+    return rows
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A name, how to tell a row, how to read one; `as_object` wraps rows that are bare lists.
 
     A format that is no JSON is told by its first line (`knows_text`) and has its own `read_file`.
+    `checked` finds the faults that a file has only as a whole.
     """
 
     name: str
@@ -59,6 +64,7 @@ class Format:
     read_directory: Callable[[Path], Iterator[RawRow]] | None = None
     knows_text: Callable[[str], bool] = _never
     read_file: Callable[[Path], Iterator[RawRow]] = read_rows
+    checked: Callable[[Path, Iterator[Row]], Iterator[Row]] = _every_row
 
 
 FORMATS: Final[Mapping[str, Format]] = {
@@ -79,7 +85,12 @@ FORMATS: Final[Mapping[str, Format]] = {
             as_object=sensebench.as_object,
         ),
         Format(fastchat.QUESTIONS, fastchat.looks_like_questions, fastchat.parse_question),
-        Format(fastchat.ANSWERS, fastchat.looks_like_answers, fastchat.parse_answers),
+        Format(
+            fastchat.ANSWERS,
+            fastchat.looks_like_answers,
+            fastchat.parse_answers,
+            checked=fastchat.refuse_references,
+        ),
         Format(rewardbench.NAME, rewardbench.looks_like, rewardbench.parse),
         Format(uss.NAME, _never, uss.parse, knows_text=uss.knows_text, read_file=uss.read_file),
         Format(urs.NAME, _never, urs.parse, knows_text=urs.knows_text, read_file=urs.read_file),
@@ -115,7 +126,7 @@ def open_records(
             raise UnreadableFileError(f"{path.name}: there is no row in it")
         chosen = named or _told_by(first, path, formats)
         rows = chain(first, rows)
-    return chosen, (_row(chosen, raw) for raw in rows)
+    return chosen, chosen.checked(path, (_row(chosen, raw) for raw in rows))
 
 
 def _of_directories(format_name: str, formats: Mapping[str, Format]) -> Format:

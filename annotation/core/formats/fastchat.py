@@ -2,17 +2,20 @@
 
 A question names its session by `question_id` and leaves its turns unanswered. An answer file adds
 one model's responses, each following that model's own answer to the turn before. It does not carry
-the questions, so they are imported first; the same holds for votes and judgments.
+the questions, so they are imported first; the same holds for votes and judgments. A file of
+reference answers, which a judge reads beside a model's, has the layout of answers and is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
-from annotation.core.formats.faults import gettext_noop
+from annotation.core.formats.faults import Fault, gettext_noop
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
-from annotation.core.formats.records import ResponseRecord, SessionRecord, TurnRecord
+from annotation.core.formats.records import ResponseRecord, Row, SessionRecord, TurnRecord
 
 QUESTIONS: Final = "mtbench-questions"
 ANSWERS: Final = "mtbench-answers"
@@ -22,6 +25,10 @@ SCENARIO: Final = "mt-bench"
 
 _QUESTION: Final = ("question_id", "category", "turns")
 _ANSWER: Final = ("question_id", "model_id", "choices")
+_WITH_REFERENCES: Final = frozenset(str(number) for number in range(101, 131))
+"""MT-Bench's questions of reasoning, math and coding, which are graded beside a reference."""
+_REFERENCES: Final = "reference_answer"
+"""FastChat's folder of them."""
 
 
 def looks_like_questions(row: object) -> bool:
@@ -69,6 +76,36 @@ def parse_answers(fields: Fields) -> SessionRecord:
         ),
         sketch=True,
     )
+
+
+def refuse_references(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
+    """The rows of a file of answers; where they are reference answers, the last has a fault.
+
+    Fields, `model_id` and all else of a row are as in the answers of that model. What tells them is
+    what they answer: one model has answers to every question that is graded beside a reference, and
+    to no other, while a model that takes the benchmark answers all eight categories. A file that
+    FastChat's folder, or its own name, calls so is one of them whatever it answers.
+    """
+    answered: set[str] = set()
+    models: set[str] = set()
+    last: Row | None = None
+    for row in rows:
+        if last is not None:
+            yield last
+        last = row
+        if isinstance(row.record, SessionRecord):
+            answered.add(row.record.key)
+            models |= {each.model for turn in row.record.turns for each in turn.responses}
+    if last is None:
+        return
+    named = _REFERENCES in path.name or path.parent.name == _REFERENCES
+    if named or (len(models) == 1 and answered == _WITH_REFERENCES):
+        reason = gettext_noop(
+            "These are MT-Bench's reference answers, not a model's answers. Put them into the field"
+            " “reference” of the questions instead."
+        )
+        last = replace(last, faults=(*last.faults, Fault(0, "", reason)))
+    yield last
 
 
 def session_key(fields: Fields) -> str:

@@ -7,7 +7,6 @@ fault, and reading goes on after it wherever it can be seen where the next row b
 from __future__ import annotations
 
 import codecs
-import gzip
 import io
 import json
 import math
@@ -20,9 +19,13 @@ from pathlib import Path
 from typing import Final, NoReturn, TextIO
 
 from annotation.core.formats.faults import Fault, gettext_noop, shown
+from annotation.core.formats.packed import MAX_RATIO, TooPackedError, Unpacked
 
 MAX_ROW_CHARS: Final = 16 * 1024 * 1024
 """A longer row is a fault: no conversation is that long, and memory has an end."""
+
+MAX_BLANK_CHARS: Final = 1024 * 1024
+"""More blank characters between two rows are a fault: nothing is looked for behind them."""
 
 MAX_DEPTH: Final = 50
 """Deeper nesting is a fault: what is read would not be written by every database."""
@@ -30,12 +33,14 @@ MAX_DEPTH: Final = 50
 WINDOW: Final = 256 * 1024
 _TOO_DEEP: Final = gettext_noop("nested too deeply")
 _NOT_JSON: Final = gettext_noop("not JSON: %(error)s")
+_TOO_BLANK: Final = gettext_noop("nothing but blanks follows; the rest was not read")
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _MARKS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[{]|[\]}]|,', re.DOTALL)
+_SIGN: Final = re.compile(r"\S")
 _ESCAPED_TROUBLE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _BROKEN: Final = (UnicodeError, EOFError, OSError, zlib.error)
 
@@ -78,7 +83,8 @@ def open_text(path: Path) -> Iterator[TextIO]:
     Bytes that are not UTF-8 become lone surrogates, so that only their own row is at fault.
 
     Raises:
-        UnreadableFileError: there is no such file, or it may not be read.
+        UnreadableFileError: there is no such file, or it may not be read; inside the block, that
+            it is damaged, or unpacks to too much.
     """
     try:
         raw = path.open("rb")
@@ -86,14 +92,17 @@ def open_text(path: Path) -> Iterator[TextIO]:
         raise UnreadableFileError(f"{path.name}: {error.strerror}") from error
     with raw:
         packed = raw.peek(2)[:2] == b"\x1f\x8b"
-        stream = io.BufferedReader(gzip.GzipFile(fileobj=raw)) if packed else raw
+        stream = io.BufferedReader(Unpacked(raw), WINDOW) if packed else raw
         try:
             head = stream.peek(4)[:4]
         except _BROKEN as error:
             raise UnreadableFileError(f"{path.name}: {error}") from error
         encoding = next((name for bom, name in _BOMS if head.startswith(bom)), "utf-8")
         errors = "surrogateescape" if encoding.startswith("utf-8") else "strict"
-        yield io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="\n")
+        try:
+            yield io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="\n")
+        except _BROKEN as error:
+            raise UnreadableFileError(f"{path.name}: {error}") from error
 
 
 def read_rows(path: Path) -> Iterator[RawRow]:
@@ -106,6 +115,11 @@ def read_rows(path: Path) -> Iterator[RawRow]:
             for row in rows:
                 line = row.line
                 yield row
+        except TooPackedError:
+            reason = gettext_noop(
+                "the file unpacks to more than %(most)d times its size; the rest was not read"
+            )
+            yield RawRow(line + 1, fault=Fault(line + 1, "", reason, parts={"most": MAX_RATIO}))
         except _BROKEN as error:
             reason = gettext_noop("the file breaks off or is damaged here; the rest was not read")
             yield RawRow(line + 1, fault=Fault(line + 1, "", reason, shown(str(error))))
@@ -139,6 +153,7 @@ def _is_array(window: str) -> bool:
 
 
 def _lines(stream: TextIO, window: str) -> Iterator[RawRow]:
+    blank = 0
     for number, text in enumerate(_split_lines(stream, window), start=1):
         if len(text) > MAX_ROW_CHARS:
             yield RawRow(
@@ -146,7 +161,13 @@ def _lines(stream: TextIO, window: str) -> Iterator[RawRow]:
             )
             return
         if text.strip():
+            blank = 0
             yield _decoded(number, text)
+            continue
+        blank += len(text) + 1
+        if blank > MAX_BLANK_CHARS:
+            yield RawRow(number, fault=Fault(number, "", _TOO_BLANK, ""))
+            return
 
 
 def _split_lines(stream: TextIO, window: str) -> Iterator[str]:
@@ -251,12 +272,17 @@ class _Window:
         self.text += more
 
     def next_sign(self) -> str:
-        """The next character that is no space, not consumed; "" at the end of the file."""
+        """The next character that is no space, not consumed; "" where none comes any more."""
+        blank = 0
         while True:
-            while self.at < len(self.text) and self.text[self.at].isspace():
-                self.at += 1
-            if self.at < len(self.text) or self.ended:
-                return self.text[self.at : self.at + 1]
+            sign = _SIGN.search(self.text, self.at)
+            if sign is not None:
+                self.at = sign.start()
+                return sign.group()
+            blank += len(self.text) - self.at
+            self.at = len(self.text)
+            if self.ended or blank > MAX_BLANK_CHARS:
+                return ""
             self.grow()
 
 

@@ -186,8 +186,24 @@ class Row:
 
 def content_key(*parts: str) -> str:
     """A short key made of content alone: equal prompts name one session, whatever their ids."""
-    told_apart = json.dumps(parts, ensure_ascii=False)
-    return hashlib.sha256(told_apart.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    told_apart = b"[%b]" % b", ".join(map(_as_json, parts))
+    return hashlib.sha256(told_apart).hexdigest()[:32]
+
+
+_SHORT_ESCAPES: Final = tuple(
+    (sign.encode(), json.dumps(sign)[1:-1].encode()) for sign in '\\"\n\r\t\f\b'
+)
+_OTHER_CONTROLS: Final = bytes(set(range(32)) - {sign[0] for sign, _escape in _SHORT_ESCAPES})
+
+
+def _as_json(text: str) -> bytes:
+    """A text as JSON in UTF-8: what `json.dumps` writes, without its look at every character."""
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data.translate(None, _OTHER_CONTROLS)) != len(data):
+        return json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    for sign, escape in _SHORT_ESCAPES:
+        data = data.replace(sign, escape)
+    return b'"%b"' % data
 
 
 def split_profile(profile: Extra) -> tuple[dict[str, object], dict[str, object]]:

@@ -16,26 +16,32 @@ from annotation.core.formats.records import (
     QuestionnaireRecord,
     SatisfactionRecord,
 )
-from annotation.models import (
-    Comparison,
-    GoldLabel,
-    PairwiseLabel,
-    Response,
-    SatisfactionLabel,
-    Session,
-    SessionQuestionnaire,
-)
+from annotation.models import GoldLabel, PairwiseLabel, SatisfactionLabel, SessionQuestionnaire
 from annotation.services.imports.people import BY_SIGNING_IN, People, Places
-from annotation.services.imports.tree import Batch, ComparisonNode, LabelKey, SessionNode
+from annotation.services.imports.tree import (
+    Batch,
+    ComparisonNode,
+    LabelKey,
+    SessionNode,
+    new_row,
+)
 
 
 class LabelMerger:
     """Merges the labels of one record."""
 
     def __init__(
-        self, *, batch: Batch, people: People, places: Places, now: datetime, notes: Notes
+        self,
+        *,
+        batch: Batch,
+        session: SessionNode,
+        people: People,
+        places: Places,
+        now: datetime,
+        notes: Notes,
     ) -> None:
         self._batch = batch
+        self._session = session
         self._people = people
         self._places = places
         self._now = now
@@ -55,19 +61,22 @@ class LabelMerger:
             if stored is not None:
                 self._compare(record.details, {**fields, **_told(record.details)}, stored)
             elif self._may_add(record.details.annotator):
-                row = PairwiseLabel(
-                    comparison=node.row, **fields, **self._columns(record.details, key)
+                row = new_row(
+                    PairwiseLabel,
+                    comparison_id=node.row.pk,
+                    **fields,
+                    **self._columns(record.details, key),
                 )
                 node.labels[key] = row
-                self._batch.add(row)
+                self._batch.add(row, self._session)
 
     def ratings(
         self,
         stored_labels: dict[LabelKey, SatisfactionLabel],
         records: Iterable[SatisfactionRecord],
         *,
-        response: Response | None = None,
-        session: Session | None = None,
+        response: int | None = None,
+        session: int | None = None,
     ) -> None:
         """The satisfaction labels of a response or a session."""
         for record in records:
@@ -84,14 +93,15 @@ class LabelMerger:
                     said["reason"] = None
                 self._compare(record.details, said, stored)
             elif self._may_add(record.details.annotator):
-                row = SatisfactionLabel(
-                    response=response,
-                    session=session,
+                row = new_row(
+                    SatisfactionLabel,
+                    response_id=response,
+                    session_id=session,
                     **fields,
                     **self._columns(record.details, key),
                 )
                 stored_labels[key] = row
-                self._batch.add(row)
+                self._batch.add(row, self._session)
 
     def questionnaires(self, node: SessionNode, records: Iterable[QuestionnaireRecord]) -> None:
         """The answers after a session."""
@@ -105,34 +115,36 @@ class LabelMerger:
                     field = f"questionnaires[{record.annotator}]"
                     self._notes.fault(field, gettext_noop("is not what is stored"), answers)
             elif self._may_add(record.annotator):
-                row = SessionQuestionnaire(
+                row = new_row(
+                    SessionQuestionnaire,
                     annotator_id=annotator,
-                    session=node.row,
+                    session_id=node.row.pk,
                     study_id=study,
                     answers=answers,
                     created_at=record.given_at or self._now,
                 )
                 node.questionnaires[(annotator, study)] = row
-                self._batch.add(row)
+                self._batch.add(row, self._session)
 
     def gold(
         self,
         stored_labels: dict[str, GoldLabel],
         records: Iterable[GoldRecord],
         *,
-        comparison: Comparison | None = None,
-        response: Response | None = None,
-        session: Session | None = None,
+        comparison: int | None = None,
+        response: int | None = None,
+        session: int | None = None,
     ) -> None:
         """The gold answers of a comparison, a response or a session."""
         for record in records:
             verdict = None if record.verdict is None else record.verdict.value
             stored = stored_labels.get(record.source)
             if stored is None:
-                row = GoldLabel(
-                    comparison=comparison,
-                    response=response,
-                    session=session,
+                row = new_row(
+                    GoldLabel,
+                    comparison_id=comparison,
+                    response_id=response,
+                    session_id=session,
                     verdict=verdict,
                     score=record.score,
                     source=record.source,
@@ -140,7 +152,7 @@ class LabelMerger:
                     created_at=self._now,
                 )
                 stored_labels[record.source] = row
-                self._batch.add(row)
+                self._batch.add(row, self._session)
             elif (stored.verdict, stored.score) != (verdict, record.score):
                 told = record.score if verdict is None else verdict
                 self._notes.fault(

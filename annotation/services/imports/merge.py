@@ -20,7 +20,7 @@ from annotation.services.imports.people import (
     Places,
     names_in,
 )
-from annotation.services.imports.tree import Batch, SessionNode
+from annotation.services.imports.tree import Batch, SessionNode, new_row
 from annotation.services.imports.turns import (
     ComparisonPlaces,
     TurnMerger,
@@ -33,7 +33,8 @@ class Merger:
     """Merges records into batches; keeps the next places in file order between batches."""
 
     def __init__(self, *, dataset: Dataset, people: People, places: Places, now: datetime) -> None:
-        last = Session.objects.filter(dataset=dataset).order_by("-position").first()
+        stored = Session.objects.filter(dataset=dataset.pk).order_by("-position")
+        last = stored.first() if dataset.pk else None
         self._dataset = dataset
         self._people = people
         self._places = places
@@ -60,20 +61,27 @@ class Merger:
         if record.user is not None:
             self._people.describe(record.user, record)
         labels = LabelMerger(
-            batch=batch, people=self._people, places=self._places, now=self._now, notes=notes
+            batch=batch,
+            session=node,
+            people=self._people,
+            places=self._places,
+            now=self._now,
+            notes=notes,
         )
-        TurnMerger(batch=batch, labels=labels, places=self._comparison_places, notes=notes).merge(
-            node, record.turns, sketch=record.sketch
+        turns = TurnMerger(
+            batch=batch, session=node, labels=labels, places=self._comparison_places, notes=notes
         )
-        labels.ratings(node.ratings, record.satisfaction, session=node.row)
+        turns.merge(record.turns, sketch=record.sketch)
+        labels.ratings(node.ratings, record.satisfaction, session=node.row.pk)
         labels.questionnaires(node, record.questionnaires)
-        labels.gold(node.gold, record.gold, session=node.row)
+        labels.gold(node.gold, record.gold, session=node.row.pk)
 
     def _new_session(self, batch: Batch, record: SessionRecord) -> SessionNode:
         user = None if record.user is None else self._people.id_of(record.user)
-        row = Session(
-            dataset=self._dataset,
-            scenario=self._places.scenario(record.scenario),
+        row = new_row(
+            Session,
+            dataset_id=self._dataset.pk,
+            scenario_id=self._places.scenario(record.scenario),
             key=record.key,
             position=self._next_session,
             system_prompt=record.system_prompt,
@@ -84,14 +92,14 @@ class Merger:
             extra=dict(record.extra),
         )
         self._next_session += 1
-        batch.add(row)
-        batch.sessions[record.key] = SessionNode(row)
-        return batch.sessions[record.key]
+        node = batch.sessions[record.key] = SessionNode(row, fresh=True)
+        batch.add(row, node)
+        return node
 
     def _same_session(self, row: Session, record: SessionRecord, notes: Notes) -> bool:
         user = None if record.user is None else self._people.id_of(record.user)
         said = {
-            "scenario": ("" if record.sketch else record.scenario, row.scenario.name),
+            "scenario": ("" if record.sketch else record.scenario, self._places.scenario_name(row)),
             "system_prompt": (record.system_prompt, row.system_prompt),
             "task_context": (record.task_context, row.task_context),
             "language": (record.language, row.language),

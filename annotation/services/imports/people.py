@@ -18,11 +18,13 @@ from annotation.models import (
     Dataset,
     Role,
     Scenario,
+    Session,
     Study,
     StudyStatus,
     User,
 )
 from annotation.queries.annotators import annotators
+from annotation.services.imports.staging import Staging
 
 BY_SIGNING_IN: Final = gettext_noop(
     "is an account of this site: what it says is given by signing in, not by a file"
@@ -72,19 +74,20 @@ class People:
     read back unchanged, but never added to from a file.
     """
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: Dataset, staging: Staging) -> None:
         self._dataset = dataset
+        self._staging = staging
         self._users: dict[str, int] = {}
         self._profiled: set[int] = set()
         self._accounts: set[str] = set()
         self.created = 0
-        for each in annotators(dataset=dataset):
+        for each in annotators(dataset=dataset) if dataset.pk else ():
             if not each.imported:
                 self._users[each.name] = each.id
                 self._accounts.add(each.name)
 
     def prepare(self, names: Iterable[str]) -> None:
-        """Find or make the raters of these names (at most three queries)."""
+        """Find or make the raters of these names (at most two queries of what is stored)."""
         wanted = {
             rater_username(self._dataset.slug, name): name
             for name in sorted(set(names) - self._users.keys())
@@ -104,7 +107,8 @@ class People:
             for full, name in fitting.items()
             if full not in stored
         ]
-        stored |= {user.username: user.pk for user in User.objects.bulk_create(missing)}
+        self._staging.put(*missing, fresh=True)
+        stored |= {user.username: user.pk for user in missing}
         self.created += len(missing)
         self._users |= {name: stored[full] for full, name in fitting.items()}
         profiles = AnnotatorProfile.objects.filter(user__in=stored.values())
@@ -139,25 +143,33 @@ class People:
         for field in _LISTS:
             value = record.profile.get(field, [])
             setattr(profile, field, value if isinstance(value, list) else [value])
-        profile.save()
+        self._staging.put(profile)
         self._profiled.add(user_id)
 
 
 class Places:
     """The scenarios and studies of one import, made on first mention."""
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: Dataset, staging: Staging) -> None:
+        stored = dataset.scenarios.values_list("name", "pk") if dataset.pk else ()
         self._dataset = dataset
-        self._scenarios = {row.name: row for row in dataset.scenarios.all()}
+        self._staging = staging
+        self._scenarios = dict(stored)
+        self._names = {key: name for name, key in self._scenarios.items()}
         self._studies: dict[str, int] = {}
 
-    def scenario(self, name: str) -> Scenario:
-        """The scenario of this name."""
+    def scenario(self, name: str) -> int:
+        """The id of the scenario of this name."""
         if name not in self._scenarios:
-            self._scenarios[name] = Scenario.objects.create(
-                dataset=self._dataset, name=name, position=len(self._scenarios)
-            )
+            row = Scenario(dataset_id=self._dataset.pk, name=name, position=len(self._scenarios))
+            self._staging.put(row, fresh=True)
+            self._scenarios[name] = row.pk
+            self._names[row.pk] = name
         return self._scenarios[name]
+
+    def scenario_name(self, session: Session) -> str:
+        """The name of a session's scenario."""
+        return self._names[session.scenario_id]
 
     def study(self, name: str, kind: StudyKind) -> int | None:
         """The study of this name in the dataset; one that is not there yet is made, closed."""
@@ -169,15 +181,13 @@ class Places:
 
     def _found_or_made(self, name: str, kind: StudyKind) -> int:
         slug = imported_study_slug(self._dataset.slug, name)
-        stored = dict(
-            Study.objects.filter(dataset=self._dataset, slug__in=[name, slug]).values_list(
-                "slug", "pk"
-            )
+        known = Study.objects.filter(dataset=self._dataset.pk, slug__in=[name, slug])
+        stored = dict(known.values_list("slug", "pk")) if self._dataset.pk else {}
+        for each in (name, slug):
+            if each in stored:
+                return stored[each]
+        made = Study(
+            slug=slug, name=name, kind=kind, dataset_id=self._dataset.pk, status=StudyStatus.CLOSED
         )
-        for known in (name, slug):
-            if known in stored:
-                return stored[known]
-        made = Study.objects.create(
-            slug=slug, name=name, kind=kind, dataset=self._dataset, status=StudyStatus.CLOSED
-        )
+        self._staging.put(made)
         return made.pk

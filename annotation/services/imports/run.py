@@ -1,4 +1,8 @@
-"""One import from its first row to its report, in one transaction."""
+"""One import from its first row to its report.
+
+All rows are read, checked and merged before any is stored: what they add is staged, and published
+at the end, all of it or nothing.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +16,26 @@ from typing import Final, Protocol
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
-from django.db import transaction
 
 from annotation.core.formats.detect import AUTO, FORMATS, Format, open_records
 from annotation.core.formats.faults import Fault, FaultLog, gettext_noop
 from annotation.core.formats.fields import Notes
 from annotation.core.formats.records import DatasetRecord, Row, SessionRecord
 from annotation.core.formats.user_lists import only_of
-from annotation.models import AuditEvent, Dataset, User
+from annotation.models import Dataset, User
 from annotation.services.imports.merge import Merger
 from annotation.services.imports.people import People, Places, names_in
+from annotation.services.imports.publishing import (
+    OutrunError,
+    Target,
+    publish,
+)
 from annotation.services.imports.report import ImportReport
-from annotation.services.imports.tree import load_batch
+from annotation.services.imports.staging import Staging
+from annotation.services.imports.tree import Batch, load_batch
 
 _BATCH_ROWS: Final = 200
+_ATTEMPTS: Final = 3
 _SLUG_CHARS: Final = 80
 _RESERVED: Final = ("import",)
 
@@ -51,10 +61,13 @@ class Written:
 
 
 class Beside(Protocol):
-    """Writes what rows say that another app keeps, in the same transaction."""
+    """Stages what the rows of one import say that another app keeps."""
 
-    def write(self, dataset: Dataset, rows: Sequence[Row]) -> Written:
-        """Write what these rows say; their sessions are stored by now, all without a fault."""
+    def write(self, dataset: Dataset, batch: Batch, rows: Sequence[Row]) -> Written:
+        """Stage what these rows say; the batch holds their sessions, all without a fault.
+
+        A dataset that is not stored yet has no id.
+        """
 
 
 def _quietly(_rows: int) -> None:
@@ -72,12 +85,13 @@ def import_records(
     actor: User | None = None,
     progress: Progress = _quietly,
     formats: Mapping[str, Format] = FORMATS,
-    beside: Beside | None = None,
+    beside: Callable[[], Beside] | None = None,
 ) -> ImportReport:
     """Import a file or directory into a dataset, made if it is not there.
 
-    One transaction: with any fault, or in a dry run, nothing is written. Importing a file again
-    changes nothing; a row that contradicts a stored one is a fault.
+    All or nothing: with any fault, or in a dry run, nothing is written. Importing a file again
+    changes nothing; a row that contradicts a stored one is a fault. Where others wrote into the
+    dataset in the meantime, its rows are read and checked anew.
 
     Args:
         path: The file or directory.
@@ -89,36 +103,41 @@ def import_records(
         actor: Who imports, for the audit log.
         progress: Called with the number of rows read so far, after each batch.
         formats: Those that are known.
-        beside: Who writes what rows say beside sessions and labels.
+        beside: Makes who stages what rows say beside sessions and labels.
 
     Raises:
         UnreadableFileError: nothing to read is there.
         UnknownFormatError: no such format, or `auto` cannot tell.
         DatasetNameError: the short name is none.
+        OutrunError: others kept writing into the dataset.
     """
     _check_slug(dataset_slug)
-    chosen, rows = open_records(path, format_name, formats)
-    with transaction.atomic():
-        dataset, made = Dataset.objects.get_or_create(
-            slug=dataset_slug, defaults={"name": dataset_slug}
-        )
-        Dataset.objects.select_for_update().get(pk=dataset.pk)  # one import at a time
-        job = _Job(dataset=dataset, made=made, now=now, only_users=only_users, beside=beside)
-        for batch in _batches(rows):
-            job.take(batch)
-            progress(job.read)
-        report = job.report(format_name=chosen.name, dry_run=dry_run)
-        if report.fault_count or dry_run:
-            transaction.set_rollback(True)
-        elif report.created:
-            AuditEvent.objects.create(
-                actor=actor,
-                action="import",
-                target="dataset",
-                target_id=dataset.pk,
-                detail={"format": chosen.name, "rows": report.rows, **report.objects},
+    for attempt in range(1, _ATTEMPTS + 1):
+        with Staging() as staging:
+            chosen, rows = open_records(path, format_name, formats)
+            target = Target.of(dataset_slug)
+            job = _Job(
+                target=target,
+                staging=staging,
+                now=now,
+                only_users=only_users,
+                beside=None if beside is None else beside(),
             )
-    return report
+            for batch in _batches(rows):
+                job.take(batch)
+                progress(job.read)
+            report = job.report(format_name=chosen.name, dry_run=dry_run)
+            if report.fault_count or dry_run:
+                return report
+            detail = {"format": chosen.name, "rows": report.rows, **report.objects}
+            try:
+                publish(staging, target, actor=actor, detail=detail if report.created else None)
+            except OutrunError:
+                if attempt == _ATTEMPTS:
+                    raise
+            else:
+                return report
+    raise AssertionError  # the last attempt returns or raises
 
 
 def _check_slug(slug: str) -> None:
@@ -154,30 +173,32 @@ class _Job:
     def __init__(
         self,
         *,
-        dataset: Dataset,
-        made: bool,
+        target: Target,
+        staging: Staging,
         now: datetime,
         only_users: frozenset[str] | None,
         beside: Beside | None,
     ) -> None:
         self.read = 0
         self._beside = beside
-        self._dataset = dataset
-        self._made = made
+        self._target = target
+        self._staging = staging
+        self._dataset = dataset = target.dataset
         self._only_users = only_users
         self._seen_users: set[str] = set()
-        self._people = People(dataset)
-        self._merger = Merger(dataset=dataset, people=self._people, places=Places(dataset), now=now)
+        self._people = People(dataset, staging)
+        places = Places(dataset, staging)
+        self._merger = Merger(dataset=dataset, people=self._people, places=places, now=now)
         self._tally = _Tally()
         self._faults = FaultLog()
         self._objects: Counter[str] = Counter()
 
     def take(self, rows: list[Row]) -> None:
-        """Merge and write one batch of rows."""
+        """Merge and stage one batch of rows."""
         self.read += len(rows)
         wanted = [row for row in map(self._wanted, rows) if row is not None]
         records = [row.record for row in wanted if isinstance(row.record, SessionRecord)]
-        batch = load_batch(self._dataset, {record.key for record in records})
+        batch = load_batch(self._staging, self._dataset, {record.key for record in records})
         self._people.prepare(name for record in records for name in names_in(record))
         good: list[tuple[Row, bool]] = []
         for row in wanted:
@@ -198,16 +219,16 @@ class _Job:
                 good.append((row, changed or batch.added > before))
         self._objects.update(batch.counts())
         batch.write()
-        more = self._write_beside([row for row, _new in good])
+        more = self._write_beside(batch, [row for row, _new in good])
         created = sum(new or row.line in more for row, new in good)
         self._tally.created += created
         self._tally.unchanged += len(good) - created
 
-    def _write_beside(self, rows: Sequence[Row]) -> frozenset[int]:
+    def _write_beside(self, batch: Batch, rows: Sequence[Row]) -> frozenset[int]:
         """The lines that added something elsewhere; nothing is written once there is a fault."""
         if self._beside is None or self._faults.count:
             return frozenset()
-        written = self._beside.write(self._dataset, rows)
+        written = self._beside.write(self._dataset, batch, rows)
         self._faults.extend(written.faults)
         self._objects.update(written.objects)
         return written.lines
@@ -224,22 +245,21 @@ class _Job:
 
     def _describe_dataset(self, record: DatasetRecord, notes: Notes) -> bool:
         """Take over what a file says of its dataset where nothing is stored; True if anything."""
-        changed = []
+        changed = False
         for column in ("name", "description", "source", "licence", "simulated", "extra"):
             told, stored = getattr(record, column), getattr(self._dataset, column)
             unsaid = not stored or (column == "name" and stored == self._dataset.slug)
             if column == "simulated":
-                unsaid = self._made and not stored
+                unsaid = self._dataset.pk is None and not stored
             if told is None or told == stored:
                 continue
             if not unsaid:
                 notes.fault(column, gettext_noop("is not what is stored"), told)
             else:
                 setattr(self._dataset, column, told)
-                changed.append(column)
-        if changed:
-            self._dataset.save(update_fields=changed)
-        return bool(changed)
+                self._target.changed.add(column)
+                changed = True
+        return changed
 
     def report(self, *, format_name: str, dry_run: bool) -> ImportReport:
         """What came of it."""

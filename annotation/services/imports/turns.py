@@ -21,6 +21,7 @@ from annotation.services.imports.tree import (
     ResponseNode,
     SessionNode,
     TurnNode,
+    new_row,
 )
 
 
@@ -40,8 +41,8 @@ class ComparisonPlaces:
     """The places of comparisons in file order, over all batches of an import."""
 
     def __init__(self, dataset: Dataset) -> None:
-        in_dataset = Comparison.objects.filter(turn__session__dataset=dataset)
-        last = in_dataset.order_by("-position").first()
+        in_dataset = Comparison.objects.filter(turn__session__dataset=dataset.pk)
+        last = in_dataset.order_by("-position").first() if dataset.pk else None
         self._next = 0 if last is None else last.position + 1
 
     def take(self, told: int | None) -> int:
@@ -55,26 +56,37 @@ class TurnMerger:
     """Merges the turns of one record."""
 
     def __init__(
-        self, *, batch: Batch, labels: LabelMerger, places: ComparisonPlaces, notes: Notes
+        self,
+        *,
+        batch: Batch,
+        session: SessionNode,
+        labels: LabelMerger,
+        places: ComparisonPlaces,
+        notes: Notes,
     ) -> None:
         self._batch = batch
+        self._session = session
         self._labels = labels
         self._places = places
         self._notes = notes
 
-    def merge(
-        self, session: SessionNode, turns: tuple[TurnRecord, ...], *, sketch: bool = False
-    ) -> None:
+    def merge(self, turns: tuple[TurnRecord, ...], *, sketch: bool = False) -> None:
         """Every turn in its place; a user message that is not the stored one ends the merging.
 
         A sketch says nothing of user messages.
         """
+        session = self._session
         previous: dict[str, ResponseNode] = {}
         for position, record in enumerate(turns):
             path = f"turns[{position}]"
             if position == len(session.turns):
-                row = Turn(session=session.row, position=position, user_message=record.user_message)
-                self._batch.add(row)
+                row = new_row(
+                    Turn,
+                    session_id=session.row.pk,
+                    position=position,
+                    user_message=record.user_message,
+                )
+                self._batch.add(row, session)
                 session.turns.append(TurnNode(row))
             turn = session.turns[position]
             if not sketch and turn.row.user_message != record.user_message:
@@ -102,7 +114,8 @@ class TurnMerger:
         sketch: bool,
     ) -> ResponseNode | None:
         """The node of a response with its labels merged; None where it is at fault."""
-        node = _stored_response(turn, record) or (_only_one(turn, record) if sketch else None)
+        key = (record.model, record.variant, text_hash(record.text))
+        node = _known_response(turn, record, key) or (_only_one(turn, record) if sketch else None)
         if node is not None and not self._same_response(turn, node, record, parent, path):
             return None
         if node is None:
@@ -110,27 +123,31 @@ class TurnMerger:
                 reason = gettext_noop("another response is stored as the original of this turn")
                 self._notes.fault(path, reason, record.text)
                 return None
-            node = self._new_response(turn, record, parent)
-        self._labels.ratings(node.ratings, record.satisfaction, response=node.row)
-        self._labels.gold(node.gold, record.gold, response=node.row)
+            node = self._new_response(turn, record, key, parent)
+        self._labels.ratings(node.ratings, record.satisfaction, response=node.row.pk)
+        self._labels.gold(node.gold, record.gold, response=node.row.pk)
         return node
 
     def _new_response(
-        self, turn: TurnNode, record: ResponseRecord, parent: ResponseNode | None
+        self,
+        turn: TurnNode,
+        record: ResponseRecord,
+        key: ResponseKey,
+        parent: ResponseNode | None,
     ) -> ResponseNode:
-        key = _key(record)
-        row = Response(
-            turn=turn.row,
+        row = new_row(
+            Response,
+            turn_id=turn.row.pk,
             model=record.model,
             text=record.text,
             text_hash=key[2],
             original=record.original,
-            continues=None if parent is None else parent.row,
+            continues_id=None if parent is None else parent.row.pk,
             variant=record.variant,
             position=len(turn.responses),
             extra=dict(record.extra),
         )
-        self._batch.add(row)
+        self._batch.add(row, self._session)
         node = turn.responses[key] = ResponseNode(row, parent)
         if record.original:
             turn.original = node
@@ -168,20 +185,21 @@ class TurnMerger:
         elif not self._same_comparison(node, record, a, b, path):
             return
         self._labels.verdicts(node, record.labels)
-        self._labels.gold(node.gold, record.gold, comparison=node.row)
+        self._labels.gold(node.gold, record.gold, comparison=node.row.pk)
 
     def _new_comparison(
         self, turn: TurnNode, record: ComparisonRecord, a: ResponseNode, b: ResponseNode
     ) -> ComparisonNode:
-        row = Comparison(
-            turn=turn.row,
-            response_a=a.row,
-            response_b=b.row,
+        row = new_row(
+            Comparison,
+            turn_id=turn.row.pk,
+            response_a_id=a.row.pk,
+            response_b_id=b.row.pk,
             key=record.key,
             position=self._places.take(record.position),
             extra=dict(record.extra),
         )
-        self._batch.add(row)
+        self._batch.add(row, self._session)
         turn.comparisons[record.key] = ComparisonNode(row, a, b)
         return turn.comparisons[record.key]
 
@@ -201,20 +219,18 @@ class TurnMerger:
         return len(self._notes.faults) == before
 
 
-def _key(record: ResponseRecord) -> ResponseKey:
-    return (record.model, record.variant, text_hash(record.text))
+def _known_response(
+    turn: TurnNode, record: ResponseRecord, key: ResponseKey
+) -> ResponseNode | None:
+    """The response that a record means, stored or staged.
 
-
-def _stored_response(turn: TurnNode, record: ResponseRecord) -> ResponseNode | None:
-    """The stored response that a record means.
-
-    A file that knows only the text of an original response means the stored original of that text.
+    A file that knows only the text of an original response means the original of that text.
     """
-    node = turn.responses.get(_key(record))
+    node = turn.responses.get(key)
     nameless = record.original and not record.model and not record.variant
     original = turn.original
     if node is None and nameless and original is not None:
-        return original if original.row.text_hash == text_hash(record.text) else None
+        return original if original.row.text_hash == key[2] else None
     return node
 
 

@@ -23,7 +23,9 @@ class Command(OneLineCommand):
         """Declares the name, the sizes and the output."""
         parser.add_argument("name", metavar="NAME", help=f"one of: {', '.join(benches.names())}")
         parser.add_argument("--setting", help="annotate: small, large, or memory (of an export)")
-        parser.add_argument("--items", type=_COUNT, help="annotate: pairs to label")
+        parser.add_argument(
+            "--items", type=_COUNT, help="pairs to label (annotate) or import (imports)"
+        )
         parser.add_argument("--labels", type=_COUNT, help="annotate: answers there already")
         parser.add_argument("--calls", type=_COUNT, help="judge: calls to send")
         parser.add_argument("--file", metavar="PATH", help="embedded: labels in PandaLM's layout")

@@ -13,7 +13,7 @@ from annotation.core.formats.detect import AUTO, UnknownFormatError
 from annotation.core.formats.faults import Fault
 from annotation.core.formats.reading import UnreadableFileError
 from annotation.core.formats.user_lists import read_users
-from annotation.services.imports import DatasetNameError, ImportReport
+from annotation.services.imports import DatasetNameError, ImportReport, OutrunError
 from judging.core.formats.detect import ALL_FORMATS
 from judging.services.recorded_imports import import_any
 from sensejudge_site.management.counts import counted
@@ -27,9 +27,12 @@ class Command(OneLineCommand):
     """Imports rows; nothing is written and the status is 2 where any row is bad."""
 
     help = (
-        "Imports a file or directory into a dataset, in one transaction. Importing the same file "
+        "Imports a file or directory into a dataset, all or nothing. Importing the same file "
         "again changes nothing; a row that contradicts a stored one is a fault."
     )
+
+    # They load every page of the site, which takes as long as importing thousands of rows.
+    requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares what to read, and into which dataset."""
@@ -64,6 +67,8 @@ class Command(OneLineCommand):
             )
         except (UnreadableFileError, UnknownFormatError, DatasetNameError) as error:
             raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
+        except OutrunError as error:
+            raise CommandError(f"{error.code}: {error}", returncode=1) from error
         if options["json"]:
             self.stdout.write(json.dumps(report.as_dict(), ensure_ascii=False))
         else:

@@ -8,8 +8,9 @@ from annotation.core.formats.fastchat import (
     looks_like_questions,
     parse_answers,
     parse_question,
+    refuse_references,
 )
-from tests.annotation.core.formats.rows import faults_of, record_of, session_of
+from tests.annotation.core.formats.rows import faults_of, record_of, session_of, write_lines
 from tests.paths import shared_data
 
 
@@ -93,3 +94,57 @@ def test_the_public_questions_are_read():
     assert chosen.name == "mtbench-questions"
     assert (len(sessions), len({one.scenario for one in sessions})) == (80, 8)
     assert sum("reference" in one.extra for one in sessions) == 39
+
+
+def answers(path, numbers, models=("gpt-4",)):
+    rows = [answer(question_id=each, model_id=model) for model in models for each in numbers]
+    return write_lines(path, *rows)
+
+
+def faults_of_file(path, name="auto"):
+    _chosen, rows = open_records(path, name)
+    return [(fault.line, fault.reason) for row in rows for fault in row.faults]
+
+
+@pytest.mark.parametrize("name", ["auto", "mtbench-answers"])
+def test_reference_answers_are_not_a_models(tmp_path, name):
+    ((line, reason),) = faults_of_file(answers(tmp_path / "f", range(101, 131)), name)
+    assert line == 0
+    assert reason.startswith("These are MT-Bench's reference answers, not a model's answers.")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "models"),
+    [
+        (range(81, 161), ["gpt-4"]),
+        (range(81, 131), ["gpt-4"]),
+        (range(111, 121), ["gpt-4"]),
+        (range(101, 130), ["gpt-4"]),
+        (range(101, 132), ["gpt-4"]),
+        (range(101, 131), ["gpt-4", "vicuna-13b"]),
+    ],
+)
+def test_answers_of_gpt_4_and_of_several_models_are_answers(tmp_path, numbers, models):
+    path = answers(tmp_path / "gpt-4.jsonl", numbers, models)
+    assert faults_of_file(path) == []
+    assert len(list(open_records(path)[1])) == len(numbers) * len(models)
+
+
+@pytest.mark.parametrize("place", ["reference_answer/gpt-4.jsonl", "reference_answers.jsonl"])
+def test_a_file_that_is_named_so_holds_reference_answers_to_any_questions(tmp_path, place):
+    path = tmp_path / place
+    path.parent.mkdir(exist_ok=True)
+    assert len(faults_of_file(answers(path, range(1, 11)))) == 1
+
+
+def test_the_public_reference_answers_are_refused():
+    path = shared_data("mtbench_reference_answer_gpt-4.jsonl")
+    assert len(faults_of_file(path)) == 1
+
+
+def test_a_row_with_a_fault_keeps_it_and_no_rows_are_no_references(tmp_path):
+    path = write_lines(tmp_path / "f", [answer(choices=[])])
+    (row,) = open_records(path, "mtbench-answers")[1]
+    assert row.record is None
+    assert row.faults
+    assert list(refuse_references(tmp_path / "reference_answer", iter(()))) == []

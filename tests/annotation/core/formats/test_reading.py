@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.core.formats import reading
-from annotation.core.formats.reading import UnreadableFileError, read_document, read_rows
+from annotation.core.formats.reading import UnreadableFileError, open_text, read_document, read_rows
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 JSON = st.recursive(
@@ -212,3 +212,50 @@ def test_a_document_is_one_value_on_many_lines(tmp_path):
     path.write_text("{", "utf-8")
     assert "line=5" in str(read_document(path, 5).fault)
     assert "cannot be read" in str(read_document(tmp_path / "none.json", 5).fault)
+
+
+class TestOutOfProportion:
+    def packed(self, tmp_path, *pieces):
+        path = tmp_path / "rows.gz"
+        with gzip.open(path, "wb") as file:
+            for piece in pieces:
+                file.write(piece)
+        return path
+
+    @pytest.mark.parametrize("blank", [b"\n", b" ", b" \n" * 3])
+    @pytest.mark.parametrize("start", [b"", b"[", b'{"a": 1}\n', b'[{"a": 1}, '])
+    def test_blanks_are_not_read_to_their_end(self, tmp_path, monkeypatch, blank, start):
+        monkeypatch.setattr(reading, "MAX_BLANK_CHARS", 1000)
+        path = tmp_path / "rows"
+        path.write_bytes(start + blank * 20_000 + b'{"b": 2}]')
+        monkeypatch.setattr(reading, "MAX_ROW_CHARS", 5000)
+        monkeypatch.setattr(reading, "WINDOW", 100)
+        *_rows, last = read_rows(path)
+        assert last.fault is not None
+
+    def test_a_file_that_unpacks_to_blanks_is_refused_at_once(self, tmp_path):
+        path = self.packed(tmp_path, *[b"\n" * 2**20] * 64)
+        (row,) = read_rows(path)
+        assert row.fault.reason == "nothing but blanks follows; the rest was not read"
+
+    def test_a_file_that_unpacks_to_too_much_is_refused(self, tmp_path):
+        rows = b'{"a": "' + b"x" * 100_000 + b'"}\n'
+        path = self.packed(tmp_path, *[rows] * 400)
+        *_rows, last = read_rows(path)
+        assert last.fault.reason == (
+            "the file unpacks to more than 300 times its size; the rest was not read"
+        )
+        assert len(_rows) <= 16 * 2**20 // len(rows) + 1
+
+    def test_rows_that_are_much_alike_are_read(self, tmp_path):
+        reply = " ".join(str(7919 * n % 9973) for n in range(400)).encode()
+        rows = [b'{"a": "%s %d"}\n' % (reply, n) for n in range(10_000)]
+        assert sum(len(row) for row in rows) > 16 * 2**20
+        path = self.packed(tmp_path, *rows)
+        assert sum(row.fault is None for row in read_rows(path)) == 10_000
+
+    def test_whoever_reads_the_text_is_told_that_it_is_damaged(self, tmp_path):
+        path = self.packed(tmp_path, b"a,b\n" * 100_000)
+        path.write_bytes(path.read_bytes()[:-20])
+        with pytest.raises(UnreadableFileError), open_text(path) as stream:
+            list(stream)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, Final
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.widgets import AutocompleteSelect
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.forms import AdminPasswordChangeForm, AdminUserCreationForm
 from django.contrib.auth.models import Group
+from django.db import models
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.numbers import number_in
 from annotation.models import (
     AnnotatorProfile,
     AuditEvent,
@@ -28,6 +34,7 @@ from annotation.models import (
     StudyItem,
     User,
 )
+from annotation.queries.published import known_users, published
 
 admin.site.unregister(Group)  # roles say what one may do
 admin.site.site_header = _("SenseJudge administration")
@@ -36,6 +43,40 @@ admin.site.index_title = _("Administration")
 
 MANAGED_ROLES = (Role.ANNOTATOR, Role.VIEWER)
 """The roles that a manager may give; others are for admins."""
+
+
+class StorableDecoder(json.JSONDecoder):
+    """Reads JSON that every database holds: no NaN, nothing infinite, no endless digits."""
+
+    def decode(self, text: str, *_place: Any) -> Any:
+        """The value.
+
+        Raises:
+            json.JSONDecodeError: there is none, or it is not to be stored; a form takes no other.
+        """
+        try:
+            read = super().decode(text)
+            json.dumps(read, allow_nan=False)
+        except json.JSONDecodeError:
+            raise
+        except ValueError as error:
+            raise json.JSONDecodeError(str(error), text, 0) from error
+        return read
+
+
+JSON_FIELDS: Final[Any] = {models.JSONField: {"decoder": StorableDecoder}}
+"""For `formfield_overrides` of every admin whose rows may be changed."""
+
+
+class DatedChangeList(ChangeList):
+    """A list by date, that a date beyond the calendar is no fault of."""
+
+    def get_filters(self, request: HttpRequest) -> Any:
+        """The filters asked for."""
+        try:
+            return super().get_filters(request)
+        except OverflowError as error:
+            raise IncorrectLookupParameters from error
 
 
 class ReadOnlyAdmin(admin.ModelAdmin[Any]):
@@ -101,7 +142,7 @@ class UserAdmin(StockUserAdmin):  # type: ignore[type-arg]  # our user has no gr
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         """A manager's list holds only those whom a manager may change."""
-        rows = super().get_queryset(request)
+        rows = known_users(super().get_queryset(request))
         if isinstance(request.user, User) and request.user.is_admin:
             return rows
         return rows.filter(role__in=MANAGED_ROLES)
@@ -131,6 +172,7 @@ class DatasetAdmin(admin.ModelAdmin[Dataset]):
     list_filter = ("simulated",)
     search_fields = ("name", "slug")
     inlines = (ScenarioInline,)
+    formfield_overrides = JSON_FIELDS
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Dataset]:
         """With the number of sessions in one query."""
@@ -140,6 +182,15 @@ class DatasetAdmin(admin.ModelAdmin[Dataset]):
     def session_count(self, row: Dataset) -> int:
         """How many sessions the dataset holds."""
         return int(row.sessions_in_all)  # type: ignore[attr-defined]  # annotated above
+
+
+class NumberedSelect(AutocompleteSelect):
+    """A choice among rows; what is no number of a row is none of them, also when shown again."""
+
+    def optgroups(self, name: str, value: Any, attr: Any = None) -> Any:
+        """The chosen rows."""
+        known = [each for each in value if number_in(str(each)) is not None]
+        return super().optgroups(name, known, attr)
 
 
 class ParticipationInline(admin.TabularInline[Participation, Study]):
@@ -157,6 +208,14 @@ class ParticipationInline(admin.TabularInline[Participation, Study]):
         "pause_reason",
     )
     readonly_fields = ("consented_at", "quiz_passed_at", "paused_at", "pause_reason")
+
+    def formfield_for_foreignkey(
+        self, db_field: Any, request: HttpRequest, **kwargs: Any
+    ) -> forms.ModelChoiceField[Any] | None:
+        """Choose an annotator by typing."""
+        if db_field.name in self.autocomplete_fields:
+            kwargs["widget"] = NumberedSelect(db_field, self.admin_site)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
 
 @admin.register(Study)
@@ -176,6 +235,7 @@ class StudyAdmin(admin.ModelAdmin[Study]):
         "created_at",
     )  # each has a page of its own, which keeps what annotators read and agreed to
     inlines = (ParticipationInline,)
+    formfield_overrides = JSON_FIELDS
 
     def save_model(self, request: HttpRequest, obj: Study, form: Any, change: bool) -> None:  # noqa: FBT001
         """Remember who made a study."""
@@ -219,6 +279,10 @@ class PairwiseLabelAdmin(ReadOnlyAdmin):
     list_select_related = ("annotator", "comparison", "study")
     search_fields = ("annotator__username", "comparison__key")
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[PairwiseLabel]:
+        """Without what an import is still writing."""
+        return published(super().get_queryset(request), "comparison__turn__session")
+
 
 @admin.register(SatisfactionLabel)
 class SatisfactionLabelAdmin(ReadOnlyAdmin):
@@ -238,6 +302,10 @@ class SatisfactionLabelAdmin(ReadOnlyAdmin):
     list_select_related = ("annotator", "response", "session", "study")
     search_fields = ("annotator__username",)
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SatisfactionLabel]:
+        """Without what an import is still writing."""
+        return published(super().get_queryset(request), "response__turn__session", "session")
+
 
 @admin.register(GoldLabel)
 class GoldLabelAdmin(admin.ModelAdmin[GoldLabel]):
@@ -246,6 +314,16 @@ class GoldLabelAdmin(admin.ModelAdmin[GoldLabel]):
     list_display = ("id", "comparison", "response", "session", "verdict", "score", "source")
     list_filter = ("source",)
     raw_id_fields = ("comparison", "response", "session", "created_by")
+    formfield_overrides = JSON_FIELDS
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[GoldLabel]:
+        """Without what an import is still writing."""
+        return published(
+            super().get_queryset(request),
+            "comparison__turn__session",
+            "response__turn__session",
+            "session",
+        )
 
 
 @admin.register(AuditEvent)
@@ -256,3 +334,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
     list_filter = ("action",)
     list_select_related = ("actor",)
     date_hierarchy = "created_at"
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002
+        """The list that knows its years."""
+        return DatedChangeList

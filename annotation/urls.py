@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, path, re_path, register_converter
-from django.urls.converters import IntConverter
-from django.utils.crypto import salted_hmac
+from django.urls import URLPattern, path, re_path
 
-from annotation.core.item_numbers import hidden, revealed
 from annotation.views import (
+    accounts,
     adjudication,
     agreement,
     datasets,
@@ -24,29 +22,9 @@ from annotation.views import (
     study_setup,
     study_work,
 )
+from annotation.views.item_address import ITEM
 
 app_name = "annotation"
-
-
-class HiddenItemConverter(IntConverter):
-    """A study item's number where annotators see it: by it no hidden repeat is told."""
-
-    regex = "[0-9]{1,13}"
-
-    def to_python(self, value: str) -> int:
-        """The item's own number."""
-        return revealed(int(value), key=_key())
-
-    def to_url(self, value: int | str) -> str:
-        """The number that stands for it."""
-        return str(hidden(int(value), key=_key()))
-
-
-def _key() -> bytes:
-    return salted_hmac("annotation.urls.HiddenItemConverter", "item", algorithm="sha256").digest()
-
-
-register_converter(HiddenItemConverter, "hidden_item")
 
 # Managing studies: making one, how it goes, its rows, who gets which item.
 _managing = [
@@ -57,30 +35,30 @@ _managing = [
     path("studies/<slug:slug>/rules/", study_setup.study_rules, name="study-rules"),
     path("studies/<slug:slug>/people/", study_people.people, name="study-people"),
     path(
-        "studies/<slug:slug>/people/<int:annotator>/",
+        "studies/<slug:slug>/people/<number:annotator>/",
         study_people.annotator,
         name="study-annotator",
     ),
     path(
-        "studies/<slug:slug>/people/<int:annotator>/pause/",
+        "studies/<slug:slug>/people/<number:annotator>/pause/",
         study_people.pause_annotator,
         name="study-pause",
     ),
     path(
-        "studies/<slug:slug>/people/<int:annotator>/resume/",
+        "studies/<slug:slug>/people/<number:annotator>/resume/",
         study_people.resume_annotator,
         name="study-resume",
     ),
     path(
-        "studies/<slug:slug>/people/<int:annotator>/remove/",
+        "studies/<slug:slug>/people/<number:annotator>/remove/",
         study_people.remove,
         name="study-remove",
     ),
     path("studies/<slug:slug>/work/", study_work.claims, name="study-claims"),
-    path("studies/<slug:slug>/work/<int:number>/", study_work.item_claims, name="study-item"),
-    path("studies/<slug:slug>/work/<int:number>/give/", study_work.give, name="study-give"),
+    path("studies/<slug:slug>/work/<number:number>/", study_work.item_claims, name="study-item"),
+    path("studies/<slug:slug>/work/<number:number>/give/", study_work.give, name="study-give"),
     path(
-        "studies/<slug:slug>/work/<int:number>/release/<int:claim>/",
+        "studies/<slug:slug>/work/<number:number>/release/<number:claim>/",
         study_work.release,
         name="study-release",
     ),
@@ -101,19 +79,14 @@ _labelling = [
     path("studies/", studies.studies, name="studies"),
     path("studies/<slug:slug>/", studies.study, name="study"),
     path("studies/<slug:slug>/next/", labelling.next_item, name="next"),
-    path("studies/<slug:slug>/items/<hidden_item:number>/", labelling.item, name="item"),
-    path("studies/<slug:slug>/items/<hidden_item:number>/ahead/", labelling.ahead, name="ahead"),
-    path("studies/<slug:slug>/items/<hidden_item:number>/answer/", labelling.answer, name="answer"),
-    path(
-        "studies/<slug:slug>/items/<hidden_item:number>/ratings/", labelling.ratings, name="ratings"
-    ),
-    path(
-        "studies/<slug:slug>/items/<hidden_item:number>/turns/<int:turn>/raw/",
-        labelling.raw_reply,
-        name="raw-reply",
-    ),
-    path("studies/<slug:slug>/items/<hidden_item:number>/skip/", labelling.skip_item, name="skip"),
-    path("studies/<slug:slug>/items/<hidden_item:number>/lease/", labelling.lease, name="lease"),
+    path(ITEM, labelling.item, name="item"),
+    path(f"{ITEM}ahead/", labelling.ahead, name="ahead"),
+    path(f"{ITEM}answer/", labelling.answer, name="answer"),
+    path(f"{ITEM}ratings/", labelling.ratings, name="ratings"),
+    path(f"{ITEM}turns/<number:turn>/raw/", labelling.raw_reply, name="raw-reply"),
+    path(f"{ITEM}skip/", labelling.skip_item, name="skip"),
+    path(f"{ITEM}undo-skip/", labelling.undo_skip_item, name="undo-skip"),
+    path(f"{ITEM}lease/", labelling.lease, name="lease"),
 ]
 
 # How carefully the annotators of a study answer, and pausing them.
@@ -122,12 +95,12 @@ _quality = [
     path("studies/<slug:slug>/quality/rows/", quality.rows, name="quality-rows"),
     path("studies/<slug:slug>/quality/quality.csv", quality.quality_csv, name="quality-csv"),
     path(
-        "studies/<slug:slug>/quality/annotators/<int:number>/pause/",
+        "studies/<slug:slug>/quality/annotators/<number:number>/pause/",
         quality.pause_annotator,
         name="quality-pause",
     ),
     path(
-        "studies/<slug:slug>/quality/annotators/<int:number>/resume/",
+        "studies/<slug:slug>/quality/annotators/<number:number>/resume/",
         quality.resume_annotator,
         name="quality-resume",
     ),
@@ -138,6 +111,7 @@ _onboarding = [
     path("join/<str:token>/", invitations.join_study, name="join"),
     path("goodbye/", onboarding.goodbye, name="goodbye"),
     path("profile/", onboarding.my_profile, name="my-profile"),
+    path("password/", accounts.password, name="password"),
     path("studies/<slug:slug>/consent/", onboarding.consent_page, name="consent"),
     path("studies/<slug:slug>/profile/", onboarding.profile_page, name="profile"),
     path("studies/<slug:slug>/guidelines/", onboarding.guidelines_page, name="guidelines"),
@@ -156,7 +130,7 @@ _onboarding = [
     ),
     path("studies/<slug:slug>/invitations/", invitations.invitations, name="invitations"),
     path(
-        "studies/<slug:slug>/invitations/<int:number>/withdraw/",
+        "studies/<slug:slug>/invitations/<number:number>/withdraw/",
         invitations.withdraw_invitation,
         name="withdraw-invitation",
     ),
@@ -173,8 +147,8 @@ _datasets = [
         datasets.export,
         name="export",
     ),
-    path("sessions/<int:session_id>/", datasets.session, name="session"),
-    path("comparisons/<int:comparison_id>/", datasets.comparison, name="comparison"),
+    path("sessions/<number:session_id>/", datasets.session, name="session"),
+    path("comparisons/<number:comparison_id>/", datasets.comparison, name="comparison"),
     re_path(
         r"^gold/(?P<kind>comparison|response)/(?P<number>[0-9]{1,18})/$", gold.gold, name="gold"
     ),

@@ -16,7 +16,8 @@ from annotation.api.serializers import (
     SatisfactionLabelSerializer,
 )
 from annotation.models import Comparison, Dataset, PairwiseLabel, SatisfactionLabel, User
-from annotation.queries.repeats import WITHHELD
+from annotation.queries.published import published
+from annotation.queries.withheld import own_labels
 
 Row = TypeVar("Row", bound=PairwiseLabel | SatisfactionLabel)
 
@@ -33,7 +34,7 @@ class DatasetViewSet(ReadOnlyModelViewSet[Dataset]):
 class ComparisonViewSet(ReadOnlyModelViewSet[Comparison]):
     """Comparisons with both texts."""
 
-    queryset = Comparison.objects.select_related(
+    queryset = published(Comparison.objects.all(), "turn__session").select_related(
         "turn__session__dataset", "turn__session__scenario", "response_a", "response_b"
     )
     serializer_class = ComparisonSerializer
@@ -44,22 +45,24 @@ class ComparisonViewSet(ReadOnlyModelViewSet[Comparison]):
 class OwnOrAllViewSet(ReadOnlyModelViewSet[Row]):
     """Everybody's labels for those who see everyone; an annotator's own otherwise.
 
-    Own answers in a study with hidden repeats are left out until it is closed.
+    Own answers that are withheld are left out (`annotation.queries.withheld`).
     """
 
     def get_queryset(self) -> QuerySet[Row]:
         """All labels, or one's own."""
         rows: QuerySet[Row] = super().get_queryset()
         user = self.request.user
-        if isinstance(user, User) and user.sees_everyone:
-            return rows
-        return rows.filter(annotator_id=user.pk).exclude(WITHHELD)
+        if not isinstance(user, User):
+            return rows.none()
+        return rows if user.sees_everyone else own_labels(rows, user.pk)
 
 
 class PairwiseLabelViewSet(OwnOrAllViewSet[PairwiseLabel]):
     """Pairwise labels; an annotator reads their own."""
 
-    queryset = PairwiseLabel.objects.select_related("annotator", "study")
+    queryset = published(
+        PairwiseLabel.objects.select_related("annotator", "study"), "comparison__turn__session"
+    )
     serializer_class = PairwiseLabelSerializer
     filterset_class = PairwiseLabelFilter
 
@@ -67,6 +70,10 @@ class PairwiseLabelViewSet(OwnOrAllViewSet[PairwiseLabel]):
 class SatisfactionLabelViewSet(OwnOrAllViewSet[SatisfactionLabel]):
     """Satisfaction labels; an annotator reads their own."""
 
-    queryset = SatisfactionLabel.objects.select_related("annotator", "study")
+    queryset = published(
+        SatisfactionLabel.objects.select_related("annotator", "study"),
+        "response__turn__session",
+        "session",
+    )
     serializer_class = SatisfactionLabelSerializer
     filterset_class = SatisfactionLabelFilter

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
+from hashlib import blake2b
 
 from annotation.core.labelling import PairTask
 
 
-def shown_digest(task: PairTask) -> str:
+def shown_digest(task: PairTask, *, key: bytes) -> str:
     """One short text for all that a pair's page shows of its item and asks of it.
 
     Equal exactly where the item, its texts, their order and the rules are; where in the study one
-    is has no part in it. It tells nothing of the item.
+    is has no part in it. Whoever lacks the key cannot try item numbers until one fits.
     """
     shown = (
         task.place.item,
@@ -23,4 +23,4 @@ def shown_digest(task: PairTask) -> str:
         task.first,
         task.second,
     )
-    return sha256(repr(shown).encode()).hexdigest()
+    return blake2b(repr(shown).encode(), key=key, digest_size=32).hexdigest()

@@ -42,8 +42,13 @@ class Progress:
 
     @property
     def total(self) -> int:
-        """All that this annotator may answer as things stand: done and left."""
-        return self.done + self.left
+        """All that this annotator was or may be given as things stand; no skip changes it."""
+        return self.finished + self.left
+
+    @property
+    def finished(self) -> int:
+        """Items that are behind the annotator: answered or given back."""
+        return self.done + self.skipped
 
 
 def lease_end(now: datetime, minutes: int) -> datetime:

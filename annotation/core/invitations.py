@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
+
+NEW_ACCOUNTS: Final = 60
+"""Accounts that one link without a number of places makes within `NEW_ACCOUNTS_WITHIN`.
+
+A seminar joins within minutes, and who expects more gives the number of places. A link that got
+out makes no more than these before somebody can withdraw it.
+"""
+
+NEW_ACCOUNTS_WITHIN: Final = timedelta(hours=1)
 
 
 class InvitationRefusal(StrEnum):
@@ -28,7 +38,7 @@ class InvitationRow:
         token: What stands in the link; a signature, so that nobody can make one up.
         places: How many people may join by it; None for any number.
         joined: How many people in the study came by it.
-        expires_at: When it stops working; None for never.
+        expires_at: When it stops working; None for when its places are taken.
         made_by: Who made it.
         made_at: When.
         refusal: Why it lets nobody in now; None where it does.

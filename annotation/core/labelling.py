@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -42,28 +43,50 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
+class FinishedItem:
+    """An item that the annotator answered, skipped, or had to give back to a manager.
+
+    Attributes:
+        item: The study item's number in addresses.
+        answered: Whether it is answered.
+        answer: The answer as shown, where the item is an answered pair.
+        skipped_at: When it was skipped, where it was.
+    """
+
+    item: int
+    answered: bool = False
+    answer: Answer | None = None
+    skipped_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where in a study an annotator is.
 
     Attributes:
         item: The study item's number in addresses.
-        previous: The item answered or skipped before it, if any.
-        last_answer: The answer stored for the previous item, where that is an answered pair; shown,
-            so that a slip of the finger is noticed.
+        previous: The item finished before it, if any. Its answer is shown while this one waits for
+            one, so that a slip of the finger is noticed.
         scenario: Name of the item's scenario.
+        answered: Whether the annotator answered the item.
         skipped: Why the annotator skipped the item, if it stands as skipped.
         progress: What is done and left.
         renew_seconds: After how many seconds the open page renews its lease; None where the item is
-            answered or skipped, so that there is nothing to renew.
+            finished, so that there is nothing to renew.
     """
 
     item: int
-    previous: int | None
-    last_answer: Answer | None
+    previous: FinishedItem | None
     scenario: str
+    answered: bool
     skipped: SkipReason | None
     progress: Progress
     renew_seconds: int | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the item is answered or skipped; an answer still replaces that."""
+        return self.answered or self.skipped is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +233,6 @@ class TalkTask:
     requirements: tuple[str, ...]
     min_turns: int
 
-    @property
-    def given(self) -> None:
-        """There is no answer yet, so the item can be skipped."""
-
 
 @dataclass(frozen=True, slots=True)
 class NothingLeft:
@@ -222,7 +241,7 @@ class NothingLeft:
     Attributes:
         rules: The study.
         progress: What is done; `left` may be above 0 while others hold what is left.
-        last: The item answered or skipped last, if any.
+        last: The item finished last, if any.
         open: Whether the study gives out items at all.
         closed: Whether it is over.
         paused: Whether this annotator is paused in it.
@@ -231,7 +250,7 @@ class NothingLeft:
 
     rules: Rules
     progress: Progress
-    last: int | None
+    last: FinishedItem | None
     open: bool
     closed: bool = False
     paused: bool = False

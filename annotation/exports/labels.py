@@ -15,7 +15,7 @@ from annotation.exports.given import GIVEN, given, names_of_studies
 from annotation.exports.parts import in_order
 from annotation.models import Dataset, PairwiseLabel, Study
 from annotation.queries.annotators import names_of
-from annotation.queries.repeats import WITHHELD
+from annotation.queries.withheld import own_labels
 
 _COLUMNS: Final = (
     "type",
@@ -48,7 +48,7 @@ def _rows(
     studies = names_of_studies(dataset)
     labels = PairwiseLabel.objects.filter(comparison__turn__session__dataset=dataset)
     if annotator_id is not None:
-        labels = labels.filter(annotator=annotator_id).exclude(WITHHELD)
+        labels = own_labels(labels, annotator_id)
     if study_id is not None:
         labels = labels.filter(study=study_id)
     rows = PairwiseLabel.objects.select_related(

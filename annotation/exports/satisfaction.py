@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final, cast
 
-from django.db.models import Q
-
 from annotation.core.tables import Row
 from annotation.exports.export import Export, is_for_readers
 from annotation.exports.given import GIVEN, given, names_of_studies
 from annotation.exports.parts import in_order
 from annotation.models import Dataset, Response, SatisfactionLabel, Session, Study
 from annotation.queries.annotators import names_of
-from annotation.queries.repeats import WITHHELD
+from annotation.queries.withheld import own_labels
 
 _COLUMNS: Final = (
     "target",
@@ -38,10 +36,11 @@ def _rows(
 ) -> Iterator[Row]:
     names = names_of(dataset=dataset)
     studies = names_of_studies(dataset)
-    own = Q() if annotator_id is None else Q(annotator=annotator_id) & ~WITHHELD
+    labels = SatisfactionLabel.objects.all()
+    if annotator_id is not None:
+        labels = own_labels(labels, annotator_id)
     if study_id is not None:
-        own &= Q(study=study_id)
-    labels = SatisfactionLabel.objects.filter(own)
+        labels = labels.filter(study=study_id)
     of_responses = in_order(
         labels.filter(response__turn__session__dataset=dataset),
         SatisfactionLabel.objects.select_related("response__turn__session__scenario"),

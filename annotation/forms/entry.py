@@ -9,6 +9,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.numbers import number_in
 from annotation.core.quiz import (
     MAX_CHOICE_CHARS,
     MAX_CHOICES,
@@ -103,7 +104,7 @@ def _question(data: QueryDict, name: str) -> Question:
     return Question(
         question=data.get(f"{name}-question", "").strip(),
         choices=tuple(choice.strip() for choice in data.getlist(f"{name}-choice")),
-        answer=int(answer) if answer.isascii() and answer.isdigit() else None,
+        answer=number_in(answer),
         explanation=data.get(f"{name}-explanation", "").replace("\r\n", "\n").strip(),
     )
 
@@ -112,7 +113,7 @@ def edit_wanted(data: QueryDict) -> tuple[EditAction, int, int] | None:
     """What a button of the editor asks for (`remove-choice:2:0`); None where it stores."""
     action, *places = data.get("do", "").split(":")
     known = {each.value: each for each in EditAction}
-    numbers = [int(place) for place in places if place.isascii() and place.isdigit()]
+    numbers = [number for number in map(number_in, places) if number is not None]
     if action not in known or len(numbers) != len(places) or len(numbers) > 2:
         return None
     question, choice = [*numbers, 0, 0][:2]

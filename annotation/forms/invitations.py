@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
 from django import forms
@@ -10,13 +10,21 @@ from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
+from django.http import QueryDict
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import User
+from annotation.core.invitations import NEW_ACCOUNTS
+from annotation.models import User, validate_name
 from annotation.services.invitations import NewAccount
 
 MAX_PLACES: Final = 100_000
+_USUAL_DAYS: Final = 30
+
+
+def _usual_last_day() -> date:
+    return timezone.localdate() + timedelta(days=_USUAL_DAYS)
 
 
 class InvitationForm(forms.Form):
@@ -33,14 +41,22 @@ class InvitationForm(forms.Form):
         min_value=1,
         max_value=MAX_PLACES,
         required=False,
-        help_text=_("How many people may join. Empty: any number."),
     )
     last_day = forms.DateField(
         label=_("Last day"),
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        help_text=_("Empty: until you withdraw it."),
+        initial=_usual_last_day,
+        help_text=_("Leave empty to keep it open until all places are taken."),
     )
+
+    def __init__(self, data: QueryDict | None = None) -> None:
+        super().__init__(data)
+        text = gettext(
+            "How many people may join. Leave empty for no limit (at most %(most)d new accounts "
+            "an hour)."
+        )
+        self.fields["places"].help_text = text % {"most": NEW_ACCOUNTS}
 
     def clean_last_day(self) -> Any:
         """Refuse a day that is over."""
@@ -48,6 +64,14 @@ class InvitationForm(forms.Form):
         if day is not None and day < timezone.localdate():
             raise ValidationError(_("This day is over."), code="invitation:past")
         return day
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a link that would never end."""
+        cleaned = super().clean() or {}
+        if not self.errors and cleaned["places"] is None and cleaned["last_day"] is None:
+            text = _("Set a last day or a number of places.")
+            self.add_error("last_day", ValidationError(text, code="invitation:endless"))
+        return cleaned
 
     def expires_at(self) -> datetime | None:
         """The midnight at which the last day ends."""
@@ -66,7 +90,10 @@ class NewcomerForm(forms.Form):
     username = forms.CharField(
         label=_("User name"),
         max_length=60,
-        validators=[RegexValidator(r"^[\w.@+\- ]+\Z", _("Use letters, digits and . @ + - _"))],
+        validators=[
+            RegexValidator(r"^[\w.@+\- ]+\Z", _("Use letters, digits and . @ + - _")),
+            validate_name,
+        ],
         widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
     )
     display_name = forms.CharField(
@@ -74,6 +101,7 @@ class NewcomerForm(forms.Form):
         max_length=150,
         required=False,
         help_text=_("Empty: your user name."),
+        validators=[validate_name],
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
     language = forms.ChoiceField(

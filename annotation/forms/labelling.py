@@ -151,14 +151,19 @@ class CommentField(forms.CharField):
         return text.replace("\r\n", "\n")
 
 
-class AnswerForm(forms.Form):
+class SubmissionForm(forms.Form):
+    """The page's id of a submission."""
+
+    submission = forms.UUIDField()
+
+
+class AnswerForm(SubmissionForm):
     """Which response is better, as the buttons of a pair say it."""
 
     answer = forms.ChoiceField(choices=[(value, value) for value in _ANSWERS])
     both_bad = forms.BooleanField(required=False)
     comment = CommentField(required=False, max_length=COMMENT_CHARS)
     flag = forms.ChoiceField(required=False, choices=FLAGS)
-    submission = forms.UUIDField()
 
     def given(self) -> GivenAnswer:
         """What was answered, as shown."""
@@ -173,10 +178,16 @@ class AnswerForm(forms.Form):
         )
 
 
-class SkipForm(forms.Form):
+class SkipForm(SubmissionForm):
     """Why an item is given back."""
 
     reason = forms.ChoiceField(choices=SKIP_REASONS)
+
+
+class UndoSkipForm(forms.Form):
+    """Which skip is undone, by its moment."""
+
+    skipped_at = forms.DateTimeField()
 
 
 class TurnForm(forms.Form):
@@ -226,12 +237,6 @@ class TurnForm(forms.Form):
             hallucination=Hallucination(hallucination) if hallucination else None,
             flag=Flag(flag) if flag else None,
         )
-
-
-class SubmissionForm(forms.Form):
-    """The page's id of a submission."""
-
-    submission = forms.UUIDField()
 
 
 class SessionForm:

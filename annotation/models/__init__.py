@@ -1,6 +1,7 @@
 """The rows of what is labelled, by whom."""
 
 from annotation.models.data import (
+    STAGED_RATERS,
     Comparison,
     Dataset,
     Response,
@@ -23,10 +24,27 @@ from annotation.models.participation import (
     Participation,
     PauseReason,
 )
-from annotation.models.studies import Claim, ClaimState, ItemKind, Study, StudyItem, StudyStatus
-from annotation.models.users import AnnotatorProfile, Role, User
+from annotation.models.studies import (
+    Claim,
+    ClaimState,
+    ItemKind,
+    Study,
+    StudyItem,
+    StudyStatus,
+    Submission,
+    SubmissionKind,
+)
+from annotation.models.users import (
+    AnnotatorProfile,
+    LookAlikeError,
+    NameLook,
+    Role,
+    User,
+    validate_name,
+)
 
 __all__ = [
+    "STAGED_RATERS",
     "AnnotatorProfile",
     "AuditEvent",
     "Claim",
@@ -38,6 +56,8 @@ __all__ = [
     "GuidelinesVersion",
     "Invitation",
     "ItemKind",
+    "LookAlikeError",
+    "NameLook",
     "PairwiseLabel",
     "Participation",
     "PauseReason",
@@ -50,7 +70,10 @@ __all__ = [
     "Study",
     "StudyItem",
     "StudyStatus",
+    "Submission",
+    "SubmissionKind",
     "Turn",
     "User",
     "text_hash",
+    "validate_name",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from django.db import models
@@ -18,8 +18,24 @@ def text_hash(text: str | None) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+STAGED_RATERS: Final = "raters"
+"""In what else is known of a dataset that is being written: the users that its import made."""
+
+
+class PublishedManager(models.Manager["Dataset"]):
+    """The datasets that anybody may see."""
+
+    def get_queryset(self) -> models.QuerySet[Dataset]:
+        """All but those that an import is still writing."""
+        return super().get_queryset().filter(staged_at__isnull=True)
+
+
 class Dataset(models.Model):
-    """A set of conversations imported together; `simulated` marks labels that no person gave."""
+    """A set of conversations imported together; `simulated` marks labels that no person gave.
+
+    While a long import writes its conversations they hang on a dataset of their own, which has a
+    `staged_at` (its last sign of life) and is left out everywhere.
+    """
 
     slug = models.SlugField(_("short name"), max_length=80, unique=True)
     name = models.CharField(_("name"), max_length=200)
@@ -29,6 +45,10 @@ class Dataset(models.Model):
     simulated = models.BooleanField(_("simulated"), default=False)
     extra = models.JSONField(_("other fields"), default=dict, blank=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    staged_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects: ClassVar[PublishedManager] = PublishedManager()
+    with_staged: ClassVar[models.Manager[Dataset]] = models.Manager()
 
     class Meta:
         verbose_name = _("dataset")

@@ -38,7 +38,7 @@ class LabelBase(models.Model):
         related_name="%(class)ss",
     )
     repeat_index = models.PositiveSmallIntegerField(_("repeat"), default=0)
-    submission_id = models.UUIDField(_("submission"), null=True, blank=True, db_index=True)
+    submission_id = models.UUIDField(_("submission"), null=True, blank=True)
     comment = models.TextField(_("comment"), blank=True, default="")
     active_seconds = models.FloatField(_("active seconds"), null=True, blank=True)
     idle_seconds = models.FloatField(_("idle seconds"), null=True, blank=True)

@@ -45,7 +45,10 @@ class GuidelinesVersion(models.Model):
 
 
 class Invitation(models.Model):
-    """A link by which people join a study; the link is signed, so no secret is stored."""
+    """A link by which people join a study; the link is signed, so no secret is stored.
+
+    It ends by itself: after so many places, or at its time.
+    """
 
     study = models.ForeignKey(
         Study, verbose_name=_("study"), on_delete=models.CASCADE, related_name="invitations"
@@ -73,7 +76,11 @@ class Invitation(models.Model):
             models.CheckConstraint(
                 condition=Q(places__isnull=True) | Q(places__gte=1),
                 name="invitation_places_positive",
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(places__isnull=False) | Q(expires_at__isnull=False),
+                name="invitation_ends",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -137,7 +137,10 @@ class Study(models.Model):
 
 
 class StudyItem(models.Model):
-    """One comparison or one session in a study; a repeat names the item that it repeats."""
+    """One comparison or one session in a study; a repeat names the item that it repeats.
+
+    `language` is empty in a study whose items are all in one language.
+    """
 
     study = models.ForeignKey(
         Study, verbose_name=_("study"), on_delete=models.CASCADE, related_name="items"
@@ -170,6 +173,7 @@ class StudyItem(models.Model):
         related_name="repeats",
     )
     position = models.PositiveIntegerField(_("position"))
+    language = models.CharField(_("language"), max_length=16, blank=True, default="")
 
     class Meta:
         verbose_name = _("study item")
@@ -263,3 +267,43 @@ class Claim(models.Model):
 
     def __str__(self) -> str:
         return f"{self.item_id}/{self.annotator_id}"
+
+
+class SubmissionKind(models.TextChoices):
+    """What a page sent under a claim; one page may send several kinds under one id."""
+
+    ANSWER = "ANSWER"
+    SKIP = "SKIP"
+    MESSAGE = "MESSAGE"
+    RETRY = "RETRY"
+    WITHDRAW = "WITHDRAW"
+    STOP = "STOP"
+    TICK = "TICK"
+
+
+class Submission(models.Model):
+    """A submission that was accepted under a claim, whatever it changed: it never acts again."""
+
+    claim = models.ForeignKey(
+        Claim,
+        verbose_name=_("claim"),
+        on_delete=models.CASCADE,
+        related_name="submissions",
+        db_index=False,  # the constraint's index begins with it
+    )
+    kind = models.CharField(_("kind"), max_length=8, choices=SubmissionKind.choices)
+    uuid = models.UUIDField(_("submission"))
+    accepted_at = models.DateTimeField(_("accepted"))
+
+    class Meta:
+        verbose_name = _("submission")
+        verbose_name_plural = _("submissions")
+        constraints = [
+            models.UniqueConstraint(fields=["claim", "uuid", "kind"], name="submission_once"),
+            models.CheckConstraint(
+                condition=Q(kind__in=SubmissionKind.values), name="submission_kind_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.claim_id}/{self.uuid}"

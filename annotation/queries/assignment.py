@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import product
 from typing import Any, Final, TypeAlias
@@ -14,7 +13,8 @@ from django.db.models import Model
 
 from annotation.core.assignment import Progress
 from annotation.core.choices import Order, Verdict
-from annotation.core.presentation import Answer, PastOrder, answer_of
+from annotation.core.labelling import FinishedItem
+from annotation.core.presentation import PastOrder, answer_of
 from annotation.models import (
     Claim,
     ClaimState,
@@ -29,7 +29,7 @@ from annotation.models import (
     User,
 )
 from annotation.queries import repeats
-from annotation.queries.statements import Joined, rows_of
+from annotation.queries.statements import Joined, moment_of, rows_of
 
 _ITEM_TABLES: Final[dict[str, type[Model]]] = {
     "item": StudyItem,
@@ -88,12 +88,12 @@ FROM (
 ) filled
 """
 _LAST_GIVEN: Final = """
-SELECT item.position, claim.state = 'RELEASED' AND claim.finished_at IS NULL
+SELECT item.position, claim.state = 'RELEASED' AND claim.finished_at IS NULL, item.language
 FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
 WHERE claim.annotator_id = %(annotator)s AND item.study_id = %(study)s AND NOT claim.given
 ORDER BY claim.claimed_at DESC, claim.id DESC LIMIT 1
 """
-_NEXT_FREE: Final = """
+_FREE: Final = """
 SELECT item.id
 FROM annotation_studyitem item
 WHERE item.study_id = %(study)s AND item.position > %(after)s
@@ -107,8 +107,10 @@ AND (
     WHERE held.item_id = item.id AND held.annotator_id <> %(annotator)s
     AND (held.state = 'DONE' OR (held.state = 'ACTIVE' AND held.expires_at > %(now)s))
 ) < %(overlap)s
-ORDER BY item.position LIMIT 1
 """
+_FIRST: Final = "ORDER BY item.position LIMIT 1"
+_NEXT_FREE: Final = f"{_FREE} {_FIRST}"
+_NEXT_IN_LANGUAGE: Final = f"{_FREE} AND item.language = %(language)s {_FIRST}"
 _NOT_IN_HAND: Final = "FOR NO KEY UPDATE OF item SKIP LOCKED"
 
 _AT_HAND: Final = """
@@ -129,7 +131,7 @@ GROUP BY a.model, b.model, claim.shown_order
 """
 
 _FINISHED_WHERE: Final = """
-SELECT claim.item_id, claim.shown_order, label.verdict
+SELECT claim.item_id, claim.state, claim.finished_at, claim.shown_order, label.verdict
 FROM annotation_claim claim
 JOIN annotation_studyitem item ON item.id = claim.item_id
 LEFT JOIN annotation_pairwiselabel label ON claim.state = 'DONE'
@@ -151,14 +153,6 @@ _ORDERS_KEPT: Final = 6 * 3600  # seconds
 _ORDERS_BLOCK: Final = 20
 
 _Shown: TypeAlias = tuple[str, str, Order]
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """An item that was answered or skipped; the answer to a pair as it was shown."""
-
-    item: int
-    answer: Answer | None
 
 
 def progress_of(study: Study, annotator_id: int, now: datetime) -> Progress:
@@ -230,12 +224,15 @@ def _keep(key: str, counts: object, *, counted: int) -> None:
         cache.set(key, counts, seconds)
 
 
-def next_free_item(study: Study, annotator_id: int, now: datetime) -> StudyItem | None:
+def next_free_item(
+    study: Study, annotator_id: int, now: datetime, language: str = ""
+) -> StudyItem | None:
     """The first item after the last one given out that this annotator may take, else of all.
 
-    The last one itself comes first where they gave it back, as at signing out. Left out are items
-    they answered, skipped or hold, and items that others hold in full. A hidden repeat of what they
-    answered comes when it is due, and at the end.
+    Where the study has items of several languages, those of the reader's come first. The last item
+    itself comes first where they gave it back, as at signing out. Left out are items they answered,
+    skipped or hold, and items that others hold in full. A hidden repeat of what they answered comes
+    when it is due, and at the end.
 
     Call it within a transaction: where the database can lock a row, the item is locked, and one
     that somebody else is just claiming is passed over as long as there is another.
@@ -245,20 +242,36 @@ def next_free_item(study: Study, annotator_id: int, now: datetime) -> StudyItem 
         follows = repeats.due(study, annotator_id, now)
         if follows.repeat is not None:
             return _item(follows.repeat)
-        last = [] if follows.after is None else [follows.after]
+        last, last_language = follows.after, follows.language
     else:
-        last = [position - bool(given_back) for position, given_back in rows_of(_LAST_GIVEN, **own)]
-    starts = [*last, -1]
-    if connection.features.has_select_for_update_skip_locked:
-        ways = [*product([f"{_NEXT_FREE} {_NOT_IN_HAND}"], starts), (_NEXT_FREE, -1)]
-    else:
-        ways = [*product([_NEXT_FREE], starts)]
-    for statement, after in ways:
-        free = rows_of(statement, **own, after=after, overlap=study.overlap, now=now)
+        rows = rows_of(_LAST_GIVEN, **own)
+        ((position, given_back, last_language),) = rows or [(None, False, "")]
+        last = None if position is None else position - bool(given_back)
+    own |= {"language": language, "overlap": study.overlap, "now": now}
+    for statement, after in _ways(language, last, last_language):
+        free = rows_of(statement, **own, after=after)
         if free:
             return _item(free[0][0])
     remaining = repeats.left_at_the_end(study, annotator_id, now) if study.repeat_rate else []
     return _item(remaining[0]) if remaining else None
+
+
+def _ways(language: str, last: int | None, last_language: str) -> list[tuple[str, int]]:
+    """The statements that may find the next item, in turn, each with the position it starts at.
+
+    A study of one language, which the last item tells, is not searched by language.
+    """
+    starts = [-1] if last is None else [last, -1]
+    if not language or (last is not None and not last_language):
+        ways = [*product([_NEXT_FREE], starts)]
+    elif last_language == language:
+        ways = [*product([_NEXT_IN_LANGUAGE], starts), (_NEXT_FREE, -1)]
+    else:
+        ways = [(_NEXT_IN_LANGUAGE, -1), *product([_NEXT_FREE], starts)]
+    if not connection.features.has_select_for_update_skip_locked:
+        return ways
+    locked = [(f"{statement} {_NOT_IN_HAND}", after) for statement, after in ways]
+    return [*locked, (_NEXT_FREE, -1)]
 
 
 def _item(number: int) -> StudyItem:
@@ -333,15 +346,19 @@ def own_claim_on(item: int, study: Study, annotator_id: int) -> Claim | None:
 
 def last_finished(
     study: Study, annotator_id: int, before: datetime | None = None
-) -> Finished | None:
-    """The item that the annotator answered or skipped last (before a moment), and the answer."""
+) -> FinishedItem | None:
+    """The item that the annotator answered or skipped last (before a moment)."""
     own: dict[str, Any] = {"study": study.pk, "annotator": annotator_id}
     found = rows_of(_FINISHED_BEFORE, **own, before=before) if before else rows_of(_FINISHED, **own)
     if not found:
         return None
-    ((item, order, verdict),) = found
-    answer = answer_of(Verdict(verdict), Order(order or Order.ORIGINAL)) if verdict else None
-    return Finished(item, answer)
+    ((item, state, finished_at, order, verdict),) = found
+    return FinishedItem(
+        item,
+        answered=state == ClaimState.DONE,
+        answer=answer_of(Verdict(verdict), Order(order or Order.ORIGINAL)) if verdict else None,
+        skipped_at=moment_of(finished_at) if state == ClaimState.SKIPPED else None,
+    )
 
 
 def repeat_index(item: StudyItem) -> int:

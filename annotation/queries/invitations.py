@@ -8,8 +8,16 @@ from typing import Final
 from django.core.signing import BadSignature, Signer
 from django.db.models import Count
 
-from annotation.core.invitations import InvitationRefusal, InvitationRow, refusal_of
+from annotation.core.invitations import (
+    NEW_ACCOUNTS,
+    NEW_ACCOUNTS_WITHIN,
+    InvitationRefusal,
+    InvitationRow,
+    refusal_of,
+)
 from annotation.models import AuditEvent, Invitation, Study, StudyStatus, User
+
+ACCOUNT_MADE: Final = "invitation.account-made"
 
 _SALT: Final = "annotation.invitation"
 
@@ -56,6 +64,26 @@ def was_taken_out(invitation: Invitation, user: User) -> bool:
         detail__annotator=user.pk,
         created_at__gt=invitation.created_at,
     ).exists()
+
+
+def accounts_again_at(invitation: Invitation, now: datetime) -> datetime | None:
+    """When a link makes accounts again; None where it does now.
+
+    They are counted by the audit trail: who declined has no part in the study any more.
+    """
+    if invitation.places is not None:
+        return None
+    latest = (
+        AuditEvent.objects.filter(
+            target="invitation",
+            target_id=invitation.pk,
+            action=ACCOUNT_MADE,
+            created_at__gt=now - NEW_ACCOUNTS_WITHIN,
+        )
+        .order_by("-created_at")
+        .values_list("created_at", flat=True)[NEW_ACCOUNTS - 1 : NEW_ACCOUNTS]
+    )
+    return next((each + NEW_ACCOUNTS_WITHIN for each in latest), None)
 
 
 def invitation_rows(slug: str, now: datetime) -> list[InvitationRow]:

@@ -72,16 +72,15 @@ def task_of(claim: Claim, study: Study, now: datetime) -> Task:
 
 def _place(claim: Claim, study: Study, session: Session, now: datetime) -> Place:
     skipped = claim.state == ClaimState.SKIPPED
-    finished = skipped or claim.state == ClaimState.DONE
-    previous = last_finished(study, claim.annotator_id, claim.finished_at)
+    answered = claim.state == ClaimState.DONE
     return Place(
         item=claim.item_id,
-        previous=previous.item if previous else None,
-        last_answer=previous.answer if previous else None,
+        previous=last_finished(study, claim.annotator_id, claim.finished_at),
         scenario=session.scenario.name,
+        answered=answered,
         skipped=SkipReason(claim.skip_reason) if skipped else None,
         progress=progress_of(study, claim.annotator_id, now),
-        renew_seconds=None if finished else renewal_seconds(study.lease_minutes),
+        renew_seconds=None if answered or skipped else renewal_seconds(study.lease_minutes),
     )
 
 

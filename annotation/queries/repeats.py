@@ -9,26 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import Q
-
 from annotation.core.choices import StudyKind
 from annotation.core.hidden_items import REPEAT_GAPS, Given, due_repeat, left_repeats
-from annotation.models import ItemKind, Study, StudyStatus
+from annotation.models import ItemKind, Study
 from annotation.queries.statements import rows_of
 
-WITHHELD: Final = (
-    Q(study__isnull=False)
-    & ~Q(study__status=StudyStatus.CLOSED)
-    & (Q(repeat_index__gt=0) | Q(study__repeat_rate__gt=0))
-)
-"""Labels that their annotator may not read yet: all of a study with repeats, while it goes on.
-
-Were the answers to repeats alone left out, the answer that is missing would tell which was one.
-`withholds` says the same of a study.
-"""
-
 _GIVEN: Final = """
-SELECT item.id, item.position, again.id, again.position, item.kind,
+SELECT item.id, item.position, again.id, again.position, item.kind, item.language,
     claim.state = 'RELEASED' AND claim.finished_at IS NULL, claim.given
 FROM annotation_claim claim
 JOIN annotation_studyitem item ON item.id = claim.item_id
@@ -87,30 +74,27 @@ class Due:
     """What follows for an annotator: the repeat that is due, else the items after a position.
 
     `after` is the position of the last item given out in turn that was no repeat, or of the one
-    before it where the annotator gave that back; None where there is none.
+    before it where the annotator gave that back; None where there is none. `language` is that
+    item's.
     """
 
     repeat: int | None
     after: int | None
-
-
-def withholds(study: Study) -> bool:
-    """Whether what annotators answer in this study is `WITHHELD` from them."""
-    return study.status != StudyStatus.CLOSED and study.repeat_rate > 0
+    language: str
 
 
 def due(study: Study, annotator_id: int, now: datetime) -> Due:
     """The repeat that the annotator is to get now, if any. One statement."""
     rows = _given(_LATELY_GIVEN, study, annotator_id, now, rows=_ROWS_READ)
-    after = next(
+    after, language = next(
         (
-            place - bool(given_back)
-            for _item, place, _again, _again_place, kind, given_back, by_manager in rows
+            (place - bool(given_back), language)
+            for _item, place, _again, _again_place, kind, language, given_back, by_manager in rows
             if kind != ItemKind.REPEAT and not by_manager
         ),
-        None,
+        (None, ""),
     )
-    return Due(due_repeat(_as_given(rows)), after)
+    return Due(due_repeat(_as_given(rows)), after, language)
 
 
 def left_at_the_end(study: Study, annotator_id: int, now: datetime) -> list[int]:

@@ -37,7 +37,7 @@ from annotation.models import (
 )
 from annotation.queries.assignment import progress_of
 from annotation.queries.labelling import rules_of
-from annotation.queries.repeats import withholds
+from annotation.queries.withheld import withholds
 
 
 def my_studies(annotator: User, now: datetime) -> list[MyStudy]:

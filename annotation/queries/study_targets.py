@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from annotation.core.assignment import study_order
 from annotation.core.choices import StudyKind
 from annotation.core.hidden_items import REPEAT_GAPS, PlannedKind, Rates, plan_items
+from annotation.core.language import UNDETERMINED, primary_language
 from annotation.core.studies import PlannedCounts, StudyPlan
 from annotation.models import Comparison, Dataset, Response, Session, Study
 from annotation.queries.gold import gold_candidates
@@ -52,6 +53,18 @@ def targets_of(
         StudyKind.SATISFACTION: sessions_of,
         StudyKind.CONVERSATION: tasks_of,
     }[kind](dataset, scenarios)
+
+
+def languages_of(study: Study, targets: Collection[int]) -> dict[int, str]:
+    """The languages of what a study is to ask about, by number; empty where there is only one."""
+    codes: QuerySet[Any, tuple[int, str]] = (
+        _pairs(study.dataset, ()).values_list("pk", "turn__session__language")
+        if study.kind == StudyKind.PAIRWISE
+        else _sessions(study.dataset, ()).values_list("pk", "language")
+    )
+    languages = {pk: primary_language(code) or UNDETERMINED for pk, code in codes}
+    several = len({languages[target] for target in targets}) > 1
+    return {target: languages[target] for target in targets} if several else {}
 
 
 def planned_counts(plan: StudyPlan) -> PlannedCounts:

@@ -12,11 +12,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from random import Random
 from typing import Any, Final
+from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
 
 from annotation.core.assignment import SkipReason, free_slot, lease_end
-from annotation.core.choices import Order
+from annotation.core.choices import Order, StudyKind
 from annotation.core.labelling import NothingLeft, Task
 from annotation.core.onboarding import Step
 from annotation.core.presentation import balanced_order
@@ -28,6 +29,7 @@ from annotation.models import (
     Study,
     StudyItem,
     StudyStatus,
+    SubmissionKind,
     User,
 )
 from annotation.queries.assignment import (
@@ -42,6 +44,7 @@ from annotation.queries.assignment import (
 )
 from annotation.queries.labelling import rules_of, task_of
 from annotation.queries.onboarding import open_step, participation_of
+from annotation.services.submissions import accept
 
 _LOCK: Final = "UPDATE annotation_user SET is_active = is_active WHERE id = %(annotator)s"
 _TRIES: Final = 50  # as many annotators may snatch an item away in the same instant
@@ -74,8 +77,10 @@ class NotReadyError(LabellingRefusedError):
         self.step = step
 
 
-def next_task(*, study: str, annotator: User, now: datetime) -> Task | NothingLeft:
-    """The item at hand, or else the next one, claimed.
+def next_task(
+    *, study: str, annotator: User, now: datetime, language: str = ""
+) -> Task | NothingLeft:
+    """The item at hand, or else the next one, claimed; first of those in a language, as `en`.
 
     Asking again gives the same item, and the same presentation, until it is answered or skipped;
     asking renews the lease.
@@ -87,36 +92,51 @@ def next_task(*, study: str, annotator: User, now: datetime) -> Task | NothingLe
     row = part.study
     if row.status != StudyStatus.OPEN or part.paused_at is not None:
         return _nothing(part, annotator, now)
-    claim = claim_at_hand(row, annotator.pk) or _claim_next(row, annotator, now)
+    claim = claim_at_hand(row, annotator.pk) or _claim_next(row, annotator, now, language)
     if claim is None:
         return _nothing(part, annotator, now)
     _renew(claim, row, now)
     return task_of(claim, row, now)
 
 
-def own_task(*, study: str, item: int, annotator: User, now: datetime) -> Task:
+def own_task(
+    *, study: str, item: int, annotator: User, now: datetime, kind: StudyKind | None = None
+) -> Task:
     """An item that the annotator was given before, with their answer.
 
     Raises:
-        LabellingRefusedError: `labelling:not-yours` where they never were given it.
+        LabellingRefusedError: `labelling:not-yours` where they never were given it, or the study is
+            not of this kind.
     """
-    row = part_of(study, annotator).study
+    row = part_of(study, annotator, kind=kind).study
     claim = own_task_claim(item, row, annotator.pk)
     if claim is None:
         raise LabellingRefusedError(RefusalCode.NOT_YOURS)
     return task_of(claim, row, now)
 
 
-def skip(*, study: str, item: int, annotator: User, reason: SkipReason, now: datetime) -> None:
+@transaction.atomic
+def skip(
+    *,
+    study: str,
+    item: int,
+    annotator: User,
+    reason: SkipReason,
+    submission: UUID,
+    now: datetime,
+) -> None:
     """Give an item back without an answer; it does not come again by itself.
 
-    Skipping what is skipped changes nothing. An answer that was given stands and cannot be skipped.
+    Skipping what is skipped changes nothing, nor does the same submission again, though the item
+    was offered anew since. An answer that was given stands and cannot be skipped.
 
     Raises:
         LabellingRefusedError: not theirs, the study not open, or the item answered.
     """
     row = open_study_of(study, annotator)
     claim = own_claim(row, item, annotator)
+    if not accept(claim, SubmissionKind.SKIP, submission, now):
+        return
     if claim.state == ClaimState.SKIPPED:
         return
     changed = Claim.objects.filter(
@@ -126,15 +146,35 @@ def skip(*, study: str, item: int, annotator: User, reason: SkipReason, now: dat
         raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
 
 
-def part_of(slug: str, annotator: User) -> Participation:
+@transaction.atomic
+def undo_skip(
+    *, study: str, item: int, annotator: User, skipped_at: datetime, now: datetime
+) -> None:
+    """Put a skipped item back in hand, in the order in which it was given out.
+
+    An item that was not skipped at that moment, or is not any more, stays as it is.
+
+    Raises:
+        LabellingRefusedError: not theirs, the study not open, or the item given to others since.
+    """
+    row = open_study_of(study, annotator)
+    claim = own_claim(row, item, annotator)
+    if claim.state != ClaimState.SKIPPED or claim.finished_at != skipped_at:
+        return
+    if not _take_again(claim, row, now, claims_on(claim.item), anew=False):
+        raise LabellingRefusedError(RefusalCode.TAKEN)
+
+
+def part_of(slug: str, annotator: User, *, kind: StudyKind | None = None) -> Participation:
     """The annotator's part in a study; while they could label in it, they did what comes first.
 
     Raises:
-        LabellingRefusedError: `labelling:not-yours` where they are not in it.
+        LabellingRefusedError: `labelling:not-yours` where they are not in it, or the study is not
+            of this kind.
         NotReadyError: A step before labelling is open.
     """
     part = participation_of(slug, annotator)
-    if part is None:
+    if part is None or kind not in {None, part.study.kind}:
         raise LabellingRefusedError(RefusalCode.NOT_YOURS)
     labels = part.study.status == StudyStatus.OPEN and part.paused_at is None
     step = open_step(part) if labels else None
@@ -143,14 +183,15 @@ def part_of(slug: str, annotator: User) -> Participation:
     return part
 
 
-def open_part_of(slug: str, annotator: User) -> Participation:
+def open_part_of(slug: str, annotator: User, *, kind: StudyKind | None = None) -> Participation:
     """The annotator's part in a study that takes answers, and theirs.
 
     Raises:
-        LabellingRefusedError: not theirs, the study not open, or they are paused in it.
+        LabellingRefusedError: not theirs or not of this kind, the study not open, or they are
+            paused in it.
         NotReadyError: A step before labelling is open.
     """
-    part = part_of(slug, annotator)
+    part = part_of(slug, annotator, kind=kind)
     if part.study.status != StudyStatus.OPEN:
         raise LabellingRefusedError(RefusalCode.NOT_OPEN)
     if part.paused_at is not None:
@@ -158,9 +199,9 @@ def open_part_of(slug: str, annotator: User) -> Participation:
     return part
 
 
-def open_study_of(slug: str, annotator: User) -> Study:
+def open_study_of(slug: str, annotator: User, *, kind: StudyKind | None = None) -> Study:
     """The study of `open_part_of`."""
-    return open_part_of(slug, annotator).study
+    return open_part_of(slug, annotator, kind=kind).study
 
 
 def own_claim(study: Study, item: int, annotator: User) -> Claim:
@@ -196,7 +237,7 @@ def _nothing(part: Participation, annotator: User, now: datetime) -> NothingLeft
     return NothingLeft(
         rules=rules_of(study),
         progress=progress_of(study, annotator.pk, now),
-        last=last.item if last else None,
+        last=last,
         open=study.status == StudyStatus.OPEN,
         closed=study.status == StudyStatus.CLOSED,
         paused=part.paused_at is not None,
@@ -217,7 +258,7 @@ def _renew(claim: Claim, study: Study, now: datetime) -> None:
 
 
 @transaction.atomic
-def _claim_next(study: Study, annotator: User, now: datetime) -> Claim | None:
+def _claim_next(study: Study, annotator: User, now: datetime, language: str) -> Claim | None:
     # Locks the annotator's row until the commit: two tabs must not claim two items, nor choose two
     # presentation orders from the same counts.
     with connection.cursor() as cursor:
@@ -226,7 +267,7 @@ def _claim_next(study: Study, annotator: User, now: datetime) -> Claim | None:
     if active is not None:
         return active
     for _try in range(_TRIES):
-        item = next_free_item(study, annotator.pk, now)
+        item = next_free_item(study, annotator.pk, now, language)
         if item is None:
             return None
         claim = take(item, study, annotator, now)
@@ -262,7 +303,10 @@ def take(item: StudyItem, study: Study, annotator: User, now: datetime) -> Claim
         return None
 
 
-def _take_again(claim: Claim, study: Study, now: datetime, claims: Sequence[Claim]) -> bool:
+def _take_again(
+    claim: Claim, study: Study, now: datetime, claims: Sequence[Claim], *, anew: bool = True
+) -> bool:
+    """Hold a slot again; `anew` as the item given out last, else in the claim's old place."""
     slot = _free_slot(claims, study, now)
     if slot is None:
         return False
@@ -271,10 +315,10 @@ def _take_again(claim: Claim, study: Study, now: datetime, claims: Sequence[Clai
         "slot": slot,
         "skip_reason": "",
         "finished_at": None,
-        "given": False,
-        "claimed_at": now,
         "expires_at": lease_end(now, study.lease_minutes),
     }
+    if anew:
+        values |= {"given": False, "claimed_at": now}
     lost = Claim.objects.filter(pk=claim.pk, state__in=[ClaimState.RELEASED, ClaimState.SKIPPED])
     try:
         with transaction.atomic():

@@ -9,8 +9,22 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from annotation.core.invitations import InvitationRefusal
-from annotation.models import AuditEvent, Invitation, Participation, Role, Study, User
-from annotation.queries.invitations import invitation_of, refusal_now, was_taken_out
+from annotation.models import (
+    AuditEvent,
+    Invitation,
+    LookAlikeError,
+    Participation,
+    Role,
+    Study,
+    User,
+)
+from annotation.queries.invitations import (
+    ACCOUNT_MADE,
+    accounts_again_at,
+    invitation_of,
+    refusal_now,
+    was_taken_out,
+)
 
 
 class InvitationRefusedError(Exception):
@@ -22,9 +36,23 @@ class InvitationRefusedError(Exception):
 
 
 class NameTakenError(Exception):
-    """Somebody else goes by this user name, in capital letters or small ones."""
+    """Somebody else goes by one of the names, or by one that looks like it; `names` says which."""
 
     code = "account:name-taken"
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(", ".join(names))
+        self.names = names
+
+
+class TooManyAccountsError(Exception):
+    """A link has made as many accounts as it may for now; it makes the next at `again_at`."""
+
+    code = "invitation:too-many-accounts"
+
+    def __init__(self, again_at: datetime) -> None:
+        super().__init__(again_at.isoformat())
+        self.again_at = again_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +74,10 @@ def invite(
     places: int | None = None,
     expires_at: datetime | None = None,
 ) -> Invitation:
-    """Make a link by which people join a study.
+    """Make a link by which people join a study; it has places, or a time at which it expires.
 
     Raises:
+        IntegrityError: It has neither.
         Study.DoesNotExist: There is no such study.
     """
     row = Study.objects.get(slug=study)
@@ -107,24 +136,40 @@ def join_as_newcomer(*, token: str, account: NewAccount, now: datetime) -> tuple
 
     Raises:
         InvitationRefusedError: As `join`.
-        NameTakenError: The user name is somebody's.
+        NameTakenError: A name is somebody's, or looks like it.
+        TooManyAccountsError: The link made many within the last hour.
     """
     invitation = _held(token)
     _check(invitation, None, now)
-    if User.objects.filter(username__iexact=account.username).exists():
-        raise NameTakenError
+    again_at = accounts_again_at(invitation, now)
+    if again_at is not None:
+        raise TooManyAccountsError(again_at)
+    user = _new_annotator(account)
+    AuditEvent.objects.create(
+        actor=user,
+        action=ACCOUNT_MADE,
+        target="invitation",
+        target_id=invitation.pk,
+        created_at=now,
+    )
+    _take_place(invitation, user, now)
+    return user, invitation.study
+
+
+def _new_annotator(account: NewAccount) -> User:
+    names = User(username=account.username, display_name=account.display_name)
+    if alike := names.look_alikes():
+        raise NameTakenError(alike)
     try:
         with transaction.atomic():
-            user = User.objects.create_user(
+            return User.objects.create_user(
                 account.username,
                 account.password,
                 role=Role.ANNOTATOR,
                 display_name=account.display_name,
             )
-    except IntegrityError as taken:
-        raise NameTakenError from taken
-    _take_place(invitation, user, now)
-    return user, invitation.study
+    except (IntegrityError, LookAlikeError) as taken:  # by somebody who was quicker, or who left
+        raise NameTakenError(names.look_alikes() or ["username"]) from taken
 
 
 def _named(token: str) -> Invitation:

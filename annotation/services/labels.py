@@ -1,7 +1,8 @@
 """Taking an annotator's answers: each once, however often it is sent, with a trace of every change.
 
-A page makes an id for each submission. Sending the same one again changes nothing and succeeds; a
-new one on an answered item is a change of mind, which replaces the label and counts as an edit.
+A page makes an id for each submission. Sending the same again changes nothing and succeeds,
+whatever the first changed; a new id, or another answer under the same, is a change of mind where
+the item is answered: it replaces the label and counts as an edit.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from annotation.models import (
     PairwiseLabel,
     SatisfactionLabel,
     Study,
+    SubmissionKind,
     User,
 )
 from annotation.queries.assignment import repeat_index
@@ -39,6 +41,7 @@ from annotation.services.claims import (
 )
 from annotation.services.participation import pause_if_careless
 from annotation.services.questionnaires import store_questionnaire
+from annotation.services.submissions import accept
 
 
 @transaction.atomic
@@ -63,12 +66,12 @@ def answer_pair(
     part = open_part_of(study, annotator)
     row = part.study
     claim = own_claim(row, item, annotator)
+    if not accept(claim, SubmissionKind.ANSWER, submission, now, content=answer):
+        return
     comparison = claim.item.comparison_id
     if comparison is None or not _allowed(answer, row):
         raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
     first = _finish(claim, row, now)
-    if not first and _is_replay(claim, submission):
-        return
     order = Order(claim.shown_order or Order.ORIGINAL)
     values: dict[str, Any] = {
         "verdict": verdict_of(answer.answer, order).value,
@@ -119,6 +122,9 @@ def rate_session(
     part = open_part_of(study, annotator)
     row = part.study
     claim = own_claim(row, item, annotator)
+    content = (sorted(ratings.items()), sorted((questionnaire or {}).items()))
+    if not accept(claim, SubmissionKind.ANSWER, submission, now, content=content):
+        return
     session = claim.conversation if row.kind == StudyKind.CONVERSATION else claim.item.session
     if session is None or not _answers_all(questionnaire, row):
         raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
@@ -129,8 +135,7 @@ def rate_session(
     }
     if set(responses) != set(ratings) or not all(_is_whole(each, row) for each in ratings.values()):
         raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
-    if not _finish(claim, row, now) and _is_replay(claim, submission):
-        return
+    _finish(claim, row, now)
     by_response = {responses[number]: rating for number, rating in ratings.items()}
     measured = {responses[number]: each for number, each in (efforts or {}).items()}
     before = _store_ratings(claim, row, by_response, measured, submission, now)
@@ -169,12 +174,6 @@ def _is_whole(rating: Rating, study: Study) -> bool:
         and rating.reason is not Reason.NOT_RECORDED
         and (rating.hallucination is not None) == study.ask_hallucination
     )
-
-
-def _is_replay(claim: Claim, submission: UUID) -> bool:
-    return AuditEvent.objects.filter(
-        target="claim", target_id=claim.pk, detail__submission=str(submission)
-    ).exists()
 
 
 def _finish(claim: Claim, study: Study, now: datetime) -> bool:

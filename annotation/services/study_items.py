@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from annotation.core.assignment import study_order
@@ -16,6 +16,7 @@ from annotation.core.hidden_items import (
 )
 from annotation.models import ItemKind, Study, StudyItem
 from annotation.queries.gold import gold_candidates
+from annotation.queries.study_targets import languages_of
 
 _BATCH: Final = 500
 
@@ -30,8 +31,10 @@ def make_items(study: Study, targets: Iterable[int]) -> dict[str, int]:
         study: The study; it has no items yet.
         targets: Numbers of comparisons or sessions, at least one, in file order.
     """
-    plan = _plan(study, study_order(list(targets), seed=study.seed))
-    items = [_item(study, planned, place) for place, planned in enumerate(plan)]
+    order = study_order(list(targets), seed=study.seed)
+    plan = _plan(study, order)
+    languages = languages_of(study, order)
+    items = [_item(study, planned, place, languages) for place, planned in enumerate(plan)]
     items[0].save()
     for item in items[1:]:
         if item.kind == ItemKind.REPEAT:
@@ -59,7 +62,9 @@ def _plan(study: Study, order: Sequence[int]) -> list[PlannedItem[int]]:
     )
 
 
-def _item(study: Study, planned: PlannedItem[int], place: int) -> StudyItem:
+def _item(
+    study: Study, planned: PlannedItem[int], place: int, languages: Mapping[int, str]
+) -> StudyItem:
     pairs = study.kind == StudyKind.PAIRWISE
     return StudyItem(
         study=study,
@@ -67,6 +72,7 @@ def _item(study: Study, planned: PlannedItem[int], place: int) -> StudyItem:
         session_id=None if pairs else planned.target,
         kind=ItemKind(planned.kind.value),
         position=place,
+        language=languages.get(planned.target, ""),
     )
 
 

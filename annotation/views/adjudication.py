@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.adjudication import QueuePart
 from annotation.core.answers import Target, TargetKind
@@ -41,7 +41,7 @@ def _query(question: QueueQuestion) -> str:
     return urlencode({name: value for name, value in asked.items() if value})
 
 
-@require_GET
+@require_safe
 @manager_required
 def queue(request: SignedInRequest) -> HttpResponse:
     """The items, the most disputed first."""
@@ -62,7 +62,7 @@ def queue(request: SignedInRequest) -> HttpResponse:
     return render(request, "annotation/adjudication.html", context)
 
 
-@require_GET
+@require_safe
 @manager_required
 def next_item(request: SignedInRequest) -> HttpResponse:
     """To the most disputed item that is left; to the queue where none is."""
@@ -78,7 +78,7 @@ def next_item(request: SignedInRequest) -> HttpResponse:
     return redirect(f"{address}?{_query(question)}")
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @manager_required
 def item(request: SignedInRequest, kind: str, number: str) -> HttpResponse:
     """One item with its responses; a decision stores it and leads to the next."""

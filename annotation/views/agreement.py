@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.http import Http404, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from annotation.core.agreement import Coefficient
 from annotation.core.agreement_report import AgreementReport
@@ -63,7 +63,7 @@ def scope_query(scope: AgreementScope, **more: object) -> str:
     return urlencode({name: value for name, value in asked.items() if value not in {None, ""}})
 
 
-@require_GET
+@require_safe
 @reader_required
 def agreement(request: SignedInRequest) -> HttpResponse:
     """The figures of a dataset's annotators."""
@@ -109,7 +109,7 @@ def _matrix(
     return [(scope.name(row), [cells.get((row, column)) for column in people]) for row in people]
 
 
-@require_GET
+@require_safe
 @reader_required
 def agreement_rows(request: SignedInRequest) -> HttpResponse:
     """The items behind a number, with everybody's answers."""
@@ -132,7 +132,7 @@ def agreement_rows(request: SignedInRequest) -> HttpResponse:
     return render(request, "annotation/agreement_rows.html", context)
 
 
-@require_GET
+@require_safe
 @reader_required
 def agreement_csv(request: SignedInRequest) -> HttpResponseBase:
     """Every figure of the page as a table."""

@@ -9,7 +9,7 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.quiz import (
     MAX_CHOICES,
@@ -38,7 +38,7 @@ def _study(slug: str) -> Study:
     return study
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @manager_required
 def edit_consent(request: SignedInRequest, slug: str) -> HttpResponse:
     """What annotators agree to, and whether they fill in a profile."""
@@ -56,12 +56,12 @@ def edit_consent(request: SignedInRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/consent_edit.html", context, status=status)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @manager_required
 def edit_quiz(request: SignedInRequest, slug: str) -> HttpResponse:
     """The questions: a button changes the draft on the page, storing takes all of it or nothing."""
     study = _study(slug)
-    if request.method == "GET":
+    if request.method != "POST":
         return _editor(request, study, _stored(study))
     draft = quiz_draft(request.POST)
     wanted = edit_wanted(request.POST)
@@ -76,7 +76,7 @@ def edit_quiz(request: SignedInRequest, slug: str) -> HttpResponse:
     return redirect("annotation:study", slug)
 
 
-@require_GET
+@require_safe
 @reader_required
 def participants(
     request: SignedInRequest,  # noqa: ARG001 - asked by the check above

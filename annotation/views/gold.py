@@ -18,7 +18,7 @@ from annotation.services.gold import mark_gold, withdraw_gold
 from annotation.views.access import SignedInRequest, manager_required
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @manager_required
 def gold(request: SignedInRequest, kind: str, number: str) -> HttpResponse:
     """The right answer to a comparison or a response; where it was given, back to its page."""

@@ -9,7 +9,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.forms.entry import MAX_TEXT, GuidelinesForm
 from annotation.models import Study
@@ -34,7 +34,7 @@ def _study(slug: str) -> Study:
     return study
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @manager_required
 def edit_guidelines(request: SignedInRequest, slug: str) -> HttpResponse:
     """Write the next version; annotators read it before they go on."""
@@ -69,7 +69,7 @@ def preview(request: SignedInRequest) -> HttpResponse:
     return render(request, "annotation/_preview.html", {"text": text})
 
 
-@require_GET
+@require_safe
 @reader_required
 def history(request: SignedInRequest, slug: str) -> HttpResponse:
     """All versions, the newest first, each with what changed in it."""

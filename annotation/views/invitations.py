@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from datetime import timedelta
 from typing import Any, Final
 
 from django.conf import settings
@@ -11,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
@@ -19,12 +21,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.core.invitations import InvitationRefusal
 from annotation.forms.invitations import InvitationForm, NewcomerForm
-from annotation.models import Invitation, Study, StudyStatus, User
+from annotation.models import Invitation, LookAlikeError, Study, StudyStatus, User
 from annotation.queries.invitations import invitation_rows, study_joined
 from annotation.queries.onboarding import study_named
 from annotation.services.invitations import (
     InvitationRefusedError,
     NameTakenError,
+    TooManyAccountsError,
     invite,
     join,
     join_as_newcomer,
@@ -34,6 +37,7 @@ from annotation.services.invitations import (
 from annotation.views.access import SignedInRequest, manager_required
 
 UNPROCESSABLE: Final = 422
+TOO_MANY: Final = 429
 ONE_YEAR: Final = 365 * 24 * 3600
 
 REFUSALS: Final = {
@@ -55,7 +59,7 @@ def invitations_context(slug: str, form: InvitationForm | None = None) -> dict[s
     return {"slug": slug, "invitations": rows, "invitation_form": form or InvitationForm()}
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @manager_required
 def invitations(request: SignedInRequest, slug: str) -> HttpResponse:
     """The invitations of a study, and a form for another one."""
@@ -97,7 +101,7 @@ def _listed(request: SignedInRequest, slug: str) -> HttpResponse:
 
 
 @sensitive_post_parameters("password", "password_again")
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def join_study(request: HttpRequest, token: str) -> HttpResponse:
     """Where a link leads: to join as oneself, to sign in first, or to make an account.
@@ -122,18 +126,41 @@ def join_study(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _newcomer(request: HttpRequest, token: str, invitation: Invitation) -> HttpResponse:
+    now = timezone.now()
     form = NewcomerForm(request.POST if request.method == "POST" else None)
+    wait: timedelta | None = None
     if form.is_valid():
         try:
-            user, study = join_as_newcomer(token=token, account=form.account(), now=timezone.now())
-        except NameTakenError:
-            form.add_error("username", _("Somebody has this user name. Choose another one."))
+            user, study = join_as_newcomer(token=token, account=form.account(), now=now)
+        except NameTakenError as taken:
+            for name in taken.names:
+                form.add_error(name, LookAlikeError())
+        except TooManyAccountsError as refused:
+            wait = refused.again_at - now
+            form.add_error(None, _too_many_text(wait))
         else:
             login(request, user, backend=settings.AUTHENTICATION_BACKENDS[-1])
             return _with_language(_to_study(request, study), form.cleaned_data["language"])
-    status = UNPROCESSABLE if form.is_bound else 200
     context = {"study": invitation.study, "token": token, "form": form}
-    return render(request, "annotation/join.html", context, status=status)
+    response = render(request, "annotation/join.html", context)
+    if wait is not None:
+        response.status_code = TOO_MANY
+        response["Retry-After"] = math.ceil(wait.total_seconds())
+    elif form.is_bound:
+        response.status_code = UNPROCESSABLE
+    return response
+
+
+def _too_many_text(wait: timedelta) -> str:
+    minutes = math.ceil(wait.total_seconds() / 60)
+    text = ngettext(
+        "Too many accounts were created with this link in the last hour. Try again in "
+        "%(minutes)d minute.",
+        "Too many accounts were created with this link in the last hour. Try again in "
+        "%(minutes)d minutes.",
+        minutes,
+    )
+    return text % {"minutes": minutes}
 
 
 def _to_study(request: HttpRequest, study: Study) -> HttpResponse:

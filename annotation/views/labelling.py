@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import uuid4
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from annotation.core.ahead import shown_digest
 from annotation.core.assignment import SkipReason
 from annotation.core.labelling import NothingLeft, PairTask, RatingTask, TalkTask, Task
+from annotation.core.language import primary_language
 from annotation.core.worddiff import word_diff
 from annotation.forms.labelling import (
     ANCHORS,
-    ANSWERS,
     COMMENT_CHARS,
     FLAGS,
     HALLUCINATIONS,
@@ -31,6 +32,7 @@ from annotation.forms.labelling import (
     EffortForm,
     SessionForm,
     SkipForm,
+    UndoSkipForm,
     answer_buttons,
 )
 from annotation.services.ahead import pair_ahead
@@ -40,31 +42,30 @@ from annotation.services.claims import (
     next_task,
     own_task,
     skip,
+    undo_skip,
 )
 from annotation.services.labels import answer_pair, rate_session
 from annotation.services.leases import renew_lease
 from annotation.views.access import SignedInRequest
+from annotation.views.item_address import item_key
 from annotation.views.refusals import refusals
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 SHOWS: Final = "X-Shows"
 """Header that names what a page shows of its item, see `annotation.core.ahead`."""
 
 
-@require_GET
+@require_safe
 @never_cache
 @refusals
 def next_item(request: SignedInRequest, slug: str) -> HttpResponse:
     """The item at hand, or the next one; the finished page where there is none."""
-    task = next_task(study=slug, annotator=request.user, now=timezone.now())
+    task = _next_task(request, slug)
     if isinstance(task, NothingLeft):
         return render(request, "annotation/done.html", {"nothing": task})
     return _page(request, task)
 
 
-@require_GET
+@require_safe
 @never_cache
 @refusals
 def item(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
@@ -73,20 +74,26 @@ def item(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     return _page(request, task)
 
 
-@require_GET
+@require_safe
 @never_cache
 @refusals
 def ahead(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     """The page of the pair that follows the item at hand, for a browser to keep until then."""
-    task = pair_ahead(study=slug, item=number, annotator=request.user, now=timezone.now())
+    task = pair_ahead(
+        study=slug,
+        item=number,
+        annotator=request.user,
+        now=timezone.now(),
+        language=primary_language(get_language() or ""),
+    )
     if task is None:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     page = _pair(request, task)
-    page[SHOWS] = shown_digest(task)
+    page[SHOWS] = shown_digest(task, key=item_key())
     return page
 
 
-@require_GET
+@require_safe
 @never_cache
 @refusals
 def raw_reply(request: SignedInRequest, slug: str, number: int, turn: int) -> HttpResponse:
@@ -153,9 +160,27 @@ def skip_item(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
         item=number,
         annotator=request.user,
         reason=SkipReason(form.cleaned_data["reason"]),
+        submission=form.cleaned_data["submission"],
         now=timezone.now(),
     )
     return _go_on(request, slug)
+
+
+@require_POST
+@refusals
+def undo_skip_item(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
+    """Put a skipped item back in hand and show it."""
+    form = UndoSkipForm(request.POST)
+    if not form.is_valid():
+        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+    undo_skip(
+        study=slug,
+        item=number,
+        annotator=request.user,
+        skipped_at=form.cleaned_data["skipped_at"],
+        now=timezone.now(),
+    )
+    return redirect("annotation:item", slug, number)
 
 
 @require_POST
@@ -170,10 +195,9 @@ def _go_on(request: SignedInRequest, slug: str) -> HttpResponse:
     """To the next item; where the browser has its page ready, only where in the study one is."""
     kept = request.POST.get("ahead")
     task = _given_now(request, slug) if kept else None
-    if task is None or shown_digest(task) != kept:
+    if task is None or shown_digest(task, key=item_key()) != kept:
         return redirect("annotation:next", slug)
-    context = {"task": task, "last_answer": _last_answer(task)}
-    status = render(request, "annotation/_task_status.html", context)
+    status = render(request, "annotation/_task_status.html", {"task": task})
     status[SHOWS] = kept
     status["HX-Replace-Url"] = reverse("annotation:next", args=[slug])
     return status
@@ -182,14 +206,19 @@ def _go_on(request: SignedInRequest, slug: str) -> HttpResponse:
 def _given_now(request: SignedInRequest, slug: str) -> PairTask | None:
     """The pair that is given out now; what else there is to say, the next page says."""
     try:
-        task = next_task(study=slug, annotator=request.user, now=timezone.now())
+        task = _next_task(request, slug)
     except LabellingRefusedError:
         return None
     return task if isinstance(task, PairTask) else None
 
 
-def _last_answer(task: PairTask) -> StrOrPromise | None:
-    return ANSWERS[task.place.last_answer] if task.place.last_answer else None
+def _next_task(request: SignedInRequest, slug: str) -> Task | NothingLeft:
+    return next_task(
+        study=slug,
+        annotator=request.user,
+        now=timezone.now(),
+        language=primary_language(get_language() or ""),
+    )
 
 
 def _page(request: SignedInRequest, task: Task) -> HttpResponse:
@@ -212,7 +241,6 @@ def _pair(request: SignedInRequest, task: PairTask) -> HttpResponse:
         ],
         "diff": pieces[0] is not None,
         "too_long": wants_diff and pieces[0] is None,
-        "last_answer": _last_answer(task),
         "raw": "raw" in request.GET,
         "buttons": answer_buttons(task.rules, task.given),
         "flags": FLAGS,

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.onboarding import Step
 from annotation.core.quiz import digest
@@ -56,7 +56,7 @@ def _step(step: Step) -> Callable[[StepView], Callable[..., HttpResponse]]:
     """Show a step while it is the open one; from any other go on to that, or to the next item."""
 
     def decorate(view: StepView) -> Callable[..., HttpResponse]:
-        @require_http_methods(["GET", "POST"])
+        @require_http_methods(["GET", "HEAD", "POST"])
         @login_required
         @never_cache
         @wraps(view)
@@ -171,7 +171,7 @@ def quiz_page(request: SignedInRequest, at: Onboarding) -> HttpResponse:
     return _render(request, at, "quiz", status=UNPROCESSABLE if form.is_bound else 200, **context)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 @never_cache
 def my_profile(request: SignedInRequest) -> HttpResponse:
@@ -186,7 +186,7 @@ def my_profile(request: SignedInRequest) -> HttpResponse:
     return render(request, "annotation/my_profile.html", {"form": form}, status=status)
 
 
-@require_GET
+@require_safe
 @login_required
 def goodbye(request: SignedInRequest) -> HttpResponse:
     """After leaving a study."""

@@ -10,7 +10,7 @@ from django.http import Http404, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from annotation.core.intervals import ends
 from annotation.core.quality import Figure, Quality
@@ -47,7 +47,7 @@ def _page(request: SignedInRequest, slug: str, *, file_names: bool = False) -> Q
         raise Http404 from error
 
 
-@require_GET
+@require_safe
 @reader_required
 def quality(request: SignedInRequest, slug: str) -> HttpResponse:
     """The figures of each annotator of a study, and of all together."""
@@ -67,7 +67,7 @@ def quality(request: SignedInRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/quality.html", context)
 
 
-@require_GET
+@require_safe
 @reader_required
 def rows(request: SignedInRequest, slug: str) -> HttpResponse:
     """The answers behind a figure, or the items that were given back."""
@@ -90,7 +90,7 @@ def rows(request: SignedInRequest, slug: str) -> HttpResponse:
     return render(request, template, context)
 
 
-@require_GET
+@require_safe
 @reader_required
 def quality_csv(request: SignedInRequest, slug: str) -> HttpResponseBase:
     """Every figure of the page as a table; annotators go by their names in exported labels."""

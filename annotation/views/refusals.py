@@ -53,7 +53,7 @@ def refusals(
         except LabellingRefusedError as refused:
             if refused.code is RefusalCode.NOT_YOURS:
                 raise Http404 from refused
-            if isinstance(refused, NotReadyError) and request.method == "GET":
+            if isinstance(refused, NotReadyError) and request.method != "POST":
                 return redirect(f"annotation:{refused.step.value}", kwargs["slug"])
             status, text = REFUSALS[refused.code]
             if not request.accepts("text/html"):

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from annotation.core.studies import StudyPage
 from annotation.forms.study_filters import StatusForm, StudyFilterForm
@@ -36,7 +36,7 @@ ITEMS_PER_PAGE = 50
 SHOWN_BESIDE = 5  # skipped items and flags on a study's page; all of them have pages of their own
 
 
-@require_GET
+@require_safe
 @login_required
 def studies(request: SignedInRequest) -> HttpResponse:
     """What there is to label; for those who see everyone, every study."""
@@ -57,7 +57,7 @@ def studies(request: SignedInRequest) -> HttpResponse:
     return render(request, "annotation/studies.html", context)
 
 
-@require_GET
+@require_safe
 @login_required
 def study(request: SignedInRequest, slug: str) -> HttpResponse:
     """One study: its guidelines and what is left, or how it goes."""
@@ -86,7 +86,7 @@ def study(request: SignedInRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/study.html", context)
 
 
-@require_GET
+@require_safe
 @never_cache
 @reader_required
 def live(request: SignedInRequest, slug: str) -> HttpResponse:

@@ -8,7 +8,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from annotation.exports import EXPORTS, ExportFormat
 from annotation.queries.studies import study_page
@@ -20,7 +20,7 @@ from annotation.views.downloads import download
 EVENTS_PER_PAGE: Final = 100
 
 
-@require_GET
+@require_safe
 @reader_required
 def history(request: SignedInRequest, slug: str) -> HttpResponse:
     """What was done to a study, by whom and when."""
@@ -35,7 +35,7 @@ def history(request: SignedInRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/study_history.html", context)
 
 
-@require_GET
+@require_safe
 @reader_required
 def export(_request: SignedInRequest, slug: str, kind: str, format_name: str) -> HttpResponseBase:
     """A download of a study alone: its labels, or its sessions with them."""

@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.study_claims import ClaimFilter
 from annotation.forms.study_filters import MembersForm
@@ -27,7 +27,7 @@ UNPROCESSABLE: Final = 422
 LATEST: Final = 20  # claims on an annotator's page; all of them are a click away
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @manager_required
 def people(request: SignedInRequest, slug: str) -> HttpResponse:
     """Who is in a study; adding people to it."""
@@ -50,7 +50,7 @@ def people(request: SignedInRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/study_people.html", context, status=status)
 
 
-@require_GET
+@require_safe
 @reader_required
 def annotator(request: SignedInRequest, slug: str, annotator: int) -> HttpResponse:
     """One annotator of a study: how far they are, what they hold, what they did last."""

@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.choices import StudyKind
 from annotation.core.study_rules import RuleFault
@@ -42,7 +42,7 @@ FAULTS: Final = {
 }
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @manager_required
 def new_study(request: SignedInRequest) -> HttpResponse:
     """Plan a study: first the dataset, then the rest."""
@@ -73,7 +73,7 @@ def new_study(request: SignedInRequest) -> HttpResponse:
     )
 
 
-@require_GET
+@require_safe
 @never_cache
 @manager_required
 def new_study_counts(request: SignedInRequest) -> HttpResponse:
@@ -89,7 +89,7 @@ def new_study_counts(request: SignedInRequest) -> HttpResponse:
     return render(request, "annotation/_study_counts.html", context)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @manager_required
 def study_rules(request: SignedInRequest, slug: str) -> HttpResponse:
     """The rules of a study: those that harm no answer may change."""

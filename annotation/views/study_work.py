@@ -11,8 +11,9 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
+from annotation.core.numbers import number_in
 from annotation.core.study_claims import ClaimFilter
 from annotation.forms.study_filters import ClaimFilterForm, GiveForm
 from annotation.models import Study, StudyItem
@@ -62,7 +63,7 @@ REFUSALS: Final = {
 }
 
 
-@require_GET
+@require_safe
 @reader_required
 def claims(request: SignedInRequest, slug: str) -> HttpResponse:
     """Who has or had which item of a study."""
@@ -84,7 +85,7 @@ def claims(request: SignedInRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/study_claims.html", context)
 
 
-@require_GET
+@require_safe
 @reader_required
 def item_claims(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     """One item of a study: who has or had it, and what can be done about it."""
@@ -107,7 +108,7 @@ def item_claims(request: SignedInRequest, slug: str, number: int) -> HttpRespons
     return render(request, "annotation/study_item.html", context)
 
 
-@require_GET
+@require_safe
 @reader_required
 def skips(request: SignedInRequest, slug: str) -> HttpResponse:
     """The items of a study that were skipped, most often first, and why."""
@@ -116,7 +117,7 @@ def skips(request: SignedInRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/study_skips.html", context | {"page": items, "items": found})
 
 
-@require_GET
+@require_safe
 @reader_required
 def flags(request: SignedInRequest, slug: str) -> HttpResponse:
     """The answers of a study that annotators want somebody to look at."""
@@ -169,7 +170,7 @@ def give(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
 @manager_required
 def offer(request: SignedInRequest, slug: str) -> HttpResponse:
     """Offer what was skipped to those who skipped it once more."""
-    number, annotator = (_number(request.POST.get(name)) for name in ("item", "annotator"))
+    number, annotator = (_number(request.POST.get(name, "")) for name in ("item", "annotator"))
     try:
         times = offer_again(
             study=slug, item=number, annotator=annotator, by=request.user, now=timezone.now()
@@ -201,8 +202,12 @@ def _item(study: Study, number: int) -> StudyItem:
     return item
 
 
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() else None
+def _number(text: str) -> int | None:
+    """The number that was sent, or None; what is no number stands for no row, not for all."""
+    number = number_in(text)
+    if text and number is None:
+        raise Http404
+    return number
 
 
 def _say(request: SignedInRequest, refused: ReassignmentRefusedError) -> None:

@@ -24,6 +24,10 @@ def answered(value="FIRST", **more):
     return {"answer": value, "submission": uuid4(), **more}
 
 
+def skipped(reason="OTHER", **more):
+    return {"reason": reason, "submission": uuid4(), **more}
+
+
 def rated(*turns):
     data = {"submission": uuid4()}
     for number, (score, reason) in enumerate(turns, start=1):

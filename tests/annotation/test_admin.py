@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.admin import site
+from django.forms import JSONField
 
+from annotation.admin import ReadOnlyAdmin, StorableDecoder
 from annotation.models import Study, User
 from judging.models import ModelEndpoint
 from tests import factory
@@ -79,9 +82,9 @@ def test_an_admin_adds_an_endpoint_by_the_name_of_its_key(client):
     }
     assert client.post("/admin/judging/modelendpoint/add/", fields).status_code == 200
     assert not ModelEndpoint.objects.exists()
-    client.post("/admin/judging/modelendpoint/add/", {**fields, "key_variable": "LOCAL_KEY"})
+    client.post("/admin/judging/modelendpoint/add/", {**fields, "key_variable": "LLM_LOCAL_KEY"})
     made = ModelEndpoint.objects.get()
-    assert (made.key_variable, made.extra_sampling) == ("LOCAL_KEY", {})
+    assert (made.key_variable, made.extra_sampling) == ("LLM_LOCAL_KEY", {})
 
 
 def test_a_study_remembers_who_made_it(client):
@@ -120,3 +123,44 @@ def test_labels_are_read_only_here(client):
     assert client.post(page, {"verdict": "B"}).status_code == 403
     assert client.get("/admin/annotation/pairwiselabel/add/").status_code == 403
     assert client.get(f"/admin/annotation/pairwiselabel/{label.pk}/delete/").status_code == 403
+
+
+@pytest.mark.parametrize(
+    "query", [f"created_at__year={2**31}", f"created_at__year={2**63}", "created_at__year=0"]
+)
+def test_a_year_beyond_the_calendar_lists_nothing_by_it(client, query):
+    client.force_login(factory.make_user(role="ADMIN"))
+    answer = client.get(f"/admin/annotation/auditevent/?{query}&created_at__month=1")
+    assert answer.status_code == 302
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "NaN", "1e999", '{"a": -Infinity}', "{"])
+def test_what_is_no_json_everywhere_is_a_fault_of_its_field(client, value):
+    client.force_login(factory.make_user(role="ADMIN"))
+    answer = client.post("/admin/annotation/dataset/add/", {"slug": "new", "extra": value})
+    assert answer.status_code == 200
+    assert "Enter a valid JSON." in answer.content.decode()
+
+
+def test_an_annotator_that_none_can_be_is_a_fault_of_its_field(client):
+    client.force_login(factory.make_user(role="ADMIN"))
+    study = factory.make_study()
+    total = {f"participations-{name}_FORMS": "0" for name in ("INITIAL", "MIN_NUM", "MAX_NUM")}
+    sent = {**total, "participations-TOTAL_FORMS": "1", "participations-0-annotator": "1\x00"}
+    answer = client.post(f"/admin/annotation/study/{study.pk}/change/", sent)
+    assert answer.status_code == 200
+    assert "Please correct the error" in answer.content.decode()
+
+
+def test_every_form_of_json_reads_it_so(rf):
+    request = rf.get("/")
+    request.user = factory.make_user(role="ADMIN")
+    forms = (
+        each.get_form(request)
+        for each in site._registry.values()
+        if type(each).has_change_permission is not ReadOnlyAdmin.has_change_permission
+    )
+    fields = [field for form in forms for field in form.base_fields.values()]
+    of_json = [field for field in fields if isinstance(field, JSONField)]
+    assert of_json
+    assert {field.decoder for field in of_json} == {StorableDecoder}

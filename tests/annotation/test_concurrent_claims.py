@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from annotation.core.labelling import GivenAnswer, NothingLeft
 from annotation.core.presentation import Answer
-from annotation.models import AuditEvent, Claim, PairwiseLabel
+from annotation.models import AuditEvent, Claim, PairwiseLabel, Submission, SubmissionKind
 from annotation.queries.assignment import next_free_item
 from annotation.services.claims import next_task
 from annotation.services.labels import answer_pair
@@ -20,6 +20,7 @@ from annotation.services.reassignment import (
     ReassignmentRefusedError,
     give_item,
 )
+from annotation.services.submissions import accept
 from tests.annotation.labelling import NOW, make_pair_study
 from tests.factory import make_user
 
@@ -106,6 +107,20 @@ def test_one_submission_sent_by_many_requests_is_stored_once():
     )
     assert PairwiseLabel.objects.get().edits == 0
     assert AuditEvent.objects.count() == 1
+
+
+def test_one_submission_accepted_by_many_requests_acts_in_one():
+    annotator = make_user()
+    study = make_pair_study([annotator])
+    next_task(study=study.slug, annotator=annotator, now=NOW)
+    claim, submission = Claim.objects.get(), uuid4()
+
+    def act():
+        with transaction.atomic():
+            return accept(claim, SubmissionKind.SKIP, submission, NOW)
+
+    assert Counter(at_once([act] * 6)) == {True: 1, False: 5}
+    assert Submission.objects.count() == 1
 
 
 def test_an_item_given_to_many_at_once_goes_to_one():

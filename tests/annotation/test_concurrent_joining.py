@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 
@@ -12,6 +14,7 @@ from annotation.services.invitations import (
     InvitationRefusedError,
     NameTakenError,
     NewAccount,
+    TooManyAccountsError,
     invite,
     join,
     join_as_newcomer,
@@ -42,7 +45,7 @@ def outcome(call):
     """What came of joining: "in", or the code of the refusal."""
     try:
         call()
-    except (InvitationRefusedError, NameTakenError) as refused:
+    except (InvitationRefusedError, NameTakenError, TooManyAccountsError) as refused:
         return refused.code
     return "in"
 
@@ -65,6 +68,34 @@ def test_newcomers_do_not_go_beyond_the_places_and_leave_no_account(token):
     results = at_once([lambda n=n: newcomer(n) for n in range(6)])
     assert sorted(results) == ["in"] * 3 + [InvitationRefusal.FULL] * 3
     assert User.objects.filter(username__startswith="new-").count() == 3
+
+
+def test_newcomers_do_not_go_beyond_the_accounts_of_an_hour(monkeypatch):
+    monkeypatch.setattr("annotation.queries.invitations.NEW_ACCOUNTS", 3)
+    ends = NOW + timedelta(days=1)
+    made = invite(study=make_study().slug, by=make_manager(), now=NOW, expires_at=ends)
+    token = token_of(made)
+
+    def newcomer(number):
+        account = NewAccount(f"new-{number}", "secret")
+        return outcome(lambda: join_as_newcomer(token=token, account=account, now=NOW))
+
+    results = at_once([lambda n=n: newcomer(n) for n in range(8)])
+    assert sorted(results) == sorted(["in"] * 3 + [TooManyAccountsError.code] * 5)
+    assert User.objects.filter(username__startswith="new-").count() == 3
+
+
+def test_look_alikes_by_two_links_make_one_account():
+    study, manager = make_study(), make_manager()
+    tokens = [token_of(invite(study=study.slug, by=manager, now=NOW, places=9)) for _ in range(6)]
+    names = ["user_1", "user_l", "USER_I", "User_1", "uѕer_1", "USER_L"]
+
+    def newcomer(token, name):
+        account = NewAccount(name, "secret")
+        return outcome(lambda: join_as_newcomer(token=token, account=account, now=NOW))
+
+    calls = [lambda t=t, n=n: newcomer(t, n) for t, n in zip(tokens, names, strict=True)]
+    assert sorted(at_once(calls)) == sorted(["in"] + [NameTakenError.code] * 5)
 
 
 def test_a_double_click_makes_one_account_and_takes_one_place(token):

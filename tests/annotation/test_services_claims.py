@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
 
 from annotation.core.assignment import Progress, SkipReason
 from annotation.core.choices import Order
-from annotation.core.labelling import NothingLeft, PairTask
+from annotation.core.labelling import FinishedItem, NothingLeft, PairTask
 from annotation.core.presentation import Answer
 from annotation.models import Claim, ClaimState, StudyStatus
 from annotation.services.claims import (
@@ -117,6 +118,7 @@ def test_a_released_item_comes_back_the_same_way_round():
         item=taken.place.item,
         annotator=quick,
         reason=SkipReason.OTHER,
+        submission=uuid4(),
         now=later,
     )
     again = take(study, slow, later)
@@ -148,12 +150,13 @@ def test_a_skipped_item_frees_its_slot_and_does_not_come_again():
             item=item,
             annotator=annotator,
             reason=SkipReason.CANNOT_JUDGE,
+            submission=uuid4(),
             now=NOW,
         )
     claim = Claim.objects.get()
     assert (claim.state, claim.slot, claim.skip_reason) == ("SKIPPED", None, "CANNOT_JUDGE")
     nothing = take(study, annotator)
-    assert (nothing.progress.skipped, nothing.progress.left, nothing.last) == (1, 0, item)
+    assert (nothing.progress.skipped, nothing.progress.left, nothing.last.item) == (1, 0, item)
     assert take(study, other).place.item == item
 
 
@@ -168,6 +171,7 @@ def test_an_answered_item_cannot_be_skipped():
             item=task.place.item,
             annotator=annotator,
             reason=SkipReason.OTHER,
+            submission=uuid4(),
             now=NOW,
         )
     assert refused.value.code is RefusalCode.NOT_ALLOWED
@@ -191,6 +195,7 @@ def test_orders_are_balanced_over_released_and_skipped_presentations_too():
                 item=task.place.item,
                 annotator=annotator,
                 reason=SkipReason.OTHER,
+                submission=uuid4(),
                 now=NOW,
             )
 
@@ -220,7 +225,14 @@ def test_a_repeat_of_what_was_skipped_never_comes():
     annotator = make_user()
     study = make_repeat_study([annotator])
     item = take(study, annotator).place.item
-    skip(study=study.slug, item=item, annotator=annotator, reason=SkipReason.OTHER, now=NOW)
+    skip(
+        study=study.slug,
+        item=item,
+        annotator=annotator,
+        reason=SkipReason.OTHER,
+        submission=uuid4(),
+        now=NOW,
+    )
     for _item in range(9):
         answer(study, take(study, annotator), annotator)
     nothing = take(study, annotator)
@@ -271,29 +283,34 @@ def test_the_previous_item_is_the_one_finished_before():
     for minute in range(3):
         now = NOW + timedelta(minutes=minute)
         task = take(study, annotator, now)
-        assert task.place.previous == (items[-1] if items else None)
+        assert [*items[-1:]] == ([task.place.previous.item] if task.place.previous else [])
         items.append(task.place.item)
         answer(study, task, annotator, now=now)
     shown = own_task(study=study.slug, item=items[1], annotator=annotator, now=NOW)
-    assert shown.place.previous == items[0]
+    assert shown.place.previous.item == items[0]
 
 
 def test_the_answer_stored_last_is_shown_with_the_next_item():
     annotator = make_user()
     study = make_pair_study([annotator], items=3)
     first = take(study, annotator)
-    assert first.place.last_answer is None
+    assert first.place.previous is None
     answer(study, first, annotator, Answer.SECOND)
     second = take(study, annotator)
-    assert second.place.last_answer is Answer.SECOND
+    assert second.place.previous == FinishedItem(
+        first.place.item, answered=True, answer=Answer.SECOND
+    )
+    skipped_at = NOW + timedelta(seconds=1)
     skip(
         study=study.slug,
         item=second.place.item,
         annotator=annotator,
         reason=SkipReason.OTHER,
-        now=NOW + timedelta(seconds=1),
+        submission=uuid4(),
+        now=skipped_at,
     )
-    assert take(study, annotator).place.last_answer is None
+    third = take(study, annotator)
+    assert third.place.previous == FinishedItem(second.place.item, skipped_at=skipped_at)
 
 
 def test_the_answer_stored_last_may_be_that_to_a_hidden_repeat():
@@ -306,7 +323,7 @@ def test_the_answer_stored_last_may_be_that_to_a_hidden_repeat():
         if second:
             give_repeat(item, annotator, now)
         task = take(study, annotator, now)
-        said.append(task.place.last_answer)
+        said.append(task.place.previous and task.place.previous.answer)
         answer(study, task, annotator, choice, now=now)
     assert said == [None, Answer.FIRST, Answer.SECOND]
 

@@ -3,15 +3,17 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import IntegrityError
 from django.utils import timezone
 
-from annotation.core.invitations import InvitationRefusal
+from annotation.core.invitations import NEW_ACCOUNTS, InvitationRefusal
 from annotation.models import AuditEvent, Invitation, Participation, Role, Study, User
 from annotation.queries.invitations import invitation_of, invitation_rows, study_joined, token_of
 from annotation.services.invitations import (
     InvitationRefusedError,
     NameTakenError,
     NewAccount,
+    TooManyAccountsError,
     invite,
     join,
     join_as_newcomer,
@@ -28,7 +30,8 @@ LATER = NOW + timedelta(days=1)
 
 
 def invited(study=None, **told):
-    made = invite(study=(study or make_study()).slug, by=make_manager(), now=NOW, **told)
+    ends = {} if told.keys() & {"places", "expires_at"} else {"places": 20}
+    made = invite(study=(study or make_study()).slug, by=make_manager(), now=NOW, **ends, **told)
     return made, token_of(made)
 
 
@@ -53,9 +56,14 @@ def test_an_invitation_is_kept_with_its_rules_and_traced():
     }
 
 
+def test_a_link_that_never_ends_is_not_made():
+    with pytest.raises(IntegrityError):
+        invite(study=make_study().slug, by=make_manager(), now=NOW)
+
+
 def test_nobody_invites_to_a_study_that_is_not_there():
     with pytest.raises(Study.DoesNotExist):
-        invite(study="nowhere", by=make_manager(), now=NOW)
+        invite(study="nowhere", by=make_manager(), now=NOW, places=1)
 
 
 def test_a_link_cannot_be_made_up():
@@ -143,7 +151,9 @@ def test_who_was_taken_out_needs_a_new_link():
     assert remaining.annotator == other
     remaining.delete()  # as declining does
     join(token=token, user=other, now=NOW)
-    later = invite(study=study.slug, by=make_manager(), now=timezone.now() + timedelta(seconds=1))
+    later = invite(
+        study=study.slug, by=make_manager(), now=timezone.now() + timedelta(seconds=1), places=1
+    )
     join(token=token_of(later), user=user, now=NOW)
     assert Participation.objects.count() == 2
 
@@ -166,13 +176,70 @@ def test_a_newcomer_gets_an_annotator_s_account():
     assert Participation.objects.get().annotator == user
 
 
-@pytest.mark.parametrize("name", ["lin", "LIN"])
-def test_a_name_that_is_taken_makes_nothing(name):
-    make_user(username="lin")
+@pytest.mark.parametrize(
+    ("username", "display_name", "names"),
+    [
+        ("lin", "", ["username"]),
+        ("LIN", "", ["username"]),
+        ("1in", "", ["username"]),
+        ("wei", "Lin", ["display_name"]),
+        ("wei", "the Boss", ["display_name"]),
+        ("the boss", "LIN", ["username", "display_name"]),
+        ("left", "", ["username"]),
+        ("data:rater", "", ["username"]),
+    ],
+)
+def test_a_name_that_is_taken_makes_nothing(username, display_name, names):
+    make_user(username="lin", display_name="The boss")
+    make_user(username="left", is_active=False)
+    make_user(username="data:rater", is_active=False)
     _made, token = invited()
-    with pytest.raises(NameTakenError):
-        join_as_newcomer(token=token, account=NewAccount(name, "secret"), now=NOW)
+    account = NewAccount(username, "secret", display_name)
+    with pytest.raises(NameTakenError) as taken:
+        join_as_newcomer(token=token, account=account, now=NOW)
+    assert taken.value.names == names
     assert not Participation.objects.exists()
+
+
+def newcomers(token, number, *, first=0, now=NOW):
+    for each in range(first, first + number):
+        join_as_newcomer(token=token, account=NewAccount(f"new-{each:03}", "secret"), now=now)
+
+
+class TestManyAccounts:
+    """A link without a number of places makes so many accounts an hour."""
+
+    @pytest.fixture
+    def token(self):
+        return invited(expires_at=LATER + timedelta(days=1))[1]
+
+    def test_no_more_within_the_hour(self, token):
+        newcomers(token, NEW_ACCOUNTS - 1)
+        half = NOW + timedelta(minutes=30)
+        newcomers(token, 1, first=NEW_ACCOUNTS, now=half)
+        with pytest.raises(TooManyAccountsError) as refused:
+            newcomers(token, 1, first=900, now=half)
+        assert refused.value.again_at == NOW + timedelta(hours=1)
+        assert not User.objects.filter(username="new-900").exists()
+        newcomers(token, NEW_ACCOUNTS - 1, first=100, now=refused.value.again_at)
+        with pytest.raises(TooManyAccountsError):
+            newcomers(token, 1, first=900, now=refused.value.again_at)
+
+    def test_who_leaves_makes_no_room(self, token):
+        newcomers(token, NEW_ACCOUNTS)
+        Participation.objects.all().delete()  # as declining does
+        with pytest.raises(TooManyAccountsError):
+            newcomers(token, 1, first=900)
+
+    def test_who_has_an_account_joins_all_the_same(self, token):
+        newcomers(token, NEW_ACCOUNTS)
+        assert join(token=token, user=make_user(), now=NOW)
+
+    def test_another_link_and_one_with_places_are_not_held_up(self, token):
+        newcomers(token, NEW_ACCOUNTS)
+        newcomers(invited(expires_at=LATER)[1], 1, first=200)
+        bounded = invited(places=NEW_ACCOUNTS + 5)[1]
+        newcomers(bounded, NEW_ACCOUNTS + 5, first=300)
 
 
 def test_withdrawing_happens_once_and_leaves_those_who_joined():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 
@@ -90,7 +91,14 @@ def test_a_skipped_item_is_not_held():
     study = make_pair_study([annotator])
     task = take(study, annotator)
     item = task.place.item
-    skip(study=study.slug, item=item, annotator=annotator, reason=SkipReason.OTHER, now=NOW)
+    skip(
+        study=study.slug,
+        item=item,
+        annotator=annotator,
+        reason=SkipReason.OTHER,
+        submission=uuid4(),
+        now=NOW,
+    )
     assert refusal(study, task, annotator) is RefusalCode.TAKEN
     assert Claim.objects.get().state == ClaimState.SKIPPED
 

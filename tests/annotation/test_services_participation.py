@@ -255,7 +255,7 @@ def test_who_is_paused_gets_nothing_and_is_told_whom_to_ask():
     own = {"study": work.study.slug, "item": task.place.item, "annotator": work.annotator}
     for refused in (
         lambda: answer(work.study, task, work.annotator, now=work.now),
-        lambda: skip(**own, reason=SkipReason.OTHER, now=work.now),
+        lambda: skip(**own, reason=SkipReason.OTHER, submission=uuid4(), now=work.now),
         lambda: renew_lease(**own, now=work.now),
     ):
         with pytest.raises(LabellingRefusedError) as said:

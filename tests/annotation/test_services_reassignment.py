@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 
@@ -258,7 +259,14 @@ def test_a_study_that_gives_out_nothing_gives_nobody_an_item(status):
 
 def skip_next(study, annotator, now=NOW):
     item = take_next(study, annotator, now).place.item
-    skip(study=study.slug, item=item, annotator=annotator, reason=SkipReason.BROKEN, now=now)
+    skip(
+        study=study.slug,
+        item=item,
+        annotator=annotator,
+        reason=SkipReason.BROKEN,
+        submission=uuid4(),
+        now=now,
+    )
     return item
 
 

@@ -274,7 +274,7 @@ class TestTheFileOfParticipants:
     def study(self, annotator):
         study = make_asking_study([], slug="pilot", name="pilot")
         manager = make_manager()
-        made = invite(study="pilot", by=manager, now=NOW, note="=Course")
+        made = invite(study="pilot", by=manager, now=NOW, note="=Course", places=9)
         Participation.objects.create(
             study=study, annotator=annotator, invitation=made, joined_at=NOW, quiz_attempts=2
         )

@@ -31,7 +31,8 @@ def study():
 
 
 def link(study, **told):
-    made = invite(study=study.slug, by=make_manager(), now=timezone.now(), **told)
+    ends = {} if told.keys() & {"places", "expires_at"} else {"places": 20}
+    made = invite(study=study.slug, by=make_manager(), now=timezone.now(), **ends, **told)
     return reverse("annotation:join", args=[token_of(made)])
 
 
@@ -74,6 +75,21 @@ class TestFollowingALink:
         assert client.get("/studies/").context["user"] == user
         assert "django_language" not in response.cookies
 
+    def test_a_link_that_made_many_accounts_makes_none_for_a_while(
+        self, client, study, monkeypatch
+    ):
+        monkeypatch.setattr("annotation.queries.invitations.NEW_ACCOUNTS", 1)
+        address = link(study, expires_at=timezone.now() + timedelta(days=1))
+        assert client.post(address, NEWCOMER).status_code == 302
+        late = Client().post(address, {**NEWCOMER, "username": "wei", "display_name": "Wei"})
+        assert late.status_code == 429
+        assert 3590 <= int(late["Retry-After"]) <= 3600
+        page = late.content.decode()
+        assert "Too many accounts were created with this link in the last hour." in page
+        assert "Try again in 60 minutes." in page
+        assert 'value="wei"' in page
+        assert not User.objects.filter(username="wei").exists()
+
     def test_a_newcomer_chooses_the_language(self, client, study):
         response = client.post(link(study), {**NEWCOMER, "language": "zh-hans"})
         assert response.cookies["django_language"].value == "zh-hans"
@@ -87,8 +103,14 @@ class TestFollowingALink:
         ("change", "error"),
         [
             ({"username": ""}, "This field is required."),
-            ({"username": "taken"}, "Somebody has this user name."),
-            ({"username": "TAKEN"}, "Somebody has this user name."),
+            ({"username": "taken"}, "This name is taken, or looks like one that is."),
+            ({"username": "TAKEN"}, "This name is taken, or looks like one that is."),
+            ({"username": "TAKEN", "display_name": "x"}, "This name is taken, or looks"),
+            ({"display_name": "taken"}, "This name is taken, or looks like one that is."),
+            ({"display_name": "TAKEN"}, "This name is taken, or looks like one that is."),
+            ({"username": "lіn"}, "mixes letters of different scripts"),
+            ({"display_name": "Lіn"}, "mixes letters of different scripts"),
+            ({"display_name": "Lin\u202e"}, "contains invisible characters"),
             ({"username": "data:User_1"}, "Use letters, digits and . @ + - _"),
             ({"username": "<b>"}, "Use letters, digits and . @ + - _"),
             ({"username": "x" * 61}, "at most 60 characters"),
@@ -227,8 +249,15 @@ class TestTheManagersPage:
         assert "0 of 20 joined" in page
         assert client.get(join).status_code == 200
 
+    def test_the_form_proposes_a_last_day_so_that_one_click_makes_a_link(self, client, study):
+        form = client.get(self.address(study)).context["invitation_form"]
+        day = timezone.localdate() + timedelta(days=30)
+        assert f'value="{day.isoformat()}"' in str(form["last_day"])
+        client.post(self.address(study), {"last_day": day.isoformat()})
+        assert Invitation.objects.get().places is None
+
     def test_with_htmx_the_block_alone_comes_back(self, client, study):
-        response = client.post(self.address(study), {"note": "one"}, **HTMX)
+        response = client.post(self.address(study), {"note": "one", "places": "1"}, **HTMX)
         assert response.status_code == 200
         page = response.content.decode()
         assert page.lstrip().startswith('<section class="card" id="invitations"')
@@ -245,7 +274,8 @@ class TestTheManagersPage:
             ({"places": "many"}, "Enter a whole number."),
             ({"last_day": "2001-01-01"}, "This day is over."),
             ({"last_day": "soon"}, "Enter a valid date."),
-            ({"note": "x" * 201}, "at most 200 characters"),
+            ({"note": "x" * 201, "places": "1"}, "at most 200 characters"),
+            ({}, "Set a last day or a number of places."),
         ],
     )
     def test_what_makes_no_link_is_said(self, client, study, sent, error, headers):
@@ -255,7 +285,7 @@ class TestTheManagersPage:
         assert not Invitation.objects.exists()
 
     def test_a_link_is_withdrawn(self, client, study):
-        client.post(self.address(study), {})
+        client.post(self.address(study), {"places": "1"})
         number = Invitation.objects.get().pk
         gone = reverse("annotation:withdraw-invitation", args=[study.slug, number])
         assert client.post(gone).url == self.address(study)

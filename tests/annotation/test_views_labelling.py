@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from annotation.models import Claim, ClaimState, PairwiseLabel, SatisfactionLabel, Study
 from tests.annotation.labelling import make_pair_study, make_session_study
-from tests.annotation.pages import answered, next_url, rated, show, url
+from tests.annotation.pages import answered, next_url, rated, show, skipped, url
 from tests.factory import make_item, make_response, make_user
 
 pytestmark = pytest.mark.django_db
@@ -62,7 +62,7 @@ def test_an_answer_is_stored_and_the_next_pair_follows(client, annotator, header
     assert (response.status_code, response.url) == (302, next_url(study))
     label = PairwiseLabel.objects.get()
     assert label.annotator == annotator
-    assert "Stored: Second" in show(client, study).content.decode()
+    assert "Previous: Second" in show(client, study).content.decode()
 
 
 def test_the_raw_text_can_be_seen(client, annotator):
@@ -152,16 +152,40 @@ def test_an_answer_to_a_closed_study_is_refused(client, annotator):
 def test_an_item_is_skipped_with_a_reason(client, annotator):
     study = make_pair_study([annotator], items=2)
     show(client, study)
-    response = client.post(url("skip", study), {"reason": "BROKEN"})
+    response = client.post(url("skip", study), skipped("BROKEN"))
     assert (response.status_code, response.url) == (302, next_url(study))
     assert Claim.objects.get().state == ClaimState.SKIPPED
-    assert "You skipped this item" in client.get(url("item", study)).content.decode()
+    assert "You can answer it now." in client.get(url("item", study)).content.decode()
+
+
+def test_a_skip_is_undone_from_the_next_page(client, annotator):
+    study = make_pair_study([annotator], items=2)
+    show(client, study)
+    client.post(url("skip", study), skipped("BROKEN"))
+    page = show(client, study)
+    assert "Previous: skipped" in page.content.decode()
+    undo = {"skipped_at": page.context["task"].place.previous.skipped_at.isoformat()}
+    assert f'value="{undo["skipped_at"]}"' in page.content.decode()
+    response = client.post(url("undo-skip", study), undo)
+    assert (response.status_code, response.url) == (302, url("item", study))
+    assert Claim.objects.get(item__position=0).state == ClaimState.ACTIVE
+    assert "Unanswered" in client.get(response.url).content.decode()
+
+
+@pytest.mark.parametrize("moment", ["", "yesterday"])
+def test_undoing_wants_to_know_which_skip(client, annotator, moment):
+    study = make_pair_study([annotator])
+    show(client, study)
+    client.post(url("skip", study), skipped("BROKEN"))
+    assert client.post(url("undo-skip", study), {"skipped_at": moment}).status_code == 422
+    assert Claim.objects.get().state == ClaimState.SKIPPED
 
 
 def test_skipping_wants_a_reason(client, annotator):
     study = make_pair_study([annotator])
     show(client, study)
-    assert client.post(url("skip", study), {}).status_code == 422
+    for data in ({}, {"reason": "OTHER"}, skipped("NEVER"), skipped(submission="again")):
+        assert client.post(url("skip", study), data).status_code == 422
     assert Claim.objects.get().state == ClaimState.ACTIVE
 
 
@@ -206,7 +230,7 @@ def test_a_session_is_shown_with_its_background_and_turns(client, annotator):
     html = page.content.decode()
     for text in ("Plan a trip.", "Question 3?", "Reply 3.", "Very dissatisfied", "not helpful"):
         assert text in html
-    assert html.count('type="radio"') == 3 * (5 + 5)
+    assert html.count('type="radio"') == 3 * (5 + 5 + 4)
 
 
 @pytest.mark.parametrize("headers", [{}, HTMX])
@@ -288,7 +312,9 @@ def test_ratings_of_a_pair_are_refused(client, annotator):
     assert client.post(url("ratings", study), rated((5, ""))).status_code == 422
 
 
-@pytest.mark.parametrize("name", ["next", "item", "answer", "ratings", "skip", "lease"])
+@pytest.mark.parametrize(
+    "name", ["next", "item", "answer", "ratings", "skip", "undo-skip", "lease"]
+)
 def test_strangers_are_sent_to_the_sign_in(client, name):
     study = make_pair_study([make_user()])
     path = next_url(study) if name == "next" else url(name, study)
@@ -297,7 +323,9 @@ def test_strangers_are_sent_to_the_sign_in(client, name):
     assert response.url.startswith(reverse("sign-in"))
 
 
-@pytest.mark.parametrize("name", ["next", "item", "answer", "ratings", "skip", "lease"])
+@pytest.mark.parametrize(
+    "name", ["next", "item", "answer", "ratings", "skip", "undo-skip", "lease"]
+)
 def test_what_is_not_one_s_own_does_not_exist(client, annotator, name):
     other = make_user()
     study = make_pair_study([other])
@@ -305,7 +333,7 @@ def test_what_is_not_one_s_own_does_not_exist(client, annotator, name):
     show(client, study)
     client.force_login(annotator)
     path = next_url(study) if name == "next" else url(name, study)
-    data = {**answered(), "reason": "OTHER"}
+    data = {**answered(), "reason": "OTHER", "skipped_at": "2026-11-21T12:00Z"}
     response = client.get(path) if name in {"next", "item"} else client.post(path, data)
     assert response.status_code == 404
     assert Claim.objects.get().state == ClaimState.ACTIVE
@@ -319,6 +347,7 @@ def test_what_is_not_one_s_own_does_not_exist(client, annotator, name):
         ("answer", "get"),
         ("ratings", "get"),
         ("skip", "get"),
+        ("undo-skip", "get"),
         ("lease", "get"),
     ],
 )

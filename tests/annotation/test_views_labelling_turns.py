@@ -74,7 +74,7 @@ def test_a_reply_is_flagged_changed_and_shown_again(client, study):
     labels = SatisfactionLabel.objects.order_by("response__turn__position")
     assert [label.extra for label in labels] == [{}, {"flag": "HARMFUL"}, {}]
     again = client.get(url("item", study)).content.decode()
-    assert '<option value="HARMFUL" selected>' in again
+    assert 'name="turn-2-flag" value="HARMFUL" checked' in again
     SatisfactionLabel.objects.filter(score=4).update(extra={"flag": "HARMFUL", "kept": 1})
     client.post(url("ratings", study), rated(*ratings))
     assert [label.extra for label in labels.all()] == [{}, {"kept": 1}, {}]
@@ -121,7 +121,7 @@ def test_a_long_conversation_carries_each_text_once(client, annotator):
     Response.objects.update(text=line * 40)
     page = show(client, study).content.decode()
     assert page.count("that says something") == 200 * 40
-    assert len(page) < 1_150_000
+    assert len(page) < 1_250_000
 
 
 def test_a_conversation_of_two_hundred_replies_is_sent_whole(client, annotator):

@@ -20,7 +20,15 @@ RULES = Rules(
     ask_hallucination=False,
     guidelines="Read.",
 )
-PLACE = Place(7, None, None, "Writing", None, Progress(1, 0, 3), 300)
+PLACE = Place(
+    item=7,
+    previous=None,
+    scenario="Writing",
+    answered=False,
+    skipped=None,
+    progress=Progress(1, 0, 3),
+    renew_seconds=300,
+)
 TASK = PairTask(
     rules=RULES,
     place=PLACE,
@@ -34,9 +42,13 @@ TASK = PairTask(
 )
 
 
+def digest(task, key=b"secret"):
+    return shown_digest(task, key=key)
+
+
 def test_where_in_the_study_one_is_has_no_part_in_it():
     moved = replace(PLACE, previous=3, progress=Progress(2, 0, 2), renew_seconds=None)
-    assert shown_digest(replace(TASK, place=moved)) == shown_digest(TASK)
+    assert digest(replace(TASK, place=moved)) == digest(TASK)
 
 
 @pytest.mark.parametrize(
@@ -54,9 +66,14 @@ def test_where_in_the_study_one_is_has_no_part_in_it():
     ],
 )
 def test_all_else_that_is_shown_or_asked_has(change):
-    assert shown_digest(replace(TASK, **change)) != shown_digest(TASK)
+    assert digest(replace(TASK, **change)) != digest(TASK)
 
 
 def test_text_that_cannot_be_encoded_has_a_digest():
     odd = replace(TASK, question="\ud800\x00")
-    assert shown_digest(odd) != shown_digest(TASK)
+    assert digest(odd) != digest(TASK)
+
+
+def test_who_lacks_the_key_cannot_try_item_numbers_until_one_fits():
+    tried = {digest(replace(TASK, place=replace(PLACE, item=each)), b"guess") for each in range(20)}
+    assert digest(TASK) not in tried

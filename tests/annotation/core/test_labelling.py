@@ -23,7 +23,14 @@ RULES = Rules(
     ask_hallucination=False,
     guidelines="",
 )
-PLACE = Place(1, None, None, "Writing", None, Progress(0, 0, 1))
+PLACE = Place(
+    item=1,
+    previous=None,
+    scenario="Writing",
+    answered=False,
+    skipped=None,
+    progress=Progress(0, 0, 1),
+)
 
 
 @pytest.mark.parametrize(

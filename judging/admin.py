@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
-from annotation.admin import ReadOnlyAdmin
+from annotation.admin import JSON_FIELDS, ReadOnlyAdmin
 from judging.models import (
     JudgeRun,
     LearnedModel,
@@ -34,6 +34,7 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
     """Endpoints (admins only): the key itself stays in the environment."""
 
     form = ModelEndpointForm
+    formfield_overrides = JSON_FIELDS
     list_display = ("name", "model", "base_url", "key_variable", "concurrency", "enabled")
     list_filter = ("enabled",)
     search_fields = ("name", "model")

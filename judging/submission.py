@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -32,6 +31,7 @@ def submit_distillation(
     judge: str,
     settings: PairwiseSettings | None = None,
     budget: Decimal | None = None,
+    again: bool = False,
     created_by: User | None = None,
 ) -> JudgeRun:
     """Starts distilling an annotator's preferences; see `pairwise_runs.start_distillation`."""
@@ -42,6 +42,7 @@ def submit_distillation(
             judge=judge,
             settings=settings,
             budget=budget,
+            again=again,
             created_by=created_by,
         )
         enqueue_run(run)
@@ -54,6 +55,7 @@ def submit_distillations(
     judge: str,
     settings: PairwiseSettings | None = None,
     budget: Decimal | None = None,
+    again: bool = False,
     created_by: User | None = None,
 ) -> list[JudgeRun]:
     """Starts distilling every annotator's preferences; see `pairwise_runs.start_distillations`."""
@@ -63,6 +65,7 @@ def submit_distillations(
             judge=judge,
             settings=settings,
             budget=budget,
+            again=again,
             created_by=created_by,
         )
         for run in runs:
@@ -79,6 +82,7 @@ def submit_test_run(
     sets_of: User | None = None,
     prompt: JudgePrompt = JudgePrompt.PERSONAL,
     budget: Decimal | None = None,
+    again: bool = False,
     created_by: User | None = None,
 ) -> JudgeRun:
     """Starts judging an annotator's test comparisons; see `pairwise_runs.start_test_run`."""
@@ -91,6 +95,7 @@ def submit_test_run(
             sets_of=sets_of,
             prompt=prompt,
             budget=budget,
+            again=again,
             created_by=created_by,
         )
         enqueue_run(run)
@@ -104,6 +109,7 @@ def submit_satisfaction(
     annotator: User | None = None,
     settings: SatisfactionSettings | None = None,
     budget: Decimal | None = None,
+    again: bool = False,
     created_by: User | None = None,
 ) -> JudgeRun:
     """Starts scoring rated turns; see `satisfaction_runs.start_satisfaction_run`."""
@@ -114,6 +120,7 @@ def submit_satisfaction(
             annotator=annotator,
             settings=settings,
             budget=budget,
+            again=again,
             created_by=created_by,
         )
         enqueue_run(run)
@@ -138,6 +145,7 @@ def submit_runs(
     pairwise: PairwiseSettings | None = None,
     satisfaction: SatisfactionSettings | None = None,
     budget: Decimal | None = None,
+    again: bool = False,
     created_by: User | None = None,
 ) -> list[JudgeRun]:
     """Starts one kind of run for several judges over the same items, all of them or none.
@@ -145,7 +153,8 @@ def submit_runs(
     Without an annotator a distillation is one for each who labelled something; test runs need one,
     and they alone are asked by another prompt than the paper's. `pairwise` are the rules of
     distillations; test runs follow those of the distillation that they apply. `satisfaction` are
-    the rules of satisfaction runs.
+    the rules of satisfaction runs. Where an equal run is under way it is given, `attached`, unless
+    they are to start `again` (`services.equal_runs`).
     """
     started: list[JudgeRun] = []
     with transaction.atomic():
@@ -154,6 +163,7 @@ def submit_runs(
                 "dataset": dataset,
                 "judge": judge,
                 "budget": budget,
+                "again": again,
                 "created_by": created_by,
             }
             if kind is RunKind.SATISFACTION:
@@ -202,11 +212,17 @@ def enqueue_run(run: JudgeRun) -> None:
     """Tells the workers of a run once its rows are committed.
 
     A run that is under way already is left to those who work on it. Where the broker cannot be
-    reached the run waits: the next worker to start takes it up.
+    reached the run waits: workers look for such runs (`tasks.watch_runs`).
     """
     if run.status != RunStatus.PENDING:
         return
-    transaction.on_commit(partial(dispatch_run.delay, run_id=run.pk), robust=True)
+    run_id, generation = run.pk, run.generation
+
+    def tell_workers() -> None:
+        dispatch_run.delay(run_id=run_id, generation=generation)
+
+    # Not a partial: where a robust hook fails, Django asks it for its name.
+    transaction.on_commit(tell_workers, robust=True)
 
 
 def resume_stale_runs(*, older_than_seconds: float) -> int:

@@ -56,7 +56,7 @@ def look_again(*, run_id: int, generation: int, last_beat: str) -> None:
 def watch_ratings() -> None:
     """Train learned evaluators again whose ratings changed; every worker asks now and then."""
     for run in satisfaction_retraining.start_due_trainings(now=timezone.now()):
-        dispatch_run.delay(run_id=run.pk)
+        dispatch_run.delay(run_id=run.pk, generation=run.generation)
 
 
 def _enqueue(following: Dispatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
+from annotation.views.item_address import ITEM
 from judging.views import (
     conversation_setup,
     conversations,
@@ -40,27 +41,33 @@ _runs = [
     path("runs/new/", run_starts.new_run, name="run-new"),
     path("runs/new/estimate/", run_starts.estimate, name="run-estimate"),
     path("runs/compare/", run_compare.compare, name="run-compare"),
-    path("runs/<int:run_id>/", runs.run, name="run"),
-    path("runs/<int:run_id>/progress/", runs.progress, name="run-progress"),
-    path("runs/<int:run_id>/retry/", runs.retry, name="run-retry"),
-    path("runs/<int:run_id>/budget/", runs.budget, name="run-budget"),
-    path("runs/<int:run_id>/stop/", runs.stop, name="run-stop"),
-    path("runs/<int:run_id>/controls/", run_controls.controls, name="run-controls"),
-    path("runs/<int:run_id>/controls/start/", run_controls.start_control, name="control-start"),
-    path("runs/<int:run_id>/comparisons/<int:comparison_id>/", runs.comparison, name="comparison"),
-    path("preference-sets/<int:set_id>/", preference_sets.preference_set, name="preference-set"),
+    path("runs/<number:run_id>/", runs.run, name="run"),
+    path("runs/<number:run_id>/progress/", runs.progress, name="run-progress"),
+    path("runs/<number:run_id>/retry/", runs.retry, name="run-retry"),
+    path("runs/<number:run_id>/budget/", runs.budget, name="run-budget"),
+    path("runs/<number:run_id>/stop/", runs.stop, name="run-stop"),
+    path("runs/<number:run_id>/controls/", run_controls.controls, name="run-controls"),
+    path("runs/<number:run_id>/controls/start/", run_controls.start_control, name="control-start"),
+    path(
+        "runs/<number:run_id>/comparisons/<number:comparison_id>/",
+        runs.comparison,
+        name="comparison",
+    ),
+    path("preference-sets/<number:set_id>/", preference_sets.preference_set, name="preference-set"),
 ]
 
 # Preferences, which their annotators and managers edit.
 _preferences = [
     path("preferences/", preferences.my_preferences, name="my-preferences"),
-    path("preferences/<int:preference_id>/", preferences.preference, name="preference"),
-    path("preferences/<int:preference_id>/edit/", preferences.edit, name="preference-edit"),
-    path("preferences/<int:preference_id>/switch/", preferences.switch, name="preference-switch"),
-    path("runs/<int:run_id>/preferences/", preferences.run_preferences, name="run-preferences"),
-    path("runs/<int:run_id>/preferences/judge/", preferences.judge_again, name="judge-again"),
+    path("preferences/<number:preference_id>/", preferences.preference, name="preference"),
+    path("preferences/<number:preference_id>/edit/", preferences.edit, name="preference-edit"),
     path(
-        "runs/<int:run_id>/preferences/<int:scenario_id>/new/",
+        "preferences/<number:preference_id>/switch/", preferences.switch, name="preference-switch"
+    ),
+    path("runs/<number:run_id>/preferences/", preferences.run_preferences, name="run-preferences"),
+    path("runs/<number:run_id>/preferences/judge/", preferences.judge_again, name="judge-again"),
+    path(
+        "runs/<number:run_id>/preferences/<number:scenario_id>/new/",
         preferences.new_preference,
         name="preference-new",
     ),
@@ -68,20 +75,24 @@ _preferences = [
 
 # Satisfaction: judged turns beside the users' own scores, and user memories.
 _satisfaction = [
-    path("runs/<int:run_id>/turns/", satisfaction_turns.run_turns, name="run-turns"),
+    path("runs/<number:run_id>/turns/", satisfaction_turns.run_turns, name="run-turns"),
     path(
-        "runs/<int:run_id>/turns/<int:judgment_id>/", satisfaction_turns.run_turn, name="run-turn"
+        "runs/<number:run_id>/turns/<number:judgment_id>/",
+        satisfaction_turns.run_turn,
+        name="run-turn",
     ),
-    path("runs/<int:run_id>/memories/", memories.run_memories, name="run-memories"),
+    path("runs/<number:run_id>/memories/", memories.run_memories, name="run-memories"),
     path(
-        "runs/<int:run_id>/memories/update/", memories.update_run_memories, name="memories-update"
+        "runs/<number:run_id>/memories/update/",
+        memories.update_run_memories,
+        name="memories-update",
     ),
-    path("runs/<int:run_id>/memories/score/", memories.rescore, name="run-rescore"),
+    path("runs/<number:run_id>/memories/score/", memories.rescore, name="run-rescore"),
     path("memories/", memories.my_memories, name="my-memories"),
-    path("memories/<int:memory_id>/", memories.memory, name="memory"),
-    path("memories/<int:memory_id>/edit/", memories.edit_memory, name="memory-edit"),
-    path("memories/<int:memory_id>/update/", memories.update_memory, name="memory-update"),
-    path("memories/<int:memory_id>/turns/", memories.memory_turns, name="memory-turns"),
+    path("memories/<number:memory_id>/", memories.memory, name="memory"),
+    path("memories/<number:memory_id>/edit/", memories.edit_memory, name="memory-edit"),
+    path("memories/<number:memory_id>/update/", memories.update_memory, name="memory-update"),
+    path("memories/<number:memory_id>/turns/", memories.memory_turns, name="memory-turns"),
 ]
 
 # Learned evaluators: their versions, and training another one.
@@ -89,28 +100,28 @@ _LEARNED = "datasets/<slug:slug>/learned/"
 _learned = [
     path(_LEARNED, learned.learned, name="learned"),
     path(f"{_LEARNED}train/", learned.train, name="learned-train"),
-    path(f"{_LEARNED}<int:version>/", learned.learned_version, name="learned-version"),
+    path(f"{_LEARNED}<number:version>/", learned.learned_version, name="learned-version"),
 ]
 
 # Live conversations: what a participant does under an item, and what a manager sets up.
-_ITEM = "studies/<slug:slug>/items/<int:number>/talk/"
+_TALK = f"{ITEM}talk/"
 _conversations = [
     path("studies/<slug:slug>/conversation/", conversation_setup.setup, name="conversation-setup"),
-    path(_ITEM, conversations.conversation, name="talk"),
-    path(f"{_ITEM}send/", conversations.send_message, name="talk-send"),
-    path(f"{_ITEM}replies/<int:message>/", conversations.reply, name="talk-reply"),
-    path(f"{_ITEM}retry/", conversations.retry_reply, name="talk-retry"),
-    path(f"{_ITEM}withdraw/", conversations.withdraw_message, name="talk-withdraw"),
-    path(f"{_ITEM}stop/", conversations.stop_reply, name="talk-stop"),
-    path(f"{_ITEM}requirements/", conversations.tick_requirements, name="talk-tick"),
-    path(f"{_ITEM}end/", conversations.end_talk, name="talk-end"),
+    path(_TALK, conversations.conversation, name="talk"),
+    path(f"{_TALK}send/", conversations.send_message, name="talk-send"),
+    path(f"{_TALK}replies/<number:message>/", conversations.reply, name="talk-reply"),
+    path(f"{_TALK}retry/", conversations.retry_reply, name="talk-retry"),
+    path(f"{_TALK}withdraw/", conversations.withdraw_message, name="talk-withdraw"),
+    path(f"{_TALK}stop/", conversations.stop_reply, name="talk-stop"),
+    path(f"{_TALK}requirements/", conversations.tick_requirements, name="talk-tick"),
+    path(f"{_TALK}end/", conversations.end_talk, name="talk-end"),
 ]
 
 # Prompts of a dataset or a study, and those that a run asked.
 _OWNED = "<slug:slug>/prompts/"
 _ONE = f"{_OWNED}<slug:name>/<str:language>/"
 _prompts = [
-    path("runs/<int:run_id>/prompts/", prompts.run_prompts, name="run-prompts"),
+    path("runs/<number:run_id>/prompts/", prompts.run_prompts, name="run-prompts"),
     *(
         path(f"{folder}/{place}", view, {"kind": kind}, name=f"{kind}-{name}")
         for kind, folder in (("dataset", "datasets"), ("study", "studies"))
@@ -127,11 +138,13 @@ _prompts = [
 # What injected texts did to judges.
 _injections = [
     path("trust/injections/", injections.checks, name="injections"),
-    path("trust/injections/<int:check_id>/", injections.check, name="injection-check"),
-    path("trust/injections/<int:check_id>.csv", injections.trials_csv, name="injections-csv"),
-    path("trust/injections/<int:check_id>/attempts/", injections.trials, name="injection-trials"),
+    path("trust/injections/<number:check_id>/", injections.check, name="injection-check"),
+    path("trust/injections/<number:check_id>.csv", injections.trials_csv, name="injections-csv"),
     path(
-        "trust/injections/<int:check_id>/attempts/<int:trial_id>/",
+        "trust/injections/<number:check_id>/attempts/", injections.trials, name="injection-trials"
+    ),
+    path(
+        "trust/injections/<number:check_id>/attempts/<number:trial_id>/",
         injections.trial,
         name="injection-trial",
     ),

@@ -45,6 +45,7 @@ TALK_TEXTS: Final[dict[str, str]] = {
         "Your last message has no reply yet. Try it again or change it first; your new message is "
         "kept below."
     ),
+    "conversation:incomplete": gettext_noop("Part of that request was missing. Try again."),
     "conversation:nothing-to-retry": gettext_noop("There is no message to try again."),
     "conversation:too-early": gettext_noop(
         "The conversation cannot end yet: it needs more replies, or some requirements are open."

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
 
 from annotation.core.dialogue import Message, Role
 from judging.core.chat import ChatRequest, JsonSchema, Sampling, checked_extra
+from judging.core.key_variables import may_hold_key
 from judging.core.money import Prices
 from judging.core.satisfaction_baselines import NEAREST_NAMES, Baseline
 from judging.core.satisfaction_settings import LEARNED
@@ -24,12 +26,19 @@ class InvalidEndpointError(ValueError):
     code = "llm:bad-endpoint"
 
 
+class KeyVariableError(InvalidEndpointError):
+    """The key would be read from a variable that was not meant for an endpoint."""
+
+    code = "llm:key-variable"
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """An OpenAI-compatible endpoint.
 
     `key_variable` NAMES the environment variable that holds the key ("" where none is needed);
-    the key itself is read when a client opens and kept nowhere else. `requests_per_minute` and
+    the key itself is read when a client opens and kept nowhere else. It begins with `LLM_` or is
+    among `listed_variables`, so that no other secret can be sent. `requests_per_minute` and
     `tokens_per_minute` pace the calls; None leaves them to the endpoint. Without a system role the
     system's text goes to the head of the first user message. One that `has_scores` is no chat:
     its base URL is the address that scores a response (core.score_api).
@@ -37,6 +46,7 @@ class Endpoint:
     Raises:
         InvalidEndpointError: the base URL is not plain http(s), or carries a user or password.
         InvalidExtraError: the further fields of its sampling cannot be sent.
+        KeyVariableError: the key's variable may not be sent anywhere.
     """
 
     name: str
@@ -54,6 +64,7 @@ class Endpoint:
     has_system_role: bool = True
     has_scores: bool = False
     prices: Prices = field(default_factory=Prices)
+    listed_variables: Collection[str] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         checked_extra(self.sampling.extra)
@@ -62,6 +73,11 @@ class Endpoint:
             raise InvalidEndpointError("the base URL must start with http:// or https://")
         if parts.username is not None or parts.password is not None:
             raise InvalidEndpointError("the base URL must not carry a user name or a password")
+        if not may_hold_key(self.key_variable, listed=self.listed_variables):
+            raise KeyVariableError(
+                f"{self.key_variable} is no variable for a key: its name must begin with LLM_ or "
+                "stand in LLM_KEY_VARIABLES"
+            )
 
     @property
     def is_local(self) -> bool:

@@ -47,6 +47,10 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "llm:bad-endpoint": gettext_noop(
         "The endpoint's base URL cannot be used; give an http or https address without a password."
     ),
+    "llm:key-variable": gettext_noop(
+        "The endpoint names an environment variable that may not be sent; choose one that begins "
+        "with LLM_, or list it in LLM_KEY_VARIABLES."
+    ),
     "llm:no-logprobs": gettext_noop(
         "The endpoint returns no log-probabilities; choose another way to read verdicts."
     ),
@@ -138,6 +142,9 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "There is no finished distillation to take preferences from; distil first."
     ),
     "run:not-finished": gettext_noop("The run is under way; wait for it, or cancel it."),
+    "run:equal-under-way": gettext_noop(
+        "An identical run is in progress. Wait for it, or stop it before you resume this one."
+    ),
     "run:recorded": gettext_noop(
         "The verdicts of this run were recorded elsewhere; there is nothing to ask again."
     ),

@@ -136,6 +136,14 @@ class RunForm(forms.Form):
             "was answered stays, and the run can go on with more. Empty: no limit."
         ),
     )
+    again = forms.BooleanField(
+        label=_("Start a new run anyway"),
+        required=False,
+        help_text=_(
+            "Start another run even if an identical one is in progress. Stored replies are "
+            "reused, so no call is billed twice."
+        ),
+    )
 
     def __init__(self, data: Any = None, *, dataset: Dataset, **kwargs: Any) -> None:
         """Offer the dataset's annotators and the judges in use."""

@@ -1,7 +1,8 @@
 """The client of one endpoint: bounded, paced, patient, and never paying twice.
 
-A reply that the store has is not asked for; equal questions that are asked at once share one call;
-failures that may pass are tried again here and nowhere else.
+A reply that the store has is not asked for, nor one that somebody else has claimed: that one is
+waited for. Equal questions that are asked at once share one call; failures that may pass are tried
+again here and nowhere else.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ import math
 import os
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from judging.core.chat import ChatRequest, MalformedReplyError, Reply, read_completion
 from judging.core.endpoints import Endpoint
@@ -24,8 +25,11 @@ from judging.llm.breaker import Breaker, EndpointDownError
 from judging.llm.errors import LlmCode, LlmError
 from judging.llm.pacing import Pacer, Patience
 from judging.llm.purses import Purse
-from judging.llm.stores import MemoryReplyStore, ReplyStore
+from judging.llm.stores import MemoryReplyStore, ReplyStore, Taken
 from judging.llm.transport import Transport
+
+CLAIMED_ELSEWHERE_SECONDS: Final = 0.5
+"""Between two looks for a reply that somebody else asks for; stores commit about as often."""
 
 
 @dataclass(slots=True)
@@ -46,7 +50,7 @@ class _Lookup:
     """Keys that are looked up in the store together."""
 
     keys: list[str] = field(default_factory=list)
-    task: asyncio.Task[dict[str, Reply]] | None = None
+    task: asyncio.Task[Taken] | None = None
 
 
 class ChatClient:
@@ -151,24 +155,42 @@ class ChatClient:
             task.exception()  # whoever waited has it; nobody may have
 
     async def _answer(self, key: str, request: ChatRequest) -> Reply:
-        stored = await self._look_up(key)
+        stored = await self._take(key)
         if stored is not None:
             self.counts.stored += 1
             return stored
-        reply = await self._ask(key, request)
+        try:
+            reply = await self._ask(key, request)
+        except BaseException:
+            self._store.release(key)
+            raise
         await self._store.put(request, reply)
         return reply
 
-    async def _look_up(self, key: str) -> Reply | None:
-        """The stored reply; keys that are wanted before a query begins are looked up with it."""
+    async def _take(self, key: str) -> Reply | None:
+        """The stored reply, once whoever asks for it has it; None with the claim to ask.
+
+        Raises:
+            EndpointDownError: nobody is asked any more.
+        """
+        while True:
+            taken = await self._look_up(key)
+            if key in taken.replies:
+                return taken.replies[key]
+            if key in taken.claimed:
+                return None
+            await self._breaker.pause(CLAIMED_ELSEWHERE_SECONDS)
+
+    async def _look_up(self, key: str) -> Taken:
+        """What the store says; keys that are wanted before a query begins are looked up with it."""
         lookup = self._lookup
         if lookup is None or lookup.task is None:
             lookup = self._lookup = _Lookup()
             lookup.task = asyncio.create_task(self._fetch(lookup))
         lookup.keys.append(key)
-        return (await asyncio.shield(lookup.task)).get(key)
+        return await asyncio.shield(lookup.task)
 
-    async def _fetch(self, lookup: _Lookup) -> dict[str, Reply]:
+    async def _fetch(self, lookup: _Lookup) -> Taken:
         await asyncio.sleep(0)  # whoever asks in this turn of the loop comes along
         # So does whoever asks while enough others wait for a place: a query for each would cost
         # more than all else that is done for a call.
@@ -177,7 +199,11 @@ class ChatClient:
             await self._few_ready.wait()
         async with self._looking:
             self._lookup = None
-            return await self._store.get_many(lookup.keys)
+            return await self._from_store(lookup.keys)
+
+    async def _from_store(self, keys: Sequence[str]) -> Taken:
+        """What is stored, and claims on the rest."""
+        return await self._store.take_many(keys)
 
     async def _ask(self, key: str, request: ChatRequest) -> Reply:
         body = request.body()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from judging.core.chat import ChatRequest, Reply
 from judging.core.endpoints import Endpoint
 from judging.llm.client import ChatClient
 from judging.llm.errors import LlmError
-from judging.llm.stores import ReplyStore
+from judging.llm.stores import ReplyStore, Taken
 
 
 class NotStoredError(Exception):
@@ -36,6 +36,11 @@ class StoredClient(ChatClient):
     ) -> None:
         super().__init__(endpoint, store=store)
         self._errors = errors or {}
+
+    async def _from_store(self, keys: Sequence[str]) -> Taken:
+        """What is stored; the rest is not claimed, for nobody will ask."""
+        replies = await self._store.get_many(keys)
+        return Taken(replies, claimed=[key for key in keys if key not in replies])
 
     async def _ask(self, key: str, request: ChatRequest) -> Reply:
         if key in self._errors:

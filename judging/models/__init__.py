@@ -8,7 +8,7 @@ from judging.models.conversation import (
     ConversationState,
     ReplyStatus,
 )
-from judging.models.engine import JudgeRun, LlmCall, ModelEndpoint, RunKind, RunStatus
+from judging.models.engine import CallClaim, JudgeRun, LlmCall, ModelEndpoint, RunKind, RunStatus
 from judging.models.injections import InjectedText, InjectionCheck, InjectionTrial
 from judging.models.pairwise import Judgment, ResponseScore
 from judging.models.preferences import Control, Preference, PreferenceKind, PreferenceSet
@@ -22,6 +22,7 @@ from judging.models.satisfaction import (
 )
 
 __all__ = [
+    "CallClaim",
     "Control",
     "Conversation",
     "ConversationEnding",

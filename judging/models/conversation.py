@@ -158,9 +158,6 @@ class ConversationMessage(models.Model):
             models.UniqueConstraint(
                 fields=["conversation", "position"], name="message_position_once"
             ),
-            models.UniqueConstraint(
-                fields=["conversation", "submission"], name="message_submission_once"
-            ),
             models.CheckConstraint(
                 condition=Q(status__in=ReplyStatus.values), name="message_reply_status_known"
             ),

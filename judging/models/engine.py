@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models import Dataset
 from judging.core.chat import InvalidExtraError, checked_extra
 from judging.core.endpoints import RESERVED_NAMES
+from judging.core.key_variables import SITE_SECRETS, may_hold_key
 
 
 def validate_extra_sampling(value: object) -> None:
@@ -47,6 +48,19 @@ def validate_endpoint_name(value: str) -> None:
         )
 
 
+def validate_key_variable(value: str) -> None:
+    """Refuse a variable that was not meant to hold a key.
+
+    Raises:
+        ValidationError: its content could be sent to whatever address the endpoint names.
+    """
+    if not may_hold_key(value, listed=settings.LLM_KEY_VARIABLES):
+        raise ValidationError(
+            _("Use a variable that begins with LLM_, or one that LLM_KEY_VARIABLES lists."),
+            code="llm:key-variable",
+        )
+
+
 class ModelEndpoint(models.Model):
     """An OpenAI-compatible endpoint. Holds the NAME of the variable with the key, never the key."""
 
@@ -62,7 +76,11 @@ class ModelEndpoint(models.Model):
         max_length=80,
         blank=True,
         default="",
-        validators=[RegexValidator(r"^[A-Z][A-Z0-9_]*\Z", _("Use capital letters, digits and _."))],
+        validators=[
+            RegexValidator(r"^[A-Z][A-Z0-9_]*\Z", _("Use capital letters, digits and _.")),
+            validate_key_variable,
+        ],
+        help_text=_("Its name begins with LLM_, or stands in LLM_KEY_VARIABLES."),
     )
     temperature = models.FloatField(
         _("temperature"),
@@ -140,6 +158,10 @@ class ModelEndpoint(models.Model):
             models.CheckConstraint(
                 condition=~Q(name__in=sorted(RESERVED_NAMES)), name="endpoint_name_not_reserved"
             ),
+            models.CheckConstraint(
+                condition=~Q(key_variable__in=sorted(SITE_SECRETS)),
+                name="endpoint_key_no_site_secret",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -200,6 +222,34 @@ class LlmCall(models.Model):
         return self.key[:12]
 
 
+class CallClaim(models.Model):
+    """A call that somebody is at, so that nobody else asks the same at the same time.
+
+    `owner` is one store of replies in one process, which says again and again that it is alive;
+    past `expires_at` the claim is anybody's. It goes with the reply. `run` is the owner's.
+    """
+
+    key = models.CharField(_("key"), max_length=64, primary_key=True)
+    owner = models.CharField(_("owner"), max_length=32)
+    run = models.ForeignKey(
+        "JudgeRun",
+        verbose_name=_("judge run"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="call_claims",
+        db_index=False,  # few rows, and written for each call
+    )
+    expires_at = models.DateTimeField(_("expires"))
+
+    class Meta:
+        verbose_name = _("claimed call")
+        verbose_name_plural = _("claimed calls")
+
+    def __str__(self) -> str:
+        return self.key[:12]
+
+
 class RunKind(models.TextChoices):
     """What a run sets out to do."""
 
@@ -231,7 +281,13 @@ class JudgeRun(models.Model):
 
     `budget` is the money that its calls may cost in all, None for no limit. `held` is what they
     have cost so far, with those under way, and those whose fate nobody knows, at their dearest.
+
+    `plan` is equal for runs that set out to do the same (`services.equal_runs`), of which one at a
+    time is under way; "" for a run that others do not attach to. `attached`, which is not stored,
+    says that whoever wanted such a run was led to one under way.
     """
+
+    attached: bool = False
 
     kind = models.CharField(_("kind"), max_length=16, choices=RunKind.choices)
     dataset = models.ForeignKey(
@@ -271,6 +327,7 @@ class JudgeRun(models.Model):
         related_name="runs",
     )
     config = models.JSONField(_("configuration"), default=dict)
+    plan = models.CharField(_("plan"), max_length=64, blank=True, default="", editable=False)
     status = models.CharField(
         _("status"), max_length=10, choices=RunStatus.choices, default=RunStatus.PENDING
     )
@@ -313,6 +370,12 @@ class JudgeRun(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(budget__isnull=True) | Q(budget__gte=0), name="run_budget_not_negative"
+            ),
+            models.UniqueConstraint(
+                fields=["plan"],
+                condition=Q(status__in=[RunStatus.PENDING, RunStatus.RUNNING, RunStatus.BATCH])
+                & ~Q(plan=""),
+                name="run_under_way_once",
             ),
         ]
         indexes = [

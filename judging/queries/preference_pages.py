@@ -16,6 +16,7 @@ from judging.core.prompts import prompt_language
 from judging.core.run_plans import distil_plans
 from judging.models import LlmCall, Preference, PreferenceKind, PreferenceSet
 from judging.queries.comparisons import texts_of
+from judging.queries.withheld import readable_sets, withheld_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,11 @@ class PreferencePage:
         return self.row.version == self.versions[0].number
 
 
-def preference_page(row: Preference) -> PreferencePage:
-    """A preference with its past. Six queries, those for the pair's texts included."""
+def preference_page(row: Preference, *, only: int | None = None) -> PreferencePage:
+    """A preference with its past. Six queries, those for the pair's texts included.
+
+    One more for an annotator (`only`), from whom some of its sets may be withheld.
+    """
     first = row.first
     newest_first = list(
         Preference.objects.filter(Q(pk=first.pk) | Q(root=first.pk))
@@ -91,11 +95,12 @@ def preference_page(row: Preference) -> PreferencePage:
         pair=pair,
         call=first.call,
         prompt=_prompt_of(first),
-        sets=tuple(
+        sets=readable_sets(
             PreferenceSet.objects.filter(members__in=list(versions))
             .select_related("run", "scenario")
             .order_by("-pk")
-            .distinct()
+            .distinct(),
+            withheld_numbers(only),
         ),
         unknown=_unknown(row),
     )

@@ -9,6 +9,7 @@ from typing import Any
 from annotation.models import Comparison
 from judging.models import Preference, PreferenceKind, PreferenceSet
 from judging.queries.run_pages import NoSuchPageError
+from judging.queries.withheld import readable_sets, withheld_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +74,21 @@ class SetPage:
     null: Sequence[NullBar]
 
 
-def set_page(set_id: int) -> SetPage:
-    """One preference set.
+def set_page(set_id: int, *, only: int | None = None) -> SetPage:
+    """One preference set; for an annotator (`only`) one of their own, selected on nothing withheld.
 
     Raises:
-        NoSuchPageError: there is none.
+        NoSuchPageError: there is none that the reader may see.
     """
     chosen = (
         PreferenceSet.objects.select_related("run", "dataset", "scenario", "annotator")
         .filter(pk=set_id)
         .first()
     )
-    if chosen is None:
+    if chosen is None or (only is not None and chosen.annotator_id != only):
+        raise NoSuchPageError
+    withheld = withheld_numbers(only)
+    if not readable_sets([chosen], withheld):
         raise NoSuchPageError
     selected = {member.pk for member in chosen.members.all()}
     preferences = Preference.objects.select_related("root").in_bulk(chosen.columns)
@@ -119,12 +123,13 @@ def set_page(set_id: int) -> SetPage:
             )
             for place, (key, name) in enumerate(_keys(chosen.rows))
         ],
-        others=list(
+        others=readable_sets(
             PreferenceSet.objects.filter(
                 run=chosen.run_id, annotator=chosen.annotator_id, scenario=chosen.scenario_id
             )
             .exclude(pk=chosen.pk)
-            .order_by("pk")
+            .order_by("pk"),
+            withheld,
         ),
         trace=_trace(chosen.selection),
         null=_null(chosen),

@@ -21,6 +21,7 @@ from judging.models import (
     RunStatus,
 )
 from judging.queries.runs import DISTILLED, UNFINISHED, preference_rows
+from judging.queries.withheld import is_withheld, readable_sets, withheld_numbers
 
 OWNED = (*DISTILLED, PreferenceKind.EDITED)
 """The kinds that people may edit."""
@@ -134,8 +135,14 @@ def distillations_of(user_id: int) -> list[JudgeRun]:
     return sorted(newest.values(), key=lambda row: -row.pk)
 
 
-def owned_preferences(runs: Sequence[JudgeRun]) -> tuple[OwnedPreferences, ...]:
-    """The preferences of some first distillations. Five queries, however many there are."""
+def owned_preferences(
+    runs: Sequence[JudgeRun], *, only: int | None = None
+) -> tuple[OwnedPreferences, ...]:
+    """The preferences of some first distillations. Five queries, however many there are.
+
+    A sixth for an annotator (`only`), from whom what rests on withheld labels is left out.
+    """
+    withheld = withheld_numbers(only)
     family: dict[int, list[JudgeRun]] = {run.pk: [run] for run in runs}
     for again in JudgeRun.objects.filter(parent__in=list(family), kind=RunKind.DISTIL).order_by(
         "pk"
@@ -144,15 +151,21 @@ def owned_preferences(runs: Sequence[JudgeRun]) -> tuple[OwnedPreferences, ...]:
     last = {key: _last(own) for key, own in family.items()}
     sets = {
         (row.run_id, row.scenario_id): row
-        for row in PreferenceSet.objects.filter(
-            run__in=[run.pk for run in last.values()], control=Control.NONE
-        ).prefetch_related("members")
+        for row in readable_sets(
+            PreferenceSet.objects.filter(
+                run__in=[run.pk for run in last.values()], control=Control.NONE
+            ).prefetch_related("members"),
+            withheld,
+        )
     }
     judged = _judged_texts(sets.values())
     lines: dict[tuple[int, int], list[PreferenceLine]] = defaultdict(list)
     names: dict[int, str] = {}
     for row in newest_versions(list(family)):
         if row.run_id is None or row.scenario is None:  # a constraint lets none be without
+            continue
+        row.run = family[row.run_id][0]
+        if is_withheld(row, withheld):
             continue
         chosen = sets.get((last[row.run_id].pk, row.scenario.pk))
         names[row.scenario.pk] = row.scenario.name
@@ -205,15 +218,13 @@ def _line(
     return PreferenceLine(row, selected=first in members, waits=waits)
 
 
-def visible_preference(
-    preference_id: int, *, reader_id: int, sees_everyone: bool
-) -> Preference | None:
-    """A preference that somebody may read: their own, or anybody's if they see everyone.
+def visible_preference(preference_id: int, *, only: int | None) -> Preference | None:
+    """A preference that somebody may read: their own (`only`) and not withheld, or anybody's.
 
     The base judge's, which has no text, is nobody's.
     """
-    allowed = Q() if sees_everyone else Q(annotator_id=reader_id)
-    return (
+    allowed = Q() if only is None else Q(annotator_id=only)
+    row = (
         Preference.objects.filter(allowed, pk=preference_id, run__isnull=False)
         .exclude(kind=PreferenceKind.EMPTY)
         .select_related(
@@ -229,3 +240,4 @@ def visible_preference(
         )
         .first()
     )
+    return None if row is None or is_withheld(row, withheld_numbers(only)) else row

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from django.db import transaction
-
 from annotation.models import Dataset, User
 from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
 from judging.core.run_plans import AppliedPlan, DistilPlan, applied_plans, distil_plans
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.services.distillation import empty_preference
 from judging.services.edited_prompts import edited_prompts
+from judging.services.equal_runs import start_once
 from judging.services.judges import endpoint_for, judge_snapshot
 from judging.services.judgments import plan_judgments
 from judging.services.pairwise_plans import AskedDistillation, asked_distillation
@@ -133,17 +132,18 @@ def start_ablation_run(
     for run in known.order_by("-pk"):
         if run.config == asked.config:
             return run
-    with transaction.atomic():
-        asked.save()
+
+    def write_rows(run: JudgeRun) -> None:
         plan_judgments(
-            asked,
+            run,
             (
                 (comparison, plan.preferences)
-                for plan in applied_plans(asked.config)
+                for plan in applied_plans(run.config)
                 for comparison, _ in plan.winners
             ),
         )
-    return asked
+
+    return start_once(asked, write_rows)
 
 
 def _applied(plan: DistilPlan, base: int, members: Sequence[int]) -> AppliedPlan:

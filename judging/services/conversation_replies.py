@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, ParamSpec, TypeVar, cast
@@ -25,6 +25,7 @@ from judging.core.endpoints import Endpoint, InvalidEndpointError
 from judging.llm.client import ChatClient
 from judging.llm.errors import ENDPOINT_WIDE, LlmError
 from judging.llm.pacing import Patience
+from judging.llm.stores import Taken
 from judging.models import (
     ConversationMessage,
     ConversationSetup,
@@ -70,7 +71,16 @@ class Ticket:
 
 
 class LiveReplyStore(RowReplyStore):
-    """A store that commits every reply at once: each is somebody's, and there are few."""
+    """A store that commits every reply at once: each is somebody's, and there are few.
+
+    It claims no calls. The message's row is the claim, by its generation, and a person who waits
+    is not to wait for the claim of a process that died.
+    """
+
+    async def take_many(self, keys: Sequence[str]) -> Taken:
+        """See `ReplyStore`."""
+        replies = await self.get_many(keys)
+        return Taken(replies, claimed=[key for key in keys if key not in replies])
 
     async def put(self, request: ChatRequest, reply: Reply) -> None:
         """Keep a reply and commit it."""

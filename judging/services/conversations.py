@@ -1,7 +1,8 @@
 """What a participant does in a live conversation: begin, send, try again, stop, tick, end.
 
 Every message is stored before anything else happens, once however often it is sent; its reply is
-asked for after the commit. Nothing here waits for a model.
+asked for after the commit. Nothing here waits for a model. Whatever else a page sends comes with
+its id too: the same submission again changes nothing, whatever happened since.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from random import Random
 from typing import Final, cast
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count, F, Q
@@ -19,7 +20,7 @@ from django.db.models import Count, F, Q
 from annotation.core.assignment import lease_end
 from annotation.core.choices import StudyKind
 from annotation.core.conversations import HeldConversation, HeldTurn, requirements_of
-from annotation.models import Claim, ClaimState, Session, Study, User
+from annotation.models import Claim, ClaimState, Session, Study, SubmissionKind, User
 from annotation.services.claims import (
     LabellingRefusedError,
     RefusalCode,
@@ -29,6 +30,7 @@ from annotation.services.claims import (
     was_taken_back,
 )
 from annotation.services.conversations import keep_conversation
+from annotation.services.submissions import accept
 from judging.core.conversation import ANSWERED, MAX_MESSAGE_CHARACTERS, PENDING, Ending
 from judging.core.conversation_choice import choose_model
 from judging.models import (
@@ -68,7 +70,8 @@ def begin(*, study: str, item: int, annotator: User, now: datetime) -> Conversat
     if found is not None:
         return found
     with transaction.atomic():
-        row, claim = _held(study, item, annotator, now)
+        row, claim = _own_task(study, item, annotator)
+        _hold(claim, row, now)
         return _begin(row, claim, now)
 
 
@@ -79,17 +82,15 @@ def send(
     """Store a message and have the reply written; the same submission again changes nothing.
 
     Other words under an id that was used are another message: whoever saw no answer to the first
-    may have written on before sending again.
+    may have written on before sending again. A message that was taken back came before, too.
 
     Raises:
         LabellingRefusedError: as `begin`.
         ConversationRefusedError: the message is empty or too long, or the last one has no reply
             yet, or the conversation has ended; the text is kept to be sent later.
     """
-    talk = _open_talk(study, item, annotator, now)
-    if talk.messages.filter(submission=submission).exclude(text=text).exists():
-        submission = uuid5(submission, text)
-    if talk.messages.filter(submission=submission).exists():
+    talk = _open_talk(study, item, annotator, SubmissionKind.MESSAGE, submission, now, content=text)
+    if talk is None:
         return
     if not text.strip() or len(text) > MAX_MESSAGE_CHARACTERS:
         raise ConversationRefusedError("conversation:message")
@@ -123,14 +124,16 @@ def keep_unsent(*, study: str, item: int, annotator: User, text: str) -> None:
 
 
 @transaction.atomic
-def retry(*, study: str, item: int, annotator: User, now: datetime) -> None:
+def retry(*, study: str, item: int, annotator: User, submission: UUID, now: datetime) -> None:
     """Have the reply to the last message written again, after a failure.
 
     Raises:
         LabellingRefusedError: as `begin`.
         ConversationRefusedError: `conversation:nothing-to-retry`, `conversation:ended`.
     """
-    talk = _open_talk(study, item, annotator, now)
+    talk = _open_talk(study, item, annotator, SubmissionKind.RETRY, submission, now)
+    if talk is None:
+        return
     last = last_message(talk)
     failed = Q(status=ReplyStatus.FAILED)
     if last is None or not _ask_anew(last, failed, now, attempt=last.attempt + 1):
@@ -138,14 +141,16 @@ def retry(*, study: str, item: int, annotator: User, now: datetime) -> None:
 
 
 @transaction.atomic
-def withdraw(*, study: str, item: int, annotator: User, now: datetime) -> None:
+def withdraw(*, study: str, item: int, annotator: User, submission: UUID, now: datetime) -> None:
     """Take back the last message, which got no reply, to change it: its text stays, unsent.
 
     Raises:
         LabellingRefusedError: as `begin`.
         ConversationRefusedError: `conversation:nothing-to-retry`, `conversation:ended`.
     """
-    talk = _open_talk(study, item, annotator, now)
+    talk = _open_talk(study, item, annotator, SubmissionKind.WITHDRAW, submission, now)
+    if talk is None:
+        return
     last = last_message(talk)
     if last is None or last.status != ReplyStatus.FAILED:
         raise ConversationRefusedError("conversation:nothing-to-retry")
@@ -154,26 +159,37 @@ def withdraw(*, study: str, item: int, annotator: User, now: datetime) -> None:
 
 
 @transaction.atomic
-def stop(*, study: str, item: int, annotator: User, now: datetime) -> None:
+def stop(*, study: str, item: int, annotator: User, submission: UUID, now: datetime) -> None:
     """Ask whoever writes the reply to stop; what has come stays. Without a reply, nothing happens.
 
     Raises:
         LabellingRefusedError: as `begin`.
         ConversationRefusedError: `conversation:ended`.
     """
-    talk = _open_talk(study, item, annotator, now)
-    talk.messages.filter(status__in=PENDING).update(stop_wanted=True)
+    talk = _open_talk(study, item, annotator, SubmissionKind.STOP, submission, now)
+    if talk is not None:
+        talk.messages.filter(status__in=PENDING).update(stop_wanted=True)
 
 
 @transaction.atomic
-def tick(*, study: str, item: int, annotator: User, met: Collection[int], now: datetime) -> None:
+def tick(
+    *,
+    study: str,
+    item: int,
+    annotator: User,
+    met: Collection[int],
+    submission: UUID,
+    now: datetime,
+) -> None:
     """Keep which requirements of the task the participant finds met, by number from 1.
 
     Raises:
         LabellingRefusedError: as `begin`.
         ConversationRefusedError: `conversation:ended`.
     """
-    talk = _open_talk(study, item, annotator, now)
+    talk = _open_talk(study, item, annotator, SubmissionKind.TICK, submission, now)
+    if talk is None:
+        return
     stated = requirements_of(cast(Session, talk.claim.item.session).extra)
     known = [number for number in range(1, len(stated) + 1) if number in met]
     Conversation.objects.filter(pk=talk.pk).update(requirements_met=known)
@@ -189,12 +205,13 @@ def end(*, study: str, item: int, annotator: User, ending: Ending, now: datetime
         LabellingRefusedError: as `begin`.
         ConversationRefusedError: `conversation:too-early`.
     """
-    row, claim = _held(study, item, annotator, now)
+    row, claim = _own_task(study, item, annotator)
     talk = Conversation.objects.select_related("endpoint").filter(claim=claim).first()
     if talk is None:
         raise ConversationRefusedError("conversation:too-early")
     if talk.state == ConversationState.ENDED:
         return
+    _hold(claim, row, now)
     _lock(talk)
     task = cast(Session, claim.item.session)
     requirements = requirements_of(task.extra)
@@ -252,24 +269,40 @@ def _write_after_commit(message: ConversationMessage) -> None:
     transaction.on_commit(partial(write_soon, message=message.pk, generation=message.generation))
 
 
-def _held(study: str, item: int, annotator: User, now: datetime) -> tuple[Study, Claim]:
-    """A claim of one's own on a task to talk about, holding its slot, with the lease renewed."""
-    row = open_study_of(study, annotator)
+def _own_task(study: str, item: int, annotator: User) -> tuple[Study, Claim]:
+    """A claim of one's own on a task to talk about."""
+    row = open_study_of(study, annotator, kind=StudyKind.CONVERSATION)
     claim = own_claim(row, item, annotator)
-    if row.kind != StudyKind.CONVERSATION or claim.item.session is None:
+    if claim.item.session is None:
         raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
-    if was_taken_back(claim):
-        raise LabellingRefusedError(RefusalCode.TAKEN)
-    hold(claim, row, now)
-    Claim.objects.filter(pk=claim.pk, state=ClaimState.ACTIVE).update(
-        expires_at=lease_end(now, row.lease_minutes)
-    )
     return row, claim
 
 
-def _open_talk(study: str, item: int, annotator: User, now: datetime) -> Conversation:
-    """The conversation, locked until the commit and going on."""
-    _row, claim = _held(study, item, annotator, now)
+def _hold(claim: Claim, study: Study, now: datetime) -> None:
+    """Make a claim hold its slot, with the lease renewed."""
+    if was_taken_back(claim):
+        raise LabellingRefusedError(RefusalCode.TAKEN)
+    hold(claim, study, now)
+    Claim.objects.filter(pk=claim.pk, state=ClaimState.ACTIVE).update(
+        expires_at=lease_end(now, study.lease_minutes)
+    )
+
+
+def _open_talk(
+    study: str,
+    item: int,
+    annotator: User,
+    kind: SubmissionKind,
+    submission: UUID,
+    now: datetime,
+    *,
+    content: str = "",
+) -> Conversation | None:
+    """The conversation, locked until the commit and going on; None for what came before."""
+    row, claim = _own_task(study, item, annotator)
+    if not accept(claim, kind, submission, now, content=content):
+        return None
+    _hold(claim, row, now)
     talk = Conversation.objects.select_related("claim__item__session").filter(claim=claim).first()
     if talk is None:
         raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)

@@ -16,6 +16,7 @@ def endpoint_of(row: ModelEndpoint) -> Endpoint:
     Raises:
         InvalidEndpointError: its base URL cannot be used.
         InvalidExtraError: its further fields cannot be sent.
+        KeyVariableError: its key's variable may not be sent anywhere.
     """
     return Endpoint(
         name=row.name,
@@ -33,6 +34,7 @@ def endpoint_of(row: ModelEndpoint) -> Endpoint:
         has_system_role=row.has_system_role,
         has_scores=row.has_scores,
         prices=prices_of(row),
+        listed_variables=settings.LLM_KEY_VARIABLES,
     )
 
 

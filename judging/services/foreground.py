@@ -9,9 +9,10 @@ from typing import Final
 from django.conf import settings
 from django.utils import timezone
 
-from judging.models import JudgeRun
+from judging.models import JudgeRun, RunStatus
 from judging.queries.runs import UNFINISHED
 from judging.services.judges import JudgeOpener, open_judge
+from judging.services.run_control import put_down
 from judging.services.runs import dispatch, run_batch
 from judging.services.stages import IdRange
 
@@ -23,36 +24,54 @@ def run_to_end(
     *,
     opener: JudgeOpener = open_judge,
     observer: Callable[[int], None] | None = None,
+    on_wait: Callable[[JudgeRun], None] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> JudgeRun:
     """Works a run off until it is finished, by whomever.
 
-    Where a worker takes the run over (it may, when a server starts meanwhile), this waits for it,
-    and takes the run back once that worker gives no sign of life.
+    While somebody else is at work on it (a worker, or the same command elsewhere), this waits, and
+    takes the run over once they give no sign of life. Interrupted, it leaves the run to whoever
+    comes next.
 
     Args:
         run_id: of a run whose rows are written.
         opener: how the judge is opened.
         observer: told how many answers each commit wrote.
+        on_wait: told once that somebody else is at work on the run.
         sleep: waits.
     """
-    while True:
-        following = dispatch(run_id)
+    waits = False
+    while (run := JudgeRun.objects.get(pk=run_id)).status in UNFINISHED:
+        if _is_free(run):
+            _work_off(run, opener, observer)
+            continue
+        if on_wait is not None and not waits:
+            on_wait(run)
+        waits = True
+        sleep(_POLL_SECONDS)
+    return run
+
+
+def _work_off(run: JudgeRun, opener: JudgeOpener, observer: Callable[[int], None] | None) -> None:
+    """Goes as far as nobody else takes the run over; does nothing where somebody was quicker."""
+    following = dispatch(run.pk, generation=run.generation)
+    try:
         while following is not None:
             # Nobody shares the work: all batches of a stage are one, and no call waits for another.
             whole = IdRange(following.batches[0].first, following.batches[-1].last)
             following = run_batch(
-                run_id, following.generation, whole, opener=opener, observer=observer
+                run.pk, following.generation, whole, opener=opener, observer=observer
             )
-        while (run := JudgeRun.objects.get(pk=run_id)).status in UNFINISHED:
-            if _is_stale(run):
-                break
-            sleep(_POLL_SECONDS)
-        else:
-            return run
+    except KeyboardInterrupt:
+        put_down(run.pk, generation=run.generation + 1)
+        raise
 
 
-def _is_stale(run: JudgeRun) -> bool:
-    silent = (timezone.now() - (run.heartbeat_at or run.created_at)).total_seconds()
+def _is_free(run: JudgeRun) -> bool:
+    """Whether nobody is at work on a run."""
     limit: int = settings.RUN_STALE_SECONDS
-    return silent > limit
+    return (
+        run.status == RunStatus.PENDING
+        or run.heartbeat_at is None
+        or (timezone.now() - run.heartbeat_at).total_seconds() > limit
+    )

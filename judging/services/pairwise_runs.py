@@ -14,11 +14,10 @@ from annotation.queries.annotators import annotators
 from judging.core.judge_modes import JudgePrompt
 from judging.core.pairwise_settings import PairwiseSettings
 from judging.core.run_plans import AppliedPlan, DistilPlan, Winners
-from judging.models import Control, JudgeRun, Preference, PreferenceKind, RunKind, RunStatus
+from judging.models import Control, JudgeRun, Preference, PreferenceKind, RunKind
 from judging.queries.comparisons import texts_of
-from judging.queries.runs import UNFINISHED
-from judging.services.budgets import set_budget
 from judging.services.distillation import empty_preference, written_in
+from judging.services.equal_runs import start_once
 from judging.services.grades import plan_grades
 from judging.services.judgments import plan_judgments
 from judging.services.pairwise_plans import (
@@ -37,6 +36,7 @@ def start_distillation(
     budget: Decimal | None = None,
     batch_file: bool = False,
     for_ablation: bool = False,
+    again: bool = False,
     created_by: User | None = None,
 ) -> JudgeRun:
     """Writes a distillation with all its PENDING rows; the caller dispatches it.
@@ -45,8 +45,9 @@ def start_distillation(
     and the aggregate of all of them; every dev comparison is judged under every column in both
     orders. The shuffled control adds as many columns, distilled from flipped labels.
 
-    Asking for what an unfinished run is already about gives that run. What is distilled for an
-    ablation is never taken for the annotator's preferences.
+    Where an equal run is under way, that one is given, unless it is to start `again`
+    (`equal_runs`). What is distilled for an ablation is never taken for the annotator's
+    preferences.
 
     Raises:
         UnknownJudgeError: there is no such judge.
@@ -63,14 +64,12 @@ def start_distillation(
         for_ablation=for_ablation,
         created_by=created_by,
     )
-    with transaction.atomic():
-        run = same_unfinished(asked.run)
-        if run is None:
-            run = asked.run
-            run.save()
-            for plan in asked.plans:
-                _plan_scenario(run, plan)
-    return run
+
+    def write_rows(run: JudgeRun) -> None:
+        for plan in asked.plans:
+            _plan_scenario(run, plan)
+
+    return start_once(asked.run, write_rows, again=again)
 
 
 def start_distillations(
@@ -79,6 +78,7 @@ def start_distillations(
     judge: str,
     settings: PairwiseSettings | None = None,
     budget: Decimal | None = None,
+    again: bool = False,
     created_by: User | None = None,
 ) -> list[JudgeRun]:
     """Writes a distillation for each annotator with something to judge, all of them or none.
@@ -101,6 +101,7 @@ def start_distillations(
                         judge=judge,
                         settings=settings,
                         budget=budget,
+                        again=again,
                         created_by=created_by,
                     )
                 )
@@ -108,22 +109,6 @@ def start_distillations(
         message = f"nobody labelled a comparison of {dataset.slug} that has both texts"
         raise NothingToJudgeError(message)
     return started
-
-
-def same_unfinished(asked: JudgeRun) -> JudgeRun | None:
-    """A run that was set out to do exactly this and is not finished: it goes on instead."""
-    unfinished = JudgeRun.objects.filter(
-        kind=asked.kind,
-        dataset=asked.dataset,
-        annotator=asked.annotator,
-        judge=asked.judge,
-        parent=asked.parent,
-        status__in=(*UNFINISHED, RunStatus.BATCH),
-    )
-    same = next((run for run in unfinished.order_by("-pk") if run.config == asked.config), None)
-    if same is not None and asked.budget is not None:
-        set_budget(same.pk, asked.budget)
-    return same
 
 
 def _plan_scenario(run: JudgeRun, plan: DistilPlan) -> None:
@@ -180,12 +165,13 @@ def start_test_run(
     prompt: JudgePrompt = JudgePrompt.PERSONAL,
     budget: Decimal | None = None,
     batch_file: bool = False,
+    again: bool = False,
     created_by: User | None = None,
 ) -> JudgeRun:
     """Writes a run over the annotator's test comparisons; the caller dispatches it.
 
     They are judged under the base judge and the members of the selected and of the shuffled set,
-    in both orders. Asking for what an unfinished run is already about gives that run.
+    in both orders. Where an equal run is under way, that one is given.
 
     Args:
         dataset: where the comparisons are.
@@ -197,6 +183,7 @@ def start_test_run(
             grade give one verdict a comparison, by the two grades.
         budget: what its calls may cost in all.
         batch_file: its calls are written to a file and read back (`batch_files`).
+        again: start anew, even so (`equal_runs`).
         created_by: who asked for the run.
 
     Raises:
@@ -219,13 +206,7 @@ def start_test_run(
         batch_file=batch_file,
         created_by=created_by,
     )
-    with transaction.atomic():
-        run = same_unfinished(asked.run)
-        if run is None:
-            run = asked.run
-            run.save()
-            _plan_test(run, asked.plans)
-    return run
+    return start_once(asked.run, lambda run: _plan_test(run, asked.plans), again=again)
 
 
 def _plan_test(run: JudgeRun, plans: Sequence[AppliedPlan]) -> None:

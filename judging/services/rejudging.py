@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
 
-from django.db import transaction
 from django.db.models import Q
 
 from annotation.core.choices import JudgmentStatus, Order
@@ -31,8 +30,8 @@ from judging.queries.preferences import newest_versions, run_columns
 from judging.queries.runs import preference_rows
 from judging.services.budgets import check_budget
 from judging.services.distillation import empty_preference
+from judging.services.equal_runs import start_once
 from judging.services.judges import BATCH_FILE, endpoint_for, judge_snapshot
-from judging.services.pairwise_runs import same_unfinished
 from judging.services.preference_edits import PreferenceNotEditableError, is_owned
 
 _CHUNK: Final = 1000
@@ -109,16 +108,10 @@ def start_rejudging(
 ) -> JudgeRun:
     """Writes the run with all its rows, judged ones as they were; the caller dispatches it.
 
-    Asking for what an unfinished run is already about gives that run. Raises as `asked_rejudging`.
+    Where an equal run is under way, that one is given. Raises as `asked_rejudging`.
     """
     asked = asked_rejudging(distillation, budget=budget, created_by=created_by)
-    with transaction.atomic():
-        run = same_unfinished(asked.run)
-        if run is None:
-            run = asked.run
-            run.save()
-            _write(run, asked.cells)
-    return run
+    return start_once(asked.run, lambda run: _write(run, asked.cells))
 
 
 def _columns(distillation: JudgeRun, texts: dict[int, str | None]) -> Iterator[ColumnPlan]:

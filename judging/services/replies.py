@@ -1,5 +1,8 @@
 """The store of replies over `LlmCall` rows: what is committed here is never paid for again.
 
+A call is claimed before it is asked (`services.claims`), and its claim goes in the transaction that
+stores its reply.
+
 Replies are committed 64 at a time or after half a second, whichever comes first, so that a process
 which is killed loses the calls in flight and no more than that.
 """
@@ -8,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from types import TracebackType
 from typing import Any, Final, Self
@@ -19,9 +22,12 @@ from django.utils import timezone
 
 from judging.core.chat import ChatRequest, Reply, Usage, steps_from_json, steps_to_json
 from judging.core.money import Prices
+from judging.llm.stores import Taken
 from judging.models import LlmCall, ModelEndpoint
 from judging.services.budgets import RunPurse
+from judging.services.claims import CallClaims
 from judging.services.endpoints import prices_of
+from judging.services.heartbeats import seconds_between_beats
 
 COMMIT_EVERY: Final = 64
 COMMIT_SECONDS: Final = 0.5
@@ -31,8 +37,8 @@ _KEYS_A_QUERY: Final = 500
 class RowReplyStore:
     """Implements `llm.stores.ReplyStore`: `async with RowReplyStore(endpoint=row) as store`.
 
-    Leaving the block commits what is left. Reached from `async_to_sync`, rows are read and written
-    on the caller's own connection.
+    Leaving the block commits what is left and drops every claim. Reached from `async_to_sync`, rows
+    are read and written on the caller's own connection.
 
     Args:
         endpoint: who replies; its prices say what a reply cost.
@@ -57,7 +63,10 @@ class RowReplyStore:
         if purse is not None:
             purse.settle_now = self.commit
         self._waiting: dict[str, tuple[ChatRequest, Reply]] = {}
+        self._claims = CallClaims(run_id=run_id)
+        self._released: set[str] = set()
         self._timer: asyncio.Task[None] | None = None
+        self._keeping: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -69,10 +78,13 @@ class RowReplyStore:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            await asyncio.gather(self._timer, return_exceptions=True)
+        tasks = [task for task in (self._timer, self._keeping) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self.commit()
+        if self._keeping is not None:
+            await sync_to_async(self._claims.drop_all)()
 
     async def get_many(self, keys: Sequence[str]) -> dict[str, Reply]:
         """The replies that are there, committed or not; keys without one are left out."""
@@ -82,6 +94,40 @@ class RowReplyStore:
             found |= await sync_to_async(_stored)(missing)
         return found
 
+    async def take_many(self, keys: Sequence[str]) -> Taken:
+        """See `ReplyStore`."""
+        found = {key: self._waiting[key][1] for key in keys if key in self._waiting}
+        missing = [key for key in keys if key not in found]
+        if not missing:
+            return Taken(found, claimed=())
+        self._released.difference_update(missing)
+        taken = await sync_to_async(self._take)(missing)
+        if self._keeping is None and taken.claimed:
+            self._keeping = asyncio.create_task(self._keep_claims())
+        elif self._keeping is not None and self._keeping.done():
+            self._keeping.result()  # a sign of life that failed is not passed over in silence
+        return Taken({**found, **taken.replies}, taken.claimed)
+
+    def _take(self, keys: Sequence[str]) -> Taken:
+        replies = _stored(keys)
+        claimed = self._claims.take([key for key in keys if key not in replies])
+        # A reply may have been committed, and its claim dropped, since the first look.
+        late = _stored(_committed(claimed))
+        self._claims.drop(late)
+        return Taken({**replies, **late}, {key for key in claimed if key not in late})
+
+    async def _keep_claims(self) -> None:
+        while True:
+            await asyncio.sleep(seconds_between_beats())
+            if self._claims:
+                await sync_to_async(self._claims.keep)()
+
+    def release(self, key: str) -> None:
+        """See `ReplyStore`; others see it soon."""
+        if key in self._claims:
+            self._released.add(key)
+            self._commit_soon()
+
     async def put(self, request: ChatRequest, reply: Reply) -> None:
         """Keep a reply; it is committed soon."""
         self._waiting[reply.key] = (request, reply)
@@ -89,28 +135,39 @@ class RowReplyStore:
             self._purse.landed(reply.key)
         if len(self._waiting) >= COMMIT_EVERY:
             await self.commit()
-        elif self._timer is None or self._timer.done():
-            if self._timer is not None:
-                self._timer.result()  # a commit that failed is not passed over in silence
-            self._timer = asyncio.create_task(self._commit_later())
+        else:
+            self._commit_soon()
+
+    def _commit_soon(self) -> None:
+        if self._timer is not None and not self._timer.done():
+            return
+        if self._timer is not None:
+            self._timer.result()  # a commit that failed is not passed over in silence
+        self._timer = asyncio.create_task(self._commit_later())
 
     async def commit(self) -> None:
         """Write every reply that waits, in one statement; a key that is there stays as it is."""
         async with self._writing:
             waiting = list(self._waiting.values())
-            if not waiting and (self._purse is None or self._purse.is_settled):
+            settled = self._purse is None or self._purse.is_settled
+            if not waiting and not self._released and settled:
                 return
-            await sync_to_async(self._write)(waiting)
+            released, self._released = self._released, set()
+            await sync_to_async(self._write)(waiting, released)
             for _, reply in waiting:
                 del self._waiting[reply.key]
 
-    def _write(self, waiting: Sequence[tuple[ChatRequest, Reply]]) -> None:
+    def _write(
+        self, waiting: Sequence[tuple[ChatRequest, Reply]], released: Collection[str]
+    ) -> None:
         costs = {reply.key: self._cost(reply) for _, reply in waiting}
         now = connection.ops.adapt_datetimefield_value(timezone.now())
         rows = [self._row(request, reply, costs[reply.key], now) for request, reply in waiting]
         with transaction.atomic():
-            with connection.cursor() as cursor:
-                cursor.executemany(_INSERT, rows)
+            if rows:
+                with connection.cursor() as cursor:
+                    cursor.executemany(_INSERT, rows)
+            self._claims.drop({*costs, *released})
             if self._purse is not None:
                 self._purse.settle(costs)
 
@@ -176,6 +233,7 @@ _INSERT: Final = (
     f"VALUES ({', '.join(['%s'] * len(_COLUMNS))}) ON CONFLICT (key) DO NOTHING"
 )
 """One prepared statement for all replies of a commit: a third of the time of `bulk_create`."""
+_SELECT: Final = "SELECT key FROM judging_llmcall WHERE key IN"
 _READ: Final = (
     "key",
     "reply",
@@ -187,6 +245,18 @@ _READ: Final = (
     "output_tokens",
     "latency_ms",
 )
+
+
+def _committed(keys: Sequence[str]) -> list[str]:
+    """The keys that have a reply; where hardly any has, a sixth of the time of `_stored`."""
+    found: list[str] = []
+    for start in range(0, len(keys), _KEYS_A_QUERY):
+        part = keys[start : start + _KEYS_A_QUERY]
+        places = ", ".join(["%s"] * len(part))
+        with connection.cursor() as cursor:
+            cursor.execute(f"{_SELECT} ({places})", part)
+            found += (key for (key,) in cursor.fetchall())
+    return found
 
 
 def _stored(keys: Sequence[str]) -> dict[str, Reply]:

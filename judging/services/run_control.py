@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
@@ -26,6 +26,12 @@ class RunNotFinishedError(Exception):
     code = "run:not-finished"
 
 
+class EqualRunError(RunNotFinishedError):
+    """An equal run is under way, so this one need not go on."""
+
+    code = "run:equal-under-way"
+
+
 class RecordedRunError(RunNotFinishedError):
     """The run's verdicts were recorded elsewhere: nothing of it can be asked again."""
 
@@ -42,6 +48,13 @@ def cancel(run_id: int) -> bool:
     )
 
 
+def put_down(run_id: int, *, generation: int) -> None:
+    """Leave an unfinished run that one is at work on: whoever comes next takes it up at once."""
+    JudgeRun.objects.filter(pk=run_id, generation=generation, status=RunStatus.RUNNING).update(
+        status=RunStatus.PENDING, generation=F("generation") + 1
+    )
+
+
 @transaction.atomic
 def reset_failed(run_id: int) -> int:
     """Makes a finished run ready to go on: what failed, and what a stop left, is pending again.
@@ -50,7 +63,7 @@ def reset_failed(run_id: int) -> int:
     Returns how many rows are pending now; the caller dispatches.
 
     Raises:
-        RunNotFinishedError: the run is under way.
+        RunNotFinishedError: the run, or an equal one, is under way.
         RecordedRunError: its verdicts were imported.
     """
     run = reopen(run_id)
@@ -70,20 +83,26 @@ def reopen(run_id: int) -> JudgeRun:
 
     Raises:
         RunNotFinishedError: the run is under way.
+        EqualRunError: an equal one is.
         RecordedRunError: its verdicts were imported.
     """
     run = JudgeRun.objects.get(pk=run_id)
     if run.kind == RunKind.RECORDED:
         raise RecordedRunError
-    if not JudgeRun.objects.filter(pk=run_id, status__in=FINISHED).update(
-        status=RunStatus.BATCH if run.config.get(BATCH_FILE) else RunStatus.PENDING,
-        stage="",
-        generation=F("generation") + 1,
-        error_code="",
-        error_detail="",
-        heartbeat_at=timezone.now(),
-        finished_at=None,
-    ):
+    try:
+        with transaction.atomic():
+            reopened = JudgeRun.objects.filter(pk=run_id, status__in=FINISHED).update(
+                status=RunStatus.BATCH if run.config.get(BATCH_FILE) else RunStatus.PENDING,
+                stage="",
+                generation=F("generation") + 1,
+                error_code="",
+                error_detail="",
+                heartbeat_at=timezone.now(),
+                finished_at=None,
+            )
+    except IntegrityError as error:  # run_under_way_once
+        raise EqualRunError from error
+    if not reopened:
         raise RunNotFinishedError
     return run
 

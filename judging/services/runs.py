@@ -16,12 +16,14 @@ from django.db.models import Count, F
 from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus
+from judging.core.endpoints import InvalidEndpointError
 from judging.core.stages import StageName
 from judging.llm.breaker import EndpointDownError
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunStatus
 from judging.queries.runs import UNFINISHED
 from judging.services.batches import Observer, ask_batch
+from judging.services.claims import drop_claims_of
 from judging.services.heartbeats import SupersededError, beat
 from judging.services.judges import JudgeOpener, open_judge
 from judging.services.kinds import STAGES
@@ -70,7 +72,10 @@ def dispatch(run_id: int, *, generation: int | None = None) -> Dispatch | None:
         started_at=run.started_at or now,
         heartbeat_at=now,
     )
-    return _go_on(run_id, run.generation + 1) if taken else None
+    if not taken:
+        return None
+    drop_claims_of(run_id)  # a worker that died would keep others waiting for its calls
+    return _go_on(run_id, run.generation + 1)
 
 
 def run_batch(
@@ -97,7 +102,7 @@ def run_batch(
         return _after_batch(run, stage)
     except SupersededError:
         return None
-    except StageRefusedError as error:
+    except (InvalidEndpointError, StageRefusedError) as error:
         _stop(run, error.code, "")
         return None
     except EndpointDownError as error:

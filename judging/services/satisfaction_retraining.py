@@ -11,17 +11,15 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db import transaction
-
 from annotation.models import Dataset, User
 from judging.core.satisfaction_model import VERSION
 from judging.core.satisfaction_settings import LEARNED
 from judging.core.satisfaction_training import TooFewRatingsError
 from judging.core.stages import StageName
 from judging.models import JudgeRun, LearnedModel, RunKind
-from judging.queries.runs import UNFINISHED
 from judging.queries.satisfaction.blocks import ratings_digest
 from judging.queries.satisfaction.learned import newest_models, ratings_stamp
+from judging.services.equal_runs import start_once
 from judging.services.heartbeats import Pulse
 from judging.services.satisfaction_training import learned_model
 from judging.services.stages import ComputingStage, StageRefusedError
@@ -35,27 +33,24 @@ PATIENCE: Final = timedelta(hours=1)
 def start_training(*, dataset: Dataset, created_by: User | None = None) -> JudgeRun:
     """Write a run that trains on the dataset's ratings as they are; the caller dispatches it.
 
-    Asking while such a run is unfinished gives that run. Where the ratings are those of a stored
-    version already, the run finds that one and trains nothing.
+    Where one is under way, that one is given: it trains on the ratings as it finds them. Where the
+    ratings are those of a stored version already, the run finds that one and trains nothing.
 
     Args:
         dataset: whose ratings.
         created_by: who asked; None where the ratings did.
     """
-    with transaction.atomic():
-        unfinished = JudgeRun.objects.filter(
-            dataset=dataset, kind=RunKind.TRAIN, status__in=UNFINISHED
-        ).order_by("-pk")
-        return unfinished.first() or JudgeRun.objects.create(
-            kind=RunKind.TRAIN,
-            dataset=dataset,
-            judge=LEARNED,
-            created_by=created_by,
-            config={
-                "judge": {"judge": LEARNED, "version": VERSION},
-                "ratings": ratings_digest(dataset_id=dataset.pk),
-            },
-        )
+    wanted = JudgeRun(
+        kind=RunKind.TRAIN,
+        dataset=dataset,
+        judge=LEARNED,
+        created_by=created_by,
+        config={
+            "judge": {"judge": LEARNED, "version": VERSION},
+            "ratings": ratings_digest(dataset_id=dataset.pk),
+        },
+    )
+    return start_once(wanted, lambda _run: None, config={})
 
 
 def start_due_trainings(*, now: datetime) -> list[JudgeRun]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from decimal import Decimal
 from typing import Final
-
-from django.db import transaction
 
 from annotation.models import Dataset, User
 from judging.core.calibration import Calibration
@@ -19,10 +16,11 @@ from judging.core.satisfaction_settings import (
 )
 from judging.core.satisfaction_variants import Level, Variant
 from judging.models import JudgeRun, RunKind, RunStatus, SatisfactionJudgment
-from judging.queries.runs import UNFINISHED, memory_rows
+from judging.queries.runs import memory_rows
 from judging.queries.satisfaction.blocks import ratings_digest, stored_blocks
-from judging.services.budgets import check_budget, set_budget
+from judging.services.budgets import check_budget
 from judging.services.edited_prompts import edited_prompts
+from judging.services.equal_runs import start_once
 from judging.services.judges import endpoint_for, judge_snapshot
 from judging.services.memories import plan_memories
 from judging.services.pairwise_plans import NoPromptsError
@@ -47,11 +45,12 @@ def start_satisfaction_run(
     annotator: User | None = None,
     settings: SatisfactionSettings | None = None,
     budget: Decimal | None = None,
+    again: bool = False,
     created_by: User | None = None,
 ) -> JudgeRun:
     """Write a run over every rated turn, with all its PENDING rows; the caller dispatches it.
 
-    Asking for what an unfinished run is already about gives that run.
+    Where an equal run is under way, that one is given.
 
     Args:
         dataset: whose turns.
@@ -59,6 +58,7 @@ def start_satisfaction_run(
         annotator: only this user's turns; None for everybody's.
         settings: the rules of the run.
         budget: what its calls may cost in all.
+        again: start anew, even so (`equal_runs`).
         created_by: who asked for it.
 
     Raises:
@@ -74,17 +74,13 @@ def start_satisfaction_run(
         budget=budget,
         created_by=created_by,
     )
-    with transaction.atomic():
-        run = _newest_same(asked, statuses=UNFINISHED)
-        if run is None:
-            run = asked
-            run.save()
-            if not plan_satisfaction(run):
-                message = f"nobody rated a response of {dataset.slug} whose text is available"
-                raise NothingToScoreError(message)
-        elif budget is not None:
-            set_budget(run.pk, budget)
-    return run
+
+    def write_rows(run: JudgeRun) -> None:
+        if not plan_satisfaction(run):
+            message = f"nobody rated a response of {dataset.slug} whose text is available"
+            raise NothingToScoreError(message)
+
+    return start_once(asked, write_rows, again=again)
 
 
 def finished_run_like(
@@ -98,7 +94,14 @@ def finished_run_like(
         UnknownJudgeError: there is no such judge.
     """
     asked = asked_satisfaction(dataset=dataset, judge=judge, settings=settings)
-    return _newest_same(asked, statuses=(RunStatus.DONE,))
+    runs = JudgeRun.objects.filter(
+        kind=asked.kind,
+        dataset=asked.dataset,
+        annotator=asked.annotator,
+        judge=asked.judge,
+        status=RunStatus.DONE,
+    )
+    return next((run for run in runs.order_by("-pk") if run.config == asked.config), None)
 
 
 def asked_satisfaction(
@@ -150,18 +153,6 @@ def asked_satisfaction(
             **teaching,
         },
     )
-
-
-def _newest_same(asked: JudgeRun, *, statuses: Collection[str]) -> JudgeRun | None:
-    """The newest run in one of some states that was set out to do exactly the same."""
-    runs = JudgeRun.objects.filter(
-        kind=asked.kind,
-        dataset=asked.dataset,
-        annotator=asked.annotator,
-        judge=asked.judge,
-        status__in=statuses,
-    )
-    return next((run for run in runs.order_by("-pk") if run.config == asked.config), None)
 
 
 def plan_satisfaction(run: JudgeRun) -> int:

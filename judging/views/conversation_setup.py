@@ -21,7 +21,7 @@ from judging.services.conversation_setup import set_up
 _ON_A_PAGE = 50
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @reader_required
 def setup(request: SignedInRequest, slug: str) -> HttpResponse:
     """With whom the participants of a study talk, and the conversations so far."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
@@ -15,10 +15,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
+from annotation.core.choices import StudyKind
 from annotation.core.labelling import TalkTask
-from annotation.forms.labelling import SKIP_REASONS
+from annotation.forms.labelling import SKIP_REASONS, SubmissionForm
 from annotation.services.claims import own_task
 from annotation.views.access import SignedInRequest
 from annotation.views.refusals import refusals
@@ -46,7 +47,7 @@ _CONFLICT: Final = 409
 
 
 class _NotTalkingError(Exception):
-    """The item is rated by now, or was never one to talk about."""
+    """The conversation is over, and its item rated or about to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def _talks(
     return whole
 
 
-@require_GET
+@require_safe
 @never_cache
 @_talks
 def conversation(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
@@ -107,7 +108,7 @@ def conversation(request: SignedInRequest, slug: str, number: int) -> HttpRespon
     return _whole(_Place(request, slug, number))
 
 
-@require_GET
+@require_safe
 @never_cache
 @_talks
 def reply(request: SignedInRequest, slug: str, number: int, message: int) -> HttpResponse:
@@ -157,7 +158,13 @@ def retry_reply(request: SignedInRequest, slug: str, number: int) -> HttpRespons
     """Have the reply to the last message written again."""
     return _done(
         _Place(request, slug, number),
-        lambda: retry(study=slug, item=number, annotator=request.user, now=timezone.now()),
+        lambda: retry(
+            study=slug,
+            item=number,
+            annotator=request.user,
+            submission=_submission(request),
+            now=timezone.now(),
+        ),
     )
 
 
@@ -167,7 +174,13 @@ def withdraw_message(request: SignedInRequest, slug: str, number: int) -> HttpRe
     """Take back the last message, which got no reply; it stands in the box again."""
     place = _Place(request, slug, number)
     try:
-        withdraw(study=slug, item=number, annotator=request.user, now=timezone.now())
+        withdraw(
+            study=slug,
+            item=number,
+            annotator=request.user,
+            submission=_submission(request),
+            now=timezone.now(),
+        )
     except ConversationRefusedError as refused:
         return _parts(place, refused=refused.code)
     return redirect("judging:talk", slug, number)
@@ -179,7 +192,13 @@ def stop_reply(request: SignedInRequest, slug: str, number: int) -> HttpResponse
     """Stop the reply that is being written; what has come of it stays."""
     return _done(
         _Place(request, slug, number),
-        lambda: stop(study=slug, item=number, annotator=request.user, now=timezone.now()),
+        lambda: stop(
+            study=slug,
+            item=number,
+            annotator=request.user,
+            submission=_submission(request),
+            now=timezone.now(),
+        ),
     )
 
 
@@ -191,13 +210,20 @@ def tick_requirements(request: SignedInRequest, slug: str, number: int) -> HttpR
     form = TicksForm(request.POST)
     met = form.cleaned_data["met"] if form.is_valid() else []
     try:
-        tick(study=slug, item=number, annotator=request.user, met=met, now=timezone.now())
+        tick(
+            study=slug,
+            item=number,
+            annotator=request.user,
+            met=met,
+            submission=_submission(request),
+            now=timezone.now(),
+        )
     except ConversationRefusedError as refused:
         return _parts(place, refused=refused.code)
     if not place.partial:
         return redirect("judging:talk", slug, number)
     task, talk = _task(place)
-    context = {"task": task, "talk": talk}
+    context = {"task": task, "talk": talk, "submission": uuid4()}
     return _part(request, "judging/_conversation_state.html", context, target="#talk-state")
 
 
@@ -222,6 +248,15 @@ def end_talk(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     return redirect("annotation:item", slug, number)
 
 
+def _submission(request: SignedInRequest) -> UUID:
+    """The page's id of what a button sends."""
+    form = SubmissionForm(request.POST)
+    if not form.is_valid():
+        raise ConversationRefusedError("conversation:incomplete")
+    submission: UUID = form.cleaned_data["submission"]
+    return submission
+
+
 def _done(place: _Place, act: Callable[[], None]) -> HttpResponse:
     try:
         act()
@@ -240,7 +275,9 @@ def _task(place: _Place) -> tuple[TalkTask, Talk]:
     """
     now = timezone.now()
     user = place.request.user
-    task = own_task(study=place.slug, item=place.number, annotator=user, now=now)
+    task = own_task(
+        study=place.slug, item=place.number, annotator=user, now=now, kind=StudyKind.CONVERSATION
+    )
     if not isinstance(task, TalkTask):
         raise _NotTalkingError
     row = begin(study=place.slug, item=place.number, annotator=user, now=now)
@@ -283,7 +320,7 @@ def _parts(place: _Place, *, refused: str = "") -> HttpResponse:
             return _whole(place, refused=refused)
         return redirect("judging:talk", place.slug, place.number)
     task, talk = _task(place)
-    context = {"task": task, "talk": talk, "refused": refused}
+    context = {"task": task, "talk": talk, "refused": refused, "submission": uuid4()}
     return _part(
         place.request,
         "judging/_conversation_parts.html",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import Http404
 from django.http.response import HttpResponseBase
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from annotation.exports import ExportFormat
 from annotation.queries.datasets import UnknownDatasetError, dataset_of
@@ -13,7 +13,7 @@ from annotation.views.downloads import download
 from judging.exports import EXPORTS
 
 
-@require_GET
+@require_safe
 @reader_required
 def export(_request: SignedInRequest, slug: str, kind: str, format_name: str) -> HttpResponseBase:
     """A download of one kind, for those who see everyone."""

@@ -7,7 +7,7 @@ from typing import Final
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from annotation.core.tables import csv_lines, in_blocks
 from annotation.exports import ExportFormat
@@ -28,7 +28,7 @@ from judging.queries.injections import (
 _ASKED: Final = ("kind", "language", "outcome", "page")
 
 
-@require_GET
+@require_safe
 @reader_required
 def checks(request: SignedInRequest) -> HttpResponse:
     """Every check, the newest first, with its rate over all attempts."""
@@ -37,7 +37,7 @@ def checks(request: SignedInRequest) -> HttpResponse:
     return render(request, "judging/injections.html", context)
 
 
-@require_GET
+@require_safe
 @reader_required
 def check(request: SignedInRequest, check_id: int) -> HttpResponse:
     """The rates of one check, by kind of attempt and language."""
@@ -48,7 +48,7 @@ def check(request: SignedInRequest, check_id: int) -> HttpResponse:
     return render(request, "judging/injection_check.html", {"found": found, "check": found.check})
 
 
-@require_GET
+@require_safe
 @reader_required
 def trials(request: SignedInRequest, check_id: int) -> HttpResponse:
     """The attempts behind a rate."""
@@ -61,7 +61,7 @@ def trials(request: SignedInRequest, check_id: int) -> HttpResponse:
     return render(request, "judging/injection_trials.html", context)
 
 
-@require_GET
+@require_safe
 @reader_required
 def trial(request: SignedInRequest, check_id: int, trial_id: int) -> HttpResponse:
     """One attempt: the pair as the judge saw it, and its raw replies."""
@@ -73,7 +73,7 @@ def trial(request: SignedInRequest, check_id: int, trial_id: int) -> HttpRespons
     return render(request, "judging/injection_trial.html", context)
 
 
-@require_GET
+@require_safe
 @reader_required
 def trials_csv(_request: SignedInRequest, check_id: int) -> HttpResponseBase:
     """Every answer of a check as a table."""

@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from annotation.models import Dataset
 from annotation.views.access import SignedInRequest, manager_required, reader_required
@@ -16,7 +16,7 @@ from judging.queries.satisfaction.learned import learned_page, learned_version_p
 from judging.submission import submit_training
 
 
-@require_GET
+@require_safe
 @reader_required
 def learned(request: SignedInRequest, slug: str) -> HttpResponse:
     """Every version, the newest first, which one is in use, and where training stands."""
@@ -26,7 +26,7 @@ def learned(request: SignedInRequest, slug: str) -> HttpResponse:
     return render(request, "judging/learned.html", context)
 
 
-@require_GET
+@require_safe
 @reader_required
 def learned_version(request: SignedInRequest, slug: str, version: int) -> HttpResponse:
     """One version: its figures on held-out users, its manifest, and the runs that used it."""

@@ -10,9 +10,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext, ngettext
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.models import User
+from annotation.queries.withheld import is_anything_withheld
 from annotation.views.access import SignedInRequest, manager_required, reader_required
 from judging.core.error_texts import error_text
 from judging.core.satisfaction_settings import satisfaction_settings
@@ -31,9 +32,10 @@ from judging.services.memory_updates import MemoryUpToDateError
 from judging.services.run_control import RunNotFinishedError
 from judging.services.satisfaction_runs import NothingToScoreError
 from judging.submission import submit_satisfaction, update_memories
+from judging.views.run_starts import say_attached
 
 
-@require_GET
+@require_safe
 @reader_required
 def run_memories(request: SignedInRequest, run_id: int) -> HttpResponse:
     """The memories of a run."""
@@ -64,6 +66,7 @@ def rescore(request: SignedInRequest, run_id: int) -> HttpResponse:
     except (NothingToScoreError, UnknownJudgeError) as error:
         messages.error(request, gettext(error_text(error.code)))
         return redirect("judging:run-memories", run_id=run_id)
+    say_attached(request, [started])
     return redirect("judging:run", run_id=started.pk)
 
 
@@ -97,21 +100,25 @@ def _update(request: SignedInRequest, run: JudgeRun, *, memory_id: int | None = 
     messages.success(request, text % {"n": planned})
 
 
-@require_GET
+@require_safe
 @login_required
 def my_memories(request: SignedInRequest) -> HttpResponse:
     """What judges wrote about the reader."""
-    rows = memories_of_user(request.user.pk)
-    return render(request, "judging/my_memories.html", {"rows": rows})
+    only = request.user.only
+    context = {
+        "rows": memories_of_user(request.user.pk, only=only),
+        "withheld": is_anything_withheld(only),
+    }
+    return render(request, "judging/my_memories.html", context)
 
 
-@require_GET
+@require_safe
 @login_required
 def memory(request: SignedInRequest, memory_id: int) -> HttpResponse:
     """One memory: statistics, texts, and the turns that they cite."""
     reader = request.user
     row = _memory_for(reader, memory_id)
-    page = memory_page(row)
+    page = memory_page(row, only=reader.only)
     context = {
         "page": page,
         "own": row.user_id == reader.pk,
@@ -121,7 +128,7 @@ def memory(request: SignedInRequest, memory_id: int) -> HttpResponse:
     return render(request, "judging/memory.html", context)
 
 
-@require_GET
+@require_safe
 @login_required
 def memory_turns(request: SignedInRequest, memory_id: int) -> HttpResponse:
     """The rated turns that a memory counts, of one score or scenario."""
@@ -135,7 +142,7 @@ def memory_turns(request: SignedInRequest, memory_id: int) -> HttpResponse:
     return render(request, "judging/memory_turns.html", context)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def edit_memory(request: SignedInRequest, memory_id: int) -> HttpResponse:
     """Edit the texts; saving makes the next version."""
@@ -143,7 +150,7 @@ def edit_memory(request: SignedInRequest, memory_id: int) -> HttpResponse:
     row = _memory_for(reader, memory_id)
     if not may_edit(row, reader):
         raise PermissionDenied
-    page = memory_page(row)
+    page = memory_page(row, only=reader.only)
     if page.memory is None or not page.is_editable:
         messages.warning(request, gettext(error_text(MemoryNotEditableError.code)))
         return redirect("judging:memory", memory_id=page.newest_id)
@@ -162,7 +169,7 @@ def edit_memory(request: SignedInRequest, memory_id: int) -> HttpResponse:
 
 
 def _memory_for(reader: User, memory_id: int) -> UserMemory:
-    row = visible_memory(memory_id, reader_id=reader.pk, sees_everyone=reader.sees_everyone)
+    row = visible_memory(memory_id, only=reader.only)
     if row is None:
         raise Http404
     return row

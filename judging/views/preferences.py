@@ -10,9 +10,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.models import User
+from annotation.queries.withheld import is_anything_withheld
 from annotation.views.access import SignedInRequest, manager_required
 from judging.core.endpoints import InvalidEndpointError
 from judging.core.error_texts import error_text
@@ -42,6 +43,7 @@ from judging.services.preference_edits import (
 )
 from judging.services.rejudging import JudgeChangedError, NothingChangedError, asked_rejudging
 from judging.submission import submit_rejudging
+from judging.views.run_starts import say_attached
 
 REFUSALS = (
     InvalidEndpointError,
@@ -53,22 +55,29 @@ REFUSALS = (
 )
 
 
-@require_GET
+@require_safe
 @login_required
 def my_preferences(request: SignedInRequest) -> HttpResponse:
     """What judges learned that the reader prefers."""
-    found = owned_preferences(distillations_of(request.user.pk))
-    return render(request, "judging/my_preferences.html", {"found": found, "editable": True})
+    only = request.user.only
+    context = {
+        "found": owned_preferences(distillations_of(request.user.pk), only=only),
+        "editable": True,
+        "withheld": is_anything_withheld(only),
+    }
+    return render(request, "judging/my_preferences.html", context)
 
 
-@require_GET
+@require_safe
 @login_required
 def run_preferences(request: SignedInRequest, run_id: int) -> HttpResponse:
     """The preferences of a distillation as they are now, and what judging them again would take."""
     run = _run_for(request.user, run_id)
-    (found,) = owned_preferences([run])
+    only = request.user.only
+    (found,) = owned_preferences([run], only=only)
     context: dict[str, Any] = {
         "found": found,
+        "withheld": is_anything_withheld(only),
         "editable": may_edit(run.annotator_id, request.user) and is_owned(run),
     }
     if request.user.is_manager and is_owned(run):
@@ -108,15 +117,16 @@ def judge_again(request: SignedInRequest, run_id: int) -> HttpResponse:
     except REFUSALS as error:
         messages.error(request, gettext(error_text(error.code)))
         return redirect("judging:run-preferences", run_id=run.pk)
+    say_attached(request, [started])
     return redirect("judging:run", run_id=started.pk)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def new_preference(request: SignedInRequest, run_id: int, scenario_id: int) -> HttpResponse:
     """Add a text of one's own to a scenario."""
     run = _run_for(request.user, run_id)
-    (found,) = owned_preferences([run])
+    (found,) = owned_preferences([run], only=request.user.only)
     scenario = next((each for each in found.scenarios if each.id == scenario_id), None)
     if scenario is None:
         raise Http404
@@ -144,12 +154,12 @@ def new_preference(request: SignedInRequest, run_id: int, scenario_id: int) -> H
     return render(request, "judging/preference_edit.html", context, status=status)
 
 
-@require_GET
+@require_safe
 @login_required
 def preference(request: SignedInRequest, preference_id: int) -> HttpResponse:
     """One preference: its text, where it comes from, and its versions."""
     row = _preference_for(request.user, preference_id)
-    page = preference_page(row)
+    page = preference_page(row, only=request.user.only)
     context = {
         "page": page,
         "run": row.run,
@@ -160,7 +170,7 @@ def preference(request: SignedInRequest, preference_id: int) -> HttpResponse:
     return render(request, "judging/preference.html", context)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def edit(request: SignedInRequest, preference_id: int) -> HttpResponse:
     """Write another text; saving makes the next version."""
@@ -217,7 +227,7 @@ def _is_editable(row: Preference, user: User) -> bool:
 
 
 def _preference_for(reader: User, preference_id: int) -> Preference:
-    row = visible_preference(preference_id, reader_id=reader.pk, sees_everyone=reader.sees_everyone)
+    row = visible_preference(preference_id, only=reader.only)
     if row is None:
         raise Http404
     return row

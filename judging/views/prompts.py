@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.guidelines import changes
 from annotation.models import Dataset, Study
@@ -53,7 +53,7 @@ def _known(name: str, language: str) -> None:
         raise Http404
 
 
-@require_GET
+@require_safe
 @reader_required
 def prompts(request: SignedInRequest, kind: str, slug: str) -> HttpResponse:
     """Every prompt by language: which text is asked, and whose it is."""
@@ -62,7 +62,7 @@ def prompts(request: SignedInRequest, kind: str, slug: str) -> HttpResponse:
     return render(request, "judging/prompts.html", context)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @manager_required
 def prompt(
     request: SignedInRequest, kind: str, slug: str, name: str, language: str
@@ -144,7 +144,7 @@ def restore(
     return redirect(_context(owner)["pages"]["prompt"], slug, name, language)
 
 
-@require_GET
+@require_safe
 @reader_required
 def history(
     request: SignedInRequest, kind: str, slug: str, name: str, language: str
@@ -162,7 +162,7 @@ def history(
     return render(request, "judging/prompt_history.html", context)
 
 
-@require_GET
+@require_safe
 @reader_required
 def run_prompts(request: SignedInRequest, run_id: int) -> HttpResponse:
     """The prompts that a run asked, whole, with what was edited in them."""

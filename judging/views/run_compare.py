@@ -6,8 +6,9 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
+from annotation.core.numbers import number_in
 from judging.core.error_texts import error_text
 from judging.models import RunStatus
 from judging.queries.run_compare import compared_runs
@@ -15,12 +16,13 @@ from judging.queries.runs import UNFINISHED
 from judging.views.runs import researcher
 
 
-@require_GET
+@require_safe
 @login_required
 def compare(request: HttpRequest) -> HttpResponse:
     """The runs whose numbers are asked for."""
     researcher(request)
-    ids = [int(word) for word in request.GET.getlist("run") if word.isascii() and word.isdecimal()]
+    numbers = map(number_in, request.GET.getlist("run"))
+    ids = [number for number in numbers if number is not None]
     found = compared_runs(ids)
     columns = [
         {

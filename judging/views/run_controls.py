@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from annotation.models import User
 from annotation.views.access import SignedInRequest, manager_required, reader_required
@@ -21,7 +21,7 @@ from judging.queries.run_controls import RUBRIC, OtherSet, RunControls, run_cont
 from judging.services.estimates import MOST_PROMPTS, estimate_test_run
 from judging.services.pairwise_plans import asked_test_run
 from judging.submission import submit_test_run
-from judging.views.run_starts import REFUSALS
+from judging.views.run_starts import REFUSALS, say_attached
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class OtherLine:
     estimate: RunEstimate | None
 
 
-@require_GET
+@require_safe
 @reader_required
 def controls(request: SignedInRequest, run_id: int) -> HttpResponse:
     """The controls of a test run, and what those that were not judged would take."""
@@ -95,6 +95,7 @@ def start_control(request: SignedInRequest, run_id: int) -> HttpResponse:
     except REFUSALS as error:
         messages.error(request, gettext(error_text(error.code)))
         return redirect("judging:run-controls", run_id=run_id)
+    say_attached(request, [started])
     return redirect("judging:run", run_id=started.pk)
 
 

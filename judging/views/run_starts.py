@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.models import Dataset, User
@@ -53,7 +55,7 @@ REFUSALS = (
 )
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def new_run(request: HttpRequest) -> HttpResponse:
     """Choose a dataset, then what to run on it."""
@@ -66,6 +68,7 @@ def new_run(request: HttpRequest) -> HttpResponse:
         except REFUSALS as error:
             form.add_error(None, gettext(error_text(error.code)))
         else:
+            say_attached(request, started)
             return _lead_to(started, context["chosen"])
     status = 422 if form is not None and form.is_bound else 200
     return render(request, "judging/run_new.html", context, status=status)
@@ -126,8 +129,26 @@ def _start(form: RunForm, dataset: Dataset, manager: User) -> list[JudgeRun]:
         pairwise=form.pairwise(),
         satisfaction=form.satisfaction(),
         budget=form.cleaned_data["budget"],
+        again=form.cleaned_data["again"],
         created_by=manager,
     )
+
+
+def say_attached(request: HttpRequest, started: Sequence[JudgeRun]) -> None:
+    """Tell how many of the runs that were to be started were under way."""
+    attached = sum(run.attached for run in started)
+    if attached and len(started) == 1:
+        text = gettext(
+            "An identical run is already in progress. It was opened instead of starting another."
+        )
+        messages.info(request, text)
+    elif attached:
+        text = ngettext(
+            "%(n)d identical run is already in progress and was not started again.",
+            "%(n)d identical runs are already in progress and were not started again.",
+            attached,
+        )
+        messages.info(request, text % {"n": attached})
 
 
 def _lead_to(started: list[JudgeRun], dataset: Dataset) -> HttpResponse:

@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from annotation.models import User
 from judging.core.error_texts import error_text
@@ -26,14 +26,19 @@ from judging.queries.run_pages import (
 )
 from judging.queries.runs import UNFINISHED, run_progress
 from judging.services.budgets import NoPricesError, set_budget
-from judging.services.run_control import RecordedRunError, RunNotFinishedError, cancel
+from judging.services.run_control import (
+    EqualRunError,
+    RecordedRunError,
+    RunNotFinishedError,
+    cancel,
+)
 from judging.submission import retry_run
 
 STOP_POLLING: Final = 286
 """htmx's answer to a part that polls: take this, and do not ask again."""
 
 
-@require_GET
+@require_safe
 @login_required
 def runs(request: HttpRequest) -> HttpResponse:
     """All runs, the newest first."""
@@ -42,7 +47,7 @@ def runs(request: HttpRequest) -> HttpResponse:
     return render(request, "judging/runs.html", {"found": found, "page": found.page})
 
 
-@require_GET
+@require_safe
 @login_required
 def run(request: HttpRequest, run_id: int) -> HttpResponse:
     """One run: what was asked, how far it is, what came of it."""
@@ -55,7 +60,7 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
     return render(request, "judging/run.html", context)
 
 
-@require_GET
+@require_safe
 @login_required
 def progress(request: HttpRequest, run_id: int) -> HttpResponse:
     """The part of a run's page that asks for itself until the run is over."""
@@ -78,6 +83,7 @@ def _progress_context(found: RunProgress) -> dict[str, Any]:
         "budget_spent": found.error_code == LlmCode.BUDGET_SPENT,
         "errors": [(gettext(error_text(code)), code, count) for code, count in found.errors],
         "error": gettext(error_text(found.error_code)) if found.error_code else "",
+        "waits_in_queue": found.status == RunStatus.PENDING,
         "waits_for_file": found.status == RunStatus.BATCH,
         "can_retry": found.status not in (*UNFINISHED, RunStatus.BATCH)
         and found.kind != RunKind.RECORDED
@@ -93,7 +99,7 @@ def retry(request: HttpRequest, run_id: int) -> HttpResponse:
     get_object_or_404(JudgeRun, pk=run_id)
     try:
         retry_run(run_id)
-    except RecordedRunError as error:
+    except (RecordedRunError, EqualRunError) as error:
         messages.warning(request, gettext(error_text(error.code)))
     except RunNotFinishedError:
         messages.warning(request, gettext("The run is still under way."))
@@ -130,7 +136,7 @@ def stop(request: HttpRequest, run_id: int) -> HttpResponse:
     return redirect("judging:run", run_id=run_id)
 
 
-@require_GET
+@require_safe
 @login_required
 def comparison(request: HttpRequest, run_id: int, comparison_id: int) -> HttpResponse:
     """What a run made of one comparison: every reply, in both orders side by side."""

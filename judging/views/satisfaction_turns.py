@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from annotation.views.access import SignedInRequest, reader_required
 from judging.core.error_texts import error_text
@@ -13,7 +13,7 @@ from judging.models import JudgeRun, RunKind
 from judging.queries.satisfaction.turns import Show, filter_from, turn_of_run, turns_of_run
 
 
-@require_GET
+@require_safe
 @reader_required
 def run_turns(request: SignedInRequest, run_id: int) -> HttpResponse:
     """Every judged turn of a run, a page at a time."""
@@ -28,7 +28,7 @@ def run_turns(request: SignedInRequest, run_id: int) -> HttpResponse:
     return render(request, "judging/run_turns.html", context)
 
 
-@require_GET
+@require_safe
 @reader_required
 def run_turn(request: SignedInRequest, run_id: int, judgment_id: int) -> HttpResponse:
     """One judged turn with what the judge read of it."""

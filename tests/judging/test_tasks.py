@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 
 from judging import tasks
 from judging.models import JudgeRun
@@ -123,10 +124,10 @@ def test_asking_for_a_run_tells_the_workers_once_it_is_committed(
     assert sent() == []
     for callback in callbacks:
         callback()
-    assert sent() == [("dispatch_run", {"run_id": run.pk})]
+    assert sent() == [("dispatch_run", {"run_id": run.pk, "generation": 0})]
     with django_capture_on_commit_callbacks(execute=True):
         test_run = submit_test_run(dataset=dataset, annotator=rater, with_sets=False)
-    assert sent() == [("dispatch_run", {"run_id": test_run.pk})]
+    assert sent() == [("dispatch_run", {"run_id": test_run.pk, "generation": 0})]
 
 
 def test_asking_again_for_a_run_under_way_disturbs_nobody(sent, django_capture_on_commit_callbacks):
@@ -142,7 +143,7 @@ def test_retrying_dispatches_what_failed(sent, django_capture_on_commit_callback
     JudgeRun.objects.update(status="CANCELLED")
     with django_capture_on_commit_callbacks(execute=True):
         assert retry_run(run.pk) == run.preferences.count() + run.judgments.count()
-    assert sent() == [("dispatch_run", {"run_id": run.pk})]
+    assert sent() == [("dispatch_run", {"run_id": run.pk, "generation": 1})]
 
 
 def test_a_site_that_starts_takes_up_every_unfinished_run(sent):
@@ -150,3 +151,33 @@ def test_a_site_that_starts_takes_up_every_unfinished_run(sent):
     make_run(status="DONE")
     assert resume_stale_runs(older_than_seconds=0) == 2
     assert [arguments["run_id"] for _, arguments in sent()] == [run.pk for run in runs]
+
+
+def test_a_run_is_taken_up_once_however_many_messages_say_so(
+    sent, django_capture_on_commit_callbacks
+):
+    dataset, rater = make_study()
+    for _click in range(2):
+        with django_capture_on_commit_callbacks(execute=True):
+            run = submit_distillation(dataset=dataset, annotator=rater, judge="lexical")
+    for _name, arguments in sent():
+        tasks.dispatch_run(**arguments)
+    run.refresh_from_db()
+    assert run.generation == 1
+    assert [name for name, _arguments in sent()] == ["run_batch"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_waits_where_the_broker_is_away(monkeypatch):
+    def away(**_arguments):
+        raise OperationalError("Error 111 connecting to 127.0.0.1:6379. Connection refused.")
+
+    monkeypatch.setattr(tasks.dispatch_run, "delay", away)
+    dataset, rater = make_study()
+    run = submit_distillation(dataset=dataset, annotator=rater, judge="lexical")
+    run.refresh_from_db()
+    assert run.status == "PENDING"
+    JudgeRun.objects.update(status="CANCELLED")
+    assert retry_run(run.pk) == run.preferences.count() + run.judgments.count()
+    run.refresh_from_db()
+    assert run.status == "PENDING"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,6 +17,7 @@ from judging.core.memory_parsing import memory_from_content
 from judging.models import JudgeRun, UserMemory
 from judging.queries.satisfaction.histories import changes_since
 from judging.queries.satisfaction.memory_turns import Evidence, evidence
+from judging.queries.withheld import readable_memories
 
 PAGE_SIZE = 50
 
@@ -138,19 +139,22 @@ def memories_of_run(run: JudgeRun, *, page: str | int = 1) -> MemoryList:
     return MemoryList(_rows(list(shown)), shown)
 
 
-def memories_of_user(user_id: int) -> tuple[MemoryRow, ...]:
-    """The newest memories that describe a user, the latest run first."""
+def memories_of_user(user_id: int, *, only: int | None = None) -> tuple[MemoryRow, ...]:
+    """The newest memories that describe a user, the latest run first.
+
+    To an annotator (`only`) none that was written from what is withheld, and no count of it.
+    """
     rows = (
         newest(UserMemory.objects.filter(user_id=user_id, status=JudgmentStatus.DONE))
         .select_related("run", "user", "target_scenario")
         .order_by("-run_id", "target_scenario__position", "target_scenario_id")
     )
-    return _rows(list(rows))
+    return _rows(readable_memories(rows, only), only=only)
 
 
-def _rows(memories: list[UserMemory]) -> tuple[MemoryRow, ...]:
+def _rows(memories: Sequence[UserMemory], *, only: int | None = None) -> tuple[MemoryRow, ...]:
     """Two queries for what came after them, however many they are."""
-    changes = changes_since(memories)
+    changes = changes_since(memories, only=only)
     following: dict[tuple[int, int, int], tuple[int, JudgmentStatus]] = {}
     later = UserMemory.objects.filter(
         run__in={memory.run_id for memory in memories},
@@ -187,18 +191,20 @@ def _row(
     )
 
 
-def visible_memory(memory_id: int, *, reader_id: int, sees_everyone: bool) -> UserMemory | None:
-    """A memory that somebody may read: their own, or anybody's if they see everyone."""
-    allowed = Q() if sees_everyone else Q(user_id=reader_id)
-    return (
-        UserMemory.objects.filter(allowed, pk=memory_id)
-        .select_related("run__dataset", "user", "target_scenario", "edited_by")
-        .first()
+def visible_memory(memory_id: int, *, only: int | None) -> UserMemory | None:
+    """A memory that somebody may read: their own (`only`) and not withheld, or anybody's."""
+    allowed = Q() if only is None else Q(user_id=only)
+    rows = UserMemory.objects.filter(allowed, pk=memory_id).select_related(
+        "run__dataset", "user", "target_scenario", "edited_by"
     )
+    return next(iter(readable_memories(rows, only)), None)
 
 
-def memory_page(row: UserMemory) -> MemoryPage:
-    """A memory with its statistics, the turns it cites and its versions."""
+def memory_page(row: UserMemory, *, only: int | None = None) -> MemoryPage:
+    """A memory with its statistics, the turns it cites and its versions.
+
+    To an annotator (`only`) it does not count what was rated since and is withheld.
+    """
     memory = None
     shares: tuple[ScoreShare, ...] = ()
     cited: tuple[Evidence, ...] = ()
@@ -210,7 +216,7 @@ def memory_page(row: UserMemory) -> MemoryPage:
             for score, count in enumerate(memory.statistics.counts, start=LOWEST)
         )
         cited = evidence(row, memory.texts.cited())
-    change = changes_since([row]).get(row.pk)
+    change = changes_since([row], only=only).get(row.pk)
     return MemoryPage(row, memory, shares, cited, _versions(row), change)
 
 

@@ -16,6 +16,7 @@ from django.db.models.functions import Abs
 
 from annotation.core.choices import SATISFIED_FROM, JudgmentStatus
 from annotation.core.dialogue import Dialogue
+from annotation.core.numbers import number_in
 from annotation.models import SatisfactionLabel, Scenario, Turn, User
 from annotation.models.wording import REASONS
 from judging.core.calibration import HIGHEST, LOWEST, Fallback
@@ -126,8 +127,8 @@ class TurnDetail:
 def filter_from(parameters: Mapping[str, str]) -> TurnFilter:
     """What an address asks for; what it cannot mean is passed over."""
     return TurnFilter(
-        user_id=_number(parameters.get("user", "")),
-        scenario_id=_number(parameters.get("scenario", "")),
+        user_id=number_in(parameters.get("user", "")),
+        scenario_id=number_in(parameters.get("scenario", "")),
         show=_word(Show, parameters.get("show", ""), Show.ALL),
         sort=_word(Sort, parameters.get("sort", ""), Sort.PLACE),
         stated=_score(parameters.get("stated", "")),
@@ -290,12 +291,8 @@ def _row(values: Mapping[str, Any]) -> TurnRow:
     )
 
 
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
-
-
 def _score(text: str) -> int | None:
-    number = _number(text)
+    number = number_in(text)
     return number if number is not None and LOWEST <= number <= HIGHEST else None
 
 

@@ -301,7 +301,11 @@ def test_a_snapshot_says_all_that_shapes_an_answer():
 
     with FakeLlm() as server:
         taken, name = judging(
-            server, snapshot, settings=settings, sampling=Sampling(0.5, 77), key_variable="MY_KEY"
+            server,
+            snapshot,
+            settings=settings,
+            sampling=Sampling(0.5, 77),
+            key_variable="LLM_MY_KEY",
         )
     prompts = taken.pop("prompts")
     assert name == "fake"

@@ -148,7 +148,7 @@ def test_a_redirect_is_not_followed():
     with FakeLlm() as other:
         away = Act(status=307, headers={"Location": f"{other.base_url}/chat/completions"})
         with FakeLlm(script=[away]) as server:
-            error, _ = failure(server, environ={"KEY": KEY}, key_variable="KEY")
+            error, _ = failure(server, environ={"LLM_KEY": KEY}, key_variable="LLM_KEY")
     assert error.code is LlmCode.BAD_REQUEST
     assert other.stats()["calls"] == 0
 
@@ -286,11 +286,11 @@ def test_leaving_ends_what_is_under_way():
 
 def test_the_key_is_read_from_the_named_variable_and_sent_as_a_bearer():
     with FakeLlm() as server:
-        ask(server, say("Hello"), key_variable="MY_KEY", environ={"MY_KEY": f" {KEY}\n"})
+        ask(server, say("Hello"), key_variable="LLM_MY_KEY", environ={"LLM_MY_KEY": f" {KEY}\n"})
     assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
 
 
-@pytest.mark.parametrize("variable", ["", "NOT_SET"])
+@pytest.mark.parametrize("variable", ["", "LLM_NOT_SET"])
 def test_without_a_key_none_is_sent(variable):
     with FakeLlm() as server:
         ask(server, say("Hello"), key_variable=variable, environ={"OTHER": KEY})
@@ -301,10 +301,10 @@ def test_the_key_is_shown_nowhere(caplog):
     problem = {"error": {"message": f"Incorrect API key provided: {KEY}.", "code": "invalid"}}
     caplog.set_level("DEBUG")
     with FakeLlm(script=[Act(status=401, body=problem)]) as server:
-        error, _ = failure(server, key_variable="MY_KEY", environ={"MY_KEY": KEY})
+        error, _ = failure(server, key_variable="LLM_MY_KEY", environ={"LLM_MY_KEY": KEY})
     assert error.detail == "HTTP 401 Incorrect API key provided: ***."
     assert KEY not in caplog.text
-    assert KEY not in repr(endpoint(server, key_variable="MY_KEY"))
+    assert KEY not in repr(endpoint(server, key_variable="LLM_MY_KEY"))
 
 
 def test_nothing_is_told_of_this_machine_nor_taken_from_the_library_s_own_variables(monkeypatch):
@@ -322,7 +322,7 @@ def test_nothing_is_told_of_this_machine_nor_taken_from_the_library_s_own_variab
 def test_every_request_is_like_the_first_that_the_library_built():
     texts = ["Hello", 'Much longer, with "quotes", 汉字 and \U0001f600', "Hi"]
     with FakeLlm() as server:
-        ask(server, *map(say, texts), concurrency=1, key_variable="K", environ={"K": KEY})
+        ask(server, *map(say, texts), concurrency=1, key_variable="LLM_K", environ={"LLM_K": KEY})
     first, *others = (dict(headers) for headers in server.headers)
     lengths = {int(headers.pop("Content-Length")) for headers in (first, *others)}
     assert others == [first, first]

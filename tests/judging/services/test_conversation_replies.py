@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
@@ -75,7 +76,7 @@ def test_what_goes_wrong_is_kept_with_its_code_and_can_be_tried_again(llm, acts,
     message = answer()
     assert (message.status, message.error_code, message.reply) == ("FAILED", code, "")
     assert message.text == "Hello"
-    conversations.retry(**place, now=timezone.now())
+    conversations.retry(**place, submission=uuid4(), now=timezone.now())
     message = answer()
     assert (message.status, message.error_code, message.reply) == ("DONE", "", "There you are.")
     assert ConversationMessage.objects.count() == 1
@@ -142,7 +143,7 @@ def stopped(llm, act, when):
         writing = asyncio.create_task(write_reply(Ticket(message.pk, 0), lines))
         while not await sync_to_async(ConversationMessage.objects.filter(**when).exists)():
             await asyncio.sleep(0.02)
-        await sync_to_async(conversations.stop)(**place, now=timezone.now())
+        await sync_to_async(conversations.stop)(**place, submission=uuid4(), now=timezone.now())
         await writing
         await lines.close()
 

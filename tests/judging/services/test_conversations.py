@@ -49,7 +49,7 @@ def test_an_item_to_talk_about_comes_before_its_ratings():
     task = next_task(study=study.slug, annotator=annotator, now=timezone.now())
     assert isinstance(task, TalkTask)
     assert (task.task_context, task.requirements) == ("Plan trip 1.", tuple(REQUIREMENTS))
-    assert (task.min_turns, task.place.scenario, task.given) == (2, "Travel", None)
+    assert (task.min_turns, task.place.scenario, task.place.answered) == (2, "Travel", False)
 
 
 def test_a_message_sent_five_times_is_stored_once(llm):
@@ -98,12 +98,13 @@ def test_a_message_has_text_within_bounds(llm, text):
 def test_only_a_failed_message_is_tried_again_or_taken_back(llm):
     _, place = talk(llm, "Fine.")
     now = timezone.now()
-    assert refused(conversations.retry, **place, now=now) == "conversation:nothing-to-retry"
-    assert refused(conversations.withdraw, **place, now=now) == "conversation:nothing-to-retry"
+    for act in (conversations.retry, conversations.withdraw):
+        code = refused(act, **place, submission=uuid4(), now=now)
+        assert code == "conversation:nothing-to-retry"
     llm.script.append(Act(status=400))
     say(place, "Too long")
     answer()
-    conversations.withdraw(**place, now=now)
+    conversations.withdraw(**place, submission=uuid4(), now=now)
     assert Conversation.objects.get().unsent == "Too long"
     assert ConversationMessage.objects.count() == 1
     say(place, "Shorter")
@@ -118,7 +119,7 @@ def test_models_are_shared_out_evenly_and_stay(llm):
             place = begun(study, person)
             again = conversations.begin(**place, now=timezone.now())
             assert again.endpoint_id == Conversation.objects.latest("pk").endpoint_id
-            skip(**place, reason=SkipReason.OTHER, now=timezone.now())
+            skip(**place, reason=SkipReason.OTHER, submission=uuid4(), now=timezone.now())
     held = Conversation.objects.values_list("claim__annotator", "endpoint", "claim__item")
     by_person = Counter((person, model) for person, model, _ in held)
     by_task = Counter((task, model) for _, model, task in held)
@@ -148,10 +149,10 @@ def test_it_ends_after_enough_replies_with_all_requirements_ticked(llm):
     say(place, "more")
     assert refused(end, place) == "conversation:too-early"
     answer()
-    conversations.tick(**place, met=[1, 7], now=timezone.now())
+    conversations.tick(**place, submission=uuid4(), met=[1, 7], now=timezone.now())
     assert Conversation.objects.get().requirements_met == [1]
     assert refused(end, place) == "conversation:too-early"
-    conversations.tick(**place, met=[1, 2], now=timezone.now())
+    conversations.tick(**place, submission=uuid4(), met=[1, 2], now=timezone.now())
     end(place)
     assert Conversation.objects.get().state == "ENDED"
 
@@ -180,7 +181,7 @@ def test_a_conversation_becomes_a_session_that_its_participant_rates(llm):
     llm.script.append(Act(status=400))
     say(place, "no reply to this")
     answer()
-    conversations.tick(**place, met=[2], now=timezone.now())
+    conversations.tick(**place, submission=uuid4(), met=[2], now=timezone.now())
     end(place, Ending.NO_FURTHER)
     end(place, Ending.NO_FURTHER)
     claim = Claim.objects.get()
@@ -279,4 +280,4 @@ def test_other_kinds_of_study_are_not_talked_about():
         conversations.begin(
             study=study.slug, item=task.place.item, annotator=annotator, now=timezone.now()
         )
-    assert error.value.code == RefusalCode.NOT_ALLOWED
+    assert error.value.code == RefusalCode.NOT_YOURS

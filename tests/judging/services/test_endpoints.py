@@ -18,7 +18,7 @@ def row(**fields):
 
 def test_a_row_says_all_that_a_client_needs():
     described = row(
-        key_variable="MY_KEY",
+        key_variable="LLM_MY_KEY",
         temperature=0.3,
         max_tokens=2_000,
         context_tokens=32_000,
@@ -33,7 +33,7 @@ def test_a_row_says_all_that_a_client_needs():
         name="qwen",
         base_url="http://127.0.0.1:8001/v1",
         model="qwen3",
-        key_variable="MY_KEY",
+        key_variable="LLM_MY_KEY",
         sampling=Sampling(0.3, 2_000),
         context_tokens=32_000,
         timeout_seconds=60,

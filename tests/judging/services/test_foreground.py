@@ -84,3 +84,33 @@ def test_a_run_that_waits_without_a_sign_of_life_is_taken_up():
     run = started()
     JudgeRun.objects.filter(pk=run.pk).update(status="RUNNING", heartbeat_at=None, stage="judge")
     assert run_to_end(run.pk, opener=opener_of(FakeJudge()), sleep=never).status == "DONE"
+
+
+def test_a_run_that_somebody_is_at_work_on_is_waited_for_and_its_calls_are_not_asked_again():
+    run, waits, judge = started(), [], FakeJudge()
+    elsewhere = dispatched(run)
+
+    def other_worker(_seconds):
+        for ids in elsewhere.batches:
+            runs.run_batch(run.pk, elsewhere.generation, ids, opener=opener_of(FakeJudge()))
+
+    done = run_to_end(
+        run.pk,
+        opener=opener_of(judge),
+        on_wait=lambda which: waits.append(which.pk),
+        sleep=other_worker,
+    )
+    assert (done.status, done.generation) == ("DONE", elsewhere.generation)
+    assert (judge.asked, waits) == ([], [run.pk])
+
+
+def test_an_interrupted_run_is_left_to_whoever_comes_next():
+    run = started()
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_to_end(run.pk, opener=opener_of(FakeJudge(), meanwhile=interrupt), sleep=never)
+    assert JudgeRun.objects.get().status == RunStatus.PENDING
+    assert run_to_end(run.pk, opener=opener_of(FakeJudge()), sleep=never).status == "DONE"

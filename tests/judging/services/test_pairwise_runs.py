@@ -127,12 +127,12 @@ def test_an_unknown_judge_or_no_label_writes_nothing():
 
 def test_an_endpoint_is_described_in_the_run_but_not_its_key():
     dataset, rater = make_study()
-    endpoint = make_endpoint(key_variable="SECRET_VARIABLE")
+    endpoint = make_endpoint(key_variable="LLM_SECRET")
     run = start_distillation(dataset=dataset, annotator=rater, judge=endpoint.name)
     assert run.endpoint == endpoint
     described = run.config["judge"]
     assert (described["judge"], described["model"]) == (endpoint.name, "test-model")
-    assert "SECRET_VARIABLE" not in str(run.config)
+    assert "LLM_SECRET" not in str(run.config)
     assert {name.rpartition(".")[2] for name in described["prompts"]} == {"en", "zh"}
 
 

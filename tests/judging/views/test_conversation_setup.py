@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from uuid import uuid4
+
 import pytest
 from django.utils import timezone
 
@@ -66,7 +68,7 @@ def test_the_conversations_are_listed_with_model_state_and_counts(client):
     ann = begun(study, people[0])
     say(ann, "Hello")
     ConversationMessage.objects.update(status="DONE", reply="Hi.", first_text_ms=400, total_ms=1500)
-    conversations.tick(**ann, met=[1], now=timezone.now())
+    conversations.tick(**ann, submission=uuid4(), met=[1], now=timezone.now())
     conversations.end(**ann, ending=Ending.NO_FURTHER, now=timezone.now())
     say(begun(study, people[1]), "Hello")
     ConversationMessage.objects.filter(status="WAITING").update(

@@ -9,9 +9,10 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Claim, Participation, StudyStatus
+from annotation.models import Claim, Participation, StudyStatus, Submission
 from annotation.services.leases import release_claims
 from judging.models import Conversation, ConversationMessage
+from tests.annotation.pages import skipped
 from tests.factory import make_user
 from tests.judging.talks import REQUIREMENTS, begun, make_talk_study, say
 
@@ -46,6 +47,11 @@ def send(client, study, text="Hello", **more):
     return client.post(url(study, "talk-send"), {**data, **more.pop("data", {})}, **more)
 
 
+def pressed(**more):
+    """What a button of the page sends."""
+    return {"submission": uuid4(), **more}
+
+
 def reply(**fields):
     """Write the reply to the only pending message."""
     values = {"status": "DONE", "reply": "**Kyoto** <b>it</b> is.", **fields}
@@ -78,7 +84,7 @@ def test_nothing_that_a_browser_gets_names_the_model(client, study):
     pages = [send(client, study, headers=HTMX)]
     pages.append(client.get(url(study, "talk-reply", _message().pk), headers=HTMX))
     reply()
-    pages += [client.get(url(study)), client.post(url(study, "talk-tick"), {"met": [1, 2]})]
+    pages += [client.get(url(study)), client.post(url(study, "talk-tick"), pressed(met=[1, 2]))]
     pages.append(client.post(url(study, "talk-end"), {"ending": "SATISFIED"}, follow=True))
     assert "How satisfying is each reply?" in text_of(pages[-1])
     for page in pages:
@@ -182,9 +188,9 @@ def test_a_failure_has_its_sentence_code_and_a_way_on(client, study, headers):
     assert "The assistant is asked too much at the moment." in html
     assert "llm:rate-limited" in html
     assert "secret-1" not in html
-    client.post(url(study, "talk-retry"), headers=headers)
+    client.post(url(study, "talk-retry"), pressed(), headers=headers)
     assert (_message().status, _message().attempt) == ("WAITING", 1)
-    again = client.post(url(study, "talk-retry"), headers=headers)
+    again = client.post(url(study, "talk-retry"), pressed(), headers=headers)
     assert again.status_code == 409
     assert "There is no message to try again." in text_of(again)
 
@@ -200,10 +206,10 @@ def test_a_failed_message_is_taken_back_to_be_changed(client, study):
     open_(client, study)
     send(client, study, "Too long")
     reply(status="FAILED", error_code="llm:bad-request")
-    page = client.post(url(study, "talk-withdraw"), follow=True)
+    page = client.post(url(study, "talk-withdraw"), pressed(), follow=True)
     assert "Too long</textarea>" in text_of(page)
     assert not ConversationMessage.objects.exists()
-    assert client.post(url(study, "talk-withdraw")).status_code == 409
+    assert client.post(url(study, "talk-withdraw"), pressed()).status_code == 409
 
 
 @pytest.mark.parametrize("headers", [{}, HTMX])
@@ -235,19 +241,19 @@ def test_a_null_character_is_refused_and_harmless(client, study):
 def test_a_reply_is_stopped(client, study):
     open_(client, study)
     send(client, study)
-    assert client.post(url(study, "talk-stop"), headers=HTMX).status_code == 200
+    assert client.post(url(study, "talk-stop"), pressed(), headers=HTMX).status_code == 200
     assert _message().stop_wanted
 
 
 @pytest.mark.parametrize("headers", [{}, HTMX])
 def test_ticks_are_kept(client, study, headers):
     open_(client, study)
-    page = client.post(url(study, "talk-tick"), {"met": ["2", "9"]}, headers=headers)
+    page = client.post(url(study, "talk-tick"), pressed(met=["2", "9"]), headers=headers)
     assert Conversation.objects.get().requirements_met == [2]
     if headers:
         assert page.headers["HX-Retarget"] == "#talk-state"
         assert "1 of 2 requirements met" in text_of(page)
-    client.post(url(study, "talk-tick"), {"met": ["x"]}, headers=headers)
+    client.post(url(study, "talk-tick"), pressed(met=["x"]), headers=headers)
     assert Conversation.objects.get().requirements_met == []
 
 
@@ -277,7 +283,10 @@ def test_after_the_end_every_way_leads_to_the_ratings(client, study):
     poll = client.get(url(study, "talk-reply", _message().pk), headers=HTMX)
     assert poll.headers["HX-Redirect"] == ratings
     assert client.post(url(study, "talk-end"), {"ending": "NO_FURTHER"}).url == ratings
-    for name, more in (("send", {"text": "More", "submission": uuid4()}), ("tick", {"met": ["1"]})):
+    for name, more in (
+        ("send", {"text": "More", "submission": uuid4()}),
+        ("tick", pressed(met=["1"])),
+    ):
         assert client.post(url(study, f"talk-{name}"), more).url == ratings
         late = client.post(url(study, f"talk-{name}"), more, headers=HTMX)
         assert late.headers["HX-Redirect"] == ratings
@@ -313,6 +322,14 @@ def test_reading_addresses_take_no_post(client, study):
     open_(client, study)
     assert client.post(url(study)).status_code == 405
     assert client.post(url(study, "talk-reply", 1)).status_code == 405
+
+
+@pytest.mark.parametrize("name", ["send", "retry", "withdraw", "stop", "tick"])
+def test_what_comes_without_its_id_is_refused(client, study, name):
+    open_(client, study)
+    answer = client.post(url(study, f"talk-{name}"), {"submission": "x"})
+    assert answer.status_code == 409
+    assert not Submission.objects.exists()
 
 
 @pytest.mark.parametrize("name", ACTIONS)
@@ -353,9 +370,9 @@ def test_a_paused_study_takes_no_message(client, study):
 def test_a_skipped_conversation_is_looked_at_without_taking_it_again(client, study):
     open_(client, study)
     item = study.items.get().pk
-    client.post(reverse("annotation:skip", args=[study.slug, item]), {"reason": "OTHER"})
+    client.post(reverse("annotation:skip", args=[study.slug, item]), skipped())
     page = client.get(url(study))
-    assert "You skipped this item." in text_of(page)
+    assert "You can answer it now." in text_of(page)
     assert Claim.objects.get().state == "SKIPPED"
     send(client, study)
     assert Claim.objects.get().state == "ACTIVE"

@@ -246,7 +246,8 @@ def test_lists_cost_as_many_queries_for_many_memories(
     with django_assert_num_queries(7):  # session, reader, run, count, rows, change, versions
         client.get(reverse("judging:run-memories", args=[first.run_id]))
     client.force_login(owner)
-    with django_assert_num_queries(5):  # session, reader, rows, change, versions
+    # session, reader, rows, what is withheld of their turns, change, versions, withheld at all
+    with django_assert_num_queries(7):
         client.get(reverse("judging:my-memories"))
 
 

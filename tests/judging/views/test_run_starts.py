@@ -165,3 +165,27 @@ def test_the_page_says_which_kind_of_run_alone_asks_a_field(manager):
         ("SATISFACTION", "variant"),
         ("SATISFACTION", "train"),
     ]
+
+
+def test_an_equal_run_that_is_under_way_is_opened_and_anew_it_is_another(manager):
+    _stage, ann = study()
+    fields = {"dataset": "study", "judge": "lexical", "kind": "DISTIL", "annotator": ann.pk}
+    first, second = manager.post("/runs/new/", fields), manager.post("/runs/new/", fields)
+    (run,) = JudgeRun.objects.all()
+    assert first.url == second.url == f"/runs/{run.pk}/"
+    page = manager.get(second.url).content.decode()
+    assert "An identical run is already in progress. It was opened instead of" in page
+    assert "Queued. The run starts as soon as a worker is free." in page
+    anew = manager.post("/runs/new/", fields | {"again": "on"})
+    assert anew.url == f"/runs/{JudgeRun.objects.latest('pk').pk}/" != first.url
+    assert "no other was started" not in manager.get(anew.url).content.decode()
+
+
+def test_it_says_how_many_of_several_runs_were_under_way(manager):
+    stage, ann = study()
+    stage.label(stage.rater("bob"), "BBBB" * 2)
+    one = {"dataset": "study", "judge": "lexical", "kind": "DISTIL", "annotator": ann.pk}
+    manager.post("/runs/new/", one)
+    page = manager.get(start(manager).url).content.decode()
+    assert "1 identical run is already in progress and was not started again." in page
+    assert JudgeRun.objects.count() == 2

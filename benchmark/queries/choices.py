@@ -244,4 +244,4 @@ def _satisfaction(*, dataset: Any, annotator: Any) -> Exists:
 def _natural(name: str) -> list[tuple[int, str]]:
     """Sort key by which annotator2 stands before annotator10."""
     parts = re.split(r"(\d+)", name.casefold())
-    return [(int(part) if part.isdigit() else -1, part) for part in parts]
+    return [(int(part) if part.isdecimal() else -1, part) for part in parts]

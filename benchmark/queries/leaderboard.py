@@ -234,9 +234,9 @@ def _by_model(cast: Iterable[Ballot]) -> dict[str, WinRate]:
 
 
 def _human(scope: LeaderboardScope) -> Sequence[tuple[int, Verdict]]:
-    rows = PairwiseLabel.objects.all()
-    if scope.dataset is not None:
-        rows = rows.filter(comparison__turn__session__dataset=scope.dataset.id)
+    if scope.dataset is None:
+        return []
+    rows = PairwiseLabel.objects.filter(comparison__turn__session__dataset=scope.dataset.id)
     if scope.annotator is not None:
         rows = rows.filter(annotator=scope.annotator.id)
     if scope.scenario is not None:

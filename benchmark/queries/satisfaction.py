@@ -13,6 +13,7 @@ from django.db.models.fields.json import KT
 
 from annotation.core.choices import JudgmentStatus
 from annotation.models import SatisfactionLabel
+from annotation.queries.withheld import withheld_responses, withheld_sessions
 from benchmark.core.metrics import Metric, MetricName, evaluate, scored
 from benchmark.core.reliability import ReliabilityPoint, reliability
 from benchmark.queries.choices import DatasetChoice, RunChoice, run_choices
@@ -76,7 +77,7 @@ class SatisfactionFigures:
 
 
 def satisfaction_figures(
-    dataset: DatasetChoice, *, user: int | None, seed: int
+    dataset: DatasetChoice, *, user: int | None, seed: int, only: int | None = None
 ) -> SatisfactionFigures | None:
     """The figures of the latest satisfaction run that scored anything; None without one.
 
@@ -84,9 +85,13 @@ def satisfaction_figures(
         dataset: where.
         user: only this user's turns; None for all users.
         seed: of the bootstrap.
+        only: the annotator who reads; nothing counts that is withheld from them. None for others.
     """
-    judgments = SatisfactionJudgment.objects.filter(
-        run__dataset=dataset.id, run__kind=RunKind.SATISFACTION
+    judgments = _readable(
+        SatisfactionJudgment.objects.filter(
+            run__dataset=dataset.id, run__kind=RunKind.SATISFACTION
+        ),
+        only,
     )
     if user is not None:
         judgments = judgments.filter(user=user)
@@ -102,7 +107,7 @@ def satisfaction_figures(
     (run,) = run_choices(JudgeRun.objects.filter(pk=latest[0]))
     stored = judgments.filter(run=run.id).values_list("status", "fallback_reason")
     states = [(status, reason) for status, reason in stored]
-    turns = scored_turns(dataset.id, run.id, user)
+    turns = scored_turns(dataset.id, run.id, user, only=only)
     return SatisfactionFigures(
         run=run,
         asked="" if run.judge == LEARNED else latest[1] or "",
@@ -117,6 +122,15 @@ def satisfaction_figures(
     )
 
 
+def _readable(
+    judgments: QuerySet[SatisfactionJudgment], only: int | None
+) -> QuerySet[SatisfactionJudgment]:
+    """Those of targets that are not withheld from the reader."""
+    return judgments.exclude(response__in=withheld_responses(only)).exclude(
+        session__in=withheld_sessions(only)
+    )
+
+
 def _labels(dataset_id: int) -> QuerySet[SatisfactionLabel]:
     return SatisfactionLabel.objects.filter(
         Q(response__turn__session__dataset=dataset_id) | Q(session__dataset=dataset_id),
@@ -124,10 +138,17 @@ def _labels(dataset_id: int) -> QuerySet[SatisfactionLabel]:
     )
 
 
-def scored_turns(dataset_id: int, run_id: int, user: int | None = None) -> list[ScoredTurn]:
-    """Targets that a run scored, with the user's first label of each. Two queries."""
+def scored_turns(
+    dataset_id: int, run_id: int, user: int | None = None, *, only: int | None = None
+) -> list[ScoredTurn]:
+    """Targets that a run scored, with the user's first label of each. Two queries.
+
+    Arguments as for `satisfaction_figures`.
+    """
     labels = _labels(dataset_id)
-    judgments = SatisfactionJudgment.objects.filter(run=run_id, status=JudgmentStatus.DONE)
+    judgments = _readable(
+        SatisfactionJudgment.objects.filter(run=run_id, status=JudgmentStatus.DONE), only
+    )
     if user is not None:
         labels, judgments = labels.filter(annotator=user), judgments.filter(user=user)
     gold: dict[tuple[int, int | None, int | None], int] = {}

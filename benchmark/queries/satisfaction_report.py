@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from annotation.core.numbers import number_in
 from benchmark.core.metrics import Metric, MetricName
 from benchmark.models import VerificationReport
 from benchmark.queries.choices import UnknownChoiceError
@@ -112,7 +113,8 @@ def satisfaction_report(number: str = "") -> SatisfactionReport | None:
     reports = VerificationReport.objects.filter(kind=REPORT_KIND).select_related("dataset")
     newest = list(reports.defer("rows").order_by("-pk")[:20])
     if number:
-        wanted = reports.filter(pk=int(number)).first() if number.isdecimal() else None
+        chosen = number_in(number)
+        wanted = None if chosen is None else reports.filter(pk=chosen).first()
         if wanted is None:
             raise UnknownChoiceError
     else:

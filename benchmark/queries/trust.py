@@ -8,6 +8,7 @@ from typing import Final
 from django.db.models import Count, Q
 
 from annotation.core.choices import JudgmentStatus
+from annotation.queries.withheld import is_anything_withheld, withheld_comparisons
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.leanings import Leanings
 from benchmark.core.trust import Case, HumanLabel, Panel, TrustFigures, Voice, trust_figures
@@ -29,6 +30,7 @@ from benchmark.queries.leanings import leanings_of
 from benchmark.queries.satisfaction import SatisfactionFigures, satisfaction_figures
 from judging.core.votes import VoteRule
 from judging.models import Control, Judgment, Preference, PreferenceKind, PreferenceSet
+from judging.queries.withheld import readable_sets, withheld_numbers
 
 SEED: Final = 42
 """Of every bootstrap on a page; stated beside the figures."""
@@ -55,7 +57,10 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class TrustScope:
-    """What was asked, resolved, with what else could be asked; None where there is nothing."""
+    """What was asked, resolved, with what else could be asked; None where there is nothing.
+
+    `withheld` are comparisons that count nowhere, for the reader may not know what a judge decided.
+    """
 
     question: TrustQuestion
     datasets: tuple[DatasetChoice, ...]
@@ -66,6 +71,8 @@ class TrustScope:
     annotator: AnnotatorChoice | None
     run: RunChoice | None
     scenario: ScenarioChoice | None
+    withheld: frozenset[int] = frozenset()
+    anything_withheld: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +148,8 @@ def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
         annotator=annotator,
         run=picked(runs, question.run),
         scenario=None if question.scenario is None else picked(topics, question.scenario),
+        withheld=withheld_numbers(reader.only),
+        anything_withheld=is_anything_withheld(reader.only),
     )
 
 
@@ -160,9 +169,11 @@ def trust_page(question: TrustQuestion, reader: Reader) -> TrustPage:
         scope=scope,
         labels=len(labels),
         figures=trust_figures(cases, labels, seed=SEED, policy=policy) if labels else None,
-        progress=_progress(scope.run) if scope.run else None,
+        progress=_progress(scope.run, reader) if scope.run else None,
         sets=selected_sets(scope),
-        own_satisfaction=satisfaction_figures(scope.dataset, user=scope.annotator.id, seed=SEED),
+        own_satisfaction=satisfaction_figures(
+            scope.dataset, user=scope.annotator.id, seed=SEED, only=reader.only
+        ),
         all_satisfaction=(
             satisfaction_figures(scope.dataset, user=None, seed=SEED)
             if reader.only is None
@@ -180,7 +191,8 @@ def scoped_labels(scope: TrustScope) -> tuple[HumanLabel, ...]:
     """The annotator's labels in the scenario asked for, or in all."""
     if scope.dataset is None or scope.annotator is None:
         return ()
-    return labels_of(scope.dataset, scope.annotator, scope.scenario)
+    labels = labels_of(scope.dataset, scope.annotator, scope.scenario)
+    return tuple(label for label in labels if label.comparison not in scope.withheld)
 
 
 def selected_sets(scope: TrustScope) -> tuple[SelectedSet, ...]:
@@ -199,9 +211,12 @@ def selected_sets(scope: TrustScope) -> tuple[SelectedSet, ...]:
         rows = rows.filter(scenario=scope.scenario.id)
     latest = {
         row.scenario_id: row
-        for row in rows.order_by("scenario__position", "id")
-        .select_related("scenario")
-        .prefetch_related("members")
+        for row in readable_sets(
+            rows.order_by("scenario__position", "id")
+            .select_related("scenario")
+            .prefetch_related("members"),
+            scope.withheld,
+        )
     }
     return tuple(_selected(row) for row in latest.values())
 
@@ -244,6 +259,7 @@ def scoped_cases(
         rule=scope.question.rule,
         others=others if compare else {},
     )
+    cases = tuple(case for case in cases if case.comparison not in scope.withheld)
     return with_baselines(cases, scope.run, scope.annotator) if compare else cases
 
 
@@ -271,9 +287,10 @@ def scoped_figures(
     return trust_figures(cases, labels, seed=SEED, policy=scope.question.policy)
 
 
-def _progress(run: RunChoice) -> Progress:
+def _progress(run: RunChoice, reader: Reader) -> Progress:
     counted = dict(
         Judgment.objects.filter(run=run.id)
+        .exclude(comparison__in=withheld_comparisons(reader.only))
         .order_by()
         .values_list("status")
         .annotate(rows=Count("id"))

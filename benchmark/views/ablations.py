@@ -8,7 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from annotation.core.charts import IntervalPlot, IntervalRow, interval_plot
 from annotation.templatetags.look import percent
@@ -36,7 +36,7 @@ class AblationView:
     plot: IntervalPlot
 
 
-@require_GET
+@require_safe
 @login_required
 def ablations(request: HttpRequest) -> HttpResponse:
     """Every stored ablation, the newest first."""

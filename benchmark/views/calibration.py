@@ -6,7 +6,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from annotation.core.charts import BarChart, BarRow, bar_chart
 from benchmark.core.calibrated import LEVELS
@@ -17,7 +17,7 @@ from benchmark.views.figures import reliability_plot
 from benchmark.views.readers import require_sees_everyone
 
 
-@require_GET
+@require_safe
 @login_required
 def calibration(request: HttpRequest, run_id: int) -> HttpResponse:
     """Distributions and reliability before and after, what fell back, and every user's means."""

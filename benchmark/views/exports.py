@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from annotation.queries.datasets import UnknownDatasetError
 from benchmark.core.report import ReportRow
@@ -20,7 +20,7 @@ from benchmark.views.files import csv_file
 from benchmark.views.readers import reader_of, require_sees_everyone
 
 
-@require_GET
+@require_safe
 @login_required
 def figures_csv(request: HttpRequest) -> HttpResponse:
     """One annotator's figures, a row a scenario, as the trust page shows them."""
@@ -33,7 +33,7 @@ def figures_csv(request: HttpRequest) -> HttpResponse:
     return csv_file("figures", columns, (asdict(row) for row in rows))
 
 
-@require_GET
+@require_safe
 @login_required
 def agreement_csv(request: HttpRequest) -> HttpResponse:
     """Agreement of every annotator in every scenario, as a wide table."""
@@ -46,7 +46,7 @@ def agreement_csv(request: HttpRequest) -> HttpResponse:
     return csv_file(f"agreement-{found.dataset}", *agreement_table(found.rows))
 
 
-@require_GET
+@require_safe
 @login_required
 def leaderboard_csv(request: HttpRequest) -> HttpResponse:
     """The leaderboards as one table, with whose verdicts they count."""

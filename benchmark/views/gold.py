@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from benchmark.core.gold_records import gold_records
 from benchmark.forms import POLICIES, GoldForm, asked
@@ -21,7 +21,7 @@ from benchmark.views.files import csv_file
 from benchmark.views.readers import require_sees_everyone
 
 
-@require_GET
+@require_safe
 @login_required
 def gold(request: HttpRequest) -> HttpResponse:
     """Every judge against gold, and one of them by subset; to htmx the figures alone."""
@@ -38,7 +38,7 @@ def gold(request: HttpRequest) -> HttpResponse:
     return render(request, "benchmark/_gold.html" if is_part else "benchmark/gold.html", context)
 
 
-@require_GET
+@require_safe
 @login_required
 def gold_rows(request: HttpRequest) -> HttpResponse:
     """The comparisons behind a number, with the gold answer and the judge's decisions."""
@@ -64,7 +64,7 @@ def gold_rows(request: HttpRequest) -> HttpResponse:
     return render(request, "benchmark/gold_rows.html", context)
 
 
-@require_GET
+@require_safe
 @login_required
 def gold_csv(request: HttpRequest) -> HttpResponse:
     """The figures of every judge, or of the one asked for, a row a subset and section."""

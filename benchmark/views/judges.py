@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from benchmark.core.judge_records import (
     Record,
@@ -33,7 +33,7 @@ from benchmark.views.judge_plots import lean_plots
 from benchmark.views.readers import require_sees_everyone
 
 
-@require_GET
+@require_safe
 @login_required
 def judges(request: HttpRequest) -> HttpResponse:
     """Agreement by scenario and what judges lean to, a line a judge; to htmx the figures alone."""
@@ -55,7 +55,7 @@ def judges(request: HttpRequest) -> HttpResponse:
     return render(request, template, context)
 
 
-@require_GET
+@require_safe
 @login_required
 def judge_rows(request: HttpRequest) -> HttpResponse:
     """The comparisons behind a cell, with the person's verdict and the judge's decisions."""
@@ -82,7 +82,7 @@ def judge_rows(request: HttpRequest) -> HttpResponse:
     return render(request, "benchmark/judge_rows.html", context)
 
 
-@require_GET
+@require_safe
 @login_required
 def judges_csv(request: HttpRequest) -> HttpResponse:
     """A table as a file: agreement by scenario, or (`table=leanings`) what judges lean to."""

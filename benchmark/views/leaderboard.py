@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from benchmark.forms import LeaderboardForm, LeaderboardRowsForm, asked
 from benchmark.queries.choices import UnknownChoiceError
@@ -16,7 +16,7 @@ from benchmark.views.figures import FIGURES_ID, board_view
 from benchmark.views.readers import require_sees_everyone
 
 
-@require_GET
+@require_safe
 @login_required
 def leaderboard(request: HttpRequest) -> HttpResponse:
     """Ratings and win rates from human labels and from the judge's decisions."""
@@ -33,7 +33,7 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
     return render(request, template, context)
 
 
-@require_GET
+@require_safe
 @login_required
 def leaderboard_model(request: HttpRequest) -> HttpResponse:
     """The comparisons behind one model's figures."""

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from benchmark.forms import PeopleForm, QueueForm, asked
 from benchmark.queries.choices import UnknownChoiceError
@@ -18,7 +18,7 @@ from benchmark.views.files import csv_file
 from benchmark.views.readers import require_sees_everyone
 
 
-@require_GET
+@require_safe
 @login_required
 def people(request: HttpRequest) -> HttpResponse:
     """Agreement of a judge with people, and of people with each other, turn by turn."""
@@ -41,7 +41,7 @@ def people(request: HttpRequest) -> HttpResponse:
     return render(request, template, context)
 
 
-@require_GET
+@require_safe
 @login_required
 def people_csv(request: HttpRequest) -> HttpResponse:
     """The agreement as a file, a row a turn with ties and one without."""
@@ -53,7 +53,7 @@ def people_csv(request: HttpRequest) -> HttpResponse:
     return csv_file("people", list(rows[0]) if rows else [], rows)
 
 
-@require_GET
+@require_safe
 @login_required
 def disagreements(request: HttpRequest) -> HttpResponse:
     """The comparisons on which a judge and a person disagree, its surest verdicts first."""

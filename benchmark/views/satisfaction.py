@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from annotation.core.intervals import ends
 from annotation.core.tables import Row
@@ -29,7 +29,7 @@ from benchmark.views.readers import require_sees_everyone
 from benchmark.views.satisfaction_plots import chance_plot, curve_label, curve_plot
 
 
-@require_GET
+@require_safe
 @login_required
 def satisfaction(request: HttpRequest) -> HttpResponse:
     """The newest report, or the one asked for, with the paper's figures beside it."""
@@ -56,7 +56,7 @@ def satisfaction(request: HttpRequest) -> HttpResponse:
     return render(request, "benchmark/satisfaction.html", context)
 
 
-@require_GET
+@require_safe
 @login_required
 def satisfaction_evaluator(request: HttpRequest, place: int) -> HttpResponse:
     """One evaluator of a report, by its place from 1: scenarios, users, reasons."""
@@ -66,7 +66,7 @@ def satisfaction_evaluator(request: HttpRequest, place: int) -> HttpResponse:
     return _evaluator(request, found, found.rows[place - 1])
 
 
-@require_GET
+@require_safe
 @login_required
 def satisfaction_training(request: HttpRequest) -> HttpResponse:
     """The same for the learned evaluator on its training users, each held out in turn."""
@@ -87,7 +87,7 @@ def _evaluator(request: HttpRequest, found: SatisfactionReport, row: EvaluatorRo
     return render(request, "benchmark/satisfaction_evaluator.html", context)
 
 
-@require_GET
+@require_safe
 @login_required
 def satisfaction_csv(request: HttpRequest) -> HttpResponse:
     """A table of a report: every figure, or (`table`) gains, scenarios, users or reasons."""

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from benchmark.core.metrics import MetricName
 from benchmark.core.trust import Figures, TrustFigures
@@ -30,7 +30,7 @@ from benchmark.views.figures import (
 from benchmark.views.readers import reader_of
 
 
-@require_GET
+@require_safe
 @login_required
 def trust(request: HttpRequest) -> HttpResponse:
     """The figures of one annotator; to htmx the part below the filters alone."""
@@ -122,7 +122,7 @@ def _rows_title(found: RowsPage) -> str:
     return told.get(found.behind) or voice_name(found.voice)
 
 
-@require_GET
+@require_safe
 @login_required
 def trust_rows(request: HttpRequest) -> HttpResponse:
     """The comparisons behind a number, with the human's verdict and the judge's decisions."""

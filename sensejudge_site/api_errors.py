@@ -9,6 +9,11 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 
+def shaped(code: str, message: str) -> dict[str, Any]:
+    """The body of an error that is about no field."""
+    return {"code": f"api:{code}", "message": message, "fields": {}}
+
+
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """Give DRF's answer this project's shape; None lets Django report a bug as a bug."""
     response = exception_handler(error, context)
@@ -24,5 +29,5 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
         return response
     detail = response.data.get("detail") if isinstance(response.data, dict) else None
     code = getattr(detail, "code", None) or "error"
-    response.data = {"code": f"api:{code}", "message": str(detail or ""), "fields": {}}
+    response.data = shaped(code, str(detail or ""))
     return response

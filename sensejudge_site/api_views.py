@@ -9,6 +9,8 @@ from rest_framework.authentication import BasicAuthentication
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from sensejudge_site.api_tokens import PasswordTokenAuthentication, password_mark
+
 TOKEN = inline_serializer(
     "Token", {"token": serializers.CharField(), "expiry": serializers.DateTimeField()}
 )
@@ -19,6 +21,10 @@ class TokenView(LoginView):  # type: ignore[misc]  # knox ships no types
 
     authentication_classes = (BasicAuthentication,)
 
+    def get_token_prefix(self) -> str:
+        """What ties the token to the password in force."""
+        return password_mark(self.request.user)
+
     @extend_schema(request=None, responses=TOKEN)
     def post(self, request: Request) -> Response:
         """Make a token; it is shown this once."""
@@ -28,6 +34,8 @@ class TokenView(LoginView):  # type: ignore[misc]  # knox ships no types
 
 class RevokeView(LogoutView):  # type: ignore[misc]  # knox ships no types
     """POST with a token in the header; that token ends."""
+
+    authentication_classes = (PasswordTokenAuthentication,)
 
     @extend_schema(request=None, responses={204: None})
     def post(self, request: Request) -> Response:

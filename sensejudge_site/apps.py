@@ -10,7 +10,12 @@ class SensejudgeSiteConfig(AppConfig):
     name = "sensejudge_site"
 
     def ready(self) -> None:
-        """Watch over the demo's known passwords whenever a database is checked or migrated."""
-        from sensejudge_site.demo.accounts import check_logins
+        """Watch over passwords that everybody knows, and over what a deployment must say."""
+        from sensejudge_site.client_address import check_trusted_proxies
+        from sensejudge_site.demo.accounts import check_deployed_logins, check_logins
+        from sensejudge_site.deployment_checks import check_proxy
 
         register(check_logins, Tags.database)
+        register(check_deployed_logins, Tags.security, deploy=True)
+        register(check_trusted_proxies, Tags.security, deploy=True)
+        register(check_proxy, Tags.security, deploy=True)

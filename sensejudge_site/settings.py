@@ -6,8 +6,8 @@ of files, and a secret key made once and kept in var/ with mode 600.
 
 from __future__ import annotations
 
-import secrets
 import tomllib
+from datetime import timedelta
 from pathlib import Path
 
 import django_stubs_ext
@@ -15,6 +15,9 @@ import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
+
+from judging.core.key_variables import SITE_SECRETS, may_hold_key
+from sensejudge_site.kept_secret import kept_secret
 
 django_stubs_ext.monkeypatch()  # ModelAdmin[Row] and the like, where Django has no generics
 
@@ -29,16 +32,8 @@ VAR_DIR = Path(env.str("SENSEJUDGE_VAR", default=str(BASE_DIR / "var")))
 VAR_DIR.mkdir(parents=True, exist_ok=True)
 
 
-def _kept_secret(path: Path) -> str:
-    """The key in `path`, made on first use; readable by its owner alone."""
-    if not path.exists():
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_urlsafe(50), encoding="ascii")
-    return path.read_text(encoding="ascii")
-
-
 DEBUG = env.bool("DEBUG", default=False)
-SECRET_KEY = env.str("SECRET_KEY", default="") or _kept_secret(VAR_DIR / "secret-key")
+SECRET_KEY = env.str("SECRET_KEY", default="") or kept_secret(VAR_DIR / "secret-key")
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 HTTPS = env.bool("HTTPS", default=False)
@@ -77,7 +72,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "axes.middleware.AxesMiddleware",
+    "sensejudge_site.refused_sign_ins.RefusedSignIns",
 ]
 
 ROOT_URLCONF = "sensejudge_site.urls"
@@ -116,24 +111,21 @@ if "sqlite3" in DATABASES["default"]["ENGINE"]:
 else:
     DATABASES["default"].setdefault("CONN_MAX_AGE", 60)
     DATABASES["default"].setdefault("CONN_HEALTH_CHECKS", True)
+    # A host that is away is known within seconds, unless the address sets its own connect_timeout.
+    DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
     # Planning a page's statements costs more than running them: what comes again is kept prepared.
-    DATABASES["default"].setdefault("OPTIONS", {}).update(
-        {"server_side_binding": True, "prepare_threshold": 5}
-    )
+    DATABASES["default"]["OPTIONS"].update({"server_side_binding": True, "prepare_threshold": 5})
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 
 # Who may enter ---------------------------------------------------------------
 
 AUTH_USER_MODEL = "annotation.User"
-AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesStandaloneBackend",
-    "sensejudge_site.signed_in.UserBackend",
-]
+AUTHENTICATION_BACKENDS = ["sensejudge_site.signed_in.UserBackend"]
 SESSION_ENGINE = "sensejudge_site.signed_in"
 PASSWORD_HASHERS = [
-    "django.contrib.auth.hashers.Argon2PasswordHasher",
-    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+    "sensejudge_site.hashing.Argon2",
+    "sensejudge_site.hashing.PBKDF2",
 ]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -147,13 +139,18 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "sign-in"
-AXES_FAILURE_LIMIT = 8
-AXES_COOLOFF_TIME = 0.25  # hours
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_RESET_ON_SUCCESS = True
-AXES_LOCKOUT_TEMPLATE = "locked_out.html"
+AXES_HANDLER = "sensejudge_site.lock_out.Handler"
+AXES_CLIENT_IP_CALLABLE = "sensejudge_site.client_address.client_address"
+AXES_FAILURE_LIMIT = 8  # of one user name, from one address
+ADDRESS_FAILURE_LIMIT = 30  # of all names: a whole laboratory may have one address
+AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_VERBOSE = False
 AXES_DISABLE_ACCESS_LOG = True
+SILENCED_SYSTEM_CHECKS = ["axes.W002"]  # its middleware makes a page of what the handler raises
+# Proxies in front that append the address of who asks them to X-Forwarded-For.
+TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
+if TRUSTED_PROXIES < 0:
+    raise ImproperlyConfigured("TRUSTED_PROXIES must be 0 or more.")
 
 # What a browser may do -------------------------------------------------------
 
@@ -219,6 +216,11 @@ if EMBEDDED_WORKER:
         "polling_interval": 0.2,
     }
     CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+elif CELERY_BROKER_URL.startswith(("redis:", "rediss:")):
+    # Seconds: a page that starts a run does not wait for long where the broker hangs.
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 2, "socket_timeout": 3}
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # workers wait for a broker that is away
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -235,6 +237,16 @@ RUN_STALE_SECONDS = env.int("RUN_STALE_SECONDS", default=60)
 LLM_BASE_URL = env.str("LLM_BASE_URL", default="")
 LLM_MODEL = env.str("LLM_MODEL", default="")
 LLM_KEY_VARIABLE = env.str("LLM_KEY_VARIABLE", default="LLM_API_KEY")
+# Variables that may hold an endpoint's key besides those whose names begin with LLM_.
+LLM_KEY_VARIABLES = frozenset(env.list("LLM_KEY_VARIABLES", default=[]))
+if SITE_SECRETS & LLM_KEY_VARIABLES:
+    _names = ", ".join(sorted(SITE_SECRETS & LLM_KEY_VARIABLES))
+    raise ImproperlyConfigured(f"LLM_KEY_VARIABLES must not list the site's own secrets: {_names}.")
+if not may_hold_key(LLM_KEY_VARIABLE, listed=LLM_KEY_VARIABLES):
+    raise ImproperlyConfigured(
+        f"LLM_KEY_VARIABLE must name a variable that begins with LLM_ or stands in "
+        f"LLM_KEY_VARIABLES, not {LLM_KEY_VARIABLE}."
+    )
 LLM_CONCURRENCY = env.int("LLM_CONCURRENCY", default=16)
 LLM_TIMEOUT_SECONDS = env.float("LLM_TIMEOUT_SECONDS", default=120.0)
 if LLM_CONCURRENCY < 1:
@@ -249,7 +261,7 @@ if CONVERSATION_REPLIES < 1:
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "knox.auth.TokenAuthentication",
+        "sensejudge_site.api_tokens.PasswordTokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],

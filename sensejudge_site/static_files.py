@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from django.contrib.staticfiles.finders import get_finders
 from django.contrib.staticfiles.storage import ManifestFilesMixin, staticfiles_storage
-from django.http import HttpRequest, HttpResponseServerError
-from django.template.loader import get_template
-from django.templatetags.static import static
 
 
 def uncollected() -> bool:
@@ -26,12 +23,3 @@ def uncollected() -> bool:
         for finder in get_finders()
         for path, _ in finder.list([])
     )
-
-
-def server_error(_request: HttpRequest) -> HttpResponseServerError:
-    """The page of our own faults. It has no look where the fault is that no file is to be had."""
-    try:
-        files = {"icon": static("icons/favicon.svg"), "stylesheet": static("app.css")}
-    except ValueError:
-        files = {}
-    return HttpResponseServerError(get_template("500.html").render(files))

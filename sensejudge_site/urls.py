@@ -17,7 +17,8 @@ _API_DOCS = SpectacularSwaggerSplitView.as_view(
     url_name="api-schema", template_name="api_docs.html"
 )
 
-handler500 = "sensejudge_site.static_files.server_error"
+handler400 = "sensejudge_site.error_answers.bad_request"
+handler500 = "sensejudge_site.error_answers.server_error"
 
 urlpatterns = [
     path("", home, name="home"),

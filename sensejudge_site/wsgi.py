@@ -6,4 +6,7 @@ from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sensejudge_site.settings")
 
-application = get_wsgi_application()
+from sensejudge_site.head_requests import HeadWithoutBody
+from sensejudge_site.whole_bodies import WholeBodies
+
+application = HeadWithoutBody(WholeBodies(get_wsgi_application()))

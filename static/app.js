@@ -10,7 +10,17 @@
       if (menu !== except) menu.open = false;
     }
   };
-  document.addEventListener("click", (event) => closeMenus(event.target.closest("details.menu")));
+  const focusIn = (menu, target) =>
+    target.focus({ preventScroll: menu.closest(".bar") !== null }); // the bar is always in view
+  const closeMenu = (menu) => {
+    menu.open = false;
+    focusIn(menu, menu.querySelector("summary"));
+  };
+  document.addEventListener("click", ({ target }) => {
+    const menu = target.closest("details.menu");
+    closeMenus(menu);
+    if (target.closest(".menu .close")) closeMenu(menu);
+  });
 
   /* Filters apply as soon as they change; without this file their button does it. */
   document.addEventListener("change", (event) => {
@@ -59,7 +69,7 @@
   });
 
   const say = (notice) => {
-    document.querySelector(".last-answer")?.remove(); // it is of the answer before
+    document.querySelector(".previous")?.remove(); // it is of the answer before
     document.getElementById("messages")?.replaceChildren(notice);
   };
   const sayPrepared = (id) => {
@@ -174,6 +184,7 @@
     const { xhr, requestConfig } = event.detail;
     const form = labelling();
     if (!form || requestConfig.verb !== "post" || xhr.status >= 300) return;
+    if (requestConfig.elt !== form) return writeNow(); // a skip may be undone
     unwritten = null;
     dropDraft(form);
   });
@@ -300,7 +311,7 @@
   /* data-key="2 1": each of these keys presses the element. Within a data-turn only while it is the
      turn one is at (data-current), so that 1-5 rate that turn. Within data-settle not in the first
      moment of a page: nobody has read it by then, the key was meant for the page before. While a
-     menu asks for something of its own, such as why one skips, keys are meant for it alone. */
+     menu is open, keys are for it and what it holds alone; Escape and its own key close it. */
   const SETTLE_MS = 250;
   let shownAt = performance.now();
   const press = (element) => {
@@ -313,7 +324,7 @@
     const inside = "div :is(button, a, input:not([type=hidden]), textarea, select)";
     const target =
       element.open && (element.querySelector("div input:checked") || element.querySelector(inside));
-    (target || element.querySelector("summary")).focus();
+    focusIn(element, target || element.querySelector("summary"));
   };
   const isOpenToKeys = (element) =>
     !element.disabled &&
@@ -323,20 +334,23 @@
     // 229 is what some browsers say of the key that ends a composition, after it.
     if (event.isComposing || event.keyCode === 229) return;
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    const menu = document.querySelector("details.menu[open]");
     if (event.key === "Escape") {
-      const open = document.querySelector("details.menu[open] summary");
-      closeMenus(null);
-      open?.focus();
+      if (menu) closeMenu(menu);
       return;
     }
     const { target } = event;
     if (isTyping(target)) return;
+    if (event.key === "Enter" && target.matches?.("input") && (menu || target.form?.matches("[data-settle]"))) {
+      event.preventDefault(); // it would press the first of the form's buttons
+      if (menu) closeMenu(menu);
+      return;
+    }
     if ((event.key === "Enter" || event.key === " ") && target.closest?.("a, button, summary")) return;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    const asking = document.querySelector("details.menu[open]:has(form)");
-    if (!asking && (key === "j" || key === "k")) move(key === "j" ? 1 : -1);
+    if (!menu && (key === "j" || key === "k")) move(key === "j" ? 1 : -1);
     const named = document.querySelectorAll(`[data-key~="${CSS.escape(key)}"]`);
-    const found = [...named].find((each) => isOpenToKeys(each) && asking?.contains(each) !== false);
+    const found = [...named].find((each) => isOpenToKeys(each) && menu?.contains(each) !== false);
     if (!found) return;
     event.preventDefault();
     if (found.closest("[data-settle]") && performance.now() - shownAt < SETTLE_MS) return;

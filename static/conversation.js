@@ -78,6 +78,11 @@
     box.focus();
   });
 
+  /* The ticks stay on the page while they change: each change is a submission of its own. */
+  document.querySelector("[data-ticks]")?.addEventListener("htmx:configRequest", (event) => {
+    event.detail.parameters.submission = newSubmission();
+  });
+
   /* The end stays in view while one is there; who reads further up is left in peace. */
   const page = document.scrollingElement;
   const atEnd = () => page.scrollHeight - page.scrollTop - innerHeight < 120;

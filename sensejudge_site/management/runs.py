@@ -84,6 +84,15 @@ def add_arguments(
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def add_again_argument(parser: CommandParser) -> None:
+    """Whether a run is started beside an equal one that is under way."""
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="start anew where an equal run is under way (default: take part in that one)",
+    )
+
+
 def money(word: str) -> Decimal:
     """An amount of money, as an argument."""
     try:
@@ -209,7 +218,10 @@ def people(dataset: Dataset, name: str) -> Iterator[tuple[str, User]]:
 
 
 class ProgressLine:
-    """Says on standard error how many questions were asked, also in vain, every two seconds."""
+    """Says on standard error how many questions were asked, also in vain, every two seconds.
+
+    Where somebody else works the run off, it says so.
+    """
 
     def __init__(self, stream: OutputWrapper, what: str) -> None:
         self._stream = stream
@@ -223,3 +235,7 @@ class ProgressLine:
         if time.monotonic() - self._shown >= _SHOW_EVERY_SECONDS:
             self._stream.write(f"{self._what}: {counted(self._answers, 'question')} asked")
             self._shown = time.monotonic()
+
+    def waits(self, run: JudgeRun) -> None:
+        """Says whose end is waited for."""
+        self._stream.write(f"{self._what}: run {run.pk} is under way elsewhere; waiting for it")

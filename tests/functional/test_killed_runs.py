@@ -133,10 +133,16 @@ def start(command: list[str], *, env: dict[str, str] | None = None) -> subproces
     )
 
 
+def start_redis(port: int) -> subprocess.Popen[bytes]:
+    """Starts a broker that keeps nothing."""
+    return start(["redis-server", "--port", str(port), "--save", "", "--bind", "127.0.0.1"])
+
+
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill -9, the whole group."""
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait(10)
+    """Kill -9, the whole group, where it has not ended by itself."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
 
 
 def free_port() -> int:
@@ -213,15 +219,14 @@ def large_site(tmp_path: Path) -> Iterator[Site]:
 @contextmanager
 def on_postgres(tmp_path: Path, **options: Any) -> Iterator[Site]:
     """PostgreSQL, and a Redis of its own; skipped where either is not there."""
-    server = shutil.which("redis-server")
-    if server is None:
+    if shutil.which("redis-server") is None:
         pytest.skip("there is no redis-server on this machine")
     try:
         admin = psycopg.connect(f"{POSTGRES}/postgres", autocommit=True, connect_timeout=2)
     except psycopg.OperationalError as error:
         pytest.skip(f"there is no PostgreSQL on 127.0.0.1: {error}")
     port = free_port()
-    broker = start([server, "--port", str(port), "--save", "", "--bind", "127.0.0.1"])
+    broker = start_redis(port)
     name = f"killed_{uuid.uuid4().hex[:12]}"
     admin.execute(f"CREATE DATABASE {name}")
     try:

@@ -5,6 +5,8 @@ The page itself is tried in tests/browser/test_labelling_sessions.py.
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 from django.db import IntegrityError, transaction
 from django.urls import reverse
@@ -67,7 +69,7 @@ def test_the_service_refuses_it(client, annotator, score, reason):
             item=study.items.get().pk,
             annotator=annotator,
             ratings={1: rating},
-            submission="7f7ac68e-2e65-4b3c-8f2e-1f1a9a3f9c11",
+            submission=UUID("7f7ac68e-2e65-4b3c-8f2e-1f1a9a3f9c11"),
             now=timezone.now(),
         )
     assert not SatisfactionLabel.objects.exists()

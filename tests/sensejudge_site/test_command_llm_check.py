@@ -95,9 +95,9 @@ def test_a_file_with_a_fault_ends_with_2(tmp_path):
 
 
 def test_the_key_is_read_from_the_variable_and_sent(monkeypatch):
-    monkeypatch.setenv("CHECK_KEY", "sk-check")
+    monkeypatch.setenv("LLM_CHECK_KEY", "sk-check")
     with FakeLlm() as server:
-        said = run(server, "--key-variable", "CHECK_KEY")
+        said = run(server, "--key-variable", "LLM_CHECK_KEY")
     assert server.headers[0]["Authorization"] == "Bearer sk-check"
     assert "sk-check" not in said
 

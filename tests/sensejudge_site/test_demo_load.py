@@ -19,7 +19,10 @@ from annotation.models import (
     Turn,
     User,
 )
+from annotation.queries.assignment import next_free_item
+from sensejudge_site.demo.accounts import ANNOTATOR
 from sensejudge_site.demo.load import STUDIES, OlderDemoError, load
+from tests.factory import make_claim
 
 pytestmark = pytest.mark.django_db
 COUNTED = (
@@ -100,3 +103,15 @@ def test_an_older_demo_study_is_left_alone():
     with pytest.raises(OlderDemoError, match="task_context"):
         load(now=timezone.now())
     assert counts() == before
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_reader_is_given_items_in_their_language_first(language):
+    load(now=timezone.now())
+    annotator = User.objects.get(username=ANNOTATOR.username)
+    for study in Study.objects.all():
+        for _first in range(3):
+            item = next_free_item(study, annotator.pk, timezone.now(), language)
+            session = item.session or item.comparison.turn.session
+            assert session.language == language
+            make_claim(item, annotator, slot=0, state="DONE", shown_order="ORIGINAL")

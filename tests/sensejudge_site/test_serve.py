@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+
+from sensejudge_site.demo.accounts import make_logins
+from sensejudge_site.loopback import is_from_this_machine
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing listens
 
 
 @pytest.mark.parametrize("word", ["0", "65536", "99999", "-1", "x"])
@@ -26,3 +33,76 @@ def test_a_host_that_nobody_knows():
     with pytest.raises(CommandError, match=r"There is no host nowhere\.invalid") as told:
         call_command("serve", "--host", "nowhere.invalid", "--port", "8000")
     assert told.value.returncode == 2
+
+
+class _Server:
+    """What `serve` needs of waitress' server, on these addresses."""
+
+    def __init__(self, application, addresses):
+        self.application, self.was_closed, self.was_run = application, False, False
+        self.effective_listen = [(address, "8000") for address in addresses]
+
+    def close(self):
+        self.was_closed = True
+
+    def run(self):
+        self.was_run = True
+
+
+@pytest.fixture
+def serve(monkeypatch, settings):
+    """Serve without a socket: the server, as if it listened on some addresses."""
+    settings.EMBEDDED_WORKER = False
+    settings.ALLOWED_HOSTS = ["127.0.0.1"]
+
+    def run(*addresses):
+        made = []
+
+        def create_server(application, **_options):
+            made.append(_Server(application, addresses))
+            return made[0]
+
+        monkeypatch.setattr("waitress.create_server", create_server)
+        try:
+            call_command("serve", "--host", addresses[0], stdout=StringIO())
+        finally:
+            (server,) = made
+        return server
+
+    return run
+
+
+@pytest.mark.django_db
+class TestKnownPasswords:
+    @pytest.mark.parametrize("address", [EVERYWHERE, "127.0.0.2", "::", "192.0.2.1"])
+    def test_no_server_elsewhere_while_one_works(self, serve, address):
+        make_logins()
+        with pytest.raises(CommandError, match="The password of demo-admin, ") as e:
+            serve(address)
+        assert f"may not listen on {address}." in str(e.value)
+        assert "\n" not in str(e.value)
+        assert e.value.returncode == 2
+
+    @pytest.mark.parametrize("addresses", [["127.0.0.1"], ["::1"], ["::1", "127.0.0.1"]])
+    def test_on_this_machine_they_may_work(self, serve, addresses):
+        make_logins()
+        assert serve(*addresses).was_run
+
+    def test_a_host_with_one_address_elsewhere_is_elsewhere(self, serve):
+        make_logins()
+        with pytest.raises(CommandError):
+            serve("127.0.0.1", "192.0.2.1")
+
+    def test_without_them_it_listens_where_it_should(self, serve):
+        assert serve(EVERYWHERE).was_run
+
+    @pytest.mark.parametrize(
+        ("addresses", "is_here"), [(["127.0.0.1", "::1"], True), ([EVERYWHERE], False)]
+    )
+    def test_requests_know_where_it_listens(self, serve, monkeypatch, addresses, is_here):
+        environs = []
+        monkeypatch.setattr(
+            "sensejudge_site.wsgi.application", lambda environ, _start: environs.append(environ)
+        )
+        serve(*addresses).application({"SERVER_NAME": "waitress.invalid"}, None)
+        assert is_from_this_machine(environs[0]) is is_here

@@ -6,7 +6,8 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from sensejudge_site.static_files import server_error, uncollected
+from sensejudge_site.error_answers import server_error
+from sensejudge_site.static_files import uncollected
 
 MANIFEST = "django.contrib.staticfiles.storage.ManifestStaticFilesStorage"
 

@@ -18,6 +18,8 @@ from sensejudge_site.benches.annotate.site import HOST
 
 _TIMEOUT: Final = 60.0
 _BLOCK: Final = 2**18
+_FORM_TYPE: Final = "application/x-www-form-urlencoded"
+_BOUNDARY: Final = "between-the-parts-of-a-form"
 _FORM: Final = re.compile(r'<form[^>]*action="([^"]*/answer/)"[^>]*>(.*?)</form>', re.DOTALL)
 _HIDDEN: Final = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)"')
 _BUTTON: Final = re.compile(r'<button name="(answer)" value="([^"]*)"')
@@ -67,6 +69,21 @@ class Browser:
         """Send a form."""
         return self._send("POST", path, urlencode(fields))
 
+    def upload(self, path: str, fields: dict[str, str], file: bytes) -> Reply:
+        """Send the form of a page with its token and a file."""
+        token = dict(_HIDDEN.findall(self.get(path).body)).get("csrfmiddlewaretoken", "")
+        parts = [
+            f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+            for name, value in {"csrfmiddlewaretoken": token, **fields}.items()
+        ]
+        head = (
+            f"--{_BOUNDARY}\r\nContent-Disposition: form-data; "
+            'name="file"; filename="rows.jsonl"\r\n\r\n'
+        )
+        end = f"\r\n--{_BOUNDARY}--\r\n".encode()
+        body = b"".join([*(part.encode() for part in parts), head.encode(), file, end])
+        return self._send("POST", path, body, f"multipart/form-data; boundary={_BOUNDARY}")
+
     def sign_in(self, username: str, password: str) -> bool:
         """Through the sign-in page, as everybody."""
         token = dict(_HIDDEN.findall(self.get("/sign-in/").body)).get("csrfmiddlewaretoken", "")
@@ -79,10 +96,12 @@ class Browser:
             self._connection.close()
             self._connection = None
 
-    def _send(self, method: str, path: str, body: str | None) -> Reply:
+    def _send(
+        self, method: str, path: str, body: str | bytes | None, content_type: str = _FORM_TYPE
+    ) -> Reply:
         started = time.perf_counter()
         try:
-            response = self._ask(method, path, body)
+            response = self._ask(method, path, body, content_type)
             data = response.read()
         except (OSError, http.client.HTTPException):
             self.close()
@@ -92,7 +111,9 @@ class Browser:
         text = (gzip.decompress(data) if encoding == "gzip" else data).decode("utf-8", "replace")
         return Reply(response.status, text, len(data), seconds, encoding)
 
-    def _ask(self, method: str, path: str, body: str | None) -> http.client.HTTPResponse:
+    def _ask(
+        self, method: str, path: str, body: str | bytes | None, content_type: str = _FORM_TYPE
+    ) -> http.client.HTTPResponse:
         """Send a request, and keep the cookies of its answer."""
         if self._connection is None:
             self._connection = http.client.HTTPConnection(HOST, self.port, timeout=_TIMEOUT)
@@ -101,7 +122,7 @@ class Browser:
             "Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items()),
         }
         if body is not None:
-            headers["Content-Type"] = "application/x-www-form-urlencoded"
+            headers["Content-Type"] = content_type
         self._connection.request(method, path, body, headers)
         response = self._connection.getresponse()
         for cookie in response.headers.get_all("Set-Cookie", []):

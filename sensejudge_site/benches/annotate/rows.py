@@ -15,6 +15,7 @@ from datetime import timedelta
 from itertools import count
 from random import Random
 from typing import Any, Final, TypeVar
+from uuid import uuid4
 
 import django
 from django.contrib.auth.hashers import make_password
@@ -165,7 +166,7 @@ def _items(study: Any, comparisons: Sequence[Any]) -> list[Any]:
 
 def _label(study: Any, items: Sequence[Any], people: Sequence[Any]) -> None:
     """Answer items as if the annotators had taken turns, a second each."""
-    from annotation.models import AuditEvent, Claim, PairwiseLabel
+    from annotation.models import AuditEvent, Claim, PairwiseLabel, Submission
 
     start = timezone.now() - timedelta(seconds=len(items) + 60)
     given = [
@@ -182,6 +183,12 @@ def _label(study: Any, items: Sequence[Any], people: Sequence[Any]) -> None:
             for item, person, order, now in given
         ]
     )  # fmt: skip
+    _store(
+        [
+            Submission(claim=claim, kind="ANSWER", uuid=uuid4(), accepted_at=claim.claimed_at)
+            for claim in claims
+        ]
+    )
     _store(
         [
             PairwiseLabel(

@@ -13,9 +13,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from sensejudge_site.benches import BenchFailedError
 
@@ -72,9 +72,19 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A scratch deployment: what its processes are started with."""
+    """A scratch deployment: what its processes are started with, and the checkout they run."""
 
     env: dict[str, str]
+    root: Path = _ROOT
+
+    def having(self, **env: str) -> Self:
+        """The same deployment with further environment variables."""
+        return replace(self, env={**self.env, **env})
+
+    @property
+    def on_postgres(self) -> bool:
+        """Whether it runs on PostgreSQL, and so under granian."""
+        return "DATABASE_URL" in self.env
 
     def manage(self, *arguments: str) -> str:
         """Run a command to its end; its output.
@@ -100,7 +110,7 @@ class Site:
         """
         done = subprocess.run(  # noqa: S603 - this interpreter, with words of this package
             [sys.executable, *arguments],
-            cwd=_ROOT,
+            cwd=self.root,
             env=self.env,
             check=False,
             capture_output=True,
@@ -114,20 +124,24 @@ class Site:
         return done.stdout
 
     @contextmanager
-    def server(self) -> Iterator[Server]:
-        """A server until the end of the block."""
-        port = _free_port()
+    def server(self, *options: str, host: str = HOST) -> Iterator[Server]:
+        """A server until the end of the block, started as the README says, with further options.
+
+        Raises:
+            BenchFailedError: it does not come up.
+        """
+        port = free_port()
         started = time.perf_counter()
         process = subprocess.Popen(  # noqa: S603 - this interpreter, with words of this package
-            [sys.executable, *self._server, "--host", HOST, "--port", str(port)],
-            cwd=_ROOT,
+            [sys.executable, *self._server, "--host", host, "--port", str(port), *options],
+            cwd=self.root,
             env=self.env,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
         try:
-            _wait_for(process, port)
+            _wait_for(process, host, port)
             yield Server(port, time.perf_counter() - started, process.pid)
         finally:
             process.send_signal(signal.SIGINT)
@@ -140,13 +154,18 @@ class Site:
     @property
     def _server(self) -> tuple[str, ...]:
         """As the README starts one on such a database."""
-        return _PRODUCTION if "DATABASE_URL" in self.env else _DEFAULT
+        return _PRODUCTION if self.on_postgres else _DEFAULT
 
 
 @contextmanager
-def scratch_site() -> Iterator[Site]:
-    """An empty deployment: SQLite in a new folder, or the PostgreSQL that DATABASE_URL names."""
-    url = os.environ.get("DATABASE_URL", "")
+def scratch_site(*, database: str | None = None, root: Path = _ROOT) -> Iterator[Site]:
+    """An empty deployment of a checkout: SQLite in a new folder, or a PostgreSQL database.
+
+    Args:
+        database: the address of the database; "" for SQLite, None for what DATABASE_URL says.
+        root: the checkout whose code runs.
+    """
+    url = os.environ.get("DATABASE_URL", "") if database is None else database
     kept = {name: value for name, value in os.environ.items() if name not in _DEPLOYMENT}
     with tempfile.TemporaryDirectory(prefix="sensejudge-bench-") as folder:
         env = {
@@ -156,31 +175,36 @@ def scratch_site() -> Iterator[Site]:
         }
         if url.startswith("postgres"):
             env["DATABASE_URL"] = url
-        yield Site(env)
+        yield Site(env, root)
 
 
 def _family(pid: int) -> Iterator[int]:
     """A process and those that it started, and so on."""
     yield pid
     for listed in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in listed.read_text("ascii").split():
+        try:
+            children = listed.read_text("ascii").split()
+        except OSError:  # a thread that has just ended
+            continue
+        for child in children:
             yield from _family(int(child))
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens on at the moment."""
     with socket.socket() as listening:
         listening.bind((HOST, 0))
         port: int = listening.getsockname()[1]
         return port
 
 
-def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
+def _wait_for(process: subprocess.Popen[bytes], host: str, port: int) -> None:
     """Until the sign-in page comes."""
     end = time.perf_counter() + _START_PATIENCE
     while time.perf_counter() < end and process.poll() is None:
-        connection = http.client.HTTPConnection(HOST, port, timeout=5)
+        connection = http.client.HTTPConnection(host, port, timeout=5)
         try:
-            connection.request("GET", "/sign-in/")
+            connection.request("GET", "/sign-in/", headers={"Host": HOST})
             if connection.getresponse().status == http.HTTPStatus.OK:
                 return
         except OSError:

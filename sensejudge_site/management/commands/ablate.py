@@ -121,7 +121,8 @@ class _Purse:
         """Works a run off with what is left."""
         if self._left is not None and run.endpoint_id is not None:
             set_budget(run.pk, self._left + run.held)
-        done = run_to_end(run.pk, observer=ProgressLine(self._stream, f"run {run.pk}"))
+        progress = ProgressLine(self._stream, f"run {run.pk}")
+        done = run_to_end(run.pk, observer=progress, on_wait=progress.waits)
         if self._left is not None:
             self._left = max(Decimal(0), self._left - (done.held - run.held))
         return done

@@ -33,6 +33,7 @@ from sensejudge_site.management.parsing import OneLineCommand
 from sensejudge_site.management.runs import (
     INPUT_ERRORS,
     ProgressLine,
+    add_again_argument,
     add_arguments,
     budgets_told,
     check_finished,
@@ -64,6 +65,7 @@ class Command(OneLineCommand):
         """Declares whose preferences, by which judge, under which rules."""
         add_arguments(parser, judge="who distils and judges (default: lexical)")
         add_batch_arguments(parser)
+        add_again_argument(parser)
         parser.add_argument("--dev", type=int, default=USUAL.dev_size, help="dev comparisons")
         parser.add_argument("--seed", type=int, default=USUAL.seed, help="of sampling and control")
         parser.add_argument(
@@ -104,11 +106,14 @@ class Command(OneLineCommand):
                 estimates = [estimate_distillation(asked_distillation(**one)) for _, one in asked]
                 self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
                 return
+            again = options["again"]
             if by_batch_file(options):
-                started = [(name, start_distillation(**one)) for name, one in asked]
+                started = [(name, start_distillation(**one, again=again)) for name, one in asked]
                 self._through_file(started, options)
                 return
-            found = [self._finish(name, start_distillation(**one)) for name, one in asked]
+            found = [
+                self._finish(name, start_distillation(**one, again=again)) for name, one in asked
+            ]
         except INPUT_ERRORS as error:
             raise wrong_input(error) from error
         self._print(found, {}, json_wanted=options["json"])
@@ -167,7 +172,8 @@ class Command(OneLineCommand):
             raise NothingToJudgeError(message)
 
     def _finish(self, name: str, run: JudgeRun) -> Distilled:
-        run = run_to_end(run.pk, observer=ProgressLine(self.stderr, name))
+        progress = ProgressLine(self.stderr, name)
+        run = run_to_end(run.pk, observer=progress, on_wait=progress.waits)
         return Distilled(name, run, distilled_scenarios(run.pk))
 
 

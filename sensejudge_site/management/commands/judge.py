@@ -34,6 +34,7 @@ from sensejudge_site.management.parsing import OneLineCommand
 from sensejudge_site.management.runs import (
     INPUT_ERRORS,
     ProgressLine,
+    add_again_argument,
     add_arguments,
     budgets_told,
     check_finished,
@@ -70,6 +71,7 @@ class Command(OneLineCommand):
             help="how the judge is asked; all but personal take no preferences",
         )
         add_batch_arguments(parser)
+        add_again_argument(parser)
         parser.add_argument(
             "--retry",
             type=int,
@@ -88,11 +90,14 @@ class Command(OneLineCommand):
                 estimates = [estimate_test_run(asked_test_run(**one)) for _, one in asked]
                 self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
                 return
+            again = options["again"]
             if by_batch_file(options):
-                runs = [start_test_run(**one) for _, one in asked]
+                runs = [start_test_run(**one, again=again) for _, one in asked]
                 more = through_file(runs, options)
             else:
-                runs = [self._finish(name, start_test_run(**one)) for name, one in asked]
+                runs = [
+                    self._finish(name, start_test_run(**one, again=again)) for name, one in asked
+                ]
                 more = {}
         except INPUT_ERRORS as error:
             raise wrong_input(error) from error
@@ -171,7 +176,8 @@ class Command(OneLineCommand):
         return self._finish(f"run {run.pk}", run)
 
     def _finish(self, name: str, run: JudgeRun) -> JudgeRun:
-        return run_to_end(run.pk, observer=ProgressLine(self.stderr, name))
+        progress = ProgressLine(self.stderr, name)
+        return run_to_end(run.pk, observer=progress, on_wait=progress.waits)
 
 
 def _preferences(dataset: Dataset, choice: str) -> tuple[bool, User | None]:

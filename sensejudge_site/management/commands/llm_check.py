@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.choices import Verdict
@@ -67,7 +68,7 @@ class Command(OneLineCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Prints what was seen; exits 1 where a call failed, 2 where the address is wrong."""
+        """Prints what was seen; exits 1 where a call failed, 2 where the endpoint is wrong."""
         try:
             endpoint = Endpoint(
                 name="checked",
@@ -77,6 +78,7 @@ class Command(OneLineCommand):
                 sampling=Sampling(max_tokens=options["max_tokens"]),
                 timeout_seconds=options["timeout"],
                 concurrency=1,
+                listed_variables=settings.LLM_KEY_VARIABLES,
             )
         except InvalidEndpointError as error:
             raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error

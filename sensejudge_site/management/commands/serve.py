@@ -10,6 +10,9 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.utils.translation import gettext as _
 
+from annotation.models import User
+from sensejudge_site.demo.accounts import open_logins
+from sensejudge_site.loopback import LOOPBACK, with_addresses
 from sensejudge_site.management.database import is_outdated
 from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand, number_from
 from sensejudge_site.static_files import uncollected
@@ -40,21 +43,21 @@ class Command(OneLineCommand):
                     "run `manage.py collectstatic --noinput` first."
                 )
             )
-        connection.close()
-
         from waitress import create_server
 
         from sensejudge_site.wsgi import application
 
         host, port = options["host"], options["port"]
+        addresses: list[str] = []
         try:
             server = create_server(
-                application,
+                with_addresses(application, addresses),
                 host=host,
                 port=port,
                 threads=options["threads"],
                 ident="SenseJudge",
                 outbuf_high_watermark=_UNSENT,
+                clear_untrusted_proxy_headers=False,  # they tell that there is a proxy
             )
         except ValueError as error:  # waitress' word for a host whose address nobody knows
             raise CommandError(
@@ -65,6 +68,11 @@ class Command(OneLineCommand):
                 _("Cannot listen on %(host)s:%(port)d: %(error)s. Choose another --port.")
                 % {"host": host, "port": port, "error": error.strerror}
             ) from error
+        addresses += _addresses(server)
+        if not LOOPBACK.issuperset(addresses) and (users := open_logins()):
+            server.close()
+            raise CommandError(_refusal(host, users), returncode=INPUT_WRONG)
+        connection.close()
         if settings.EMBEDDED_WORKER:
             from sensejudge_site.embedded import start_embedded_worker
 
@@ -72,3 +80,18 @@ class Command(OneLineCommand):
         self.stdout.write(f"SenseJudge is at http://{host}:{port}/ (Ctrl-C stops it)")
         self.stdout.flush()
         server.run()
+
+
+def _addresses(server: Any) -> list[str]:
+    """Every address that a server listens on: a name may have several."""
+    if hasattr(server, "effective_listen"):
+        return [host for host, _port in server.effective_listen]
+    return [server.effective_host]
+
+
+def _refusal(host: str, users: list[User]) -> str:
+    names = ", ".join(user.username for user in users)
+    return _(
+        "The password of %(users)s is public, so the site may not listen on %(host)s. Change it "
+        "(`manage.py changepassword`), or serve on 127.0.0.1."
+    ) % {"users": names, "host": host}

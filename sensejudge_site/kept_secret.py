@@ -1,0 +1,57 @@
+"""The secret key that a site without one makes for itself, once."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from django.core.exceptions import ImproperlyConfigured
+
+_LEAST_CHARACTERS: Final = 50
+"""What Django's own check asks of a key; ours have 67."""
+
+
+def kept_secret(path: Path) -> str:
+    """The key in `path`, made on first use; readable by its owner alone.
+
+    The file is there whole or not at all, and of several processes that make it one's key stands.
+
+    Raises:
+        ImproperlyConfigured: the file holds no whole key, or cannot be written or read.
+    """
+    try:
+        if not path.exists():
+            _make(path)
+        key = path.read_text(encoding="ascii")
+    except OSError as error:
+        message = (
+            f"The secret key cannot be kept in {path} ({error.strerror}): "
+            "mend that, or set SECRET_KEY."
+        )
+        raise ImproperlyConfigured(message) from error
+    except UnicodeDecodeError:
+        key = ""
+    if len(key.strip("\0 \r\n")) < _LEAST_CHARACTERS:
+        message = (
+            f"There is no whole secret key in {path}: delete the file to have a new key made, "
+            "by which everybody is signed out, or set SECRET_KEY."
+        )
+        raise ImproperlyConfigured(message)
+    return key
+
+
+def _make(path: Path) -> None:
+    handle, name = tempfile.mkstemp(prefix=f"{path.name}-", dir=path.parent)  # mode 600
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(50))
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):  # another process was first: its key stands
+            os.link(name, path)
+    finally:
+        Path(name).unlink()

@@ -8,7 +8,7 @@ SERVE ?= 1
 PORT ?= 8000
 SOURCES := annotation benchmark judging sensejudge_site tests manage.py
 
-.PHONY: demo serve test test-rows check format messages llm-check kill-test clean
+.PHONY: demo serve test test-rows check format messages llm-check kill-test attack clean
 
 demo: .venv/.base
 	$(PY) manage.py migrate --verbosity 0
@@ -60,6 +60,11 @@ llm-check: .venv/.base
 # Ten kills of a run of 2,000 calls against an endpoint that fails a fifth of them; minutes.
 kill-test: .venv/.dev
 	KILL_TEST=$${KILL_TEST:-$$RANDOM} $(PY) -m pytest -q tests/functional/test_killed_judging.py tests/functional/test_killed_satisfaction.py -k "ten_times or killed_server or killed_worker"
+
+# Attacks on a running site, on SQLite and on PostgreSQL; minutes. ARGS="NAME --setting sqlite" chooses.
+attack: .venv/.dev
+	$(PY) -m tests.attacks $(ARGS)
+	HOSTILE_VALUES=1 $(PY) -m pytest -q tests/functional/test_hostile_values.py
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
 from playwright.sync_api import (
     Browser,
     ConsoleMessage,
@@ -19,7 +20,6 @@ from playwright.sync_api import (
 )
 
 from annotation.models import User
-from tests.factory import PASSWORD
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
@@ -81,6 +81,13 @@ def watch_console(page: Page, faults: list[str]) -> None:
     page.on("console", logged)
 
 
+def session_of(user: User) -> str:
+    """The key of a session that this user is signed in to, without the sign-in page."""
+    client = Client()
+    client.force_login(user)
+    return client.cookies["sessionid"].value
+
+
 @pytest.fixture
 def open_page(chromium: Browser, live_server: Any) -> Iterator[Callable[..., Page]]:
     """Open a page of the site, signed in as somebody; afterwards, nothing may have gone wrong.
@@ -92,15 +99,14 @@ def open_page(chromium: Browser, live_server: Any) -> Iterator[Callable[..., Pag
     faults: list[str] = []
 
     def open_(path: str, *, user: User | None = None, quiet: bool = True, **context: Any) -> Page:
-        page = chromium.new_context(base_url=live_server.url, **context).new_page()
+        visit = chromium.new_context(base_url=live_server.url, **context)
+        if user is not None:
+            session = session_of(user)
+            visit.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
+        page = visit.new_page()
         watch(page, live_server.url, faults)
         if quiet:
             watch_console(page, faults)
-        if user is not None:
-            page.goto("/sign-in/")
-            page.get_by_label("User name").fill(user.username)
-            page.get_by_label("Password").fill(PASSWORD)
-            page.get_by_role("main").get_by_role("button", name="Sign in").click()
         page.goto(path)
         return page
 

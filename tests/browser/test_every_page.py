@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.db import connections
 from django.template.loader import render_to_string
 from django.test import Client, RequestFactory
@@ -13,40 +12,23 @@ from django.urls import reverse
 
 from annotation.models import Claim, StudyItem
 from tests.annotation.pages import answered
+from tests.browser.looks import NARROW, OF_THE_LOOK, WIDE, faults_of
 from tests.browser.visitors import Walk, everybody
 from tests.paths import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 800}
-SERIOUS = {"serious", "critical"}
-BY_ACCIDENT = ("400.html", "403.html", "403_csrf.html", "500.html", "locked_out.html")
+BY_ACCIDENT = (
+    "400.html",
+    "403.html",
+    "403_csrf.html",
+    "500.html",
+    "503.html",
+    "sign_in_refused.html",
+)
 """Pages of faults that no address leads to."""
 
 BASES = {"base.html", "admin/base_site.html"}
-
-TOO_WIDE = """() => [...document.querySelectorAll("body *")]
-  .filter((each) => each.getBoundingClientRect().right > innerWidth + 1)
-  .slice(0, 3).map((each) => each.outerHTML.slice(0, 120))"""
-
-
-def faults_of(page):
-    """What is wrong with the page as it stands, once its colours have changed over."""
-    page.evaluate(
-        "Promise.allSettled(document.getAnimations()"
-        ".filter((each) => each instanceof CSSTransition).map((each) => each.finished))"
-        ".then(() => null)"
-    )
-    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
-    faults = [
-        f"{each['id']}: {each['nodes'][0]['html'][:200]}"
-        for each in found
-        if each["impact"] in SERIOUS
-    ]
-    width = page.evaluate("document.documentElement.scrollWidth")
-    if width > page.viewport_size["width"]:
-        faults.append(f"{width} px wide: {page.evaluate(TOO_WIDE)}")
-    return faults
 
 
 def look(page):
@@ -59,7 +41,7 @@ def look(page):
     faults = [f"wide, light: {each}" for each in faults_of(page)]
     page.set_viewport_size(NARROW)
     page.emulate_media(color_scheme="dark")
-    return faults + [f"narrow, dark: {each}" for each in faults_of(page)]
+    return faults + [f"narrow, dark: {each}" for each in faults_of(page, rules=OF_THE_LOOK)]
 
 
 def whole_pages():

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.benchmark.stage import Stage
-from tests.browser.test_pages import WIDE
+from tests.browser.looks import WIDE
 from tests.factory import make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from annotation.models import Response
 from tests.benchmark.stage import Stage
 from tests.benchmark.test_views_gold import give_gold, record
-from tests.browser.test_pages import NARROW, WIDE, assert_accessible
+from tests.browser.looks import BOTH_LOOKS, WIDE, assert_accessible
 from tests.factory import make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -27,8 +27,7 @@ def study():
     return stage, run
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+@BOTH_LOOKS
 def test_the_pages_of_recorded_judges_have_no_serious_fault(open_page, scheme, viewport):
     stage, run = study()
     manager = make_user(role="MANAGER")

@@ -50,7 +50,7 @@ def test_the_next_pair_is_shown_without_asking_for_a_page(open_page):
             press_answer(page, key)
         expect(page.get_by_text(f"Question {number + 1}?")).to_be_visible()
         expect_progress(page, f"{number} of 4")
-        expect(page.locator(".last-answer")).to_have_text(f"Stored: {answer}")
+        expect(page.locator(".previous")).to_have_text(f"Previous: {answer}")
         assert asked == ["answer", "ahead"]
         assert page.url.endswith("/next/")
         assert at_hand() == f"Question {number + 1}?"
@@ -63,12 +63,12 @@ def test_the_next_pair_is_shown_without_asking_for_a_page(open_page):
     page.keyboard.press("s")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Question 4?")).to_be_visible()
-    expect_progress(page, "2 of 3")
-    expect(page.locator(".last-answer")).to_have_count(0)
+    expect_progress(page, "2 of 4 · 1 skipped")
+    expect(page.locator(".previous")).to_have_text("Previous: skipped")
     assert asked[0] == "skip"
     assert "next" not in asked
     page.keyboard.press("u")
-    expect(page.get_by_text("You skipped this item.")).to_be_visible()
+    expect(page.get_by_text("You can answer it now.")).to_be_visible()
 
 
 def test_a_pair_that_others_took_meanwhile_is_not_shown(open_page):
@@ -96,7 +96,7 @@ def test_an_answer_before_the_next_pair_is_ready_goes_on_as_ever(open_page):
     page.goto(f"/studies/{study.slug}/next/")
     press_answer(page, "1")
     expect(page.get_by_text("Question 2?")).to_be_visible()
-    expect(page.locator(".last-answer")).to_have_text("Stored: First")
+    expect(page.locator(".previous")).to_have_text("Previous: First")
 
 
 def test_the_page_says_what_is_at_hand_when_looking_ahead_fails(open_page):

@@ -18,7 +18,8 @@ SIGNED_OUT = "You are no longer signed in."
 
 def checked(page):
     return page.eval_on_selector_all(
-        "input:checked", "inputs => inputs.map(input => `${input.name}=${input.value}`)"
+        "input:checked:not([value=''])",
+        "inputs => inputs.map(input => `${input.name}=${input.value}`)",
     )
 
 
@@ -49,7 +50,7 @@ def test_ratings_that_were_not_sent_come_back_after_a_reload(open_page):
     assert SatisfactionLabel.objects.count() == 3
 
 
-def test_a_draft_belongs_to_one_item_and_goes_when_it_is_skipped(open_page):
+def test_a_draft_belongs_to_one_item_and_is_back_when_its_skip_is_undone(open_page):
     annotator = make_user()
     study = make_pair_study([annotator], items=2, allow_both_bad=True)
     page = open_page(f"/studies/{study.slug}/next/", user=annotator)
@@ -58,9 +59,10 @@ def test_a_draft_belongs_to_one_item_and_goes_when_it_is_skipped(open_page):
     expect(page.get_by_label("Both bad")).to_be_checked()
     page.keyboard.press("s")
     page.get_by_role("button", name="I cannot judge this").click()
-    expect_progress(page, "0 of 1")
+    expect_progress(page, "0 of 2 · 1 skipped")
     expect(page.get_by_label("Both bad")).not_to_be_checked()
-    assert page.evaluate("localStorage.length") == 0
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_label("Both bad")).to_be_checked()
 
 
 def test_an_answer_to_a_pair_is_sent_after_signing_in_again(open_page):
@@ -69,13 +71,13 @@ def test_an_answer_to_a_pair_is_sent_after_signing_in_again(open_page):
     page = open_page(f"/studies/{study.slug}/next/", user=annotator, quiet=False)
     press_answer(page, "1")
     expect_progress(page, "1 of 3")
-    expect(page.get_by_text("Stored: First")).to_be_visible()
+    expect(page.get_by_text("Previous: First")).to_be_visible()
     first, second = shown_texts(page)
     page.context.clear_cookies(name="sessionid")
     press_answer(page, "b")
     press_answer(page, "4")
     expect(page.get_by_role("alert")).to_contain_text(SIGNED_OUT)
-    expect(page.get_by_text("Stored: First")).to_have_count(0)
+    expect(page.get_by_text("Previous: First")).to_have_count(0)
     assert shown_texts(page) == [first, second]
     assert PairwiseLabel.objects.count() == 1
     sign_in_again(page, annotator)

@@ -58,13 +58,13 @@ def test_a_slip_is_seen_and_mended_with_two_keys(open_page):
     page = open_page(f"/studies/{study.slug}/next/", user=annotator)
     first, second = shown_texts(page)
     press_answer(page, "1")
-    expect(page.get_by_text("Stored: First")).to_be_visible()
+    expect(page.get_by_text("Previous: First")).to_be_visible()
     page.keyboard.press("u")
     pressed = page.get_by_role("button", name="First", pressed=True)
     expect(pressed).to_be_visible()
     assert shown_texts(page) == [first, second]
     press_answer(page, "5")
-    expect(page.get_by_text("Stored: Second")).to_be_visible()
+    expect(page.get_by_text("Previous: Second")).to_be_visible()
     assert page.url.endswith("/next/")
     (row,) = LABELS.rows(study.dataset)
     assert winner(row) == second
@@ -91,7 +91,7 @@ def test_an_item_is_skipped_with_the_keyboard(open_page):
     expect(page.get_by_role("button", name="I cannot judge this")).to_be_focused()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect_progress(page, "0 of 1")
+    expect_progress(page, "0 of 2 · 1 skipped")
     assert Claim.objects.get(state="SKIPPED").skip_reason == "BROKEN"
 
 
@@ -105,7 +105,7 @@ def test_keys_choose_the_reason_while_it_is_asked_for_and_never_answer(open_page
     press_answer(page, "5")  # no such reason; without the menu it is an answer
     expect(reason).to_be_visible()
     page.keyboard.press("2")
-    expect_progress(page, "0 of 1")
+    expect_progress(page, "0 of 2 · 1 skipped")
     assert Claim.objects.get(state="SKIPPED").skip_reason == "BROKEN"
     assert not PairwiseLabel.objects.exists()
 
@@ -122,9 +122,9 @@ def test_a_key_of_an_answer_that_the_study_does_not_allow_does_nothing(open_page
     expect(page.get_by_role("button", name="Tie")).to_have_count(0)
     expect(page.get_by_label("Both bad")).to_have_count(0)
     page.keyboard.press("2")
-    expect(page.get_by_text("Stored: First")).to_be_visible()
+    expect(page.get_by_text("Previous: First")).to_be_visible()
     press_answer(page, "4")
-    expect(page.get_by_text("Stored: Second")).to_be_visible()
+    expect(page.get_by_text("Previous: Second")).to_be_visible()
 
 
 def test_the_sheet_of_keys_opens_and_closes_by_a_key_and_tells_what_holds_here(open_page):

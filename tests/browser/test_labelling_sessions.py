@@ -279,14 +279,15 @@ def test_a_reply_is_flagged_by_keys_and_the_flag_survives_a_reload(open_page):
     page = open_page(f"/studies/{study.slug}/next/", user=annotator)
     for key in ("5", "j", "f"):
         page.keyboard.press(key)
-    flag = page.locator("#turn-2").get_by_label("Should somebody look at this reply?")
-    expect(flag).to_be_focused()
-    page.keyboard.press("ArrowDown")
+    flag = page.locator("#turn-2").get_by_role("radio", name="The question is unclear")
+    expect(page.locator("#turn-2").get_by_role("radio", name="No flag")).to_be_focused()
+    page.keyboard.press("1")
+    expect(flag).to_be_checked()
     page.keyboard.press("Escape")
     expect(flag).to_be_hidden()
     page.wait_for_timeout(400)  # the draft is written
     page.reload()
-    expect(flag).to_have_value("UNCLEAR")
+    expect(page.locator("#turn-2 [value=UNCLEAR]")).to_be_checked()
     for key in ("4", "Enter"):
         page.keyboard.press(key)
     expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()

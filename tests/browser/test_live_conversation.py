@@ -10,7 +10,8 @@ from playwright.sync_api import expect
 from annotation.exports import SATISFACTION, SESSIONS
 from annotation.models import SessionQuestionnaire
 from judging.models import Conversation, ConversationMessage
-from tests.browser.test_pages import MARKUP, NARROW, WIDE, assert_accessible
+from tests.browser.looks import BOTH_LOOKS, assert_accessible
+from tests.browser.test_pages import MARKUP
 from tests.factory import make_user
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.talks import REQUIREMENTS, make_talk_study
@@ -307,8 +308,7 @@ def test_a_conversation_is_held_without_javascript(open_page, llm):
     expect(page.get_by_text("How satisfying is each reply?").first).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+@BOTH_LOOKS
 def test_the_pages_have_no_serious_fault(open_page, llm, scheme, viewport):
     annotator = make_user(role="MANAGER")
     study = make_talk_study([annotator], base_urls=(llm.base_url,), requirements=REQUIREMENTS)

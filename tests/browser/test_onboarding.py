@@ -19,14 +19,16 @@ from annotation.services.guidelines import publish_guidelines
 from annotation.services.invitations import invite
 from tests.annotation.entry import do, make_asking_study, make_manager
 from tests.browser.labelling import expect_progress, press_answer
-from tests.browser.test_pages import NARROW, WIDE, assert_accessible
+from tests.browser.looks import BOTH_LOOKS, assert_accessible
 from tests.factory import PASSWORD, make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def link(study):
-    made = invite(study=study.slug, by=make_manager(), now=timezone.now(), note="Course 101")
+    made = invite(
+        study=study.slug, by=make_manager(), now=timezone.now(), note="Course 101", places=20
+    )
     return f"/join/{token_of(made)}/"
 
 
@@ -147,8 +149,7 @@ def test_a_manager_makes_and_withdraws_a_link_on_the_study_s_page(open_page):
     expect(address).to_have_count(0)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+@BOTH_LOOKS
 def test_the_pages_have_no_serious_fault(open_page, scheme, viewport):
     annotator = make_user()
     study = make_asking_study([annotator])

@@ -1,32 +1,19 @@
 from __future__ import annotations
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.annotation.labelling import make_pair_study, make_session_study
+from tests.browser.looks import BOTH_LOOKS, assert_accessible
 from tests.factory import make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 800}
 RULES = {"allow_tie": True, "allow_strength": True, "allow_both_bad": True}
 MARKUP = (
     "# Sort\n\n```python\nprint(sorted([3, 1, 2]))  # " + "long " * 40 + "\n```\n\n$x^2$\n\n"
     "| a | b |\n|--|--:|\n| " + "wide " * 40 + " | 2 |\n\n> quoted\n\n- [link](https://a.example)"
 )
-
-
-def assert_accessible(page):
-    found = Axe().run(page).response["violations"]
-    serious = [
-        (each["id"], each["nodes"][0]["html"])
-        for each in found
-        if each["impact"] in {"serious", "critical"}
-    ]
-    assert not serious
-    width = page.viewport_size["width"]
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def fill_with_markup(study):
@@ -36,9 +23,7 @@ def fill_with_markup(study):
             turn.responses.update(text=MARKUP)
 
 
-@pytest.mark.parametrize(
-    ("scheme", "viewport"), [("light", WIDE), ("dark", NARROW)], ids=["wide-light", "narrow-dark"]
-)
+@BOTH_LOOKS
 def test_what_opens_on_a_labelling_page_has_no_serious_fault(open_page, scheme, viewport):
     annotator = make_user()
     pairs = make_pair_study([annotator], items=2, **RULES)

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from judging.models import JudgeRun, Preference, PreferenceSet
 from judging.services.foreground import run_to_end
 from judging.services.pairwise_runs import start_distillation, start_test_run
-from tests.browser.test_pages import NARROW, WIDE, assert_accessible
+from tests.browser.looks import BOTH_LOOKS, WIDE, assert_accessible
 from tests.factory import PASSWORD, make_user
 from tests.judging.study import FakeJudge, make_study, opener_of
 
@@ -50,8 +50,7 @@ def judged():
     return rater, run, test
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+@BOTH_LOOKS
 def test_the_pages_of_preferences_have_no_serious_fault(open_page, scheme, viewport):
     rater, run, test = study()
     row = Preference.objects.filter(run=run, kind="PAIR", control="NONE").first()

@@ -81,7 +81,7 @@ def everybody() -> list[Visitor]:
         do(asking, user, *STEPS[:number])
     labeller = make_user()
     studies = [each.slug for each in _studies(labeller)]
-    made = invite(study="pairs", by=demo[Role.MANAGER], now=timezone.now())
+    made = invite(study="pairs", by=demo[Role.MANAGER], now=timezone.now(), places=20)
     join = f"/join/{token_of(made)}/"
     of_studies = [f"/studies/{slug}/" for slug in studies]
     return [

@@ -1,0 +1,55 @@
+"""A page as it looks wide by day and narrow by night, and what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import Page
+
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 800}
+BOTH_LOOKS = pytest.mark.parametrize(
+    ("scheme", "viewport"), [("light", WIDE), ("dark", NARROW)], ids=["wide-light", "narrow-dark"]
+)
+OF_THE_LOOK = ("color-contrast", "link-in-text-block", "scrollable-region-focusable")
+"""axe's rules whose outcome depends on the theme or the width; others read the document alone."""
+
+_SERIOUS = {"serious", "critical"}
+_SETTLED = """() => Promise.allSettled(document.getAnimations()
+  .filter((each) => each instanceof CSSTransition).map((each) => each.finished)).then(() => null)"""
+_TOO_WIDE = """() => [...document.querySelectorAll("body *")]
+  .filter((each) => each.getBoundingClientRect().right > innerWidth + 1)
+  .slice(0, 3).map((each) => each.outerHTML.slice(0, 120))"""
+_RUN = "(options) => axe.run(options).then((results) => results.violations)"
+
+
+def faults_of(page: Page, *, rules: tuple[str, ...] = ()) -> list[str]:
+    """Serious faults of the page as it stands, once its colours have changed over.
+
+    Args:
+        page: what is open.
+        rules: axe's rules to apply; all of them where there is none.
+    """
+    page.evaluate(_SETTLED)
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+    options: dict[str, Any] = {"resultTypes": ["violations"]}
+    if rules:
+        options["runOnly"] = {"type": "rule", "values": list(rules)}
+    faults = [
+        f"{each['id']}: {each['nodes'][0]['html'][:200]}"
+        for each in page.evaluate(_RUN, options)
+        if each["impact"] in _SERIOUS
+    ]
+    size = page.viewport_size
+    assert size is not None
+    width = page.evaluate("document.documentElement.scrollWidth")
+    if width > size["width"]:
+        faults.append(f"{width} px wide: {page.evaluate(_TOO_WIDE)}")
+    return faults
+
+
+def assert_accessible(page: Page) -> None:
+    """No serious fault as it stands."""
+    assert not faults_of(page)

@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.db import DatabaseError, OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.utils.translation import gettext_noop
 
-OUTDATED = "The database is not up to date: run `manage.py migrate` first."
+OUTDATED: Final = gettext_noop("The database is not up to date: run `manage.py migrate` first.")
+OTHER_VERSION: Final = gettext_noop(
+    "Another version of SenseJudge made this database: export its data with that version, then "
+    "import it into an empty database."
+)
+_APPS: Final = frozenset({"annotation", "judging", "benchmark"})
 
 
-def is_outdated() -> bool:
-    """Whether migrations wait to be applied."""
+def schema_trouble() -> str:
+    """Why the tables are not those that the code expects, or nothing where they are."""
     executor = MigrationExecutor(connection)
-    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    if _is_of_another_version(executor):
+        return OTHER_VERSION
+    waiting = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return OUTDATED if waiting else ""
+
+
+def is_of_another_version() -> bool:
+    """Whether the database was migrated by migrations that are not here."""
+    return _is_of_another_version(MigrationExecutor(connection))
+
+
+def _is_of_another_version(executor: MigrationExecutor) -> bool:
+    loader = executor.loader
+    unknown = set(loader.applied_migrations) - set(loader.disk_migrations)
+    return any(app in _APPS for app, _name in unknown)
 
 
 def trouble_with_database() -> str:
     """Why nothing can be read from the database, or nothing where it can be."""
     connection.close()
     try:
-        return OUTDATED if is_outdated() else ""
+        return schema_trouble()
     except OperationalError as error:
         return f"The database cannot be reached: {str(error).strip()}"
     except DatabaseError:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import pytest
+
+from tests.migrated import copy_migrated
 from tests.paths import ROOT
 
 
@@ -64,3 +69,23 @@ def test_a_reader_that_has_enough_is_no_fault() -> None:
         command.stdout.close()
         assert command.stderr.read() == ""
         assert command.wait(timeout=60) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [("migrate",), ("leaderboard", "--dataset", "any")], ids=" ".join
+)
+def test_a_database_of_another_version_is_left_alone(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    copy_migrated(tmp_path / "sensejudge.sqlite3")
+    with closing(sqlite3.connect(tmp_path / "sensejudge.sqlite3")) as database, database:
+        database.execute(
+            "INSERT INTO django_migrations (app, name, applied) "
+            "VALUES ('annotation', '0006_reveal_turns', '2026-11-01')"
+        )
+        database.execute("DROP TABLE annotation_dataset")
+    command = _manage(*arguments, SENSEJUDGE_VAR=str(tmp_path))
+    _, error = command.communicate(timeout=60)
+    assert command.returncode == 1
+    assert "Another version of SenseJudge made this database: export its data" in error
+    assert "Traceback" not in error

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from annotation.models import User
 from sensejudge_site.demo.accounts import open_logins
 from sensejudge_site.loopback import LOOPBACK, with_addresses
-from sensejudge_site.management.database import is_outdated
+from sensejudge_site.management.database import schema_trouble
 from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand, number_from
 from sensejudge_site.static_files import uncollected
 
@@ -34,8 +34,8 @@ class Command(OneLineCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Refuse an outdated database or stylesheet; start the worker, then the server."""
-        if is_outdated():
-            raise CommandError(_("The database is not up to date: run `manage.py migrate` first."))
+        if trouble := schema_trouble():
+            raise CommandError(_(trouble))
         if uncollected():
             raise CommandError(
                 _(

@@ -12,13 +12,19 @@
   };
   const focusIn = (menu, target) =>
     target.focus({ preventScroll: menu.closest(".bar") !== null }); // the bar is always in view
+  let cameFrom = null; // where the focus was before a key or the pointer opened a menu
   const closeMenu = (menu) => {
     menu.open = false;
-    focusIn(menu, menu.querySelector("summary"));
+    const back = cameFrom?.isConnected ? cameFrom : menu.querySelector("summary");
+    cameFrom = null;
+    if (back === document.body) document.activeElement.blur();
+    else focusIn(menu, back);
   };
-  document.addEventListener("click", ({ target }) => {
+  document.addEventListener("click", ({ target, detail }) => {
     const menu = target.closest("details.menu");
     closeMenus(menu);
+    // Enter on the summary itself is a click without a count: the focus returns to it.
+    if (target.closest(".menu > summary")) cameFrom = detail ? document.body : null;
     if (target.closest(".menu .close")) closeMenu(menu);
   });
 
@@ -319,11 +325,15 @@
       element.click();
       return;
     }
+    if (element.open) {
+      closeMenu(element);
+      return;
+    }
     closeMenus(element);
-    element.open = !element.open;
+    cameFrom = document.activeElement;
+    element.open = true;
     const inside = "div :is(button, a, input:not([type=hidden]), textarea, select)";
-    const target =
-      element.open && (element.querySelector("div input:checked") || element.querySelector(inside));
+    const target = element.querySelector("div input:checked") || element.querySelector(inside);
     focusIn(element, target || element.querySelector("summary"));
   };
   const isOpenToKeys = (element) =>

@@ -80,10 +80,29 @@ def test_a_flag_is_given_and_its_menu_closed_by_keys(open_pair, annotator):
 @pytest.mark.parametrize("menu", ["Flag", "Comment", "Skip", "Keys"])
 def test_each_menu_closes_by_its_button(open_pair, menu):
     page = open_pair()
-    page.locator(".bar summary", has_text=menu).click()
+    summary = page.locator(".bar summary", has_text=menu)
+    summary.click()
     page.locator("details[open]").get_by_role("button", name="Close").click()
     expect(page.locator("details.menu[open]")).to_have_count(0)
-    expect(page.locator(".bar summary", has_text=menu)).to_be_focused()
+    expect(summary).not_to_be_focused()  # Enter would open it again
+    summary.press("Enter")
+    page.keyboard.press("Escape")
+    expect(summary).to_be_focused()
+
+
+def test_enter_saves_the_ratings_after_a_menu_was_open(open_page, annotator):
+    study = make_session_study([annotator], turns=1)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    page.keyboard.press("5")
+    for closing in ("f", "Escape"):
+        page.keyboard.press("f")
+        page.keyboard.press("1")
+        page.keyboard.press(closing)
+    page.keyboard.press("?")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="All done")).to_be_visible()
+    assert SatisfactionLabel.objects.get().score == 5
 
 
 def test_opening_and_closing_a_menu_scrolls_nothing(open_pair):

@@ -3,6 +3,8 @@
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
+from judging.core import conversation_texts, error_texts  # noqa: F401 - registers the codes
+
 
 class JudgingConfig(AppConfig):
     """Names the app; nothing runs at import or start."""

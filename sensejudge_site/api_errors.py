@@ -8,6 +8,8 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from annotation.core.refusals import Refused
+
 
 def shaped(code: str, message: str) -> dict[str, Any]:
     """The body of an error that is about no field."""
@@ -16,6 +18,9 @@ def shaped(code: str, message: str) -> dict[str, Any]:
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """Give DRF's answer this project's shape; None lets Django report a bug as a bug."""
+    if isinstance(error, Refused):
+        body = {"code": error.code, "message": str(error), "fields": {}}
+        return Response(body, status=error.status)
     response = exception_handler(error, context)
     if response is None:
         return None

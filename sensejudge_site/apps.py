@@ -3,6 +3,8 @@
 from django.apps import AppConfig
 from django.core.checks import Tags, register
 
+from sensejudge_site import refusals  # noqa: F401 - registers the codes
+
 
 class SensejudgeSiteConfig(AppConfig):
     """Holds the commands and the middleware; has no models."""

@@ -11,14 +11,9 @@ from annotation.core.choices import Verdict
 from annotation.core.formats import pandalm
 from annotation.core.formats.detect import open_records
 from annotation.core.formats.records import ComparisonRecord, SessionRecord
+from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem
 from judging.core.pair_texts import PairTexts, pair_texts
-
-
-class FaultyFileError(ValueError):
-    """A row of the file cannot be understood."""
-
-    code = "pairs:faulty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +34,14 @@ def read_pandalm(path: Path) -> LabelledPairs:
     Comparisons of one session stand together, where it first appears, as in a database.
 
     Raises:
-        FaultyFileError: a row has a fault; the import lists them all.
-        UnreadableFileError: nothing to read is there.
+        Refused: a row has a fault; the import lists them all; nothing to read is there.
     """
     turns: dict[str, dict[str, tuple[SessionRecord, ComparisonRecord]]] = {}
     for row in open_records(path, pandalm.NAME)[1]:
         if row.faults:
             first = row.faults[0]
             message = f"{path.name}, line {first.line}: {first.field} {first.reason}"
-            raise FaultyFileError(message)
+            raise Refused("pairs:faulty", message)
         session = cast("SessionRecord", row.record)  # a row of this format is nothing else
         for comparison in session.turns[0].comparisons:
             turns.setdefault(session.key, {}).setdefault(comparison.key, (session, comparison))

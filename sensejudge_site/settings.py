@@ -73,6 +73,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "sensejudge_site.refused_sign_ins.RefusedSignIns",
+    "sensejudge_site.refusals.RefusalPages",
 ]
 
 ROOT_URLCONF = "sensejudge_site.urls"

@@ -11,6 +11,10 @@ from itertools import chain
 import pytest
 from django.template.loader import get_template
 
+from annotation.core.invitations import InvitationRefusal
+from annotation.core.refusals import text_of
+from annotation.services.claims import RefusalCode
+from annotation.services.reassignment import ReassignmentRefusal
 from tests.paths import ROOT
 
 APPS = ["annotation", "judging", "benchmark", "sensejudge_site"]
@@ -63,17 +67,29 @@ def test_heavy_packages_stay_out_of_start_up():
 
 
 def test_every_error_code_has_a_text():
-    from judging.core.error_texts import ERROR_TEXTS
-
     pattern = re.compile(r"\A(?:llm|verdict|budget|judge|preference|memory|score|run):[a-z-]+\Z")
-    used = {
-        node.value
+    nodes = [
+        node
         for path in PYTHON
         if "tests" not in path.parts
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    used = {
+        node.value
+        for node in nodes
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and pattern.match(node.value)
     }
-    assert used
-    assert used <= set(ERROR_TEXTS), f"no text for {sorted(used - set(ERROR_TEXTS))}"
+    used |= {
+        node.args[0].value
+        for node in nodes
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "Refused"
+        and isinstance(node.args[0], ast.Constant)
+    }
+    used |= {*RefusalCode, *InvitationRefusal, *ReassignmentRefusal}
+    lost = sorted(code for code in used if text_of(code) == code)
+    assert len(used) > 80
+    assert not lost, f"no text for {lost}"

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
+
+from annotation.core.refusals import Refused
 
 MAX_QUESTIONS: Final = 20
 MAX_CHOICES: Final = 8
@@ -56,16 +58,6 @@ class QuizFault:
     question: int | None = None
 
 
-class FaultyQuizError(Exception):
-    """A quiz cannot be used; `faults` says all that is wrong with it."""
-
-    code = "quiz:faulty"
-
-    def __init__(self, faults: Sequence[QuizFault]) -> None:
-        super().__init__(", ".join(f"{each.fault.value} ({each.question})" for each in faults))
-        self.faults = tuple(faults)
-
-
 def faults_of(quiz: Quiz) -> list[QuizFault]:
     """Everything that is wrong with a quiz, question by question; empty for a sound one."""
     found = [QuizFault(Fault.TOO_MANY_QUESTIONS)] if len(quiz) > MAX_QUESTIONS else []
@@ -100,11 +92,11 @@ def checked(quiz: Quiz) -> Quiz:
     """The quiz itself, once it is known to be sound.
 
     Raises:
-        FaultyQuizError: It is not.
+        Refused: It is not.
     """
     faults = faults_of(quiz)
     if faults:
-        raise FaultyQuizError(faults)
+        raise Refused("quiz:faulty", faults=faults)
     return quiz
 
 
@@ -112,10 +104,10 @@ def from_records(records: object) -> Quiz:
     """A stored quiz.
 
     Raises:
-        FaultyQuizError: What is stored is no quiz, or not a sound one.
+        Refused: What is stored is no quiz, or not a sound one.
     """
     if not isinstance(records, list):
-        raise FaultyQuizError([QuizFault(Fault.UNREADABLE)])
+        raise Refused("quiz:faulty", faults=[QuizFault(Fault.UNREADABLE)])
     questions = [_question_of(each) for each in records]
     unreadable = [
         QuizFault(Fault.UNREADABLE, number)
@@ -123,7 +115,7 @@ def from_records(records: object) -> Quiz:
         if question is None
     ]
     if unreadable:
-        raise FaultyQuizError(unreadable)
+        raise Refused("quiz:faulty", faults=unreadable)
     return checked(tuple(each for each in questions if each is not None))
 
 

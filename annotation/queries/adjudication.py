@@ -15,6 +15,7 @@ from annotation.core.choices import Order, Verdict
 from annotation.core.dialogue import Message, Role
 from annotation.core.labelling import ShownResponse
 from annotation.core.presentation import Answer, answer_of
+from annotation.core.refusals import Refused
 from annotation.models import (
     Comparison,
     GoldLabel,
@@ -34,12 +35,6 @@ SEVERAL: Final = 2
 """Annotators from which on an item can be disputed."""
 
 ROWS_A_PAGE: Final = 50
-
-
-class UnknownQueueError(Exception):
-    """A dataset, kind or study that has no answers."""
-
-    code = "adjudication:unknown-queue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +129,7 @@ def adjudication_queue(question: QueueQuestion, *, page: int | str = 1) -> Queue
     """A page of the queue: by disagreement, then by key.
 
     Raises:
-        UnknownQueueError: something asked for does not exist.
+        Refused: something asked for does not exist.
     """
     resolved, dataset, options = _resolved(question)
     studies: tuple[tuple[str, str], ...] = ()
@@ -164,7 +159,7 @@ def next_to_decide(question: QueueQuestion) -> Target | None:
     """The most disputed item that nobody has decided; None where all are.
 
     Raises:
-        UnknownQueueError: something asked for does not exist.
+        Refused: something asked for does not exist.
     """
     resolved, dataset, _options = _resolved(question)
     rows = _ordered(resolved, dataset) if dataset else []
@@ -226,11 +221,13 @@ def _resolved(
     dataset = next((each for each in options if question.dataset in {"", each.slug}), None)
     if dataset is None:
         if question.dataset:
-            raise UnknownQueueError(f"no answers in a dataset {question.dataset!r}")
+            raise Refused(
+                "adjudication:unknown-queue", f"no answers in a dataset {question.dataset!r}"
+            )
         return question, None, options
     kind = question.kind or dataset.kinds[0]
     if kind not in dataset.kinds:
-        raise UnknownQueueError(f"no {kind} in {dataset.slug}")
+        raise Refused("adjudication:unknown-queue", f"no {kind} in {dataset.slug}")
     return replace(question, dataset=dataset.slug, kind=kind), dataset, options
 
 
@@ -241,7 +238,9 @@ def _ordered(question: QueueQuestion, dataset: DatasetOption) -> list[tuple[Tall
     if question.study:
         study = Study.objects.filter(slug=question.study, dataset=dataset.id).first()
         if study is None:
-            raise UnknownQueueError(f"no study {question.study!r} on {dataset.slug}")
+            raise Refused(
+                "adjudication:unknown-queue", f"no study {question.study!r} on {dataset.slug}"
+            )
     found = read_answers(dataset.id, kind, study=study.pk if study else None)
     categories = len(VERDICT_VALUES) if kind is AnswerKind.VERDICTS else len(SCORES)
     rows = tallies(found.answers, kind, categories=categories)

@@ -21,6 +21,7 @@ from annotation.core.agreement_report import (
 )
 from annotation.core.answers import VERDICT_VALUES, AnswerKind, target_of, written_answer
 from annotation.core.choices import Verdict
+from annotation.core.refusals import Refused
 from annotation.models import Dataset, Scenario
 from annotation.queries.annotators import names_of
 from annotation.queries.answers import DatasetOption, ReadAnswers, dataset_options, read_answers
@@ -28,12 +29,6 @@ from annotation.queries.targets import TargetRow, target_rows
 
 SEED: Final = 42
 ROWS_A_PAGE: Final = 50
-
-
-class UnknownAgreementChoiceError(Exception):
-    """A dataset, kind, scenario, model pair or annotator that has no answers."""
-
-    code = "agreement:unknown-choice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +130,7 @@ def agreement_page(question: AgreementQuestion) -> AgreementPage:
     """The agreement of a dataset's annotators. Four queries for verdicts, five for scores.
 
     Raises:
-        UnknownAgreementChoiceError: something asked for does not exist.
+        Refused: something asked for does not exist.
     """
     scope, chosen = _scope_and_answers(question)
     if chosen is None:
@@ -180,11 +175,11 @@ def answered_rows(
         page: Which page; one that does not exist gives the nearest.
 
     Raises:
-        UnknownAgreementChoiceError: something asked for does not exist.
+        Refused: something asked for does not exist.
     """
     scope, chosen = _scope_and_answers(question)
     if chosen is None or not set(between) <= set(scope.names or {}):
-        raise UnknownAgreementChoiceError("no such annotators with answers here")
+        raise Refused("agreement:unknown-choice", "no such annotators with answers here")
     if between:
         chosen = chosen.chosen(np.isin(chosen.annotator, between))
     kept = chosen.first_of_each()
@@ -233,7 +228,7 @@ def _scope_and_answers(question: AgreementQuestion) -> tuple[AgreementScope, Ans
         return AgreementScope(question, None, options), None
     kind = question.kind or dataset.kinds[0]
     if kind not in dataset.kinds:
-        raise UnknownAgreementChoiceError(f"no {kind} in {dataset.slug}")
+        raise Refused("agreement:unknown-choice", f"no {kind} in {dataset.slug}")
     found = read_answers(dataset.id, kind, ties=question.ties)
     scope = AgreementScope(
         question=replace(question, dataset=dataset.slug, kind=kind),
@@ -250,11 +245,11 @@ def _narrowed(scope: AgreementScope, found: ReadAnswers) -> Answers:
     answers, question = found.answers, scope.question
     if question.scenario is not None:
         if question.scenario not in dict(scope.scenarios):
-            raise UnknownAgreementChoiceError("no such scenario")
+            raise Refused("agreement:unknown-choice", "no such scenario")
         answers = answers.chosen(answers.scenario == question.scenario)
     if question.models:
         if question.models not in scope.models:
-            raise UnknownAgreementChoiceError("no such model pair")
+            raise Refused("agreement:unknown-choice", "no such model pair")
         answers = answers.chosen(answers.models == scope.models.index(question.models))
     return answers
 
@@ -269,5 +264,5 @@ def _picked(options: Iterable[DatasetOption], slug: str) -> DatasetOption | None
         if slug in {"", option.slug}:
             return option
     if slug:
-        raise UnknownAgreementChoiceError(f"no answers in a dataset {slug!r}")
+        raise Refused("agreement:unknown-choice", f"no answers in a dataset {slug!r}")
     return None

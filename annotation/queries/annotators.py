@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from django.db.models import Q
 
 from annotation.core.naming import natural_key
+from annotation.core.refusals import Refused
 from annotation.models import (
     Dataset,
     PairwiseLabel,
@@ -21,12 +22,6 @@ from annotation.models import (
 )
 
 NAMES_SHOWN = 12
-
-
-class UnknownAnnotatorError(Exception):
-    """Nobody of this name labels in the dataset."""
-
-    code = "annotator:unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +74,7 @@ def resolve_annotator(*, dataset: Dataset, name: str) -> Annotator:
     """The annotator of a name within a dataset; the full user name is understood too.
 
     Raises:
-        UnknownAnnotatorError: nobody of this name labels there; the message lists who does.
+        Refused: nobody of this name labels there; the message lists who does.
     """
     known = annotators(dataset=dataset)
     for each in known:
@@ -90,6 +85,7 @@ def resolve_annotator(*, dataset: Dataset, name: str) -> Annotator:
             return each
     listed = ", ".join(each.name for each in known[:NAMES_SHOWN]) or "nobody"
     more = f" and {len(known) - NAMES_SHOWN} more" if len(known) > NAMES_SHOWN else ""
-    raise UnknownAnnotatorError(
-        f"no annotator {name!r} in dataset {dataset.slug}; there are {listed}{more}"
+    raise Refused(
+        "annotator:unknown",
+        f"no annotator {name!r} in dataset {dataset.slug}; there are {listed}{more}",
     )

@@ -10,6 +10,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Count, Q, QuerySet
 
 from annotation.core.datasets import AnnotatorRow, Counts, DatasetRow, ScenarioRow, SessionRow
+from annotation.core.refusals import Refused
 from annotation.models import (
     Comparison,
     Dataset,
@@ -26,22 +27,16 @@ SESSIONS_A_PAGE: Final = 50
 _OPENING_CHARS: Final = 160
 
 
-class UnknownDatasetError(Exception):
-    """There is no dataset of this short name."""
-
-    code = "dataset:unknown"
-
-
 def dataset_of(slug: str) -> Dataset:
     """The dataset of a short name.
 
     Raises:
-        UnknownDatasetError: there is none; the message lists those that there are.
+        Refused: there is none; the message lists those that there are.
     """
     found = Dataset.objects.filter(slug=slug).first()
     if found is None:
         known = ", ".join(Dataset.objects.order_by("slug").values_list("slug", flat=True)[:12])
-        raise UnknownDatasetError(f"no dataset {slug!r}; there are {known or 'none'}")
+        raise Refused("dataset:unknown", f"no dataset {slug!r}; there are {known or 'none'}")
     return found
 
 

@@ -167,7 +167,7 @@ def quiz_of(study: Study) -> Quiz:
     """A study's questions.
 
     Raises:
-        FaultyQuizError: What is stored is no quiz; the page that stores one refuses such.
+        Refused: What is stored is no quiz; the page that stores one refuses such.
     """
     return from_records(study.quiz)
 

@@ -18,6 +18,7 @@ from annotation.core.quality import (
     qualities,
     quality_of,
 )
+from annotation.core.refusals import Refused
 from annotation.models import (
     Claim,
     ClaimState,
@@ -31,12 +32,6 @@ from annotation.models import (
 )
 from annotation.queries.annotators import names_of
 from annotation.queries.gold import study_gold_scores, study_gold_verdicts
-
-
-class UnknownQualityChoiceError(Exception):
-    """A study, an annotator or a figure of it that does not exist."""
-
-    code = "quality:unknown-choice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +106,7 @@ def quality_page(question: QualityQuestion, *, file_names: bool = False) -> Qual
         file_names: Whether annotators go by their names in exported labels, which no two share.
 
     Raises:
-        UnknownQualityChoiceError: there is no such study.
+        Refused: there is no such study.
     """
     scope, parts = scope_of(question)
     answers = answers_in(scope)
@@ -152,7 +147,7 @@ def scope_of(question: QualityQuestion) -> tuple[QualityScope, dict[int, Partici
     """The study and the parts of everybody who is in it. Four queries."""
     study = Study.objects.filter(slug=question.study).first()
     if study is None:
-        raise UnknownQualityChoiceError("no such study")
+        raise Refused("quality:unknown-choice", "no such study")
     verdicts = study.kind == StudyKind.PAIRWISE
     parts = Participation.objects.filter(study=study).select_related("annotator")
     people = {part.annotator_id: part for part in parts}

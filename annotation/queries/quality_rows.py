@@ -12,11 +12,11 @@ from annotation.core.answers import Target, TargetKind
 from annotation.core.assignment import SkipReason
 from annotation.core.choices import Order, Verdict
 from annotation.core.quality import Figure, Measured, figures_of, measured
+from annotation.core.refusals import Refused
 from annotation.models import Claim, ClaimState, PairwiseLabel, SatisfactionLabel, StudyItem
 from annotation.queries.quality import (
     QualityQuestion,
     QualityScope,
-    UnknownQualityChoiceError,
     answers_in,
     scope_of,
     yardstick_of,
@@ -98,11 +98,11 @@ def quality_rows(
         page: Which page; one that does not exist gives the nearest.
 
     Raises:
-        UnknownQualityChoiceError: there is no such study, annotator, or figure of this study.
+        Refused: there is no such study, annotator, or figure of this study.
     """
     scope = _scope_with(question, annotator)
     if figure not in figures_of(verdicts=scope.verdicts):
-        raise UnknownQualityChoiceError(f"no {figure} in a study of this kind")
+        raise Refused("quality:unknown-choice", f"no {figure} in a study of this kind")
     rows = [
         row
         for row in measured(answers_in(scope), figure, yardstick_of(scope))
@@ -148,7 +148,7 @@ def skipped_rows(
     """The items that were given back without an answer, the latest first.
 
     Raises:
-        UnknownQualityChoiceError: there is no such study or annotator.
+        Refused: there is no such study or annotator.
     """
     scope = _scope_with(question, annotator)
     claims = Claim.objects.filter(item__study=scope.study, state=ClaimState.SKIPPED)
@@ -181,5 +181,5 @@ def _target_of(item: StudyItem) -> Target:
 def _scope_with(question: QualityQuestion, annotator: int | None) -> QualityScope:
     scope, _parts = scope_of(question)
     if annotator is not None and annotator not in scope.names:
-        raise UnknownQualityChoiceError("no such annotator in this study")
+        raise Refused("quality:unknown-choice", "no such annotator in this study")
     return scope

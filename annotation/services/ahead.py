@@ -23,7 +23,7 @@ def pair_ahead(
     Nothing is written. None where no pair would follow, or the item is not at hand.
 
     Raises:
-        LabellingRefusedError: not theirs, or the study not open.
+        Refused: not theirs, or the study not open.
     """
     row = open_study_of(study, annotator)
     if own_claim(row, item, annotator).state != ClaimState.ACTIVE:

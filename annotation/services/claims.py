@@ -19,8 +19,8 @@ from django.db import IntegrityError, connection, transaction
 from annotation.core.assignment import SkipReason, free_slot, lease_end
 from annotation.core.choices import Order, StudyKind
 from annotation.core.labelling import NothingLeft, Task
-from annotation.core.onboarding import Step
 from annotation.core.presentation import balanced_order
+from annotation.core.refusals import Refused
 from annotation.models import (
     Claim,
     ClaimState,
@@ -61,22 +61,6 @@ class RefusalCode(StrEnum):
     PAUSED = "labelling:paused"
 
 
-class LabellingRefusedError(Exception):
-    """The study, the item or its rules do not let this annotator do this; nothing was stored."""
-
-    def __init__(self, code: RefusalCode) -> None:
-        super().__init__(code.value)
-        self.code = code
-
-
-class NotReadyError(LabellingRefusedError):
-    """Something comes before labelling: consent, the profile, the guidelines or the quiz."""
-
-    def __init__(self, step: Step) -> None:
-        super().__init__(RefusalCode.NOT_READY)
-        self.step = step
-
-
 def next_task(
     *, study: str, annotator: User, now: datetime, language: str = ""
 ) -> Task | NothingLeft:
@@ -86,7 +70,7 @@ def next_task(
     asking renews the lease.
 
     Raises:
-        LabellingRefusedError: `labelling:not-yours` where the annotator is not in the study.
+        Refused: `labelling:not-yours` where the annotator is not in the study.
     """
     part = part_of(study, annotator)
     row = part.study
@@ -105,13 +89,13 @@ def own_task(
     """An item that the annotator was given before, with their answer.
 
     Raises:
-        LabellingRefusedError: `labelling:not-yours` where they never were given it, or the study is
-            not of this kind.
+        Refused: `labelling:not-yours` where they never were given it, or the study is not of this
+            kind.
     """
     row = part_of(study, annotator, kind=kind).study
     claim = own_task_claim(item, row, annotator.pk)
     if claim is None:
-        raise LabellingRefusedError(RefusalCode.NOT_YOURS)
+        raise Refused(RefusalCode.NOT_YOURS)
     return task_of(claim, row, now)
 
 
@@ -131,7 +115,7 @@ def skip(
     was offered anew since. An answer that was given stands and cannot be skipped.
 
     Raises:
-        LabellingRefusedError: not theirs, the study not open, or the item answered.
+        Refused: not theirs, the study not open, or the item answered.
     """
     row = open_study_of(study, annotator)
     claim = own_claim(row, item, annotator)
@@ -143,7 +127,7 @@ def skip(
         pk=claim.pk, state__in=[ClaimState.ACTIVE, ClaimState.RELEASED]
     ).update(state=ClaimState.SKIPPED, slot=None, skip_reason=reason.value, finished_at=now)
     if not changed:
-        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+        raise Refused(RefusalCode.NOT_ALLOWED)
 
 
 @transaction.atomic
@@ -155,31 +139,30 @@ def undo_skip(
     An item that was not skipped at that moment, or is not any more, stays as it is.
 
     Raises:
-        LabellingRefusedError: not theirs, the study not open, or the item given to others since.
+        Refused: not theirs, the study not open, or the item given to others since.
     """
     row = open_study_of(study, annotator)
     claim = own_claim(row, item, annotator)
     if claim.state != ClaimState.SKIPPED or claim.finished_at != skipped_at:
         return
     if not _take_again(claim, row, now, claims_on(claim.item), anew=False):
-        raise LabellingRefusedError(RefusalCode.TAKEN)
+        raise Refused(RefusalCode.TAKEN)
 
 
 def part_of(slug: str, annotator: User, *, kind: StudyKind | None = None) -> Participation:
     """The annotator's part in a study; while they could label in it, they did what comes first.
 
     Raises:
-        LabellingRefusedError: `labelling:not-yours` where they are not in it, or the study is not
-            of this kind.
-        NotReadyError: A step before labelling is open.
+        Refused: `labelling:not-yours` where they are not in it, or the study is not of this kind; A
+            step before labelling is open.
     """
     part = participation_of(slug, annotator)
     if part is None or kind not in {None, part.study.kind}:
-        raise LabellingRefusedError(RefusalCode.NOT_YOURS)
+        raise Refused(RefusalCode.NOT_YOURS)
     labels = part.study.status == StudyStatus.OPEN and part.paused_at is None
     step = open_step(part) if labels else None
     if step is not None:
-        raise NotReadyError(step)
+        raise Refused(RefusalCode.NOT_READY, step=step)
     return part
 
 
@@ -187,15 +170,14 @@ def open_part_of(slug: str, annotator: User, *, kind: StudyKind | None = None) -
     """The annotator's part in a study that takes answers, and theirs.
 
     Raises:
-        LabellingRefusedError: not theirs or not of this kind, the study not open, or they are
-            paused in it.
-        NotReadyError: A step before labelling is open.
+        Refused: not theirs or not of this kind, the study not open, or they are paused in it; A
+            step before labelling is open.
     """
     part = part_of(slug, annotator, kind=kind)
     if part.study.status != StudyStatus.OPEN:
-        raise LabellingRefusedError(RefusalCode.NOT_OPEN)
+        raise Refused(RefusalCode.NOT_OPEN)
     if part.paused_at is not None:
-        raise LabellingRefusedError(RefusalCode.PAUSED)
+        raise Refused(RefusalCode.PAUSED)
     return part
 
 
@@ -208,7 +190,7 @@ def own_claim(study: Study, item: int, annotator: User) -> Claim:
     """The annotator's claim on an item."""
     claim = own_claim_on(item, study, annotator.pk)
     if claim is None:
-        raise LabellingRefusedError(RefusalCode.NOT_YOURS)
+        raise Refused(RefusalCode.NOT_YOURS)
     return claim
 
 
@@ -223,12 +205,12 @@ def hold(claim: Claim, study: Study, now: datetime) -> None:
     Call it within a transaction.
 
     Raises:
-        LabellingRefusedError: `labelling:taken` where the lease ran out and others filled the item.
+        Refused: `labelling:taken` where the lease ran out and others filled the item.
     """
     if claim.state in {ClaimState.ACTIVE, ClaimState.DONE}:
         return
     if not _take_again(claim, study, now, claims_on(claim.item)):
-        raise LabellingRefusedError(RefusalCode.TAKEN)
+        raise Refused(RefusalCode.TAKEN)
 
 
 def _nothing(part: Participation, annotator: User, now: datetime) -> NothingLeft:

@@ -12,6 +12,7 @@ from django.db.models import F, Max
 from annotation.core.choices import StudyKind
 from annotation.core.conversations import HeldConversation, held_key
 from annotation.core.formats.records import PROFILE_FIELDS
+from annotation.core.refusals import Refused
 from annotation.models import (
     AnnotatorProfile,
     AuditEvent,
@@ -22,13 +23,7 @@ from annotation.models import (
     User,
     text_hash,
 )
-from annotation.services.claims import (
-    LabellingRefusedError,
-    RefusalCode,
-    hold,
-    open_study_of,
-    own_claim,
-)
+from annotation.services.claims import RefusalCode, hold, open_study_of, own_claim
 
 
 @transaction.atomic
@@ -40,15 +35,15 @@ def keep_conversation(
     The claim then shows it to be rated. Storing it again changes nothing.
 
     Raises:
-        LabellingRefusedError: not theirs, the study not open or of another kind, the item taken by
-            others in the meantime, or there is nothing to rate.
+        Refused: not theirs, the study not open or of another kind, the item taken by others in the
+            meantime, or there is nothing to rate.
     """
     row = open_study_of(study, annotator)
     claim = own_claim(row, item, annotator)
     task = claim.item.session
     answered = any(turn.reply is not None for turn in held.turns)
     if row.kind != StudyKind.CONVERSATION or task is None or not answered:
-        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+        raise Refused(RefusalCode.NOT_ALLOWED)
     Claim.objects.filter(pk=claim.pk).update(state=F("state"))  # lock it until the commit
     claim.refresh_from_db(fields=["state", "slot", "conversation"])
     if claim.conversation_id is not None:

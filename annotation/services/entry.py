@@ -37,7 +37,7 @@ def set_quiz(*, study: str, quiz: Quiz, ask_again: bool, by: User) -> None:
 
     Raises:
         Study.DoesNotExist: There is no such study.
-        FaultyQuizError: Something is wrong with it; nothing was stored.
+        Refused: Something is wrong with it; nothing was stored.
     """
     records = to_records(checked(quiz))
     row = Study.objects.get(slug=study)

@@ -9,13 +9,8 @@ from django.db import transaction
 
 from annotation.core.answers import SCORES, Target, TargetKind
 from annotation.core.choices import Verdict
+from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, Comparison, GoldLabel, GoldSource, Response, Session, User
-
-
-class GoldRefusedError(Exception):
-    """The answer does not fit the item, there is no such item, or no reason is given."""
-
-    code = "gold:refused"
 
 
 @transaction.atomic
@@ -35,11 +30,11 @@ def mark_gold(
         now: The moment.
 
     Raises:
-        GoldRefusedError: see there.
+        Refused: see there.
     """
     values = gold_values(target, answer, rationale)
     if not _item(target).exists():
-        raise GoldRefusedError("there is no such item")
+        raise Refused("gold:refused", "there is no such item")
     store_gold(target, values, source=GoldSource.MANAGER, action="gold.marked", by=by, now=now)
 
 
@@ -62,17 +57,17 @@ def gold_values(target: Target, answer: Verdict | int, rationale: str) -> dict[s
     """The columns of an answer that fits its item.
 
     Raises:
-        GoldRefusedError: It does not, or there is no reason.
+        Refused: It does not, or there is no reason.
     """
     reason = rationale.strip()
     if not reason:
-        raise GoldRefusedError("an answer needs a reason")
+        raise Refused("gold:refused", "an answer needs a reason")
     if isinstance(answer, Verdict):
         if target.kind is not TargetKind.COMPARISON:
-            raise GoldRefusedError("a verdict is of a comparison")
+            raise Refused("gold:refused", "a verdict is of a comparison")
         return {"verdict": answer.value, "score": None, "rationale": reason}
     if target.kind is TargetKind.COMPARISON or answer not in SCORES:
-        raise GoldRefusedError("a score is 1 to 5, of a response or a session")
+        raise Refused("gold:refused", "a score is 1 to 5, of a response or a session")
     return {"verdict": None, "score": answer, "rationale": reason}
 
 

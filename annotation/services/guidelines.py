@@ -4,25 +4,8 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, GuidelinesVersion, Study, User
-
-
-class GuidelinesRefusedError(Exception):
-    """These guidelines are not published."""
-
-    code = "guidelines:refused"
-
-
-class OutdatedGuidelinesError(GuidelinesRefusedError):
-    """Somebody else published a version in the meantime."""
-
-    code = "guidelines:outdated"
-
-
-class UnchangedGuidelinesError(GuidelinesRefusedError):
-    """They say what the version in force says."""
-
-    code = "guidelines:unchanged"
 
 
 def keep_version_in_force(study: Study, by: User | None = None) -> None:
@@ -46,20 +29,19 @@ def publish_guidelines(*, study: str, text: str, since: int, by: User) -> int:
 
     Raises:
         Study.DoesNotExist: There is no such study.
-        OutdatedGuidelinesError: `since` is not the version in force.
-        UnchangedGuidelinesError: The text is the one in force.
+        Refused: `since` is not the version in force; the text is the one in force.
     """
     row = Study.objects.get(slug=study)
     if row.guidelines_version != since:
-        raise OutdatedGuidelinesError
+        raise Refused("guidelines:outdated")
     if _plain(row.guidelines) == _plain(text):
-        raise UnchangedGuidelinesError
+        raise Refused("guidelines:unchanged")
     keep_version_in_force(row, row.created_by)
     changed = Study.objects.filter(pk=row.pk, guidelines_version=since).update(
         guidelines=text, guidelines_version=since + 1
     )
     if not changed:
-        raise OutdatedGuidelinesError
+        raise Refused("guidelines:outdated")
     GuidelinesVersion.objects.create(study=row, version=since + 1, text=text, created_by=by)
     AuditEvent.objects.create(
         actor=by,

@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from annotation.core.invitations import InvitationRefusal
+from annotation.core.refusals import Refused
 from annotation.models import (
     AuditEvent,
     Invitation,
@@ -25,34 +26,6 @@ from annotation.queries.invitations import (
     refusal_now,
     was_taken_out,
 )
-
-
-class InvitationRefusedError(Exception):
-    """A link lets nobody in; `code` says why."""
-
-    def __init__(self, code: InvitationRefusal) -> None:
-        super().__init__(code.value)
-        self.code = code
-
-
-class NameTakenError(Exception):
-    """Somebody else goes by one of the names, or by one that looks like it; `names` says which."""
-
-    code = "account:name-taken"
-
-    def __init__(self, names: list[str]) -> None:
-        super().__init__(", ".join(names))
-        self.names = names
-
-
-class TooManyAccountsError(Exception):
-    """A link has made as many accounts as it may for now; it makes the next at `again_at`."""
-
-    code = "invitation:too-many-accounts"
-
-    def __init__(self, again_at: datetime) -> None:
-        super().__init__(again_at.isoformat())
-        self.again_at = again_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +82,7 @@ def open_invitation(*, token: str, user: User | None, now: datetime) -> Invitati
     """The invitation of a link that lets somebody in now, with its study; it holds no place.
 
     Raises:
-        InvitationRefusedError: It does not; `user` is None for a newcomer.
+        Refused: It does not; `user` is None for a newcomer.
     """
     found = _named(token)
     _check(found, user, now)
@@ -121,8 +94,8 @@ def join(*, token: str, user: User, now: datetime) -> Study:
     """Become an annotator of the study that a link invites to; who is in it stays as they are.
 
     Raises:
-        InvitationRefusedError: The link is made up, withdrawn, expired or full, the study closed,
-            or a manager took them out of it; nobody who is in the study is told so.
+        Refused: The link is made up, withdrawn, expired or full, the study closed, or a manager
+            took them out of it; nobody who is in the study is told so.
     """
     invitation = _held(token)
     if not invitation.study.participations.filter(annotator=user).exists():
@@ -135,15 +108,14 @@ def join_as_newcomer(*, token: str, account: NewAccount, now: datetime) -> tuple
     """Make an annotator's account and join by a link, or neither.
 
     Raises:
-        InvitationRefusedError: As `join`.
-        NameTakenError: A name is somebody's, or looks like it.
-        TooManyAccountsError: The link made many within the last hour.
+        Refused: As `join`; A name is somebody's, or looks like it; the link made many within the
+            last hour.
     """
     invitation = _held(token)
     _check(invitation, None, now)
     again_at = accounts_again_at(invitation, now)
     if again_at is not None:
-        raise TooManyAccountsError(again_at)
+        raise Refused("invitation:too-many-accounts", again_at=again_at)
     user = _new_annotator(account)
     AuditEvent.objects.create(
         actor=user,
@@ -159,7 +131,7 @@ def join_as_newcomer(*, token: str, account: NewAccount, now: datetime) -> tuple
 def _new_annotator(account: NewAccount) -> User:
     names = User(username=account.username, display_name=account.display_name)
     if alike := names.look_alikes():
-        raise NameTakenError(alike)
+        raise Refused("account:name-taken", names=alike)
     try:
         with transaction.atomic():
             return User.objects.create_user(
@@ -169,13 +141,13 @@ def _new_annotator(account: NewAccount) -> User:
                 display_name=account.display_name,
             )
     except (IntegrityError, LookAlikeError) as taken:  # by somebody who was quicker, or who left
-        raise NameTakenError(names.look_alikes() or ["username"]) from taken
+        raise Refused("account:name-taken", names=names.look_alikes() or ["username"]) from taken
 
 
 def _named(token: str) -> Invitation:
     found = invitation_of(token)
     if found is None:
-        raise InvitationRefusedError(InvitationRefusal.UNKNOWN)
+        raise Refused(InvitationRefusal.UNKNOWN)
     return found
 
 
@@ -195,7 +167,7 @@ def _check(invitation: Invitation, user: User | None, now: datetime) -> None:
     if refusal is None and user is not None and was_taken_out(invitation, user):
         refusal = InvitationRefusal.REMOVED
     if refusal is not None:
-        raise InvitationRefusedError(refusal)
+        raise Refused(refusal)
 
 
 def _take_place(invitation: Invitation, user: User, now: datetime) -> None:

@@ -20,6 +20,7 @@ from annotation.core.choices import Order, Reason, StudyKind, is_satisfied
 from annotation.core.labelling import NOT_MEASURED, Effort, GivenAnswer, Rating
 from annotation.core.presentation import Answer, verdict_of
 from annotation.core.questionnaire import is_complete
+from annotation.core.refusals import Refused
 from annotation.models import (
     AuditEvent,
     Claim,
@@ -32,13 +33,7 @@ from annotation.models import (
 )
 from annotation.queries.assignment import repeat_index
 from annotation.queries.labelling import original_line, rating_of
-from annotation.services.claims import (
-    LabellingRefusedError,
-    RefusalCode,
-    hold,
-    open_part_of,
-    own_claim,
-)
+from annotation.services.claims import RefusalCode, hold, open_part_of, own_claim
 from annotation.services.participation import pause_if_careless
 from annotation.services.questionnaires import store_questionnaire
 from annotation.services.submissions import accept
@@ -60,8 +55,8 @@ def answer_pair(
     A flag is kept in the label's `extra`, under `flag`.
 
     Raises:
-        LabellingRefusedError: not theirs, the study not open, the item taken by others in the
-            meantime, or an answer that the study's rules do not allow.
+        Refused: not theirs, the study not open, the item taken by others in the meantime, or an
+            answer that the study's rules do not allow.
     """
     part = open_part_of(study, annotator)
     row = part.study
@@ -70,7 +65,7 @@ def answer_pair(
         return
     comparison = claim.item.comparison_id
     if comparison is None or not _allowed(answer, row):
-        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+        raise Refused(RefusalCode.NOT_ALLOWED)
     first = _finish(claim, row, now)
     order = Order(claim.shown_order or Order.ORIGINAL)
     values: dict[str, Any] = {
@@ -115,9 +110,9 @@ def rate_session(
         questionnaire: The answers about the whole session, exactly where the study asks for them.
 
     Raises:
-        LabellingRefusedError: not theirs, the study not open, the item taken by others in the
-            meantime, a turn or an answer of the questionnaire missing or unknown, or a reason at 4
-            and above or none below.
+        Refused: not theirs, the study not open, the item taken by others in the meantime, a turn or
+            an answer of the questionnaire missing or unknown, or a reason at 4 and above or none
+            below.
     """
     part = open_part_of(study, annotator)
     row = part.study
@@ -127,14 +122,14 @@ def rate_session(
         return
     session = claim.conversation if row.kind == StudyKind.CONVERSATION else claim.item.session
     if session is None or not _answers_all(questionnaire, row):
-        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+        raise Refused(RefusalCode.NOT_ALLOWED)
     responses = {
         number: response.pk
         for number, (_turn, response) in enumerate(original_line(session), start=1)
         if response is not None
     }
     if set(responses) != set(ratings) or not all(_is_whole(each, row) for each in ratings.values()):
-        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+        raise Refused(RefusalCode.NOT_ALLOWED)
     _finish(claim, row, now)
     by_response = {responses[number]: rating for number, rating in ratings.items()}
     measured = {responses[number]: each for number, each in (efforts or {}).items()}
@@ -186,7 +181,7 @@ def _finish(claim: Claim, study: Study, now: datetime) -> bool:
     if own.filter(state=ClaimState.ACTIVE).update(state=ClaimState.DONE, finished_at=now):
         return True
     if not own.filter(state=ClaimState.DONE).update(state=ClaimState.DONE):
-        raise LabellingRefusedError(RefusalCode.TAKEN)
+        raise Refused(RefusalCode.TAKEN)
     return False
 
 

@@ -8,15 +8,9 @@ from django.db import transaction
 from django.db.models import F
 
 from annotation.core.assignment import RESERVED_FOR, lease_end
+from annotation.core.refusals import Refused
 from annotation.models import Claim, ClaimState, Study, User
-from annotation.services.claims import (
-    LabellingRefusedError,
-    RefusalCode,
-    hold,
-    open_study_of,
-    own_claim,
-    was_taken_back,
-)
+from annotation.services.claims import RefusalCode, hold, open_study_of, own_claim, was_taken_back
 
 
 @transaction.atomic
@@ -26,19 +20,19 @@ def renew_lease(*, study: str, item: int, annotator: User, now: datetime) -> Non
     An answered item needs no lease: renewing it changes nothing.
 
     Raises:
-        LabellingRefusedError: not theirs, the study not open, the item skipped or taken back by
-            a manager, or the lease lost to others who filled the item.
+        Refused: not theirs, the study not open, the item skipped or taken back by a manager, or the
+            lease lost to others who filled the item.
     """
     row = open_study_of(study, annotator)
     claim = own_claim(row, item, annotator)
     if claim.state == ClaimState.SKIPPED or was_taken_back(claim):
-        raise LabellingRefusedError(RefusalCode.TAKEN)
+        raise Refused(RefusalCode.TAKEN)
     hold(claim, row, now)
     renewed = Claim.objects.filter(pk=claim.pk, state=ClaimState.ACTIVE).update(
         expires_at=lease_end(now, row.lease_minutes)
     )
     if not renewed and claim.state != ClaimState.DONE:
-        raise LabellingRefusedError(RefusalCode.TAKEN)
+        raise Refused(RefusalCode.TAKEN)
 
 
 def release_claims(annotator: User, *, study: Study | None = None) -> int:

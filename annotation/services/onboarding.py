@@ -12,21 +12,10 @@ from django.db.models import F
 
 from annotation.core.onboarding import Step
 from annotation.core.quiz import Quiz, digest, wrong_ones
+from annotation.core.refusals import Refused
 from annotation.models import AnnotatorProfile, AuditEvent, Participation, Study, User
 from annotation.queries.onboarding import Onboarding, onboarding_of, quiz_of
 from annotation.services.leases import release_claims
-
-
-class StepRefusedError(Exception):
-    """This step is not the one that is open to them, or they are not in the study."""
-
-    code = "onboarding:not-now"
-
-
-class ChangedMeanwhileError(Exception):
-    """What they answered to is not what is asked any more; the page shows what is."""
-
-    code = "onboarding:changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +35,11 @@ def consent(*, study: str, annotator: User, text: str, now: datetime) -> None:
     """Keep that they agreed to the study's text, named by `text_digest`.
 
     Raises:
-        StepRefusedError: Nothing is to be agreed to.
-        ChangedMeanwhileError: They read another text.
+        Refused: Nothing is to be agreed to; they read another text.
     """
     at = _at(study, annotator, Step.CONSENT)
     if text != text_digest(at.study.consent):
-        raise ChangedMeanwhileError
+        raise Refused("onboarding:changed")
     Participation.objects.filter(pk=at.participation.pk).update(consented_at=now)
     _record(at.study, annotator, "study.consented", {"text": text})
 
@@ -64,7 +52,7 @@ def decline(*, study: str, annotator: User) -> None:
     paused it stays, paused as it is, so that joining again by the link does not end the pause.
 
     Raises:
-        StepRefusedError: Nothing is to be agreed to.
+        Refused: Nothing is to be agreed to.
     """
     at = _at(study, annotator, Step.CONSENT)
     release_claims(annotator, study=at.study)
@@ -84,12 +72,11 @@ def read_guidelines(*, study: str, annotator: User, version: int) -> None:
     """Keep that they read a version of the guidelines.
 
     Raises:
-        StepRefusedError: There is nothing to read.
-        ChangedMeanwhileError: Another version is in force.
+        Refused: There is nothing to read; another version is in force.
     """
     at = _at(study, annotator, Step.GUIDELINES)
     if version != at.study.guidelines_version:
-        raise ChangedMeanwhileError
+        raise Refused("onboarding:changed")
     Participation.objects.filter(pk=at.participation.pk).update(guidelines_read=version)
     _record(at.study, annotator, "study.guidelines-read", {"version": version})
 
@@ -108,13 +95,12 @@ def answer_quiz(
         now: The moment.
 
     Raises:
-        StepRefusedError: There is no quiz to answer.
-        ChangedMeanwhileError: The questions are others by now; nothing was counted.
+        Refused: There is no quiz to answer; the questions are others by now; nothing was counted.
     """
     at = _at(study, annotator, Step.QUIZ)
     questions: Quiz = quiz_of(at.study)
     if quiz != digest(questions):
-        raise ChangedMeanwhileError
+        raise Refused("onboarding:changed")
     wrong = wrong_ones(questions, given)
     Participation.objects.filter(pk=at.participation.pk, quiz_passed_at__isnull=True).update(
         quiz_attempts=F("quiz_attempts") + 1, quiz_passed_at=None if wrong else now
@@ -125,7 +111,7 @@ def answer_quiz(
 def _at(study: str, annotator: User, step: Step) -> Onboarding:
     at = onboarding_of(study, annotator)
     if at is None or at.open is not step:
-        raise StepRefusedError
+        raise Refused("onboarding:not-now")
     return at
 
 

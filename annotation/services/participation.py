@@ -8,21 +8,10 @@ from datetime import datetime
 from django.db import transaction
 
 from annotation.core.quality import PauseRule
+from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, ItemKind, Participation, PauseReason, Study, User
 from annotation.queries.pause_rule import rule_rows
 from annotation.services.leases import release_claims
-
-
-class NotPausedError(Exception):
-    """The annotator is not paused in the study: there is nothing to end."""
-
-    code = "participation:not-paused"
-
-
-class AlreadyPausedError(Exception):
-    """The annotator is paused in the study already."""
-
-    code = "participation:paused"
 
 
 @transaction.atomic
@@ -33,11 +22,11 @@ def pause(*, study: str, annotator: int, by: User, now: datetime) -> None:
 
     Raises:
         Participation.DoesNotExist: They are not in the study, or there is none.
-        AlreadyPausedError: see there.
+        Refused: see there.
     """
     part = _part(study, annotator)
     if not _pause(part, PauseReason.MANAGER, by=by, now=now, detail={}):
-        raise AlreadyPausedError
+        raise Refused("participation:paused")
 
 
 @transaction.atomic
@@ -46,14 +35,14 @@ def resume(*, study: str, annotator: int, by: User, now: datetime) -> None:
 
     Raises:
         Participation.DoesNotExist: They are not in the study, or there is none.
-        NotPausedError: see there.
+        Refused: see there.
     """
     part = _part(study, annotator)
     changed = Participation.objects.filter(pk=part.pk, paused_at__isnull=False).update(
         paused_at=None, pause_reason="", resumed_at=now
     )
     if not changed:
-        raise NotPausedError
+        raise Refused("participation:not-paused")
     _record(part, "participation.resumed", by=by, detail={"was": part.pause_reason})
 
 

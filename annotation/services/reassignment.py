@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import F
 
 from annotation.core.assignment import RESERVED_FOR
+from annotation.core.refusals import Refused
 from annotation.models import (
     AuditEvent,
     Claim,
@@ -39,14 +40,6 @@ class ReassignmentRefusal(StrEnum):
     NO_FIRST = "reassignment:no-first"
 
 
-class ReassignmentRefusedError(Exception):
-    """An item cannot be moved so; nothing was changed."""
-
-    def __init__(self, code: ReassignmentRefusal) -> None:
-        super().__init__(code.value)
-        self.code = code
-
-
 @transaction.atomic
 def release_claim(*, study: str, claim: int, by: User, now: datetime) -> None:
     """Take an item back from whoever holds it, so that others get it first.
@@ -55,12 +48,12 @@ def release_claim(*, study: str, claim: int, by: User, now: datetime) -> None:
     nobody else has it, the answer counts.
 
     Raises:
-        ReassignmentRefusedError: There is no such claim, or it was answered.
+        Refused: There is no such claim, or it was answered.
     """
     row = _study(study)
     own = Claim.objects.filter(pk=claim, item__study=row).select_related("item").first()
     if own is None:
-        raise ReassignmentRefusedError(ReassignmentRefusal.NOT_FOUND)
+        raise Refused(ReassignmentRefusal.NOT_FOUND)
     if not _take_back(own, now):
         return
     _record(own, by, "claim.released", {"annotator": own.annotator_id})
@@ -89,28 +82,28 @@ def give_item(
         instead_of: The claim that is taken back for it, if any.
 
     Raises:
-        ReassignmentRefusedError: There is no such item or claim, the study gives out nothing, the
-            annotator is not in it, is paused or answered the item, it is a repeat of what they
-            never answered, or others hold or answered it in full.
+        Refused: There is no such item or claim, the study gives out nothing, the annotator is not
+            in it, is paused or answered the item, it is a repeat of what they never answered, or
+            others hold or answered it in full.
     """
     row = _study(study)
     if row.status not in {StudyStatus.OPEN, StudyStatus.PAUSED}:
-        raise ReassignmentRefusedError(ReassignmentRefusal.NOT_GIVEN_OUT)
+        raise Refused(ReassignmentRefusal.NOT_GIVEN_OUT)
     target = _participant(row, annotator)
     found = row.items.select_related("comparison__response_a", "comparison__response_b")
     wanted = found.filter(pk=item).first()
     if wanted is None:
-        raise ReassignmentRefusedError(ReassignmentRefusal.NOT_FOUND)
+        raise Refused(ReassignmentRefusal.NOT_FOUND)
     if not _may_hold(wanted, target):
         return
     if instead_of is not None:
         holder = Claim.objects.filter(pk=instead_of, item=wanted).first()
         if holder is None:
-            raise ReassignmentRefusedError(ReassignmentRefusal.NOT_FOUND)
+            raise Refused(ReassignmentRefusal.NOT_FOUND)
         _take_back(holder, now)
     claim = take(wanted, row, target, now)
     if claim is None:
-        raise ReassignmentRefusedError(ReassignmentRefusal.FULL)
+        raise Refused(ReassignmentRefusal.FULL)
     Claim.objects.filter(pk=claim.pk).update(expires_at=now + RESERVED_FOR, given=True)
     _record(claim, by, "claim.given", {"annotator": target.pk, "instead_of": instead_of})
 
@@ -129,7 +122,7 @@ def offer_again(
         annotator: What this annotator skipped alone.
 
     Raises:
-        ReassignmentRefusedError: There is no such study.
+        Refused: There is no such study.
     """
     row = _study(study)
     skipped = Claim.objects.filter(item__study=row, state=ClaimState.SKIPPED)
@@ -156,7 +149,7 @@ def offer_again(
 def _study(slug: str) -> Study:
     row = Study.objects.filter(slug=slug).first()
     if row is None:
-        raise ReassignmentRefusedError(ReassignmentRefusal.NOT_FOUND)
+        raise Refused(ReassignmentRefusal.NOT_FOUND)
     return row
 
 
@@ -165,9 +158,9 @@ def _participant(study: Study, annotator: int) -> User:
     part = Participation.objects.filter(study=study, annotator=annotator, annotator__is_active=True)
     paused = part.values_list("paused_at", flat=True).first()
     if not part.exists():
-        raise ReassignmentRefusedError(ReassignmentRefusal.NOT_IN_STUDY)
+        raise Refused(ReassignmentRefusal.NOT_IN_STUDY)
     if paused is not None:
-        raise ReassignmentRefusedError(ReassignmentRefusal.PAUSED)
+        raise Refused(ReassignmentRefusal.PAUSED)
     User.objects.filter(pk=annotator).update(is_active=F("is_active"))
     return User.objects.get(pk=annotator)
 
@@ -176,13 +169,13 @@ def _may_hold(item: StudyItem, annotator: User) -> bool:
     """Whether the item is to be given to them; not where they hold it already."""
     state = item.claims.filter(annotator=annotator).values_list("state", flat=True).first()
     if state == ClaimState.DONE:
-        raise ReassignmentRefusedError(ReassignmentRefusal.ANSWERED)
+        raise Refused(ReassignmentRefusal.ANSWERED)
     if item.kind == ItemKind.REPEAT:
         first = Claim.objects.filter(
             item=item.repeat_of_id, annotator=annotator, state=ClaimState.DONE
         )
         if not first.exists():
-            raise ReassignmentRefusedError(ReassignmentRefusal.NO_FIRST)
+            raise Refused(ReassignmentRefusal.NO_FIRST)
     return state != ClaimState.ACTIVE
 
 
@@ -195,7 +188,7 @@ def _take_back(claim: Claim, now: datetime) -> bool:
     if waiting.update(state=ClaimState.RELEASED, slot=None, finished_at=now):
         return True
     if Claim.objects.filter(pk=claim.pk, state=ClaimState.DONE).exists():
-        raise ReassignmentRefusedError(ReassignmentRefusal.ANSWERED)
+        raise Refused(ReassignmentRefusal.ANSWERED)
     return False
 
 

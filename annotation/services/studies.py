@@ -9,11 +9,11 @@ from django.db import transaction
 from django.utils.text import slugify
 
 from annotation.core.choices import StudyKind
+from annotation.core.refusals import Refused
 from annotation.core.studies import StudyPlan
 from annotation.core.study_rules import (
     ALWAYS,
     UNTOUCHED,
-    FaultyRule,
     faulty_changes,
     may_become,
 )
@@ -55,28 +55,6 @@ _CHOOSE_ITEMS: Final = {"gold_rate", "repeat_rate", "allow_tie"}
 """Rules by which the items of a study are chosen."""
 
 
-class EmptyStudyError(Exception):
-    """The chosen scenarios hold nothing that this kind of study can ask about."""
-
-    code = "study:empty"
-
-
-class StatusRefusedError(Exception):
-    """A study cannot go from its status to the one asked for."""
-
-    code = "study:status"
-
-
-class RulesRefusedError(Exception):
-    """Rules of a study that may not change any more."""
-
-    code = "study:rules"
-
-    def __init__(self, faults: Sequence[FaultyRule]) -> None:
-        super().__init__(", ".join(each.name for each in faults))
-        self.faults = tuple(faults)
-
-
 @transaction.atomic
 def create_study(plan: StudyPlan, *, by: User) -> str:
     """Store a study as a draft, with its items in seeded random order; its short name.
@@ -84,7 +62,7 @@ def create_study(plan: StudyPlan, *, by: User) -> str:
     Pairs whose texts are not available, and sessions without a response, are left out.
 
     Raises:
-        EmptyStudyError: Nothing remains.
+        Refused: Nothing remains.
     """
     study = Study.objects.create(
         slug=_free_slug(plan.name),
@@ -98,7 +76,7 @@ def create_study(plan: StudyPlan, *, by: User) -> str:
     study.annotators.set(User.objects.filter(username__in=plan.annotators))
     targets = _targets(study, plan.scenarios)
     if not targets:
-        raise EmptyStudyError
+        raise Refused("study:empty")
     _record(study, by, "study.created", {**make_items(study, targets)})
     return study.slug
 
@@ -109,11 +87,11 @@ def set_status(*, study: str, status: StudyStatus, by: User) -> None:
 
     Raises:
         Study.DoesNotExist: There is no such study.
-        StatusRefusedError: The study cannot go there from where it is.
+        Refused: The study cannot go there from where it is.
     """
     row = Study.objects.get(slug=study)
     if not may_become(row.status, status.value):
-        raise StatusRefusedError
+        raise Refused("study:status")
     if Study.objects.filter(pk=row.pk).exclude(status=status).update(status=status):
         _record(row, by, "study.status", {"before": row.status, "after": status.value})
 
@@ -127,14 +105,14 @@ def change_rules(*, study: str, rules: Mapping[str, Any], by: User) -> None:
 
     Raises:
         Study.DoesNotExist: There is no such study.
-        RulesRefusedError: A change would harm answers; nothing was changed.
+        Refused: A change would harm answers; nothing was changed.
     """
     row = Study.objects.select_for_update().get(slug=study)
     before = {name: getattr(row, name) for name in (*ALWAYS, *UNTOUCHED)}
     after = {**before, **{name: value for name, value in rules.items() if name in before}}
     faults = faulty_changes(before, after, touched=is_touched(row))
     if faults:
-        raise RulesRefusedError(faults)
+        raise Refused("study:rules", faults=faults)
     changed = {name: value for name, value in after.items() if value != before[name]}
     if not changed:
         return

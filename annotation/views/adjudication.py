@@ -14,15 +14,15 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.adjudication import QueuePart
 from annotation.core.answers import Target, TargetKind
+from annotation.core.refusals import Refused
 from annotation.forms.adjudication import DecisionForm, QueueForm
 from annotation.queries.adjudication import (
     QueueQuestion,
-    UnknownQueueError,
     adjudication_queue,
     disputed_item,
     next_to_decide,
 )
-from annotation.services.adjudication import DecidedMeanwhileError, decide
+from annotation.services.adjudication import decide
 from annotation.views.access import SignedInRequest, manager_required
 
 CONFLICT = 409
@@ -45,10 +45,7 @@ def _query(question: QueueQuestion) -> str:
 @manager_required
 def queue(request: SignedInRequest) -> HttpResponse:
     """The items, the most disputed first."""
-    try:
-        found = adjudication_queue(_question(request), page=request.GET.get("page", ""))
-    except UnknownQueueError as error:
-        raise Http404 from error
+    found = adjudication_queue(_question(request), page=request.GET.get("page", ""))
     context = {
         "queue": found,
         "page": found.page,
@@ -67,10 +64,7 @@ def queue(request: SignedInRequest) -> HttpResponse:
 def next_item(request: SignedInRequest) -> HttpResponse:
     """To the most disputed item that is left; to the queue where none is."""
     question = _question(request)
-    try:
-        target = next_to_decide(question)
-    except UnknownQueueError as error:
-        raise Http404 from error
+    target = next_to_decide(question)
     if target is None:
         address = reverse("annotation:adjudication")
     else:
@@ -100,7 +94,7 @@ def item(request: SignedInRequest, kind: str, number: str) -> HttpResponse:
                 by=request.user,
                 now=timezone.now(),
             )
-        except DecidedMeanwhileError:
+        except Refused:
             found = disputed_item(target, study=question.study) or found
             if found.decision is not None:
                 meanwhile = form.shown(found.decision.answer)

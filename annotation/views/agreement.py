@@ -20,7 +20,6 @@ from annotation.forms.agreement import AgreementForm, AgreementRowsForm
 from annotation.queries.agreement import (
     AgreementPage,
     AgreementScope,
-    UnknownAgreementChoiceError,
     agreement_page,
     answered_rows,
 )
@@ -43,10 +42,7 @@ def _asked(form: type[AnyForm], parameters: QueryDict) -> AnyForm:
 
 
 def _page(request: SignedInRequest) -> AgreementPage:
-    try:
-        return agreement_page(_asked(AgreementForm, request.GET).question())
-    except UnknownAgreementChoiceError as error:
-        raise Http404 from error
+    return agreement_page(_asked(AgreementForm, request.GET).question())
 
 
 def scope_query(scope: AgreementScope, **more: object) -> str:
@@ -114,15 +110,12 @@ def _matrix(
 def agreement_rows(request: SignedInRequest) -> HttpResponse:
     """The items behind a number, with everybody's answers."""
     form = _asked(AgreementRowsForm, request.GET)
-    try:
-        found = answered_rows(
-            form.question(),
-            between=form.between(),
-            outcome=form.cleaned_data["outcome"],
-            page=request.GET.get("page", ""),
-        )
-    except UnknownAgreementChoiceError as error:
-        raise Http404 from error
+    found = answered_rows(
+        form.question(),
+        between=form.between(),
+        outcome=form.cleaned_data["outcome"],
+        page=request.GET.get("page", ""),
+    )
     context = {
         "found": found,
         "scope": found.scope,

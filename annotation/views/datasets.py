@@ -12,20 +12,15 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.core.formats.detect import FORMATS, Format, UnknownFormatError
-from annotation.core.formats.reading import UnreadableFileError
+from annotation.core.formats.detect import FORMATS, Format
+from annotation.core.refusals import Refused
 from annotation.exports import EXPORTS, ExportFormat
 from annotation.forms.datasets import ImportForm, SessionFilterForm
 from annotation.models import Dataset
 from annotation.queries import datasets as queries
 from annotation.queries.annotators import names_of
 from annotation.queries.sessions import comparison_page, session_page
-from annotation.services.imports import (
-    DatasetNameError,
-    ImportUpload,
-    OutrunError,
-    import_upload,
-)
+from annotation.services.imports import ImportUpload, import_upload
 from annotation.views.access import SignedInRequest, manager_required, reader_required
 from annotation.views.downloads import download
 
@@ -44,10 +39,7 @@ DOWNLOADS = (
 
 
 def _dataset(slug: str) -> Dataset:
-    try:
-        return queries.dataset_of(slug)
-    except queries.UnknownDatasetError as error:
-        raise Http404(str(error)) from error
+    return queries.dataset_of(slug)
 
 
 @require_safe
@@ -123,17 +115,9 @@ def import_file(
                 format_name=form.cleaned_data["format"],
                 dry_run=form.cleaned_data["dry_run"],
             )
-        except UnreadableFileError:
-            form.add_error("file", _("This file cannot be read, or there is no row in it."))
-        except UnknownFormatError:
-            form.add_error("file", _("None of the formats knows the first rows of this file."))
-        except DatasetNameError:
-            form.add_error("dataset", _("This name is a page of the site: choose another one."))
-        except OutrunError:
-            outrun = _(
-                "Another import changed this dataset in the meantime. Import the file again."
-            )
-            form.add_error("dataset", outrun)
+        except Refused as refused:
+            field = "file" if refused.code in {"import:unreadable", "import:format"} else "dataset"
+            form.add_error(field, _(refused.text))
     failed = bool(form.errors) or (report is not None and report.fault_count > 0)
     context = {"form": form, "report": report, "known": queries.slugs()}
     return render(

@@ -11,14 +11,8 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.core.quiz import (
-    MAX_CHOICES,
-    MAX_QUESTIONS,
-    EditAction,
-    FaultyQuizError,
-    Quiz,
-    edited,
-)
+from annotation.core.quiz import MAX_CHOICES, MAX_QUESTIONS, EditAction, Quiz, edited
+from annotation.core.refusals import Refused
 from annotation.exports import ExportFormat
 from annotation.exports.participants import participant_blocks
 from annotation.forms.entry import ConsentTextForm, edit_wanted, fault_text, quiz_draft
@@ -70,7 +64,7 @@ def edit_quiz(request: SignedInRequest, slug: str) -> HttpResponse:
     try:
         again = "ask_again" in request.POST
         set_quiz(study=slug, quiz=draft, ask_again=again, by=request.user)
-    except FaultyQuizError as faulty:
+    except Refused as faulty:
         return _editor(request, study, draft, refused=faulty)
     messages.success(request, gettext("Stored."))
     return redirect("annotation:study", slug)
@@ -93,7 +87,7 @@ def _stored(study: Study) -> Quiz:
     """The stored questions; one that cannot be read is written anew."""
     try:
         return quiz_of(study)
-    except FaultyQuizError:
+    except Refused:
         return ()
 
 
@@ -103,7 +97,7 @@ def _editor(
     draft: Quiz,
     *,
     after: tuple[EditAction, int, int] | None = None,
-    refused: FaultyQuizError | None = None,
+    refused: Refused | None = None,
 ) -> HttpResponse:
     """The page, or for htmx the editor in it, with the cursor where somebody goes on writing."""
     faults = refused.faults if refused else ()

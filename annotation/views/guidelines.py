@@ -8,23 +8,16 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.core.refusals import Refused
 from annotation.forms.entry import MAX_TEXT, GuidelinesForm
 from annotation.models import Study
 from annotation.queries.onboarding import guidelines_history, study_named
-from annotation.services.guidelines import GuidelinesRefusedError, publish_guidelines
+from annotation.services.guidelines import publish_guidelines
 from annotation.views.access import SignedInRequest, manager_required, reader_required
 
 UNPROCESSABLE: Final = 422
-
-REFUSALS: Final = {
-    "guidelines:outdated": _(
-        "Somebody published a newer version meanwhile. Look at it before you publish yours."
-    ),
-    "guidelines:unchanged": _("Nothing has changed, so there is nothing to publish."),
-}
 
 
 def _study(slug: str) -> Study:
@@ -50,14 +43,13 @@ def edit_guidelines(request: SignedInRequest, slug: str) -> HttpResponse:
                 since=form.cleaned_data["since"],
                 by=request.user,
             )
-        except GuidelinesRefusedError as error:
-            form.add_error(None, REFUSALS[error.code])
+        except Refused as refused:
+            form.add_error(None, gettext(refused.text))
         else:
             messages.success(request, gettext("Version %d is in force.") % version)
             return redirect("annotation:guidelines-history", slug)
-    refused = form.is_bound and bool(form.errors)
     context = {"study": study, "form": form, "text": previewed}
-    status = UNPROCESSABLE if refused else 200
+    status = UNPROCESSABLE if form.errors else 200
     return render(request, "annotation/guidelines_edit.html", context, status=status)
 
 

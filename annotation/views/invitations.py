@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.conf import settings
@@ -19,15 +19,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.core.invitations import InvitationRefusal
+from annotation.core.refusals import Refused
 from annotation.forms.invitations import InvitationForm, NewcomerForm
 from annotation.models import Invitation, LookAlikeError, Study, StudyStatus, User
 from annotation.queries.invitations import invitation_rows, study_joined
 from annotation.queries.onboarding import study_named
 from annotation.services.invitations import (
-    InvitationRefusedError,
-    NameTakenError,
-    TooManyAccountsError,
     invite,
     join,
     join_as_newcomer,
@@ -39,18 +36,6 @@ from annotation.views.access import SignedInRequest, manager_required
 UNPROCESSABLE: Final = 422
 TOO_MANY: Final = 429
 ONE_YEAR: Final = 365 * 24 * 3600
-
-REFUSALS: Final = {
-    InvitationRefusal.UNKNOWN: (
-        404,
-        _("This link is not an invitation. It may have been cut short: copy it whole."),
-    ),
-    InvitationRefusal.WITHDRAWN: (410, _("This invitation has been withdrawn.")),
-    InvitationRefusal.EXPIRED: (410, _("This invitation has expired.")),
-    InvitationRefusal.CLOSED: (410, _("The study of this invitation is closed.")),
-    InvitationRefusal.FULL: (409, _("All places of this invitation are taken.")),
-    InvitationRefusal.REMOVED: (403, _("A manager of this study has taken you out of it.")),
-}
 
 
 def invitations_context(slug: str, form: InvitationForm | None = None) -> dict[str, Any]:
@@ -119,8 +104,8 @@ def join_study(request: HttpRequest, token: str) -> HttpResponse:
             return _newcomer(request, token, invitation)
         if request.method == "POST":
             return _to_study(request, join(token=token, user=user, now=now))
-    except InvitationRefusedError as refused:
-        return _refused(request, refused.code)
+    except Refused as refused:
+        return _refused(request, refused)
     context = {"study": invitation.study, "token": token}
     return render(request, "annotation/join.html", context)
 
@@ -132,12 +117,8 @@ def _newcomer(request: HttpRequest, token: str, invitation: Invitation) -> HttpR
     if form.is_valid():
         try:
             user, study = join_as_newcomer(token=token, account=form.account(), now=now)
-        except NameTakenError as taken:
-            for name in taken.names:
-                form.add_error(name, LookAlikeError())
-        except TooManyAccountsError as refused:
-            wait = refused.again_at - now
-            form.add_error(None, _too_many_text(wait))
+        except Refused as refused:
+            wait = _explained(form, refused, now)
         else:
             login(request, user, backend=settings.AUTHENTICATION_BACKENDS[-1])
             return _with_language(_to_study(request, study), form.cleaned_data["language"])
@@ -149,6 +130,19 @@ def _newcomer(request: HttpRequest, token: str, invitation: Invitation) -> HttpR
     elif form.is_bound:
         response.status_code = UNPROCESSABLE
     return response
+
+
+def _explained(form: NewcomerForm, refused: Refused, now: datetime) -> timedelta | None:
+    """Say in the form why there is no account; how long to wait, where that helps."""
+    if refused.code == "account:name-taken":
+        for name in refused.values["names"]:
+            form.add_error(name, LookAlikeError())
+        return None
+    if refused.code != "invitation:too-many-accounts":
+        raise refused
+    wait: timedelta = refused.values["again_at"] - now
+    form.add_error(None, _too_many_text(wait))
+    return wait
 
 
 def _too_many_text(wait: timedelta) -> str:
@@ -178,7 +172,6 @@ def _with_language(response: HttpResponse, language: str) -> HttpResponse:
     return response
 
 
-def _refused(request: HttpRequest, refusal: InvitationRefusal) -> HttpResponse:
-    status, text = REFUSALS[refusal]
-    context = {"text": text, "code": refusal.value, "home": reverse("home")}
-    return render(request, "annotation/join_refused.html", context, status=status)
+def _refused(request: HttpRequest, refused: Refused) -> HttpResponse:
+    context = {"text": _(refused.text), "code": refused.code, "home": reverse("home")}
+    return render(request, "annotation/join_refused.html", context, status=refused.status)

@@ -19,6 +19,7 @@ from annotation.core.ahead import shown_digest
 from annotation.core.assignment import SkipReason
 from annotation.core.labelling import NothingLeft, PairTask, RatingTask, TalkTask, Task
 from annotation.core.language import primary_language
+from annotation.core.refusals import Refused
 from annotation.core.worddiff import word_diff
 from annotation.forms.labelling import (
     ANCHORS,
@@ -36,14 +37,7 @@ from annotation.forms.labelling import (
     answer_buttons,
 )
 from annotation.services.ahead import pair_ahead
-from annotation.services.claims import (
-    LabellingRefusedError,
-    RefusalCode,
-    next_task,
-    own_task,
-    skip,
-    undo_skip,
-)
+from annotation.services.claims import RefusalCode, next_task, own_task, skip, undo_skip
 from annotation.services.labels import answer_pair, rate_session
 from annotation.services.leases import renew_lease
 from annotation.views.access import SignedInRequest
@@ -112,7 +106,7 @@ def answer(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     """Take the answer to a pair and go on."""
     form = AnswerForm(request.POST)
     if not form.is_valid():
-        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+        raise Refused(RefusalCode.NOT_ALLOWED)
     answer_pair(
         study=slug,
         item=number,
@@ -131,7 +125,7 @@ def ratings(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     """Take the ratings of a session and go on; where something is missing, say what."""
     task = own_task(study=slug, item=number, annotator=request.user, now=timezone.now())
     if not isinstance(task, RatingTask):
-        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+        raise Refused(RefusalCode.NOT_ALLOWED)
     form = SessionForm(task, request.POST)
     if not form.is_valid():
         return _turns(request, task, form, status=422)
@@ -154,7 +148,7 @@ def skip_item(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     """Give an item back and go on."""
     form = SkipForm(request.POST)
     if not form.is_valid():
-        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+        raise Refused(RefusalCode.NOT_ALLOWED)
     skip(
         study=slug,
         item=number,
@@ -172,7 +166,7 @@ def undo_skip_item(request: SignedInRequest, slug: str, number: int) -> HttpResp
     """Put a skipped item back in hand and show it."""
     form = UndoSkipForm(request.POST)
     if not form.is_valid():
-        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+        raise Refused(RefusalCode.NOT_ALLOWED)
     undo_skip(
         study=slug,
         item=number,
@@ -207,7 +201,7 @@ def _given_now(request: SignedInRequest, slug: str) -> PairTask | None:
     """The pair that is given out now; what else there is to say, the next page says."""
     try:
         task = _next_task(request, slug)
-    except LabellingRefusedError:
+    except Refused:
         return None
     return task if isinstance(task, PairTask) else None
 

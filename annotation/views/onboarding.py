@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.onboarding import Step
 from annotation.core.quiz import digest
+from annotation.core.refusals import Refused
 from annotation.forms.onboarding import ConsentForm, QuizForm, ReadForm
 from annotation.forms.profiles import ProfileForm
 from annotation.queries.onboarding import (
@@ -28,8 +29,6 @@ from annotation.queries.onboarding import (
     quiz_of,
 )
 from annotation.services.onboarding import (
-    ChangedMeanwhileError,
-    StepRefusedError,
     answer_quiz,
     consent,
     decline,
@@ -68,10 +67,10 @@ def _step(step: Step) -> Callable[[StepView], Callable[..., HttpResponse]]:
                 return _go_on(at)
             try:
                 return view(request, at)
-            except ChangedMeanwhileError:
-                messages.warning(request, gettext("This page has changed. Please read it again."))
-            except StepRefusedError:
-                pass  # another tab was quicker: the redirect leads to what is open now
+            except Refused as refused:
+                # Where another tab was quicker the redirect leads to what is open now.
+                if refused.code == "onboarding:changed":
+                    messages.warning(request, gettext(refused.text))
             return redirect(f"annotation:{step.value}", slug)
 
         return shown
@@ -147,7 +146,7 @@ def quiz_page(request: SignedInRequest, at: Onboarding) -> HttpResponse:
     form = QuizForm(questions, sent, digest=digest(questions))
     wrong: tuple[int, ...] | None = None
     if sent is not None and sent.get("quiz") != digest(questions):
-        raise ChangedMeanwhileError
+        raise Refused("onboarding:changed")
     if form.is_valid():
         wrong = answer_quiz(
             study=at.study.slug,

@@ -8,8 +8,8 @@ from django.contrib import messages
 from django.http import Http404
 from django.utils import timezone
 
+from annotation.core.refusals import Refused
 from annotation.models import Participation
-from annotation.services.participation import AlreadyPausedError, NotPausedError
 from annotation.views.access import SignedInRequest
 
 
@@ -31,7 +31,7 @@ def change_pause(
         change(study=study, annotator=annotator, by=request.user, now=timezone.now())
     except Participation.DoesNotExist as missing:
         raise Http404 from missing
-    except (AlreadyPausedError, NotPausedError):
+    except Refused:
         messages.info(request, already)
     else:
         messages.success(request, done)

@@ -17,7 +17,7 @@ from annotation.core.quality import Figure, Quality
 from annotation.core.tables import Row, csv_lines
 from annotation.exports import ExportFormat
 from annotation.forms.quality import SKIPPED, QualityForm, QualityRowsForm
-from annotation.queries.quality import QualityPage, UnknownQualityChoiceError, quality_page
+from annotation.queries.quality import QualityPage, quality_page
 from annotation.queries.quality_rows import quality_rows, skipped_rows
 from annotation.services.participation import pause, resume
 from annotation.views.access import SignedInRequest, manager_required, reader_required
@@ -41,10 +41,7 @@ def _asked(form: type[AnyForm], parameters: QueryDict) -> AnyForm:
 
 def _page(request: SignedInRequest, slug: str, *, file_names: bool = False) -> QualityPage:
     question = _asked(QualityForm, request.GET).question(slug)
-    try:
-        return quality_page(question, file_names=file_names)
-    except UnknownQualityChoiceError as error:
-        raise Http404 from error
+    return quality_page(question, file_names=file_names)
 
 
 @require_safe
@@ -76,15 +73,12 @@ def rows(request: SignedInRequest, slug: str) -> HttpResponse:
     question = form.question(slug)
     own = {"annotator": asked["annotator"], "page": request.GET.get("page", "")}
     context: dict[str, Any] = {"seconds": asked["seconds"]}
-    try:
-        if asked["figure"] == SKIPPED:
-            found: Any = skipped_rows(question, **own)
-            template = "annotation/quality_skipped.html"
-        else:
-            found = quality_rows(question, Figure(asked["figure"]), outcome=asked["outcome"], **own)
-            template = "annotation/quality_rows.html"
-    except UnknownQualityChoiceError as error:
-        raise Http404 from error
+    if asked["figure"] == SKIPPED:
+        found: Any = skipped_rows(question, **own)
+        template = "annotation/quality_skipped.html"
+    else:
+        found = quality_rows(question, Figure(asked["figure"]), outcome=asked["outcome"], **own)
+        template = "annotation/quality_rows.html"
     name = found.scope.names[found.annotator] if found.annotator else ""
     context |= {"found": found, "page": found.page, "study": found.scope.study, "name": name}
     return render(request, template, context)

@@ -5,35 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
-from typing import Concatenate, Final, ParamSpec
+from typing import Concatenate, ParamSpec
 
 from django.contrib.auth.views import redirect_to_login
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext
 
-from annotation.services.claims import LabellingRefusedError, NotReadyError, RefusalCode
+from annotation.core.refusals import Refused
+from annotation.services.claims import RefusalCode
 from annotation.views.access import SignedInRequest
 
 P = ParamSpec("P")
-
-REFUSALS: Final = {
-    RefusalCode.NOT_OPEN: (409, _("This study takes no answers at the moment.")),
-    RefusalCode.TAKEN: (
-        409,
-        _("You do not hold this item any more, and it is given to others by now."),
-    ),
-    RefusalCode.NOT_ALLOWED: (422, _("This study does not allow that answer.")),
-    RefusalCode.PAUSED: (
-        409,
-        _("You are paused in this study, so nothing was changed. Ask those who run it."),
-    ),
-    RefusalCode.NOT_READY: (
-        409,
-        _("Something comes before the next item, such as new guidelines. Then answer again."),
-    ),
-}
 
 
 def refusals(
@@ -50,12 +34,12 @@ def refusals(
             return _sign_in_first(request, **kwargs)
         try:
             return view(request, *args, **kwargs)
-        except LabellingRefusedError as refused:
+        except Refused as refused:
             if refused.code is RefusalCode.NOT_YOURS:
-                raise Http404 from refused
-            if isinstance(refused, NotReadyError) and request.method != "POST":
-                return redirect(f"annotation:{refused.step.value}", kwargs["slug"])
-            status, text = REFUSALS[refused.code]
+                raise
+            if refused.code is RefusalCode.NOT_READY and request.method != "POST":
+                return redirect(f"annotation:{refused.values['step'].value}", kwargs["slug"])
+            text, status = gettext(refused.text), refused.status
             if not request.accepts("text/html"):
                 return HttpResponse(text, status=status, content_type="text/plain; charset=utf-8")
             context = {"text": text, "slug": kwargs["slug"]}

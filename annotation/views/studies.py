@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation.core.refusals import Refused
 from annotation.core.studies import StudyPage
 from annotation.forms.study_filters import StatusForm, StudyFilterForm
 from annotation.models import Study, StudyStatus
@@ -28,7 +29,7 @@ from annotation.queries.studies import (
 )
 from annotation.queries.study_claims import flag_rows, flags_of, most_skipped
 from annotation.queries.study_progress import study_live
-from annotation.services.studies import StatusRefusedError, set_status
+from annotation.services.studies import set_status
 from annotation.views.access import SignedInRequest, manager_required, reader_required
 from annotation.views.invitations import invitations_context
 
@@ -108,8 +109,8 @@ def study_status(request: SignedInRequest, slug: str) -> HttpResponse:
         set_status(study=slug, status=StudyStatus(form.cleaned_data["status"]), by=request.user)
     except Study.DoesNotExist as missing:
         raise Http404 from missing
-    except StatusRefusedError:
-        messages.error(request, _("A study cannot go there from where it is; nothing was changed."))
+    except Refused as refused:
+        messages.error(request, _(refused.text))
     return redirect("annotation:study", slug)
 
 

@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.choices import StudyKind
+from annotation.core.refusals import Refused
 from annotation.core.study_rules import RuleFault
 from annotation.forms.studies import CountsForm, StudyForm
 from annotation.forms.study_rules import RulesForm
@@ -24,12 +25,7 @@ from annotation.queries.studies import (
     study_page,
 )
 from annotation.queries.study_targets import planned_counts
-from annotation.services.studies import (
-    EmptyStudyError,
-    RulesRefusedError,
-    change_rules,
-    create_study,
-)
+from annotation.services.studies import change_rules, create_study
 from annotation.views.access import SignedInRequest, manager_required
 
 UNPROCESSABLE: Final = 422
@@ -59,8 +55,8 @@ def new_study(request: SignedInRequest) -> HttpResponse:
         plan = form.plan(dataset)
         try:
             slug = create_study(plan, by=request.user)
-        except EmptyStudyError:
-            form.add_error("scenarios", _("They hold nothing that can be asked about in this way."))
+        except Refused as refused:
+            form.add_error("scenarios", _(refused.text))
         else:
             talks = plan.kind is StudyKind.CONVERSATION
             return redirect("judging:conversation-setup" if talks else "annotation:study", slug)
@@ -102,7 +98,7 @@ def study_rules(request: SignedInRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             change_rules(study=slug, rules=form.rules(), by=request.user)
-        except RulesRefusedError as refused:
+        except Refused as refused:
             for each in refused.faults:
                 form.add_error(each.name, FAULTS[each.fault])
         else:

@@ -9,11 +9,12 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.core.numbers import number_in
+from annotation.core.refusals import Refused
 from annotation.core.study_claims import ClaimFilter
 from annotation.forms.study_filters import ClaimFilterForm, GiveForm
 from annotation.models import Study, StudyItem
@@ -29,7 +30,6 @@ from annotation.queries.study_claims import (
 )
 from annotation.services.reassignment import (
     ReassignmentRefusal,
-    ReassignmentRefusedError,
     give_item,
     offer_again,
     release_claim,
@@ -38,29 +38,6 @@ from annotation.views.access import SignedInRequest, manager_required, reader_re
 
 ROWS_PER_PAGE: Final = 50
 CLAIMS_OF_AN_ITEM: Final = 1000
-
-REFUSALS: Final = {
-    ReassignmentRefusal.NOT_GIVEN_OUT: gettext_lazy(
-        "This study gives out nothing: open it first. Nothing was changed."
-    ),
-    ReassignmentRefusal.ANSWERED: gettext_lazy(
-        "This was answered in the meantime; the answer stays. Nothing was changed."
-    ),
-    ReassignmentRefusal.NOT_IN_STUDY: gettext_lazy(
-        "This person is not in the study. Nothing was changed."
-    ),
-    ReassignmentRefusal.PAUSED: gettext_lazy(
-        "This person is paused: let them go on first. Nothing was changed."
-    ),
-    ReassignmentRefusal.FULL: gettext_lazy(
-        "As many annotators as the study wants hold or answered this item: "
-        "take it back from one of them. Nothing was changed."
-    ),
-    ReassignmentRefusal.NO_FIRST: gettext_lazy(
-        "This is a hidden repeat: only who answered its first can be asked again. "
-        "Nothing was changed."
-    ),
-}
 
 
 @require_safe
@@ -134,7 +111,7 @@ def release(request: SignedInRequest, slug: str, number: int, claim: int) -> Htt
     """Take an item back from whoever holds it."""
     try:
         release_claim(study=slug, claim=claim, by=request.user, now=timezone.now())
-    except ReassignmentRefusedError as refused:
+    except Refused as refused:
         _say(request, refused)
     else:
         messages.success(request, _("The item was taken back; others get it first."))
@@ -159,7 +136,7 @@ def give(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
             by=request.user,
             now=timezone.now(),
         )
-    except ReassignmentRefusedError as refused:
+    except Refused as refused:
         _say(request, refused)
     else:
         messages.success(request, _("The item is next for them, after what they have at hand."))
@@ -171,12 +148,9 @@ def give(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
 def offer(request: SignedInRequest, slug: str) -> HttpResponse:
     """Offer what was skipped to those who skipped it once more."""
     number, annotator = (_number(request.POST.get(name, "")) for name in ("item", "annotator"))
-    try:
-        times = offer_again(
-            study=slug, item=number, annotator=annotator, by=request.user, now=timezone.now()
-        )
-    except ReassignmentRefusedError as missing:
-        raise Http404 from missing
+    times = offer_again(
+        study=slug, item=number, annotator=annotator, by=request.user, now=timezone.now()
+    )
     text = ngettext(
         "%(n)d skipped item is offered again.", "%(n)d skipped items are offered again.", times
     )
@@ -210,8 +184,8 @@ def _number(text: str) -> int | None:
     return number
 
 
-def _say(request: SignedInRequest, refused: ReassignmentRefusedError) -> None:
+def _say(request: SignedInRequest, refused: Refused) -> None:
     """Say why nothing was done; what is not of this study does not exist."""
     if refused.code is ReassignmentRefusal.NOT_FOUND:
-        raise Http404 from refused
-    messages.error(request, REFUSALS[refused.code])
+        raise refused
+    messages.error(request, gettext(refused.text))

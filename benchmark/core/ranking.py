@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from annotation.core.intervals import Interval, wilson
+from annotation.core.refusals import Refused
 from benchmark.core.bradley_terry import (
     SAME,
     Bools,
@@ -88,15 +89,6 @@ class Ranking:
     anchor: str | None
 
 
-class UnknownAnchorError(ValueError):
-    """The anchor model has no rating in these comparisons."""
-
-    code = "ranking:unknown-anchor"
-
-    def __init__(self, anchor: str) -> None:
-        super().__init__(f"the anchor model {anchor!r} has no rating in these comparisons")
-
-
 def win_rates(outcomes: Iterable[Outcome]) -> tuple[WinRate, ...]:
     """Win rate of every model over all its comparisons, best first (equal ones by name)."""
     tally = Tally.of(outcomes)
@@ -124,7 +116,7 @@ def bradley_terry(
     everybody, directly or through others; only there are finite ratings defined.
 
     Raises:
-        UnknownAnchorError: the anchor is not one of the rated models.
+        Refused: the anchor is not one of the rated models.
     """
     tally = Tally.of(outcomes)
     wins = tally.wins_matrix(tally.counts[None, :])[0]
@@ -132,7 +124,8 @@ def bradley_terry(
     core = largest_group(chains, tally.comparisons())
     rated = core if len(core) > 1 else []
     if anchor is not None and anchor not in [tally.models[index] for index in rated]:
-        raise UnknownAnchorError(anchor)
+        message = f"the anchor model {anchor!r} has no rating in these comparisons"
+        raise Refused("ranking:unknown-anchor", message)
     zero = rated.index(tally.models.index(anchor)) if anchor is not None else None
     fitted = ratings_on_scale(wins[np.ix_(rated, rated)][None], zero)[0]
     ratings = {index: float(fitted[place]) for place, index in enumerate(rated)}

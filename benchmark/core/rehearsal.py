@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
+from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings, split
 from benchmark.core.accuracy import Judged
 from benchmark.core.decisions import Reply, decide
@@ -24,7 +25,6 @@ from judging.core.matrix import AGGREGATE, ColumnSource
 from judging.core.pair_texts import PairTexts
 from judging.core.questions import ShownPair
 from judging.core.selection import Assessment, assess
-from judging.core.selection_rules import NothingToSelectError
 
 Labels = Mapping[int, Verdict]
 """Verdicts by comparison id, ties included."""
@@ -122,7 +122,7 @@ class _Learned:
         )
         try:
             found = assess(matrix, seed=seed)
-        except NothingToSelectError:  # every pair is a tie under every column
+        except Refused:  # every pair is a tie under every column
             return cls(("",), None)
         return cls(tuple(columns[place] for place in found.selection.selected[0]), found)
 

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from annotation.core.choices import JudgmentStatus
+from annotation.core.refusals import Refused
 from annotation.models import Dataset
 from annotation.queries.annotators import names_of
 from benchmark.core.calibrated import (
@@ -17,7 +18,6 @@ from benchmark.core.calibrated import (
 )
 from benchmark.core.recalibration import MethodFigures, RawBlock, RawTurn, compare
 from benchmark.core.reliability import ReliabilityPoint, reliability
-from benchmark.queries.choices import UnknownChoiceError
 from benchmark.queries.satisfaction import scored_turns
 from judging.core.calibration import Calibration, Fallback, score_counts
 from judging.core.satisfaction_settings import satisfaction_settings
@@ -51,7 +51,7 @@ def calibration_page(run_id: int) -> CalibrationPage:
     """The page of one run; turns whose user's label is gone are left out.
 
     Raises:
-        UnknownChoiceError: there is no such satisfaction run.
+        Refused: there is no such satisfaction run.
     """
     run = (
         JudgeRun.objects.filter(pk=run_id, kind=RunKind.SATISFACTION)
@@ -59,7 +59,7 @@ def calibration_page(run_id: int) -> CalibrationPage:
         .first()
     )
     if run is None:
-        raise UnknownChoiceError
+        raise Refused("benchmark:unknown-choice")
     judge, dataset_id, config = run
     dataset = Dataset.objects.get(pk=dataset_id)
     turns = [

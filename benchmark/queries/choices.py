@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, TextField, Value, When
 from django.db.models.fields.json import KT
 
+from annotation.core.refusals import Refused
 from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Scenario
 from annotation.queries.annotators import annotators as annotation_annotators
 from annotation.queries.datasets import dataset_of as annotation_dataset_of
@@ -32,12 +33,6 @@ _SETS_OF: Final = Case(
 )
 
 Row = TypeVar("Row", "DatasetChoice", "AnnotatorChoice", "RunChoice", "ScenarioChoice")
-
-
-class UnknownChoiceError(Exception):
-    """A dataset, annotator, run or scenario that does not exist or is not the reader's to see."""
-
-    code = "benchmark:unknown-choice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +116,7 @@ def dataset_of(slug: str) -> DatasetChoice:
     """The dataset of a short name.
 
     Raises:
-        UnknownDatasetError: there is none.
+        Refused: there is none.
     """
     row = annotation_dataset_of(slug)
     return DatasetChoice(row.pk, row.slug, row.name, row.simulated)
@@ -146,12 +141,15 @@ def check_judge(judge: str, known: Iterable[str]) -> None:
     """Refuse a judge that is none of those with verdicts.
 
     Raises:
-        UnknownChoiceError: it is not; the message names those that there are.
+        Refused: it is not; the message names those that there are.
     """
     judges = sorted(set(known))
     if judge not in judges:
         there = ", ".join(judges) or "none"
-        raise UnknownChoiceError(f"no verdicts of the judge {judge!r} here; there are: {there}")
+        raise Refused(
+            "benchmark:unknown-choice",
+            f"no verdicts of the judge {judge!r} here; there are: {there}",
+        )
 
 
 def best_last(rows: QuerySet[JudgeRun], *, base_alone: bool = False) -> QuerySet[JudgeRun]:
@@ -200,13 +198,13 @@ def picked(rows: tuple[Row, ...], asked: int | None) -> Row | None:
     """The row asked for by id, or the first one, or None where there is none.
 
     Raises:
-        UnknownChoiceError: the id is not among the rows.
+        Refused: the id is not among the rows.
     """
     if asked is None:
         return rows[0] if rows else None
     found = next((row for row in rows if row.id == asked), None)
     if found is None:
-        raise UnknownChoiceError(f"nothing of number {asked} to choose here")
+        raise Refused("benchmark:unknown-choice", f"nothing of number {asked} to choose here")
     return found
 
 
@@ -214,13 +212,13 @@ def picked_dataset(rows: tuple[DatasetChoice, ...], slug: str) -> DatasetChoice 
     """The dataset asked for, or the first one, or None where there is none.
 
     Raises:
-        UnknownChoiceError: no such dataset among them.
+        Refused: no such dataset among them.
     """
     if not slug:
         return rows[0] if rows else None
     found = next((row for row in rows if row.slug == slug), None)
     if found is None:
-        raise UnknownChoiceError(f"no dataset {slug!r}")
+        raise Refused("benchmark:unknown-choice", f"no dataset {slug!r}")
     return found
 
 

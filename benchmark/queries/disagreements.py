@@ -9,13 +9,13 @@ from typing import Final
 from django.core.paginator import Page, Paginator
 from django.utils.text import Truncator
 
+from annotation.core.refusals import Refused
 from annotation.models import Comparison, Dataset
 from annotation.queries.annotators import names_of
 from benchmark.core.disagreement import Disagreement, Opinion, disagreements, opinion
 from benchmark.queries.choices import (
     DatasetChoice,
     ScenarioChoice,
-    UnknownChoiceError,
     picked,
     picked_dataset,
     scenarios,
@@ -98,7 +98,7 @@ def queue_page(question: QueueQuestion, *, page: str) -> QueuePage:
     """The disagreements of a question, a page at a time.
 
     Raises:
-        UnknownChoiceError: something asked for does not exist.
+        Refused: something asked for does not exist.
     """
     scope = _scope(question)
     if scope.dataset is None or scope.judge is None:
@@ -147,7 +147,9 @@ def _scope(question: QueueQuestion) -> QueueScope:
         return QueueScope(question, known, None, (), None, {}, (), None)
     names = names_of(dataset=Dataset(pk=dataset.id, slug=dataset.slug))
     if question.annotator is not None and question.annotator not in names:
-        raise UnknownChoiceError(f"nobody of number {question.annotator} labelled here")
+        raise Refused(
+            "benchmark:unknown-choice", f"nobody of number {question.annotator} labelled here"
+        )
     topics, judges = scenarios(dataset), judge_options(dataset)
     return QueueScope(
         question=question,

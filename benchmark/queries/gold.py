@@ -175,7 +175,7 @@ def gold_scope(question: GoldQuestion) -> GoldScope:
     """Resolve a question to rows.
 
     Raises:
-        UnknownChoiceError: something asked for does not exist.
+        Refused: something asked for does not exist.
     """
     known = with_asked(datasets_with_gold(), question.dataset)
     dataset = picked_dataset(known, question.dataset)
@@ -189,7 +189,7 @@ def gold_page(question: GoldQuestion) -> GoldPage:
     """Every judge against gold, and the chosen one by subset.
 
     Raises:
-        UnknownChoiceError: something asked for does not exist.
+        Refused: something asked for does not exist.
     """
     scope = gold_scope(question)
     if scope.dataset is None:
@@ -207,7 +207,7 @@ def dataset_gold_reports(dataset: str, *, policy: InvalidPolicy) -> tuple[JudgeR
     """Every judge of a dataset against its gold answers.
 
     Raises:
-        UnknownDatasetError: there is no such dataset.
+        Refused: there is no such dataset.
     """
     row = dataset_of(dataset)
     answers = gold_answers(row)

@@ -11,8 +11,8 @@ from django.core.paginator import Page, Paginator
 from django.utils.text import Truncator
 
 from annotation.core.choices import Order
+from annotation.core.refusals import Refused
 from benchmark.core.gold import SUBSETS, Section
-from benchmark.queries.choices import UnknownChoiceError
 from benchmark.queries.gold import GoldQuestion, GoldScope, gold_cases, gold_scope
 from benchmark.queries.rows import Found, Outcome, decision_cell
 from benchmark.queries.verdict_runs import OPENING_CHARS, JudgeOption, gold_answers, openings
@@ -67,11 +67,13 @@ def gold_rows(
         page: its number as in the address; anything odd is the first.
 
     Raises:
-        UnknownChoiceError: something asked for does not exist.
+        Refused: something asked for does not exist.
     """
     scope = gold_scope(question)
     if scope.dataset is None or scope.judge is None:
-        raise UnknownChoiceError("no judge decided on comparisons with a gold answer")
+        raise Refused(
+            "benchmark:unknown-choice", "no judge decided on comparisons with a gold answer"
+        )
     [(judge, cases)] = gold_cases((scope.judge,), gold_answers(scope.dataset))
     here = [
         case
@@ -79,7 +81,7 @@ def gold_rows(
         if subset in {"", case.subset} and (section is None or case.subset in SUBSETS[section])
     ]
     if not here:
-        raise UnknownChoiceError(f"nothing was judged in {subset or section!r}")
+        raise Refused("benchmark:unknown-choice", f"nothing was judged in {subset or section!r}")
     found = [
         Found(case.judged.key, case.subset, case.judged.human, None, case.judged.decisions)
         for case in here

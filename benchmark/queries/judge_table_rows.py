@@ -11,7 +11,8 @@ from django.core.paginator import Page, Paginator
 from django.utils.text import Truncator
 
 from annotation.core.choices import Order
-from benchmark.queries.choices import ScenarioChoice, UnknownChoiceError, picked
+from annotation.core.refusals import Refused
+from benchmark.queries.choices import ScenarioChoice, picked
 from benchmark.queries.evidence import StandIn, stand_in_cases
 from benchmark.queries.judge_tables import (
     JudgeWay,
@@ -78,12 +79,12 @@ def table_rows(
         page: its number as in the address; anything odd is the first.
 
     Raises:
-        UnknownChoiceError: something asked for does not exist.
+        Refused: something asked for does not exist.
     """
     scope = tables_scope(question)
     stand_ins = stand_ins_of(scope, labels_asked(scope)).get(name) if scope.dataset else None
     if not stand_ins or behind not in VOICES:
-        raise UnknownChoiceError(f"no verdicts of {name.judge!r} here")
+        raise Refused("benchmark:unknown-choice", f"no verdicts of {name.judge!r} here")
     topic = None if scenario is None else picked(scope.scenarios, scenario)
     shown = {
         (each.annotator, label.comparison): label.shown

@@ -13,6 +13,7 @@ from typing import Final
 from django.db.models import Exists, F, OuterRef, Q
 
 from annotation.core.choices import Verdict
+from annotation.core.refusals import Refused
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.before_after import Leans, PeopleLean, leans, people_lean
 from benchmark.core.judge_table import JudgeFigures, judge_figures
@@ -24,7 +25,6 @@ from benchmark.queries.choices import (
     DatasetChoice,
     RunChoice,
     ScenarioChoice,
-    UnknownChoiceError,
     annotators,
     best_last,
     datasets,
@@ -134,7 +134,7 @@ def tables_scope(question: TablesQuestion) -> TablesScope:
     """Resolve a question to rows.
 
     Raises:
-        UnknownChoiceError: something asked for does not exist.
+        Refused: something asked for does not exist.
     """
     with_gold = {each.id for each in datasets_with_gold()}
     told = {each.id for each in datasets_with_labels()} | with_gold
@@ -148,7 +148,7 @@ def tables_scope(question: TablesQuestion) -> TablesScope:
     people = tuple(each for each in annotators(dataset))
     gold = question.of == GOLD or (not question.of and not people and has_gold)
     if gold and not has_gold:
-        raise UnknownChoiceError("no gold answers here")
+        raise Refused("benchmark:unknown-choice", "no gold answers here")
     asked = int(question.of) if question.of and not gold else None
     return TablesScope(
         question=question,
@@ -166,7 +166,7 @@ def tables_page(question: TablesQuestion) -> TablesPage:
     """The judges of a dataset. The number of queries does not grow with judges or annotators.
 
     Raises:
-        UnknownChoiceError: something asked for does not exist.
+        Refused: something asked for does not exist.
     """
     scope = tables_scope(question)
     if scope.dataset is None:

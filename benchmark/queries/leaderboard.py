@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 
 from annotation.core.choices import Verdict
 from annotation.core.intervals import ends
+from annotation.core.refusals import Refused
 from annotation.models import Comparison, PairwiseLabel
 from benchmark.core.bradley_terry import Outcome, outcome_of
 from benchmark.core.ranking import Ranking, WinRate, bradley_terry, win_rates
@@ -131,7 +132,7 @@ def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
     """Resolve a question to rows.
 
     Raises:
-        UnknownChoiceError: something asked for does not exist.
+        Refused: something asked for does not exist.
     """
     known = datasets()
     dataset = picked_dataset(known, question.dataset)
@@ -153,7 +154,7 @@ def leaderboard_page(question: LeaderboardQuestion, *, seed: int) -> Leaderboard
     """Leaderboards by human labels and by the judge, as far as there are any.
 
     Raises:
-        UnknownChoiceError: something asked for does not exist.
+        Refused: something asked for does not exist.
     """
     scope = leaderboard_scope(question)
     boards = (board(scope, source, seed=seed) for source in Source) if scope.dataset else ()
@@ -179,25 +180,18 @@ def board(scope: LeaderboardScope, source: Source, *, seed: int) -> Board:
     )
 
 
-class NotJudgedError(Exception):
-    """The judge's verdicts are asked for before any run that gave some is finished."""
-
-    code = "leaderboard:not-judged"
-
-
 def dataset_ranking(
     dataset: str, source: Source, *, draws: int, seed: int, anchor: str | None = None
 ) -> Ranking:
     """The ratings of one leaderboard alone, over everything in a dataset.
 
     Raises:
-        UnknownDatasetError: there is no dataset of this short name.
-        NotJudgedError: the judge's verdicts are asked for and no run is finished.
-        UnknownAnchorError: the anchor has no rating in these comparisons.
+        Refused: there is no dataset of this short name; the judge's verdicts are asked for and no
+            run is finished; the anchor has no rating in these comparisons.
     """
     scope = leaderboard_scope(LeaderboardQuestion(dataset=dataset_of(dataset).slug))
     if source is not Source.HUMAN and not _finished(scope, source).exists():
-        raise NotJudgedError(_NOT_JUDGED[source].format(dataset=dataset))
+        raise Refused("leaderboard:not-judged", _NOT_JUDGED[source].format(dataset=dataset))
     judge = "" if source is Source.HUMAN else latest_judge(scope, source)
     cast = ballots(scope, source, judge=judge)
     named = [ballot for ballot in cast if ballot.model_a and ballot.model_b]

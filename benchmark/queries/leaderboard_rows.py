@@ -11,8 +11,8 @@ from django.core.paginator import Page, Paginator
 from django.utils.text import Truncator
 
 from annotation.core.choices import Verdict
+from annotation.core.refusals import Refused
 from annotation.models import Comparison
-from benchmark.queries.choices import UnknownChoiceError
 from benchmark.queries.leaderboard import (
     Ballot,
     LeaderboardQuestion,
@@ -58,7 +58,7 @@ def leaderboard_rows(
     """The comparisons behind one model's figures.
 
     Raises:
-        UnknownChoiceError: something asked for does not exist, or the model was never compared.
+        Refused: something asked for does not exist, or the model was never compared.
     """
     scope = leaderboard_scope(question)
     grouped: dict[int, list[Ballot]] = defaultdict(list)
@@ -67,7 +67,7 @@ def leaderboard_rows(
         if model in {ballot.model_a, ballot.model_b}:
             grouped[ballot.comparison].append(ballot)
     if not grouped:
-        raise UnknownChoiceError(f"no comparison of {model!r}")
+        raise Refused("benchmark:unknown-choice", f"no comparison of {model!r}")
     shown = Paginator(sorted(grouped), ROWS_A_PAGE).get_page(page)
     texts = {
         key: (name, message or "")

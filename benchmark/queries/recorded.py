@@ -6,11 +6,8 @@ from dataclasses import dataclass
 
 from annotation.core.agreement import Coefficient, Measure
 from annotation.core.answers import AnswerKind
-from annotation.queries.agreement import (
-    AgreementQuestion,
-    UnknownAgreementChoiceError,
-    agreement_page,
-)
+from annotation.core.refusals import Refused
+from annotation.queries.agreement import AgreementQuestion, agreement_page
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.vote_agreement import VoteAgreement
 from benchmark.queries.gold import JudgeReport, dataset_gold_reports
@@ -54,8 +51,7 @@ def recorded_figures(
         recorded_only: leave out judges whose verdicts were not imported.
 
     Raises:
-        UnknownDatasetError: there is no such dataset.
-        UnknownChoiceError: nobody of the group labelled in it.
+        Refused: there is no such dataset; nobody of the group labelled in it.
     """
     return RecordedFigures(
         dataset=dataset,
@@ -82,7 +78,7 @@ def recorded_figures(
 def _kappas(dataset: str) -> tuple[PairKappa, ...]:
     try:
         page = agreement_page(AgreementQuestion(dataset=dataset, kind=AnswerKind.VERDICTS))
-    except UnknownAgreementChoiceError:  # nobody gave a verdict in this dataset
+    except Refused:  # nobody gave a verdict in this dataset
         return ()
     if page.report is None:
         return ()

@@ -51,9 +51,8 @@ def report(dataset: str, *, annotator: str = "", judge: str = "") -> Report:
         judge: only runs of this judge; empty for the run to read, whoever judged.
 
     Raises:
-        UnknownDatasetError: there is no such dataset.
-        UnknownAnnotatorError: nobody of that name labels in it.
-        UnknownChoiceError: the judge decided on nothing that they labelled.
+        Refused: there is no such dataset; nobody of that name labels in it; the judge decided on
+            nothing that they labelled.
     """
     row = dataset_of(dataset)
     only = None
@@ -96,7 +95,7 @@ def asked_report(question: TrustQuestion, reader: Reader) -> tuple[ReportRow, ..
     """The rows of one annotator as a trust page asks for them.
 
     Raises:
-        UnknownChoiceError: something asked for does not exist, or is not this reader's to see.
+        Refused: something asked for does not exist, or is not this reader's to see.
     """
     scope = trust_scope(question, reader)
     if scope.annotator is None:

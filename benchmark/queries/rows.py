@@ -12,10 +12,10 @@ from django.core.paginator import Page, Paginator
 from django.utils.text import Truncator
 
 from annotation.core.choices import Order, Verdict
+from annotation.core.refusals import Refused
 from annotation.models import Comparison
 from benchmark.core.accuracy import Decisions
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Case, HumanLabel, Panel, Voice
-from benchmark.queries.choices import UnknownChoiceError
 from benchmark.queries.trust import (
     Reader,
     TrustQuestion,
@@ -60,10 +60,10 @@ def voice_behind(behind: Behind, who: str = "") -> Voice:
     """The voice that a number is of; `who` is an annotator's name, or a prompt.
 
     Raises:
-        UnknownChoiceError: the number is a person's.
+        Refused: the number is a person's.
     """
     if behind is Behind.HUMAN:
-        raise UnknownChoiceError("no judge decided this")
+        raise Refused("benchmark:unknown-choice", "no judge decided this")
     return VOICES.get(behind) or Voice(Panel(behind.value.upper()), who)
 
 
@@ -148,7 +148,7 @@ def evidence_rows(
         who: whose preferences, or which prompt, where the number is of such a control.
 
     Raises:
-        UnknownChoiceError: something asked for does not exist, or is not this reader's to see.
+        Refused: something asked for does not exist, or is not this reader's to see.
     """
     scope = trust_scope(question, reader)
     labels = scoped_labels(scope)
@@ -159,7 +159,7 @@ def evidence_rows(
         voice = voice_behind(behind, who)
         beside = behind not in VOICES
         if beside and reader.only is not None:
-            raise UnknownChoiceError("not this reader's to see")
+            raise Refused("benchmark:unknown-choice", "not this reader's to see")
         shown = {label.comparison: label.shown for label in labels}
         cases = scoped_cases(scope, labels, compare=beside)
         found = [_of_case(case, voice, shown) for case in cases]

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from annotation.core.numbers import number_in
+from annotation.core.refusals import Refused
 from benchmark.core.metrics import Metric, MetricName
 from benchmark.models import VerificationReport
-from benchmark.queries.choices import UnknownChoiceError
 from benchmark.queries.satisfaction_details import (
     StoredDetails,
     cells_of,
@@ -108,7 +108,7 @@ def satisfaction_report(number: str = "") -> SatisfactionReport | None:
     """A report by its number, the newest without one; None where nothing was compared yet.
 
     Raises:
-        UnknownChoiceError: there is no such report.
+        Refused: there is no such report.
     """
     reports = VerificationReport.objects.filter(kind=REPORT_KIND).select_related("dataset")
     newest = list(reports.defer("rows").order_by("-pk")[:20])
@@ -116,7 +116,7 @@ def satisfaction_report(number: str = "") -> SatisfactionReport | None:
         chosen = number_in(number)
         wanted = None if chosen is None else reports.filter(pk=chosen).first()
         if wanted is None:
-            raise UnknownChoiceError
+            raise Refused("benchmark:unknown-choice")
     else:
         wanted = reports.order_by("-pk").first()
     if wanted is None:

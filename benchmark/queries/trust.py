@@ -127,7 +127,7 @@ def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
     """Resolve a question to rows.
 
     Raises:
-        UnknownChoiceError: something asked for does not exist, or is not this reader's to see.
+        Refused: something asked for does not exist, or is not this reader's to see.
     """
     every_dataset = datasets(labelled_by=reader.only)
     dataset = picked_dataset(every_dataset, question.dataset)
@@ -157,7 +157,7 @@ def trust_page(question: TrustQuestion, reader: Reader) -> TrustPage:
     """The figures that answer a question.
 
     Raises:
-        UnknownChoiceError: something asked for does not exist, or is not this reader's to see.
+        Refused: something asked for does not exist, or is not this reader's to see.
     """
     scope = trust_scope(question, reader)
     if scope.dataset is None or scope.annotator is None:

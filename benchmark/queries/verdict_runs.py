@@ -8,6 +8,7 @@ from typing import Final
 
 from django.db.models import Exists, OuterRef
 
+from annotation.core.refusals import Refused
 from annotation.models import Comparison, Dataset, GoldLabel, PairwiseLabel
 from annotation.queries.annotators import names_of
 from benchmark.core.trust import BASE, SELECTED, Voice
@@ -15,7 +16,6 @@ from benchmark.queries.choices import (
     RUBRICS,
     VERDICT_RUNS,
     DatasetChoice,
-    UnknownChoiceError,
     best_last,
     datasets,
     run_choices,
@@ -83,13 +83,13 @@ def picked_judge(options: Sequence[JudgeOption], key: str) -> JudgeOption | None
     """The option asked for, or the first one, or None where there is none.
 
     Raises:
-        UnknownChoiceError: no such option.
+        Refused: no such option.
     """
     if not key:
         return options[0] if options else None
     found = next((each for each in options if each.key == key), None)
     if found is None:
-        raise UnknownChoiceError(f"no run {key!r} with verdicts here")
+        raise Refused("benchmark:unknown-choice", f"no run {key!r} with verdicts here")
     return found
 
 

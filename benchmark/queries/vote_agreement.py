@@ -9,16 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from annotation.core.choices import Verdict
+from annotation.core.refusals import Refused
 from annotation.models import Comparison, Dataset, PairwiseLabel
 from annotation.queries.annotators import names_of
 from benchmark.core.decisions import decide
 from benchmark.core.vote_agreement import VoteAgreement, Votes, conservative, vote_agreement
-from benchmark.queries.choices import (
-    DatasetChoice,
-    UnknownChoiceError,
-    dataset_of,
-    picked_dataset,
-)
+from benchmark.queries.choices import DatasetChoice, dataset_of, picked_dataset
 from benchmark.queries.evidence import heard_replies
 from benchmark.queries.trust import SEED
 from benchmark.queries.verdict_runs import (
@@ -73,7 +69,7 @@ def people_scope(question: PeopleQuestion) -> PeopleScope:
     """Resolve a question to rows.
 
     Raises:
-        UnknownChoiceError: something asked for does not exist.
+        Refused: something asked for does not exist.
     """
     known = with_asked(datasets_with_labels(), question.dataset)
     return _scope(question, known, picked_dataset(known, question.dataset))
@@ -83,7 +79,7 @@ def people_page(question: PeopleQuestion) -> PeoplePage:
     """The page of a question.
 
     Raises:
-        UnknownChoiceError: something asked for does not exist.
+        Refused: something asked for does not exist.
     """
     scope = people_scope(question)
     return PeoplePage(scope, _agreement(scope, scope.judge), SEED)
@@ -95,8 +91,7 @@ def dataset_vote_agreement(
     """Every judge of a dataset with its agreement with a group of people, or with all.
 
     Raises:
-        UnknownDatasetError: there is no such dataset.
-        UnknownChoiceError: nobody of the group labelled in it.
+        Refused: there is no such dataset; nobody of the group labelled in it.
     """
     scope = _scope(PeopleQuestion(dataset, people=people), (), dataset_of(dataset))
     found = ((judge, _agreement(scope, judge)) for judge in scope.judges)
@@ -113,7 +108,7 @@ def _scope(
     names = names_of(dataset=Dataset(pk=dataset.id, slug=dataset.slug))
     groups = tuple(sorted({group_of(name) for name in names.values()}))
     if question.people and question.people not in groups:
-        raise UnknownChoiceError(f"nobody of {question.people!r} labelled here")
+        raise Refused("benchmark:unknown-choice", f"nobody of {question.people!r} labelled here")
     judges = judge_options(dataset)
     return PeopleScope(
         question=question,

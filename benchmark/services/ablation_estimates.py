@@ -24,9 +24,8 @@ def estimate_ablation(
     comparisons are then estimated under all of them, so that this is never less than what comes.
 
     Raises:
-        UnknownJudgeError: there is no such judge.
-        NothingToJudgeError: an annotator labelled nothing here that can be judged.
-        TooManyColumnsError: too many preferences to try every subset of a size.
+        Refused: there is no such judge; an annotator labelled nothing here that can be judged; too
+            many preferences to try every subset of a size.
     """
     wanted = [(user, step) for user in annotators for step in steps(vary, judges)]
     most = share_of_prompts(2 * len(wanted))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from annotation.core.choices import Verdict
+from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from benchmark.core.ablation import AblationRow, Vary, ablation_row
 from benchmark.core.accuracy import Judged
@@ -23,7 +24,7 @@ from judging.core.matrix import read_matrix
 from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
 from judging.core.run_plans import distil_plans
 from judging.core.selection import select_by_size
-from judging.core.selection_rules import NothingToSelectError, SelectionSettings
+from judging.core.selection_rules import SelectionSettings
 from judging.core.windows import Window
 from judging.llm.errors import LlmCode
 from judging.models import Control, JudgeRun, PreferenceKind, PreferenceSet, RunStatus
@@ -36,18 +37,6 @@ MOST_MEMBERS: Final = 10
 
 Finish = Callable[[JudgeRun], JudgeRun]
 """Works a run off and gives it back as it ended."""
-
-
-class AblationRunFailedError(Exception):
-    """A run of an ablation did not finish, so its variant has no figures."""
-
-    code = "ablation:run-failed"
-
-
-class AblationBudgetError(AblationRunFailedError):
-    """The money ended before a run of an ablation had all its answers."""
-
-    code = "budget:spent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +67,10 @@ def ablate(
         finish: works a run off.
 
     Raises:
-        UnknownJudgeError: there is no such judge.
-        NothingToJudgeError: an annotator labelled nothing here that can be judged.
-        AblationRunFailedError: a run did not finish.
-        AblationBudgetError: the money ended before the first annotator was measured. Where it ends
-            later, the table has those before, and its settings name who is left out.
-        TooManyColumnsError: too many preferences to try every subset of a size.
+        Refused: there is no such judge; an annotator labelled nothing here that can be judged; a
+            run did not finish; the money ended before the first annotator was measured. Where it
+            ends later, the table has those before, and its settings name who is left out; too many
+            preferences to try every subset of a size.
     """
     rows: list[AblationRow] = []
     left_out: list[str] = []
@@ -92,8 +79,8 @@ def ablate(
         try:
             variants = list(_variants(bench, vary, judges))
             rows += _measured(name, variants, finish)
-        except AblationBudgetError:
-            if not rows:
+        except Refused as refused:
+            if refused.code != "budget:spent" or not rows:
                 raise
             left_out = [each for each, _ in annotators[place:]]
             break
@@ -131,10 +118,10 @@ def _done(run: JudgeRun, finish: Finish) -> JudgeRun:
         run = finish(run)
     if run.error_code == LlmCode.BUDGET_SPENT:
         message = f"run {run.pk} got a part of its answers"
-        raise AblationBudgetError(message)
+        raise Refused("budget:spent", message)
     if run.status != RunStatus.DONE:
         message = f"run {run.pk}: {run.status.lower()} {run.error_code} {run.error_detail}".rstrip()
-        raise AblationRunFailedError(message)
+        raise Refused("ablation:run-failed", message)
     return run
 
 
@@ -178,7 +165,7 @@ def variants_of(run: JudgeRun, vary: Vary, step: Step) -> Iterator[Variant]:
     """What is measured of a finished distillation.
 
     Raises:
-        TooManyColumnsError: too many preferences to try every subset of a size.
+        Refused: too many preferences to try every subset of a size.
     """
     if vary is Vary.SUBSET_SIZE:
         yield from _by_size(run, step.distiller)
@@ -214,7 +201,9 @@ def _by_size(run: JudgeRun, judge: str) -> Iterator[Variant]:
             continue
         try:
             sizes = select_by_size(read_matrix(row.matrix).matrix, rules, most=MOST_MEMBERS)
-        except NothingToSelectError:
+        except Refused as refused:
+            if refused.code != "selection:no-verdict":
+                raise
             continue
         found[row.scenario_id] = {
             size: tuple(row.columns[column] for column in columns)

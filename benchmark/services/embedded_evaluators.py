@@ -57,7 +57,7 @@ def predict_learned(
         test: the turns to score.
 
     Raises:
-        TooFewRatingsError: the training dataset has too few users or turns.
+        Refused: the training dataset has too few users or turns.
     """
     row = learned_model(dataset=train)
     model = from_bytes(bytes(row.artefact))
@@ -101,7 +101,7 @@ def predict_stacked(
         judged_test: the judge's scores of the test turns.
 
     Raises:
-        TooFewRatingsError: the judge scored too few of the training users' turns.
+        Refused: the judge scored too few of the training users' turns.
     """
     users = {user: at for at, user in enumerate(dict.fromkeys(own.user for own in training))}
     taught = _turns(learned.training, judged_training, [users[own.user] for own in training])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from annotation.core.refusals import Refused
 from annotation.models import Dataset
 from benchmark.core.satisfaction_evaluation import JudgedTurn
 from benchmark.queries.satisfaction_evaluation import EvaluationTurns, judged_turns
@@ -16,23 +17,10 @@ from judging.core.satisfaction_settings import (
 from judging.core.satisfaction_variants import SPECS, Level, Variant, variant_of
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.services.foreground import run_to_end
-from judging.services.judges import UnknownJudgeError
 from judging.services.satisfaction_runs import finished_run_like, start_satisfaction_run
 
 _SETTINGS = {Variant.CHECKLIST: "memory", Variant.NO_MEMORY: "no memory"}
 """What a table calls a way of asking where its own word says less."""
-
-
-class RunFailedError(RuntimeError):
-    """A judge's run did not finish; its rows say why."""
-
-    code = "run:failed"
-
-
-class StackingRefusedError(ValueError):
-    """The judge's scores of training users' turns may have been made with their labels at hand."""
-
-    code = "learned:cannot-stack"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +54,8 @@ def judged_dataset(
         observer: told how many answers each commit of a run wrote.
 
     Raises:
-        UnknownJudgeError: there is no such judge, or no such way of asking.
-        VariantLevelError: the way of asking has no prompt for sessions.
-        NoTrainingUsersError: nobody is left to take examples or rubrics from.
-        RunFailedError: its run did not finish.
+        Refused: there is no such judge, or no such way of asking; the way of asking has no prompt
+            for sessions; nobody is left to take examples or rubrics from; its run did not finish.
     """
     judge, variant = judge_and_variant(name)
     settings = _settings(variant, turns.level, dataset=dataset, train=train)
@@ -80,7 +66,7 @@ def judged_dataset(
     if run.status != RunStatus.DONE:
         why = f"{run.error_code or run.status} {run.error_detail}".strip()
         message = f"run {run.pk} of {judge}: {why}"
-        raise RunFailedError(message)
+        raise Refused("run:failed", message)
     return JudgedDataset(
         judge=judge,
         setting=_SETTINGS.get(variant, variant.word),
@@ -133,14 +119,16 @@ def judge_and_variant(name: str) -> tuple[str, Variant]:
     """A judge and the way of asking it: "llm:two-stage"; the checklist without a word.
 
     Raises:
-        UnknownJudgeError: there is no such way.
+        Refused: there is no such way.
     """
     judge, _, word = name.partition(":")
     try:
         return judge, variant_of(word) if word else Variant.CHECKLIST
     except ValueError as error:
         words = ", ".join(variant.word for variant in Variant)
-        raise UnknownJudgeError(f"no judge is asked by {word!r}; there are {words}") from error
+        raise Refused(
+            "judge:unknown", f"no judge is asked by {word!r}; there are {words}"
+        ) from error
 
 
 def require_honest_stacking(name: str) -> None:
@@ -150,13 +138,13 @@ def require_honest_stacking(name: str) -> None:
         name: of the judge, with its way of asking.
 
     Raises:
-        StackingRefusedError: the judge learned from labels, or is shown training users' turns.
+        Refused: the judge learned from labels, or is shown training users' turns.
     """
     judge, variant = judge_and_variant(name)
     if judge == LEARNED:
-        raise StackingRefusedError("the learned evaluator cannot be stacked on itself")
+        raise Refused("learned:cannot-stack", "the learned evaluator cannot be stacked on itself")
     if SPECS[variant].need.from_training:
-        raise StackingRefusedError(f"{name} is shown ratings of training users")
+        raise Refused("learned:cannot-stack", f"{name} is shown ratings of training users")
 
 
 def _seconds(run: JudgeRun) -> float:

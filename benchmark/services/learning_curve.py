@@ -53,7 +53,7 @@ def evaluate_learning_curve(
         observer: told of each model that was trained, with 1.
 
     Raises:
-        TooFewRatingsError: there are too few users, or all are satisfied throughout.
+        Refused: there are too few users, or all are satisfied throughout.
     """
     taught = examples(dataset_id=train.pk)
     chosen = curve_sizes(len({one.block.user for one in taught}), sizes)

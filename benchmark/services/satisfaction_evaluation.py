@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from annotation.core.refusals import Refused
 from annotation.models import Dataset
 from annotation.queries.annotators import names_of
 from benchmark.core.satisfaction_details import EvaluatorDetails, details_of
@@ -39,10 +40,8 @@ from benchmark.services.judge_evaluators import (
 from benchmark.services.satisfaction_report import stored
 from judging.core.satisfaction_baselines import NEAREST_NAMES, Baseline
 from judging.core.satisfaction_settings import LEARNED
-from judging.core.satisfaction_training import TooFewRatingsError
 from judging.core.satisfaction_variants import Level
-from judging.services.judges import UnknownJudgeError, endpoint_for
-from judging.services.satisfaction_runs import NothingToScoreError
+from judging.services.judges import endpoint_for
 
 DEFAULT_SEED: Final = 42
 HELD_OUT: Final = "held out"
@@ -78,7 +77,7 @@ class Comparison:
         """What the learned evaluator says; it is trained, unless it is stored, when first asked.
 
         Raises:
-            TooFewRatingsError: the training dataset has too few users or turns.
+            Refused: the training dataset has too few users or turns.
         """
         return predict_learned(
             train=self.train_dataset, training=self.train.gold, test=self.test.blocks
@@ -152,9 +151,8 @@ def evaluate_satisfaction(
         observer: told how many answers each commit of a run wrote.
 
     Raises:
-        UnknownJudgeError: a name is neither a baseline nor a judge.
-        NothingToScoreError: a dataset has no rated turn.
-        RunFailedError: a judge's run did not finish.
+        Refused: a name is neither a baseline nor a judge; a dataset has no rated turn; a judge's
+            run did not finish.
     """
     given = Comparison(train, test, _rated(train, level), _rated(test, level), observer)
     shared = _raters(train, given.train.gold) & _raters(test, given.test.gold)
@@ -234,8 +232,10 @@ def _predict_all(evaluators: Sequence[str], given: Comparison) -> tuple[list[Pre
             continue
         try:
             predicted += _predict(name, given)
-        except TooFewRatingsError as error:
-            skipped.append(f"{name}: {error}")
+        except Refused as refused:
+            if refused.code != "learned:too-few-ratings":
+                raise
+            skipped.append(f"{name}: {refused}")
     return predicted, skipped
 
 
@@ -261,8 +261,8 @@ def _require_known(name: str) -> None:
     """Refuse a name that no evaluator has.
 
     Raises:
-        UnknownJudgeError: it is none of ours, nor a judge's, alone or with `learned+` before it.
-        StackingRefusedError: it is one on which the learned evaluator cannot be stacked.
+        Refused: it is none of ours, nor a judge's, alone or with `learned+` before it; it is one on
+            which the learned evaluator cannot be stacked.
     """
     if _is_embedded(name):
         return
@@ -271,9 +271,9 @@ def _require_known(name: str) -> None:
     judge, _ = judge_and_variant(name.removeprefix(STACKED))
     try:
         endpoint_for(judge)
-    except UnknownJudgeError as error:
+    except Refused as error:
         ours = ", ".join((*(each.lower() for each in Baseline), *NEAREST_NAMES, LEARNED, STORED))
-        raise UnknownJudgeError(f"{error}, or one of {ours}") from error
+        raise Refused("judge:unknown", f"{error}, or one of {ours}") from error
 
 
 def _predict(name: str, given: Comparison) -> list[Predicted]:
@@ -357,5 +357,5 @@ def _rated(dataset: Dataset, level: Level) -> EvaluationTurns:
     found = evaluation_turns(dataset.pk, level=level)
     if not found.gold:
         message = f"nobody rated a {_RATED[level]} of {dataset.slug} whose text is available"
-        raise NothingToScoreError(message)
+        raise Refused("run:no-ratings", message)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
@@ -12,7 +12,6 @@ from annotation.core.charts import BarChart, BarRow, bar_chart
 from benchmark.core.calibrated import LEVELS
 from benchmark.core.recalibration import METRICS
 from benchmark.queries.calibration import CalibrationPage, calibration_page
-from benchmark.queries.choices import UnknownChoiceError
 from benchmark.views.figures import reliability_plot
 from benchmark.views.readers import require_sees_everyone
 
@@ -22,10 +21,7 @@ from benchmark.views.readers import require_sees_everyone
 def calibration(request: HttpRequest, run_id: int) -> HttpResponse:
     """Distributions and reliability before and after, what fell back, and every user's means."""
     require_sees_everyone(request)
-    try:
-        found = calibration_page(run_id)
-    except UnknownChoiceError as error:
-        raise Http404 from error
+    found = calibration_page(run_id)
     context = {
         "found": found,
         "levels": LEVELS,

@@ -5,14 +5,13 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from benchmark.core.gold_records import gold_records
 from benchmark.forms import POLICIES, GoldForm, asked
 from benchmark.queries import gold as queries
-from benchmark.queries.choices import UnknownChoiceError
 from benchmark.queries.gold import GoldScope
 from benchmark.queries.gold_rows import gold_rows as gold_rows_behind
 from benchmark.queries.rows import Outcome
@@ -44,16 +43,13 @@ def gold_rows(request: HttpRequest) -> HttpResponse:
     """The comparisons behind a number, with the gold answer and the judge's decisions."""
     require_sees_everyone(request)
     form = asked(GoldForm, request.GET)
-    try:
-        found = gold_rows_behind(
-            form.question(),
-            subset=form.cleaned_data["subset"],
-            section=form.section_asked(),
-            outcome=form.outcome_asked(),
-            page=request.GET.get("page", ""),
-        )
-    except UnknownChoiceError as error:
-        raise Http404 from error
+    found = gold_rows_behind(
+        form.question(),
+        subset=form.cleaned_data["subset"],
+        section=form.section_asked(),
+        outcome=form.outcome_asked(),
+        page=request.GET.get("page", ""),
+    )
     context = {
         "found": found,
         "scope": found.scope,
@@ -82,10 +78,7 @@ def gold_csv(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest) -> queries.GoldPage:
-    try:
-        return queries.gold_page(asked(GoldForm, request.GET).question())
-    except UnknownChoiceError as error:
-        raise Http404 from error
+    return queries.gold_page(asked(GoldForm, request.GET).question())
 
 
 def _query(scope: GoldScope) -> str:

@@ -19,7 +19,6 @@ from benchmark.core.judge_records import (
 )
 from benchmark.forms import POLICIES, RULES, TableRowsForm, TablesForm, asked
 from benchmark.queries import judge_table_rows as rows_queries
-from benchmark.queries.choices import UnknownChoiceError
 from benchmark.queries.judge_tables import TablesPage, tables_page
 from benchmark.queries.rows import Outcome
 from benchmark.views.figures import FIGURES_ID
@@ -61,17 +60,14 @@ def judge_rows(request: HttpRequest) -> HttpResponse:
     """The comparisons behind a cell, with the person's verdict and the judge's decisions."""
     require_sees_everyone(request)
     form = asked(TableRowsForm, request.GET)
-    try:
-        found = rows_queries.table_rows(
-            form.question(),
-            name=form.name(),
-            behind=form.behind(),
-            scenario=form.cleaned_data["scenario"],
-            outcome=form.outcome_asked(),
-            page=request.GET.get("page", ""),
-        )
-    except UnknownChoiceError as error:
-        raise Http404 from error
+    found = rows_queries.table_rows(
+        form.question(),
+        name=form.name(),
+        behind=form.behind(),
+        scenario=form.cleaned_data["scenario"],
+        outcome=form.outcome_asked(),
+        page=request.GET.get("page", ""),
+    )
     context = {
         "found": found,
         "scope": found.scope,
@@ -114,7 +110,4 @@ _TABLES = {"agreement": _agreement_records, "leanings": _lean_records}
 
 
 def _page(request: HttpRequest) -> TablesPage:
-    try:
-        return tables_page(asked(TablesForm, request.GET).question())
-    except UnknownChoiceError as error:
-        raise Http404 from error
+    return tables_page(asked(TablesForm, request.GET).question())

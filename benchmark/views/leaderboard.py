@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from benchmark.forms import LeaderboardForm, LeaderboardRowsForm, asked
-from benchmark.queries.choices import UnknownChoiceError
 from benchmark.queries.leaderboard import leaderboard_page
 from benchmark.queries.leaderboard_rows import leaderboard_rows
 from benchmark.queries.trust import SEED
@@ -22,10 +21,7 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
     """Ratings and win rates from human labels and from the judge's decisions."""
     require_sees_everyone(request)
     question = asked(LeaderboardForm, request.GET).question()
-    try:
-        page = leaderboard_page(question, seed=SEED)
-    except UnknownChoiceError as error:
-        raise Http404 from error
+    page = leaderboard_page(question, seed=SEED)
     boards = [board_view(board) for board in page.boards]
     context = {"page": page, "scope": page.scope, "boards": boards, "figures_id": FIGURES_ID}
     is_part = request.headers.get("HX-Target") == FIGURES_ID
@@ -39,14 +35,11 @@ def leaderboard_model(request: HttpRequest) -> HttpResponse:
     """The comparisons behind one model's figures."""
     require_sees_everyone(request)
     form = asked(LeaderboardRowsForm, request.GET)
-    try:
-        found = leaderboard_rows(
-            form.question(),
-            model=form.cleaned_data["model"],
-            source=form.source_asked(),
-            page=request.GET.get("page", ""),
-        )
-    except UnknownChoiceError as error:
-        raise Http404 from error
+    found = leaderboard_rows(
+        form.question(),
+        model=form.cleaned_data["model"],
+        source=form.source_asked(),
+        page=request.GET.get("page", ""),
+    )
     context = {"found": found, "scope": found.scope, "page": found.page}
     return render(request, "benchmark/leaderboard_model.html", context)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from benchmark.forms import PeopleForm, QueueForm, asked
-from benchmark.queries.choices import UnknownChoiceError
 from benchmark.queries.disagreements import queue_page
 from benchmark.queries.vote_agreement import PeoplePage, people_page
 from benchmark.views.figures import FIGURES_ID
@@ -59,10 +58,7 @@ def disagreements(request: HttpRequest) -> HttpResponse:
     """The comparisons on which a judge and a person disagree, its surest verdicts first."""
     require_sees_everyone(request)
     form = asked(QueueForm, request.GET)
-    try:
-        found = queue_page(form.question(), page=request.GET.get("page", ""))
-    except UnknownChoiceError as error:
-        raise Http404 from error
+    found = queue_page(form.question(), page=request.GET.get("page", ""))
     context = {
         "found": found,
         "scope": found.scope,
@@ -75,7 +71,4 @@ def disagreements(request: HttpRequest) -> HttpResponse:
 
 
 def _people(request: HttpRequest) -> PeoplePage:
-    try:
-        return people_page(asked(PeopleForm, request.GET).question())
-    except UnknownChoiceError as error:
-        raise Http404 from error
+    return people_page(asked(PeopleForm, request.GET).question())

@@ -16,7 +16,6 @@ from benchmark.core.paper_satisfaction import TABLE_2, TABLE_3, ours_beside
 from benchmark.core.satisfaction_chances import Estimate
 from benchmark.core.satisfaction_groups import GAINED
 from benchmark.core.satisfaction_reasons import COLUMNS
-from benchmark.queries.choices import UnknownChoiceError
 from benchmark.queries.learning_curve import stored_curve
 from benchmark.queries.satisfaction_details import cells_of
 from benchmark.queries.satisfaction_report import (
@@ -223,7 +222,4 @@ _TABLES = {
 
 def _asked(request: HttpRequest) -> SatisfactionReport | None:
     require_sees_everyone(request)
-    try:
-        return satisfaction_report(request.GET.get("report", ""))
-    except UnknownChoiceError as error:
-        raise Http404 from error
+    return satisfaction_report(request.GET.get("report", ""))

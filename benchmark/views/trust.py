@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -14,7 +14,6 @@ from django.views.decorators.http import require_safe
 from benchmark.core.metrics import MetricName
 from benchmark.core.trust import Figures, TrustFigures
 from benchmark.forms import POLICIES, RULES, RowsForm, TrustForm, asked
-from benchmark.queries.choices import UnknownChoiceError
 from benchmark.queries.rows import Behind, Outcome, RowsPage, evidence_rows
 from benchmark.queries.trust import TrustPage, TrustScope, trust_page
 from benchmark.views.figures import (
@@ -35,10 +34,7 @@ from benchmark.views.readers import reader_of
 def trust(request: HttpRequest) -> HttpResponse:
     """The figures of one annotator; to htmx the part below the filters alone."""
     question = asked(TrustForm, request.GET).question()
-    try:
-        page = trust_page(question, reader_of(request))
-    except UnknownChoiceError as error:
-        raise Http404 from error
+    page = trust_page(question, reader_of(request))
     template = "benchmark/_trust.html" if _asks_for_figures(request) else "benchmark/trust.html"
     return render(request, template, _trust_context(page))
 
@@ -127,17 +123,14 @@ def _rows_title(found: RowsPage) -> str:
 def trust_rows(request: HttpRequest) -> HttpResponse:
     """The comparisons behind a number, with the human's verdict and the judge's decisions."""
     form = asked(RowsForm, request.GET)
-    try:
-        found = evidence_rows(
-            form.question(),
-            reader_of(request),
-            behind=form.behind(),
-            outcome=form.outcome_asked(),
-            page=request.GET.get("page", ""),
-            who=form.cleaned_data["who"],
-        )
-    except UnknownChoiceError as error:
-        raise Http404 from error
+    found = evidence_rows(
+        form.question(),
+        reader_of(request),
+        behind=form.behind(),
+        outcome=form.outcome_asked(),
+        page=request.GET.get("page", ""),
+        who=form.cleaned_data["who"],
+    )
     context = {
         "found": found,
         "title": _rows_title(found),

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from judging.core.chat import ChatRequest, MalformedReplyError, Reply, read_completion
+from annotation.core.refusals import Refused
+from judging.core.chat import ChatRequest, Reply, read_completion
 
 URL: Final = "/v1/chat/completions"
 _OK: Final = 200
@@ -24,15 +25,8 @@ class LineFault:
     line: int
     reason: str
 
-
-class BatchFileError(ValueError):
-    """A file of replies has faults; nothing of it was read."""
-
-    code = "batch:faults"
-
-    def __init__(self, faults: tuple[LineFault, ...]) -> None:
-        self.faults = faults
-        super().__init__("; ".join(f"line {fault.line}: {fault.reason}" for fault in faults))
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +66,8 @@ def read_batch(lines: Iterable[str], *, awaited: Collection[str]) -> BatchReplie
         awaited: the keys that somebody waits for.
 
     Raises:
-        BatchFileError: with every fault: a line that is no reply or no JSON, a reply that nobody
-            waits for, or two to one request.
+        Refused: with every fault: a line that is no reply or no JSON, a reply that nobody waits
+            for, or two to one request.
     """
     replies: dict[str, Reply] = {}
     failures: dict[str, BatchFailure] = {}
@@ -93,7 +87,7 @@ def read_batch(lines: Iterable[str], *, awaited: Collection[str]) -> BatchReplie
         else:
             failures[found.key] = found
     if faults:
-        raise BatchFileError(tuple(faults))
+        raise Refused("batch:faults", faults=tuple(faults))
     return BatchReplies(replies, failures)
 
 
@@ -128,7 +122,7 @@ def _reply(key: str, response: Mapping[str, Any]) -> Reply | BatchFailure:
         return _failure(key, status, problem if isinstance(problem, dict) else {"message": problem})
     try:
         return read_completion(key, body, latency_ms=0)
-    except MalformedReplyError as error:
+    except Refused as error:
         raise _FaultError(f"the response to {key} is not a chat completion") from error
 
 

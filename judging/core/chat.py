@@ -16,6 +16,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from annotation.core.dialogue import Message
+from annotation.core.refusals import Refused
 from judging.core.plain_text import storable
 from judging.core.structured import without_reasoning
 from judging.core.verdicts import TokenLogprob
@@ -23,12 +24,6 @@ from judging.core.verdicts import TokenLogprob
 _THINKING_END: Final = "</think>"
 _TELLING: Final = re.compile(r"\W*(?:[A-Za-z0-9]|true|false)\W*", re.IGNORECASE)
 """A letter, a digit, a yes or no: the tokens whose alternatives say how sure a model was."""
-
-
-class MalformedReplyError(ValueError):
-    """An answer with status 200 is not a chat completion."""
-
-    code = "llm:malformed"
 
 
 OWN_FIELDS: Final = (
@@ -45,24 +40,15 @@ OWN_FIELDS: Final = (
 """Fields of a request that are filled in here and nowhere else."""
 
 
-class InvalidExtraError(ValueError):
-    """Further fields of a request are no JSON object, or touch `OWN_FIELDS`."""
-
-    code = "llm:bad-endpoint"
-
-    def __init__(self) -> None:
-        self.fields = OWN_FIELDS
-        super().__init__(f"further fields are a JSON object without {', '.join(OWN_FIELDS)}")
-
-
 def checked_extra(value: object) -> Mapping[str, Any]:
     """Further fields of a request, once they are found to be usable.
 
     Raises:
-        InvalidExtraError: they are not.
+        Refused: they are not.
     """
     if not isinstance(value, Mapping) or any(name in OWN_FIELDS for name in value):
-        raise InvalidExtraError
+        message = f"further fields are a JSON object without {', '.join(OWN_FIELDS)}"
+        raise Refused("llm:bad-endpoint", message)
     return value
 
 
@@ -185,12 +171,12 @@ def read_completion(key: str, data: object, *, latency_ms: int) -> Reply:
     `<think>`, and the `reasoning_content` that some servers send apart.
 
     Raises:
-        MalformedReplyError: `data` has no first choice with a message.
+        Refused: `data` has no first choice with a message.
     """
     choice = _mapping(_first(_mapping(data).get("choices")))
     message = _mapping(choice.get("message"))
     if not message:
-        raise MalformedReplyError("the completion has no message")
+        raise Refused("llm:malformed", "the completion has no message")
     content = storable(_content(message.get("content")))
     answer = without_reasoning(content)
     text = answer.strip()

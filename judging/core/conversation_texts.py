@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-
-def gettext_noop(text: str) -> str:
-    """The text itself, marked as one that a person sees."""
-    return text
-
+from annotation.core.refusals import gettext_noop, register
 
 LATER: Final = gettext_noop("The assistant could not be reached just now. Try again.")
 NEVER: Final = gettext_noop(
@@ -53,6 +49,9 @@ TALK_TEXTS: Final[dict[str, str]] = {
     "conversation:ended": gettext_noop("This conversation has ended."),
     "conversation:message": gettext_noop("Write a message first, of at most 20,000 characters."),
 }
+
+
+register({code: text for code, text in TALK_TEXTS.items() if code.startswith("conversation:")})
 
 
 def talk_text(code: str) -> str:

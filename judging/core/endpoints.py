@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from annotation.core.dialogue import Message, Role
+from annotation.core.refusals import Refused
 from judging.core.chat import ChatRequest, JsonSchema, Sampling, checked_extra
 from judging.core.key_variables import may_hold_key
 from judging.core.money import Prices
@@ -18,18 +19,6 @@ RESERVED_NAMES: Final = frozenset(
     {"lexical", LEARNED, *(baseline.lower() for baseline in Baseline), *NEAREST_NAMES}
 )
 """An endpoint of such a name could never be asked: these judges and baselines come first."""
-
-
-class InvalidEndpointError(ValueError):
-    """An endpoint cannot be used as it is described."""
-
-    code = "llm:bad-endpoint"
-
-
-class KeyVariableError(InvalidEndpointError):
-    """The key would be read from a variable that was not meant for an endpoint."""
-
-    code = "llm:key-variable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +33,8 @@ class Endpoint:
     its base URL is the address that scores a response (core.score_api).
 
     Raises:
-        InvalidEndpointError: the base URL is not plain http(s), or carries a user or password.
-        InvalidExtraError: the further fields of its sampling cannot be sent.
-        KeyVariableError: the key's variable may not be sent anywhere.
+        Refused: the base URL is not plain http(s), or carries a user or password; the further
+            fields of its sampling cannot be sent; the key's variable may not be sent anywhere.
     """
 
     name: str
@@ -70,13 +58,16 @@ class Endpoint:
         checked_extra(self.sampling.extra)
         parts = urlsplit(self.base_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise InvalidEndpointError("the base URL must start with http:// or https://")
+            raise Refused("llm:bad-endpoint", "the base URL must start with http:// or https://")
         if parts.username is not None or parts.password is not None:
-            raise InvalidEndpointError("the base URL must not carry a user name or a password")
+            raise Refused(
+                "llm:bad-endpoint", "the base URL must not carry a user name or a password"
+            )
         if not may_hold_key(self.key_variable, listed=self.listed_variables):
-            raise KeyVariableError(
+            raise Refused(
+                "llm:key-variable",
                 f"{self.key_variable} is no variable for a key: its name must begin with LLM_ or "
-                "stand in LLM_KEY_VARIABLES"
+                "stand in LLM_KEY_VARIABLES",
             )
 
     @property

@@ -6,13 +6,10 @@ Codes are raised where things go wrong; their texts stand here once and are tran
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Final
 
-
-def gettext_noop(text: str) -> str:
-    """The text itself, marked as one that a person sees."""
-    return text
-
+from annotation.core.refusals import gettext_noop, register
 
 ERROR_TEXTS: Final[dict[str, str]] = {
     "llm:unavailable": gettext_noop(
@@ -230,10 +227,19 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "prompt:outdated": gettext_noop(
         "Somebody published a newer version meanwhile. Look at it before you publish yours."
     ),
+    "battles:invalid": gettext_noop("A row of this file is no battle of two models."),
+    "injection:no-pairs": gettext_noop(
+        "This dataset has no pair of responses that a check can use."
+    ),
+    "learned:cannot-stack": gettext_noop(
+        "The learned evaluator cannot be stacked on this judge without seeing what it predicts."
+    ),
+    "learned:unreadable": gettext_noop("The stored evaluator cannot be read; train it again."),
+    "matrix:invalid": gettext_noop("This file is not a matrix of verdicts."),
+    "injection:unknown": gettext_noop("There is no such check."),
     "prompt:unchanged": gettext_noop("This is what is asked already, so nothing was published."),
 }
 
+_STATUSES: Final = dict.fromkeys(["run:unknown", "injection:unknown"], HTTPStatus.NOT_FOUND)
 
-def error_text(code: str) -> str:
-    """The sentence for a code, untranslated; the code itself where it has none."""
-    return ERROR_TEXTS.get(code, code)
+register(ERROR_TEXTS, statuses=_STATUSES)

@@ -7,9 +7,11 @@ shown first (`original`) and once shown second (`swapped`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeGuard
+
+from annotation.core.refusals import Refused
 
 Cell = int | None
 Cells = tuple[tuple[Cell, ...], ...]
@@ -53,16 +55,6 @@ def _mask(cells: Cells, sources: tuple[ColumnSource, ...]) -> Cells:
     )
 
 
-class MatrixInvalidError(Exception):
-    """A matrix file that cannot be understood; `faults` names each thing that is wrong."""
-
-    code = "matrix:invalid"
-
-    def __init__(self, faults: Sequence[str]) -> None:
-        self.faults = tuple(faults)
-        super().__init__("; ".join(self.faults))
-
-
 @dataclass(frozen=True, slots=True)
 class MatrixFile:
     """A matrix as read from a file, and whether the released difference penalty applies.
@@ -84,13 +76,13 @@ def read_matrix(payload: object) -> MatrixFile:
     `column_source` may be missing: nothing is masked then and every column is eligible.
 
     Raises:
-        MatrixInvalidError: with every fault, not only the first.
+        Refused: with every fault, not only the first.
     """
     if not isinstance(payload, Mapping):
-        raise MatrixInvalidError(["the file must hold one JSON object"])
+        raise Refused("matrix:invalid", faults=["the file must hold one JSON object"])
     faults = list(_faults(payload))
     if faults:
-        raise MatrixInvalidError(faults)
+        raise Refused("matrix:invalid", faults=faults)
     original, swapped = (
         tuple(tuple(row) for row in payload[name]) for name in ("matrix_original", "matrix_swapped")
     )

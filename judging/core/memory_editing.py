@@ -44,7 +44,7 @@ def revise(texts: MemoryTexts, edit: PlainTexts) -> MemoryTexts:
     """The texts after an edit.
 
     Raises:
-        InvalidMemoryError: a text is too long, there are too many, or the scoring style is empty.
+        Refused: a text is too long, there are too many, or the scoring style is empty.
     """
     cited = _citations(texts)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from annotation.core.refusals import Refused
 from judging.core.calibration import LEVELS
 from judging.core.memory import (
     Memory,
@@ -18,12 +19,6 @@ from judging.core.memory import (
 
 MAX_TEXT: Final = 2_000
 MAX_ITEMS: Final = 30
-
-
-class InvalidMemoryError(ValueError):
-    """A judge's texts, or a person's edit of them, do not have the form of a memory."""
-
-    code = "memory:unparseable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +38,13 @@ def parse_texts(raw: Mapping[str, object], *, turn_ids: Iterable[str]) -> Parsed
         turn_ids: ids of the history; a citation of anything else is dropped and counted.
 
     Raises:
-        InvalidMemoryError: a field is absent or of the wrong form, a text is too long, or
-            `scoring_style` is empty.
+        Refused: a field is absent or of the wrong form, a text is too long, or `scoring_style` is
+            empty.
     """
     reader = _Reader(frozenset(turn_ids))
     texts = reader.texts(raw)
     if not texts.scoring_style.text:
-        raise InvalidMemoryError("scoring_style is empty")
+        raise Refused("memory:unparseable", "scoring_style is empty")
     return ParsedTexts(texts, reader.unknown)
 
 
@@ -57,11 +52,11 @@ def memory_from_content(stored: Mapping[str, object]) -> Memory:
     """A memory from what `memory.content` gave.
 
     Raises:
-        InvalidMemoryError: the stored data does not have that form.
+        Refused: the stored data does not have that form.
     """
     stats, texts = _field(stored, "statistics"), _field(stored, "texts")
     if not isinstance(stats, Mapping) or not isinstance(texts, Mapping):
-        raise InvalidMemoryError("statistics or texts is not an object")
+        raise Refused("memory:unparseable", "statistics or texts is not an object")
     reader = _Reader(None)
     return Memory(_statistics(stats), reader.texts(texts))
 
@@ -69,11 +64,11 @@ def memory_from_content(stored: Mapping[str, object]) -> Memory:
 def _statistics(stored: Mapping[str, object]) -> ScoreStatistics:
     sessions = _field(stored, "sessions")
     if not isinstance(sessions, int):
-        raise InvalidMemoryError("sessions is not a number")
+        raise Refused("memory:unparseable", "sessions is not a number")
     scenarios: list[ScenarioScores] = []
     for item in _items(stored, "scenarios"):
         if not isinstance(item, Mapping):
-            raise InvalidMemoryError("an item of scenarios is not an object")
+            raise Refused("memory:unparseable", "an item of scenarios is not an object")
         scenarios.append(ScenarioScores(_text(_field(item, "scenario"), "scenario"), _counts(item)))
     return ScoreStatistics(_counts(stored), sessions, tuple(scenarios))
 
@@ -81,9 +76,9 @@ def _statistics(stored: Mapping[str, object]) -> ScoreStatistics:
 def _counts(stored: Mapping[str, object]) -> tuple[int, ...]:
     counts = _field(stored, "counts")
     if not isinstance(counts, list) or len(counts) != LEVELS:
-        raise InvalidMemoryError(f"counts is not a list of {LEVELS} numbers")
+        raise Refused("memory:unparseable", f"counts is not a list of {LEVELS} numbers")
     if not all(isinstance(count, int) and count >= 0 for count in counts):
-        raise InvalidMemoryError(f"counts is not a list of {LEVELS} numbers")
+        raise Refused("memory:unparseable", f"counts is not a list of {LEVELS} numbers")
     return tuple(counts)
 
 
@@ -118,7 +113,7 @@ class _Reader:
         found: list[Observation] = []
         for item in _items(raw, name):
             if not isinstance(item, Mapping):
-                raise InvalidMemoryError(f"an item of {name} is not an object")
+                raise Refused("memory:unparseable", f"an item of {name} is not an object")
             task = _text(_field(item, "task_name"), "task_name")
             text = _text(_field(item, "observation"), "observation")
             if text:
@@ -133,7 +128,7 @@ class _Reader:
     def _citations(self, value: Mapping[str, object], name: str) -> tuple[str, ...]:
         ids = value.get("turn_ids", [])
         if not isinstance(ids, list) or not all(isinstance(item, str | int) for item in ids):
-            raise InvalidMemoryError(f"turn_ids of {name} is not a list of ids")
+            raise Refused("memory:unparseable", f"turn_ids of {name} is not a list of ids")
         cited = list(dict.fromkeys(str(item) for item in ids))
         if self.known is None:
             return tuple(cited)
@@ -144,23 +139,23 @@ class _Reader:
 
 def _field(raw: Mapping[str, object], name: str) -> object:
     if name not in raw:
-        raise InvalidMemoryError(f"{name} is missing")
+        raise Refused("memory:unparseable", f"{name} is missing")
     return raw[name]
 
 
 def _items(raw: Mapping[str, object], name: str) -> list[object]:
     value = _field(raw, name)
     if not isinstance(value, list):
-        raise InvalidMemoryError(f"{name} is not a list")
+        raise Refused("memory:unparseable", f"{name} is not a list")
     if len(value) > MAX_ITEMS:
-        raise InvalidMemoryError(f"{name} has more than {MAX_ITEMS} items")
+        raise Refused("memory:unparseable", f"{name} has more than {MAX_ITEMS} items")
     return value
 
 
 def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
-        raise InvalidMemoryError(f"{name} is not a text")
+        raise Refused("memory:unparseable", f"{name} is not a text")
     text = " ".join(value.split())
     if len(text) > MAX_TEXT:
-        raise InvalidMemoryError(f"{name} is longer than {MAX_TEXT} characters")
+        raise Refused("memory:unparseable", f"{name} is longer than {MAX_TEXT} characters")
     return text

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from annotation.core.refusals import Refused
 from judging.core.memory import TEXT_FIELDS
-from judging.core.memory_parsing import InvalidMemoryError, parse_texts
+from judging.core.memory_parsing import parse_texts
 from judging.core.structured import last_object
 
 
@@ -18,11 +19,11 @@ def read_memory(reply: str, *, aliases: Mapping[str, str]) -> dict[str, object]:
             kept as a citation that no history has, so that whoever stores the texts counts it.
 
     Raises:
-        InvalidMemoryError: no JSON object, or not in the form of `core.memory.TEXT_FIELDS`.
+        Refused: no JSON object, or not in the form of `core.memory.TEXT_FIELDS`.
     """
     found = last_object(reply, key="scoring_style")
     if found is None:
-        raise InvalidMemoryError("the reply holds no memory")
+        raise Refused("memory:unparseable", "the reply holds no memory")
     ids = {alias: turn_id for turn_id, alias in aliases.items()}
     texts: dict[str, object] = {
         name: _with_ids(found[name], ids) for name in TEXT_FIELDS if name in found

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from typing import Final
 
+from annotation.core.refusals import Refused
 from judging.core.judge_prompts import PREFERENCE_TOKENS
 from judging.core.prompts import neutralise
 from judging.core.tokens import estimate_tokens
@@ -13,14 +14,6 @@ from judging.core.tokens import estimate_tokens
 MOST_CHARACTERS: Final = 2000
 _BLANK_LINES: Final = re.compile(r"\n{3,}")
 _SPACE_AT_ENDS: Final = re.compile(r"[ \t]+(?=\n)")
-
-
-class PreferenceTextError(ValueError):
-    """A text that cannot be a preference; `code` says why."""
-
-    def __init__(self, code: str) -> None:
-        self.code = code
-        super().__init__(code)
 
 
 BLANK: Final = "preference:blank"
@@ -35,15 +28,15 @@ def edited_text(typed: str) -> str:
     what a judge reads. Applying it twice changes nothing more.
 
     Raises:
-        PreferenceTextError: nothing is left, or a prompt has no room for it.
+        Refused: nothing is left, or a prompt has no room for it.
     """
     text = typed.replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ")
     text = "".join(character for character in text if _visible(character))
     text = _BLANK_LINES.sub("\n\n", _SPACE_AT_ENDS.sub("", neutralise(text))).strip()
     if not text:
-        raise PreferenceTextError(BLANK)
+        raise Refused(BLANK)
     if len(text) > MOST_CHARACTERS or estimate_tokens(text) > PREFERENCE_TOKENS:
-        raise PreferenceTextError(TOO_LONG)
+        raise Refused(TOO_LONG)
     return text
 
 

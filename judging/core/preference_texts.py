@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from annotation.core.refusals import Refused
+
 _FENCE: Final = re.compile(r"\A```[a-z]*\s*\n(.*?)\n?```\Z", re.DOTALL)
 _LABEL: Final = re.compile(
     r"\A[*_#\s]*(?:the\s+)?(?:(?:persona|person|user)(?:['’]s)?\s+)?preference[*_\s]*[:：][*_\s]*"
@@ -14,17 +16,11 @@ _LABEL: Final = re.compile(
 _QUOTES: Final = (('"', '"'), ("“", "”"), ("「", "」"))
 
 
-class EmptyPreferenceError(ValueError):
-    """A distiller's reply holds no text."""
-
-    code = "preference:empty"
-
-
 def read_preference(reply: str) -> str:
     """The description in a distiller's reply, without code fence, label or quotes around it.
 
     Raises:
-        EmptyPreferenceError: nothing is left.
+        Refused: nothing is left.
     """
     text = reply.strip()
     if fenced := _FENCE.match(text):
@@ -35,5 +31,5 @@ def read_preference(reply: str) -> str:
         if text.startswith(left) and text.endswith(right) and left not in inner:
             text = inner.strip()
     if not text:
-        raise EmptyPreferenceError("the reply holds no preference")
+        raise Refused("preference:empty", "the reply holds no preference")
     return text

@@ -15,16 +15,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
+from annotation.core.refusals import Refused
 from judging.core.prompt_blocks import reason_words
-from judging.core.prompts import (
-    FOLDER,
-    LANGUAGES,
-    TAGS,
-    Prompt,
-    PromptError,
-    load_prompt,
-    prompt_language,
-)
+from judging.core.prompts import FOLDER, LANGUAGES, TAGS, Prompt, load_prompt, prompt_language
 
 EDITED: Final = 0
 """The version of a prompt that was edited; those in files count from 1."""
@@ -156,7 +149,7 @@ class PromptBook:
         """The prompt of a name in the language of a language code.
 
         Raises:
-            PromptError: there is none.
+            Refused: there is none.
         """
         found = self.edited.get((name, prompt_language(language)))
         return found or load_prompt(name, language=language)
@@ -177,14 +170,14 @@ def prompt_book(edits: Iterable[tuple[str, str, str]]) -> PromptBook:
     """A book with some edited prompts: name, language and text of each.
 
     Raises:
-        PromptError: one of them cannot be used.
+        Refused: one of them cannot be used.
     """
     found: dict[tuple[str, str], Prompt] = {}
     for name, language, told in edits:
         text = plain_text(told)
         if faults := edit_faults(name, language, text):
             said = "; ".join(map(str, faults))
-            raise PromptError(f"{name} in {language} cannot be used: {said}")
+            raise Refused("prompt:broken", f"{name} in {language} cannot be used: {said}")
         found[name, language] = Prompt(name, EDITED, language, text)
     return PromptBook(found)
 
@@ -193,12 +186,14 @@ def book_of(stored: Sequence[Mapping[str, Any]]) -> PromptBook:
     """What `PromptBook.to_json` gave; what was good enough to be asked is asked again as it was.
 
     Raises:
-        PromptError: a text is not the one that was stored.
+        Refused: a text is not the one that was stored.
     """
     found: dict[tuple[str, str], Prompt] = {}
     for one in stored:
         prompt = Prompt(one["name"], EDITED, one["language"], one["text"])
         if prompt.digest != one["digest"]:
-            raise PromptError(f"{prompt.label}: the stored text is not the one that was asked")
+            raise Refused(
+                "prompt:broken", f"{prompt.label}: the stored text is not the one that was asked"
+            )
         found[one["name"], one["language"]] = prompt
     return PromptBook(found)

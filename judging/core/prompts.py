@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from annotation.core.refusals import Refused
 from judging.core.plain_text import storable
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "prompts"
@@ -59,12 +60,6 @@ _OPENERS: Final = re.compile(
 _HARMLESS: Final = {"<": "‹", "[": "⟦"}
 
 
-class PromptError(ValueError):
-    """A prompt does not exist, or was given other values than it names."""
-
-    code = "prompt:broken"
-
-
 class Block(str):
     """A text composed of values that are already neutralised; it enters a prompt as it is."""
 
@@ -100,11 +95,11 @@ class Prompt:
         """The prompt with its values; each is neutralised, unless it is a `Block`.
 
         Raises:
-            PromptError: the values are not exactly those that the prompt names.
+            Refused: the values are not exactly those that the prompt names.
         """
         if values.keys() != self.placeholders:
             wrong = ", ".join(sorted(values.keys() ^ self.placeholders))
-            raise PromptError(f"{self.label}: missing or unknown values: {wrong}")
+            raise Refused("prompt:broken", f"{self.label}: missing or unknown values: {wrong}")
         ready = {
             name: value if isinstance(value, Block) else neutralise(value)
             for name, value in values.items()
@@ -137,11 +132,11 @@ def load_prompt(name: str, *, language: str, version: int = 1) -> Prompt:
         version: the number after "v".
 
     Raises:
-        PromptError: there is no such file.
+        Refused: there is no such file.
     """
     found = Prompt(name, version, prompt_language(language), "")
     path = FOLDER / f"{found.label}.txt"
     if not path.is_file():
-        raise PromptError(f"there is no prompt {found.label}")
+        raise Refused("prompt:broken", f"there is no prompt {found.label}")
     text = path.read_text(encoding="utf-8").rstrip("\n")
     return Prompt(name, version, found.language, text)

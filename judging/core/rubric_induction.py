@@ -11,6 +11,7 @@ import random
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
+from annotation.core.refusals import Refused
 from judging.core.structured import last_object
 
 TURNS_A_CLASS: Final = 150
@@ -23,12 +24,6 @@ KEY: Final = "rubrics"
 _CHARACTERS: Final = 400
 
 Rated = TypeVar("Rated")
-
-
-class UnparseableRubricsError(ValueError):
-    """A reply holds no sentences."""
-
-    code = "rubrics:unparseable"
 
 
 def drawn(turns: Sequence[Rated], *, most: int = TURNS_A_CLASS, seed: int = SEED) -> list[Rated]:
@@ -48,14 +43,14 @@ def read_phrases(reply: str, *, most: int) -> tuple[str, ...]:
     """The sentences of a reply: {"rubrics": [...]}, each once, at most so many.
 
     Raises:
-        UnparseableRubricsError: no such object, or nothing in it.
+        Refused: no such object, or nothing in it.
     """
     found = last_object(reply, key=KEY)
     texts = None if found is None else found[KEY]
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise UnparseableRubricsError("the reply is no list of sentences")
+        raise Refused("rubrics:unparseable", "the reply is no list of sentences")
     sentences = dict.fromkeys(" ".join(text.split())[:_CHARACTERS] for text in texts)
     sentences.pop("", None)
     if not sentences:
-        raise UnparseableRubricsError("the reply names no reason")
+        raise Refused("rubrics:unparseable", "the reply names no reason")
     return tuple(sentences)[:most]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from annotation.core.refusals import Refused
 from judging.core.satisfaction_decisions import Logistic, ReasonModel
 from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_features import NAMES
@@ -23,12 +24,6 @@ from judging.core.satisfaction_general import General, GeneralSettings, Scaling
 from judging.core.satisfaction_model import VERSION, Model
 from judging.core.satisfaction_own import Variances
 from judging.core.satisfaction_texts import TextSpace
-
-
-class ArtefactError(ValueError):
-    """The bytes are no learned evaluator of this version."""
-
-    code = "learned:unreadable"
 
 
 def to_bytes(model: Model) -> bytes:
@@ -74,14 +69,16 @@ def from_bytes(stored: bytes) -> Model:
     """The model that `to_bytes` stored.
 
     Raises:
-        ArtefactError: the bytes are damaged, of another version or of other features.
+        Refused: the bytes are damaged, of another version or of other features.
     """
     try:
         with np.load(io.BytesIO(stored), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         about = json.loads(arrays["about"].tobytes())
         if about["version"] != VERSION or about["features"] != list(NAMES):
-            raise ArtefactError("the stored evaluator is of another version: train it again")
+            raise Refused(
+                "learned:unreadable", "the stored evaluator is of another version: train it again"
+            )
         return _model(arrays, about)
     except (
         KeyError,
@@ -91,11 +88,15 @@ def from_bytes(stored: bytes) -> Model:
         zipfile.BadZipFile,
         UnicodeDecodeError,
     ) as error:
-        raise ArtefactError("the stored evaluator cannot be read: train it again") from error
+        raise Refused(
+            "learned:unreadable", "the stored evaluator cannot be read: train it again"
+        ) from error
     except ValueError as error:
-        if isinstance(error, ArtefactError):
+        if isinstance(error, Refused):
             raise
-        raise ArtefactError("the stored evaluator cannot be read: train it again") from error
+        raise Refused(
+            "learned:unreadable", "the stored evaluator cannot be read: train it again"
+        ) from error
 
 
 def _model(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> Model:

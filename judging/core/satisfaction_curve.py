@@ -13,11 +13,12 @@ from typing import Final
 
 import numpy as np
 
+from annotation.core.refusals import Refused
 from judging.core.retrieval import Block
 from judging.core.satisfaction_corpus import Corpus, Example, Measured, read_blocks
 from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_model import Model, predict_corpus
-from judging.core.satisfaction_training import MIN_USERS, HeldOut, TooFewRatingsError, train
+from judging.core.satisfaction_training import MIN_USERS, HeldOut, train
 
 USUAL_SIZES: Final = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _HELD_OUT: Final = 4
@@ -56,14 +57,15 @@ def curve_sizes(users: int, asked: Sequence[int] = ()) -> tuple[int, ...]:
         asked: the sizes wanted; the usual ones without any.
 
     Raises:
-        TooFewRatingsError: not one of them can be drawn.
+        Refused: not one of them can be drawn.
     """
     most = users - _held(users)
     found = tuple(sorted({size for size in asked or USUAL_SIZES if MIN_USERS <= size <= most}))
     if not found:
-        raise TooFewRatingsError(
+        raise Refused(
+            "learned:too-few-ratings",
             f"a learning curve needs {MIN_USERS} training users beside those held out; "
-            f"there are {users}, of whom {_held(users)} are held out"
+            f"there are {users}, of whom {_held(users)} are held out",
         )
     return found
 
@@ -94,7 +96,7 @@ def learning_curve(
         observer: told of each model that was trained, with 1.
 
     Raises:
-        TooFewRatingsError: even all users together are too few, or satisfied throughout.
+        Refused: even all users together are too few, or satisfied throughout.
     """
     chosen = settings or Settings()
     names = sorted({one.block.user for one in examples})
@@ -112,7 +114,7 @@ def learning_curve(
             taught = [one for one in examples if one.block.user in group]
             try:
                 model = train(taught, chosen, measured=measured).model
-            except TooFewRatingsError:
+            except Refused:
                 continue
             finally:
                 if observer is not None:

@@ -6,17 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from annotation.core.refusals import Refused
 from judging.core.calibration import Calibration
 from judging.core.satisfaction_variants import SPECS, Level, Need, Variant
 
 LEARNED: Final = "learned"
 """The judge that is trained on a dataset's ratings: it scores satisfaction, nothing else."""
-
-
-class VariantLevelError(ValueError):
-    """The variant has no prompt at the level that was asked for."""
-
-    code = "run:variant-level"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +24,7 @@ class SatisfactionSettings:
     raters of the dataset that is judged.
 
     Raises:
-        VariantLevelError: there is no such prompt.
+        Refused: there is no such prompt.
     """
 
     calibration: Calibration = Calibration.CDF
@@ -40,7 +35,9 @@ class SatisfactionSettings:
 
     def __post_init__(self) -> None:
         if self.level not in SPECS[self.variant].prompts:
-            raise VariantLevelError(f"{self.variant.word} has no prompt for {self.level.lower()}s")
+            raise Refused(
+                "run:variant-level", f"{self.variant.word} has no prompt for {self.level.lower()}s"
+            )
 
     @property
     def with_memory(self) -> bool:

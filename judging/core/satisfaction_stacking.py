@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from annotation.core.choices import SATISFIED_FROM
 from annotation.core.intervals import FloatArray
+from annotation.core.refusals import Refused
 from judging.core.satisfaction_decisions import (
     Logistic,
     bent,
@@ -28,7 +29,6 @@ from judging.core.satisfaction_decisions import (
     fit_logistic,
     whole_scores,
 )
-from judging.core.satisfaction_training import TooFewRatingsError
 
 PENALTIES: Final = (30.0, 100.0, 300.0, 1_000.0, 3_000.0, float("inf"))
 """In turns; infinity leaves the judge out."""
@@ -111,12 +111,13 @@ def fit_stack(turns: Turns, gold: Sequence[int], *, seed: int) -> Stack:
         seed: of the groups of users held out, and of the cut points.
 
     Raises:
-        TooFewRatingsError: the judge scored too few of them.
+        Refused: the judge scored too few of them.
     """
     judged = int((~np.isnan(turns.judged)).sum())
     if judged < MIN_JUDGED:
-        raise TooFewRatingsError(
-            f"stacking needs {MIN_JUDGED} judged turns of training users; there are {judged}"
+        raise Refused(
+            "learned:too-few-ratings",
+            f"stacking needs {MIN_JUDGED} judged turns of training users; there are {judged}",
         )
     said = np.asarray(gold, dtype=np.intp)
     folds = _folds(turns.users, seed)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from annotation.core.choices import SATISFIED_FROM, Reason
 from annotation.core.intervals import FloatArray
+from annotation.core.refusals import Refused
 from judging.core.satisfaction_corpus import (
     Corpus,
     Example,
@@ -56,12 +57,6 @@ MIN_USERS: Final = 4
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.intp]
-
-
-class TooFewRatingsError(ValueError):
-    """Too few users, or turns of one kind only, to train and check a model."""
-
-    code = "learned:too-few-ratings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +147,7 @@ def train(
         pulse: called before each of the steps, which take seconds.
 
     Raises:
-        TooFewRatingsError: fewer than MIN_USERS users, or no dissatisfied turn, or only such.
+        Refused: fewer than MIN_USERS users, or no dissatisfied turn, or only such.
     """
     chosen = settings or Settings()
     pulse()
@@ -160,9 +155,10 @@ def train(
     turns = _turns(examples, corpus)
     below = turns.below()
     if len(turns.names) < MIN_USERS or below.all() or not below.any():
-        raise TooFewRatingsError(
+        raise Refused(
+            "learned:too-few-ratings",
             f"training needs {MIN_USERS} users, satisfied and dissatisfied turns; there are "
-            f"{len(turns.names)} users and {below.sum()} dissatisfied of {len(below)} turns"
+            f"{len(turns.names)} users and {below.sum()} dissatisfied of {len(below)} turns",
         )
     scale = scaling(corpus.features, corpus.scenarios, corpus.counts)
     prepared = prepare(corpus, scale)

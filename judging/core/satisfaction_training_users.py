@@ -11,15 +11,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
+from annotation.core.refusals import Refused
+
 SEED: Final = 42
 EXAMPLES_A_SCORE: Final = 2
 """Ten examples, two of each score (protocols A2.5)."""
-
-
-class NoTrainingUsersError(ValueError):
-    """Nobody is left to learn from: a single user cannot be judged by others' ratings."""
-
-    code = "run:no-training-users"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +37,13 @@ def folds(
         seed: of the halves.
 
     Raises:
-        NoTrainingUsersError: there is nobody to learn from.
+        Refused: there is nobody to learn from.
     """
     everyone, others = sorted(judged), tuple(sorted(set(raters) - set(judged)))
     if others:
         return (Fold(tuple(everyone), others),)
     if len(everyone) < 2 or not set(everyone) <= set(raters):
-        raise NoTrainingUsersError("there is no other user whose ratings could teach")
+        raise Refused("run:no-training-users", "there is no other user whose ratings could teach")
     random.Random(seed).shuffle(everyone)
     first, second = (tuple(sorted(everyone[start::2])) for start in (0, 1))
     return (Fold(first, second), Fold(second, first))

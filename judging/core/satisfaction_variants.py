@@ -11,12 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from annotation.core.refusals import gettext_noop
 from judging.core.structured import PLAIN, SATISFIED, Flag, ReplyForm
-
-
-def gettext_noop(text: str) -> str:
-    """The text itself, marked as one that a person sees."""
-    return text
 
 
 class Level(StrEnum):

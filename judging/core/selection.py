@@ -10,18 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from annotation.core.refusals import Refused
 from judging.core.matrix import AGGREGATE, Matrix
 from judging.core.selection_beam import Beam
 from judging.core.selection_exhaustive import Exhaustive
 from judging.core.selection_null import Between, FlipNull, flip_null, leave_one_out
 from judging.core.selection_paper import PaperSearch
 from judging.core.selection_rules import (
-    NothingToSelectError,
     Search,
     SelectionMode,
     SelectionSettings,
     Strategy,
-    TooManyColumnsError,
     TraceStep,
     voiced_rows,
 )
@@ -71,8 +70,8 @@ def select(matrix: Matrix, settings: SelectionSettings | None = None) -> Selecti
     """The best subset of columns.
 
     Raises:
-        NothingToSelectError: no verdict at all, or no column that may be selected.
-        TooManyColumnsError: paper mode with more than 20 columns.
+        Refused: no verdict at all, or no column that may be selected; paper mode with more than 20
+            columns.
     """
     settings = settings or SelectionSettings()
     return _select(_search(matrix, settings), matrix, settings)
@@ -90,8 +89,8 @@ def assess(
     A beam over a hundred columns takes a minute: `between` is called meanwhile, and may stop it.
 
     Raises:
-        NothingToSelectError: no verdict at all, or no column that may be selected.
-        TooManyColumnsError: paper mode with more than 20 columns.
+        Refused: no verdict at all, or no column that may be selected; paper mode with more than 20
+            columns.
     """
     settings = settings or SelectionSettings()
     search = _search(matrix, settings)
@@ -117,13 +116,12 @@ def select_by_size(
     """The best subset of each size from 1 to `most`, or to the number of eligible columns.
 
     Raises:
-        NothingToSelectError: no verdict at all.
-        TooManyColumnsError: more than 20 eligible columns, where not every subset is tried.
+        Refused: no verdict at all; more than 20 eligible columns, where not every subset is tried.
     """
     search = _search(matrix, settings or SelectionSettings())
     if not isinstance(search, Exhaustive):
         message = f"more than {MOST_COLUMNS} columns: not every subset is tried"
-        raise TooManyColumnsError(message)
+        raise Refused("selection:too-many-columns", message)
     found = {size: search.choose_of_size(size) for size in range(1, most + 1)}
     return {size: choice.subsets[0] for size, choice in found.items() if choice is not None}
 
@@ -137,7 +135,7 @@ def _search(matrix: Matrix, settings: SelectionSettings) -> Search:
     seen = _seen(matrix, settings)
     if not voiced_rows(seen).any():
         message = "no comparison has a verdict"
-        raise NothingToSelectError(message)
+        raise Refused("selection:no-verdict", message)
     if settings.mode is SelectionMode.PAPER:
         return PaperSearch(seen, difference_penalty=settings.difference_penalty)
     eligible = [
@@ -152,7 +150,7 @@ def _select(search: Search, matrix: Matrix, settings: SelectionSettings) -> Sele
     choice = search.choose()
     if choice is None:
         message = "no column may be selected"
-        raise NothingToSelectError(message)
+        raise Refused("selection:no-verdict", message)
     return Selection(
         selected=choice.subsets,
         metric=choice.metric,

@@ -14,15 +14,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from annotation.core.refusals import Refused
 from judging.core.matrix import Cells, Matrix
-from judging.core.selection_rules import (
-    Choice,
-    Flips,
-    Metrics,
-    Strategy,
-    TooManyColumnsError,
-    TraceStep,
-)
+from judging.core.selection_rules import Choice, Flips, Metrics, Strategy, TraceStep
 from judging.core.subsets import (
     MOST_COLUMNS,
     Bools,
@@ -66,13 +60,13 @@ class PaperSearch:
     """Every subset of at most 20 columns under the released rules.
 
     Raises:
-        TooManyColumnsError: the matrix has more than 20 columns.
+        Refused: the matrix has more than 20 columns.
     """
 
     def __init__(self, matrix: Matrix, *, difference_penalty: bool) -> None:
         if matrix.columns > MOST_COLUMNS:
             message = f"paper mode tries at most {MOST_COLUMNS} columns, not {matrix.columns}"
-            raise TooManyColumnsError(message)
+            raise Refused("selection:too-many-columns", message)
         self._columns = matrix.columns
         self._penalty = difference_penalty
         self._original = _order_table(matrix.original, chosen_first=True)

@@ -46,18 +46,6 @@ class SelectionSettings:
     aggregate_eligible: bool = False
 
 
-class NothingToSelectError(Exception):
-    """No row-order of the matrix has a verdict, or no column may be selected."""
-
-    code = "selection:no-verdict"
-
-
-class TooManyColumnsError(Exception):
-    """Paper mode tries every subset, as the released code does; beyond 20 columns it cannot."""
-
-    code = "selection:too-many-columns"
-
-
 @dataclass(frozen=True, slots=True)
 class Choice:
     """Subsets of columns (one, or all tied best in paper mode) and what they reach.

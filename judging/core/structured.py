@@ -17,16 +17,11 @@ from enum import StrEnum
 from typing import Final, cast
 
 from annotation.core.choices import SATISFIED_FROM, Reason, is_satisfied
+from annotation.core.refusals import Refused
 from judging.core.calibration import HIGHEST, LOWEST
 
 CLASSIFICATION: Final = "classification"
 SATISFIED: Final = "satisfied"
-
-
-class UnparseableScoreError(ValueError):
-    """A reply carries no usable score."""
-
-    code = "score:unparseable"
 
 
 class Repair(StrEnum):
@@ -136,7 +131,7 @@ def parse_turn(text: str, form: ReplyForm = PLAIN) -> TurnReply:
     """Read a score of a turn, or of a session.
 
     Raises:
-        UnparseableScoreError: no answer, a score outside 1-5, a field missing, or a contradiction.
+        Refused: no answer, a score outside 1-5, a field missing, or a contradiction.
     """
     answer = without_reasoning(text)
     found, rest = _last(answer, key=form.anchor)
@@ -225,7 +220,7 @@ def _loose_fields(answer: str, form: ReplyForm) -> dict[str, object]:
     plain = _FENCE.sub("", answer.translate(_STRAIGHT))
     starts = [match.start() for match in _pattern(form.anchor).finditer(plain)]
     if not starts:
-        raise UnparseableScoreError(f"the reply names no {form.anchor}")
+        raise Refused("score:unparseable", f"the reply names no {form.anchor}")
     start = starts[-1]
     opened = max(0, plain.rfind("{", 0, start))
     values = {CLASSIFICATION: _NUMBER, "reason": _WORD, "analysis": _REST}
@@ -248,16 +243,16 @@ def _from_fields(fields: dict[str, object], form: ReplyForm, repair: Repair) -> 
         score = _score(fields.get(CLASSIFICATION))
     for flag, yes in said:
         if not flag.allows(yes, score):
-            raise UnparseableScoreError(f"{flag.name} contradicts the score")
+            raise Refused("score:unparseable", f"{flag.name} contradicts the score")
     if "reason" not in fields:
-        raise UnparseableScoreError("reason is missing")
+        raise Refused("score:unparseable", "reason is missing")
     reason, analysis = fields["reason"], fields.get("analysis")
     if reason is None and is_satisfied(score):
         reason = ""
     if not isinstance(reason, str):
-        raise UnparseableScoreError("reason is not a text")
+        raise Refused("score:unparseable", "reason is not a text")
     if not isinstance(analysis, str) or not analysis.strip():
-        raise UnparseableScoreError("analysis is missing")
+        raise Refused("score:unparseable", "analysis is missing")
     return TurnReply(score, normalise_reason(score, reason), analysis.strip(), repair)
 
 
@@ -265,7 +260,7 @@ def _truth(value: object, name: str) -> bool:
     """Yes or no, also written as a word; a number is neither."""
     word = value.strip().casefold() if isinstance(value, str) else value
     if not isinstance(word, bool | str) or word not in _TRUTH:
-        raise UnparseableScoreError(f"{name} is neither yes nor no")
+        raise Refused("score:unparseable", f"{name} is neither yes nor no")
     return _TRUTH[word]
 
 
@@ -274,5 +269,7 @@ def _score(value: object) -> int:
     if isinstance(value, str) and re.fullmatch(r"\d(\.0+)?", value.strip()):
         value = float(value)
     if isinstance(value, bool) or value not in range(LOWEST, HIGHEST + 1):
-        raise UnparseableScoreError(f"classification is not a whole number {LOWEST}-{HIGHEST}")
+        raise Refused(
+            "score:unparseable", f"classification is not a whole number {LOWEST}-{HIGHEST}"
+        )
     return int(cast("float", value))

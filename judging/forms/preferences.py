@@ -9,8 +9,8 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from judging.core.error_texts import error_text
-from judging.core.preference_editing import MOST_CHARACTERS, PreferenceTextError, edited_text
+from annotation.core.refusals import Refused
+from judging.core.preference_editing import MOST_CHARACTERS, edited_text
 
 
 class PreferenceForm(forms.Form):
@@ -33,8 +33,8 @@ class PreferenceForm(forms.Form):
         """The text as it will be stored."""
         try:
             return edited_text(str(self.cleaned_data["text"]))
-        except PreferenceTextError as error:
-            raise forms.ValidationError(gettext(error_text(error.code)), code=error.code) from error
+        except Refused as error:
+            raise forms.ValidationError(gettext(error.text), code=error.code) from error
 
 
 class AgainForm(forms.Form):

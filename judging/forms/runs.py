@@ -9,16 +9,12 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.refusals import text_of
 from annotation.models import Dataset, User
 from annotation.queries.annotators import annotators
-from judging.core.error_texts import error_text
 from judging.core.judge_modes import DistilPrompt, JudgePrompt
 from judging.core.pairwise_settings import PairwiseSettings
-from judging.core.satisfaction_settings import (
-    LEARNED,
-    SatisfactionSettings,
-    VariantLevelError,
-)
+from judging.core.satisfaction_settings import LEARNED, SatisfactionSettings
 from judging.core.satisfaction_variants import (
     LEVEL_TEXTS,
     VARIANT_TEXTS,
@@ -192,7 +188,7 @@ class RunForm(forms.Form):
         """What concerns ratings alone, and fits together."""
         variant, level = _variant(cleaned), _level(cleaned)
         if variant not in variants_at(level):
-            self.add_error("variant", gettext(error_text(VariantLevelError.code)))
+            self.add_error("variant", gettext(text_of("run:variant-level")))
         elif LEARNED in cleaned.get("judge", ()) and level is Level.SESSION:
             self.add_error("judge", _("The learned evaluator scores responses only."))
 

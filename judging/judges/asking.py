@@ -7,13 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from annotation.core.dialogue import Message, Role
+from annotation.core.refusals import Refused
 from judging.core.chat import JsonSchema, Reply
-from judging.core.memory_parsing import InvalidMemoryError
-from judging.core.preference_texts import EmptyPreferenceError
 from judging.core.questions import Call
-from judging.core.rubric_induction import UnparseableRubricsError
-from judging.core.structured import UnparseableScoreError
-from judging.core.verdicts import UNPARSEABLE
 from judging.llm.breaker import EndpointDownError
 from judging.llm.client import ChatClient
 from judging.llm.errors import LlmError
@@ -21,28 +17,6 @@ from judging.llm.errors import LlmError
 NO_ANSWER: Final = "llm:no-answer"
 
 T = TypeVar("T")
-
-
-class UnparseableVerdictError(ValueError):
-    """A reply carries no verdict."""
-
-    code = UNPARSEABLE
-
-
-class NoAnswerError(ValueError):
-    """A reply is empty once its reasoning is taken out."""
-
-    code = NO_ANSWER
-
-
-UNREADABLE: Final = (
-    EmptyPreferenceError,
-    InvalidMemoryError,
-    NoAnswerError,
-    UnparseableRubricsError,
-    UnparseableScoreError,
-    UnparseableVerdictError,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +47,7 @@ async def ask(
     Args:
         client: whom to ask.
         prompt: the message, or several.
-        read: gives the value, or raises one of `UNREADABLE`; an `LlmError` where the reply lacks
+        read: gives the value, or raises `Refused`; an `LlmError` where the reply lacks
             what only the endpoint could have given.
         retries: how many more attempts an unreadable reply gets.
         schema: the form of the reply, for endpoints that can hold to one.
@@ -104,7 +78,7 @@ async def ask(
             return Outcome(
                 None, error.code.value, call=call if call.call_key else Call(raw=error.detail)
             )
-        except UNREADABLE as error:
+        except Refused as error:
             if attempt == retries:
                 return Outcome(None, error.code, unparseable=True, call=call)
         attempt += 1
@@ -114,8 +88,8 @@ def answer_text(reply: Reply) -> str:
     """The text of a reply.
 
     Raises:
-        NoAnswerError: it is empty.
+        Refused: it is empty.
     """
     if not reply.text:
-        raise NoAnswerError("the reply is empty")
+        raise Refused(NO_ANSWER, "the reply is empty")
     return reply.text

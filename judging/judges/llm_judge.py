@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from annotation.core.choices import Verdict
+from annotation.core.refusals import Refused
 from judging.core.bracketed import parse_bracketed, parse_grade
 from judging.core.chat import Reply
 from judging.core.expected_score import expected_score, expected_side
@@ -46,7 +47,7 @@ from judging.core.rubric_induction import read_phrases
 from judging.core.rubric_prompts import grade_prompt, reference_prompt, rubric_pair_prompt
 from judging.core.satisfaction_variants import SPECS, Level, Variant
 from judging.core.score_api import parse_score, scored_messages
-from judging.core.structured import ReplyForm, TurnReply, UnparseableScoreError, parse_turn
+from judging.core.structured import ReplyForm, TurnReply, parse_turn
 from judging.core.tokens import estimate_tokens
 from judging.core.turn_prompts import (
     asked_variant,
@@ -62,7 +63,7 @@ from judging.core.verdicts import (
     verdict_of_log_odds,
 )
 from judging.core.windows import Window, excerpt
-from judging.judges.asking import Outcome, UnparseableVerdictError, answer_text, ask
+from judging.judges.asking import Outcome, answer_text, ask
 from judging.llm.client import ChatClient
 from judging.llm.errors import LlmCode, LlmError
 
@@ -321,7 +322,7 @@ class LlmJudge:
             parse = parse_paper if self._settings.rule is VerdictRule.PAPER else parse_strict
         verdict = parse(answer_text(reply))
         if verdict is None:
-            raise UnparseableVerdictError("the reply states no verdict")
+            raise Refused("verdict:unparseable", "the reply states no verdict")
         return _PairReading(verdict)
 
 
@@ -346,21 +347,21 @@ def _read_letter(reply: Reply) -> _PairReading:
         raise LlmError(LlmCode.NO_LOGPROBS)
     log_odds = letter_log_odds(reply.steps[0].top) if reply.steps else None
     if log_odds is None:
-        raise UnparseableVerdictError("neither letter is among the likely tokens")
+        raise Refused("verdict:unparseable", "neither letter is among the likely tokens")
     return _PairReading(verdict_of_log_odds(log_odds), log_odds)
 
 
 def _read_grade(reply: Reply) -> float:
     grade = parse_grade(answer_text(reply))
     if grade is None:
-        raise UnparseableScoreError("the reply states no grade from 1 to 10")
+        raise Refused("score:unparseable", "the reply states no grade from 1 to 10")
     return grade
 
 
 def _read_score(reply: Reply) -> float:
     score = parse_score(answer_text(reply))
     if score is None:
-        raise UnparseableScoreError("the answer holds no number")
+        raise Refused("score:unparseable", "the answer holds no number")
     return score
 
 

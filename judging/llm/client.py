@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self
 
-from judging.core.chat import ChatRequest, MalformedReplyError, Reply, read_completion
+from annotation.core.refusals import Refused
+from judging.core.chat import ChatRequest, Reply, read_completion
 from judging.core.endpoints import Endpoint
 from judging.core.tokens import estimate_tokens
 from judging.llm.breaker import Breaker, EndpointDownError
@@ -282,7 +283,7 @@ class ChatClient:
         latency = round((time.monotonic() - started) * 1000)
         try:
             return read_completion(key, data, latency_ms=latency)
-        except MalformedReplyError as error:
+        except Refused as error:
             raise LlmError(LlmCode.MALFORMED, str(error), maybe_billed=True) from error
 
     def _count(self, reply: Reply) -> None:

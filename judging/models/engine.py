@@ -14,8 +14,9 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.refusals import Refused
 from annotation.models import Dataset
-from judging.core.chat import InvalidExtraError, checked_extra
+from judging.core.chat import OWN_FIELDS, checked_extra
 from judging.core.endpoints import RESERVED_NAMES
 from judging.core.key_variables import SITE_SECRETS, may_hold_key
 
@@ -28,10 +29,10 @@ def validate_extra_sampling(value: object) -> None:
     """
     try:
         checked_extra(value)
-    except InvalidExtraError as error:
+    except Refused as error:
         raise ValidationError(
             _("Give a JSON object without these fields: %(fields)s."),
-            params={"fields": ", ".join(error.fields)},
+            params={"fields": ", ".join(OWN_FIELDS)},
         ) from error
 
 

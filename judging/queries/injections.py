@@ -11,6 +11,7 @@ from django.db.models import Count, F, Q
 
 from annotation.core.choices import JudgmentStatus, Verdict
 from annotation.core.dialogue import Dialogue, Message, Role
+from annotation.core.refusals import Refused
 from judging.core.injection_corpus import AttemptKind
 from judging.core.injections import FlipRow, Flips, Said, Tried, flip_rows
 from judging.core.judge_modes import JudgePrompt
@@ -34,12 +35,6 @@ _STORED: Final = (
 )
 COLUMNS: Final = ("check", "judge", "prompt", *_STORED, "flipped", "raw")
 """The columns of a download."""
-
-
-class NoSuchCheckError(Exception):
-    """There is no such check, or no such answer in it."""
-
-    code = "injection:unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +107,11 @@ def check_figures(check_id: int) -> CheckFigures:
     """The figures of one check, computed from its rows. Two queries.
 
     Raises:
-        NoSuchCheckError: there is none.
+        Refused: there is none.
     """
     check = InjectionCheck.objects.select_related("created_by").filter(pk=check_id).first()
     if check is None:
-        raise NoSuchCheckError
+        raise Refused("injection:unknown")
     clean_failed, codes = 0, set()
     said: dict[tuple[Any, ...], dict[str, Said]] = {}
     fields = ("pair", "order", "key", "kind", "language", "target")
@@ -187,11 +182,11 @@ def trial_list(
     """The attempts of a check, of a kind, a language, an outcome ("" for any). Four queries.
 
     Raises:
-        NoSuchCheckError: there is no such check.
+        Refused: there is no such check.
     """
     check = InjectionCheck.objects.defer("pairs", "config").filter(pk=check_id).first()
     if check is None:
-        raise NoSuchCheckError
+        raise Refused("injection:unknown")
     trials = InjectionTrial.objects.filter(check_run=check, added=InjectedText.ATTEMPT)
     for name, value in (("kind", kind), ("language", language)):
         trials = trials.filter(**{name: value}) if value else trials
@@ -226,12 +221,12 @@ def trial_page(check_id: int, trial_id: int) -> TrialPage:
     """One attempt of a check. Four queries.
 
     Raises:
-        NoSuchCheckError: the check holds no such attempt.
+        Refused: the check holds no such attempt.
     """
     trials = InjectionTrial.objects.select_related("call", "check_run")
     attempt = trials.filter(check_run=check_id, added=InjectedText.ATTEMPT, pk=trial_id).first()
     if attempt is None:
-        raise NoSuchCheckError
+        raise Refused("injection:unknown")
     same = trials.filter(check_run=check_id, pair=attempt.pair, order=attempt.order)
     harmless = same.get(added=InjectedText.HARMLESS, key=attempt.key)
     clean = same.get(added=InjectedText.CLEAN)
@@ -251,10 +246,10 @@ def trial_records(check_id: int) -> Iterator[dict[str, object]]:
     """Every answer of a check as a record of `COLUMNS`, in the order in which it was asked.
 
     Raises:
-        NoSuchCheckError: there is no such check.
+        Refused: there is no such check.
     """
     if not InjectionCheck.objects.filter(pk=check_id).exists():
-        raise NoSuchCheckError
+        raise Refused("injection:unknown")
     trials = InjectionTrial.objects.filter(check_run=check_id).select_related("call", "check_run")
     return (_record(trial) for trial in trials.order_by("pk").iterator(chunk_size=500))
 

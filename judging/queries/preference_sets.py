@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.core.refusals import Refused
 from annotation.models import Comparison
 from judging.models import Preference, PreferenceKind, PreferenceSet
-from judging.queries.run_pages import NoSuchPageError
 from judging.queries.withheld import readable_sets, withheld_numbers
 
 
@@ -78,7 +78,7 @@ def set_page(set_id: int, *, only: int | None = None) -> SetPage:
     """One preference set; for an annotator (`only`) one of their own, selected on nothing withheld.
 
     Raises:
-        NoSuchPageError: there is none that the reader may see.
+        Refused: there is none that the reader may see.
     """
     chosen = (
         PreferenceSet.objects.select_related("run", "dataset", "scenario", "annotator")
@@ -86,10 +86,10 @@ def set_page(set_id: int, *, only: int | None = None) -> SetPage:
         .first()
     )
     if chosen is None or (only is not None and chosen.annotator_id != only):
-        raise NoSuchPageError
+        raise Refused("run:unknown")
     withheld = withheld_numbers(only)
     if not readable_sets([chosen], withheld):
-        raise NoSuchPageError
+        raise Refused("run:unknown")
     selected = {member.pk for member in chosen.members.all()}
     preferences = Preference.objects.select_related("root").in_bulk(chosen.columns)
     sources = {key: each.source_comparison_id for key, each in preferences.items()}

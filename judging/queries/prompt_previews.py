@@ -56,7 +56,7 @@ def preview(owner: PromptOwner, prompt: Prompt) -> Preview:
     """A prompt with the texts of a comparison or a turn of the study, or of the dataset.
 
     Raises:
-        PromptError: the prompt cannot be filled in.
+        Refused: the prompt cannot be filled in.
     """
     source = _Source(owner, prompt.language)
     values: dict[str, str] = {}

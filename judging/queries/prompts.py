@@ -130,7 +130,7 @@ def prompt_line(owner: PromptOwner, name: str, language: str) -> PromptLine:
     """One prompt.
 
     Raises:
-        PromptError: there is none of this name and language.
+        Refused: there is none of this name and language.
     """
     return _line(owner, prompts_in_force(owner), (name, language))
 
@@ -188,7 +188,7 @@ def prompts_of_run(run: JudgeRun) -> list[AskedPrompt]:
     """The prompts in a run's configuration; a released one's text only while its file is the same.
 
     Raises:
-        PromptError: the run names a prompt that there is no file of.
+        Refused: the run names a prompt that there is no file of.
     """
     kept = {each["digest"]: each for each in run.config.get(EDITED_PROMPTS, ())}
     snapshot = run.config.get("judge") or {}

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from annotation.core.choices import Order
+from annotation.core.refusals import Refused
 from annotation.models import Comparison
 from judging.core.judge_modes import JudgePrompt
 from judging.core.pair_texts import PairTexts
 from judging.core.pairwise_settings import settings_from_config
 from judging.models import JudgeRun, Judgment, Preference, ResponseScore, RunKind
 from judging.queries.comparisons import texts_of
-from judging.queries.run_pages import NoSuchPageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def comparison_page(run_id: int, comparison_id: int) -> ComparisonPage:
     """What one run made of one comparison.
 
     Raises:
-        NoSuchPageError: the run did not judge it.
+        Refused: the run did not judge it.
     """
     rows = list(
         Judgment.objects.filter(run=run_id, comparison=comparison_id)
@@ -66,7 +66,7 @@ def comparison_page(run_id: int, comparison_id: int) -> ComparisonPage:
         .order_by("preference__position", "preference_id", "order")
     )
     if not rows:
-        raise NoSuchPageError
+        raise Refused("run:unknown")
     grouped: dict[int, list[Judgment]] = defaultdict(list)
     for row in rows:
         grouped[row.preference_id].append(row)

@@ -14,6 +14,7 @@ from django.db.models import Count, Q, Sum
 from django.db.models.fields.json import KT
 
 from annotation.core.choices import JudgmentStatus
+from annotation.core.refusals import Refused
 from annotation.models import Comparison
 from judging.core.run_progress import RunProgress
 from judging.models import (
@@ -36,12 +37,6 @@ from judging.queries.satisfaction.teaching import FoldPage, teaching_of
 RUNS_A_PAGE: Final = 30
 COMPARISONS_A_PAGE: Final = 50
 _UNPAID: Final = (0, None, 0)
-
-
-class NoSuchPageError(Exception):
-    """The run, set or comparison does not exist."""
-
-    code = "run:unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +180,7 @@ def run_page(run_id: int, *, page: str) -> RunPage:
     """One run.
 
     Raises:
-        NoSuchPageError: there is none.
+        Refused: there is none.
     """
     run = (
         JudgeRun.objects.select_related(
@@ -195,7 +190,7 @@ def run_page(run_id: int, *, page: str) -> RunPage:
         .first()
     )
     if run is None:
-        raise NoSuchPageError
+        raise Refused("run:unknown")
     judged = (
         Judgment.objects.filter(run=run)
         .order_by("comparison_id")

@@ -28,8 +28,7 @@ def distillation_under(
     """A distillation under some settings: a finished one of the same labels, or a new one.
 
     Raises:
-        UnknownJudgeError: there is no such judge.
-        NothingToJudgeError: the annotator labelled nothing here that can be judged.
+        Refused: there is no such judge; the annotator labelled nothing here that can be judged.
     """
     asked = asked_like(settings, dataset=dataset, annotator=annotator, judge=judge).run
     return finished_like(asked) or start_distillation(
@@ -78,7 +77,7 @@ def asked_ablation_run(
     """See `start_ablation_run`; nothing is written. The distillation need not be saved either.
 
     Raises:
-        UnknownJudgeError: there is no such judge.
+        Refused: there is no such judge.
     """
     settings = settings_from_config(distillation.config)
     endpoint = endpoint_for(judge)
@@ -121,7 +120,7 @@ def start_ablation_run(
         preferences: by scenario, ids of preferences; the base judge's is judged as well.
 
     Raises:
-        UnknownJudgeError: there is no such judge.
+        Refused: there is no such judge.
     """
     asked = asked_ablation_run(distillation=distillation, judge=judge, preferences=preferences)
     known = (

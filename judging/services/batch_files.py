@@ -19,6 +19,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus
+from annotation.core.refusals import Refused
 from judging.core.batch_files import BatchFailure, BatchReplies, read_batch, request_line
 from judging.core.chat import ChatRequest
 from judging.core.money import Prices
@@ -37,12 +38,6 @@ from judging.services.stages import AskingStage, IdRange
 _LOADED_ROWS: Final = 512
 
 
-class BatchBudgetError(ValueError):
-    """The calls of a batch file could cost more than the run's budget leaves."""
-
-    code = "budget:spent"
-
-
 @dataclass(frozen=True, slots=True)
 class ReadIn:
     """What a file of replies did: how many were stored, how many requests had failed."""
@@ -55,7 +50,7 @@ def batch_lines(runs: Sequence[JudgeRun]) -> Iterator[str]:
     """The calls that runs wait for, each once, as lines of a batch file.
 
     Raises:
-        BatchBudgetError: they could cost more than a run's budget leaves; nothing is given out.
+        Refused: they could cost more than a run's budget leaves; nothing is given out.
     """
     asked: dict[str, ChatRequest] = {}
     for run in _fresh(runs):
@@ -78,7 +73,7 @@ def _check_budget(run: JudgeRun, requests: Iterable[ChatRequest]) -> None:
     most = sum(map(prices.at_most, requests), start=Decimal(0)) * prices.batch_share
     if run.held + most > run.budget:
         message = f"the calls of run {run.pk} could cost {most:.4f}: its budget is {run.budget:.4f}"
-        raise BatchBudgetError(message)
+        raise Refused("budget:spent", message)
 
 
 def awaited(run: JudgeRun) -> dict[str, ChatRequest]:
@@ -126,7 +121,7 @@ def read_in(runs: Sequence[JudgeRun], lines: Iterable[str]) -> ReadIn:
     """Stores the replies of a file and takes each run as far as they reach.
 
     Raises:
-        BatchFileError: the file has faults; nothing of it was stored.
+        Refused: the file has faults; nothing of it was stored.
     """
     runs = _fresh(runs)
     waiting = {run.pk: awaited(run) for run in runs}

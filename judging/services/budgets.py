@@ -18,23 +18,12 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 from django.db.models import F
 
+from annotation.core.refusals import Refused
 from judging.llm.errors import LlmCode, LlmError
 from judging.models import JudgeRun, ModelEndpoint
 from judging.services.endpoints import prices_of
 
 _NOTHING: Final = Decimal(0)
-
-
-class NoPricesError(ValueError):
-    """Money cannot be counted: the judge has no endpoint, or its endpoint no prices."""
-
-    code = "budget:no-prices"
-
-
-class NegativeBudgetError(ValueError):
-    """A budget is an amount of money, 0 or more."""
-
-    code = "budget:negative"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +171,7 @@ def set_budget(run_id: int, budget: Decimal | None) -> None:
     batch on.
 
     Raises:
-        NegativeBudgetError: it is below 0.
-        NoPricesError: the run's calls have no price.
+        Refused: it is below 0; the run's calls have no price.
     """
     run = JudgeRun.objects.select_related("endpoint").get(pk=run_id)
     check_budget(budget, endpoint=run.endpoint)
@@ -194,14 +182,13 @@ def check_budget(budget: Decimal | None, *, endpoint: ModelEndpoint | None) -> N
     """Refuses a budget that could not be kept.
 
     Raises:
-        NegativeBudgetError: it is below 0.
-        NoPricesError: calls have no price.
+        Refused: it is below 0; calls have no price.
     """
     if budget is None:
         return
     if budget < 0:
-        raise NegativeBudgetError("a budget is an amount of money, 0 or more")
+        raise Refused("budget:negative", "a budget is an amount of money, 0 or more")
     if endpoint is None or not prices_of(endpoint).known:
         name = "the lexical judge" if endpoint is None else f"the endpoint {endpoint.name!r}"
         message = f"{name} has no prices, so a budget cannot be kept"
-        raise NoPricesError(message)
+        raise Refused("budget:no-prices", message)

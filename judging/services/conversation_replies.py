@@ -18,10 +18,11 @@ from asgiref.sync import sync_to_async
 from django.db import OperationalError, connections
 from django.utils import timezone
 
+from annotation.core.refusals import Refused
 from annotation.models import Session
-from judging.core.chat import ChatRequest, InvalidExtraError, Reply
+from judging.core.chat import ChatRequest, Reply
 from judging.core.conversation import ANSWERED, messages_for_model, visible_text
-from judging.core.endpoints import Endpoint, InvalidEndpointError
+from judging.core.endpoints import Endpoint
 from judging.llm.client import ChatClient
 from judging.llm.errors import ENDPOINT_WIDE, LlmError
 from judging.llm.pacing import Patience
@@ -110,8 +111,7 @@ class Lines:
         One that met an error of the whole endpoint (a key that was refused) is not used again.
 
         Raises:
-            InvalidEndpointError: its base URL cannot be used.
-            InvalidExtraError: its further fields cannot be sent.
+            Refused: its base URL cannot be used; its further fields cannot be sent.
         """
         line = self._line(row)
         line.users += 1
@@ -197,7 +197,7 @@ async def write_reply(ticket: Ticket, lines: Lines) -> None:
             reply = await _listen(ticket, heard, line, request, every)
     except LlmError as error:
         await _on_rows(_fail)(ticket, error.code.value, error.detail)
-    except (InvalidEndpointError, InvalidExtraError) as error:
+    except Refused as error:
         await _on_rows(_fail)(ticket, error.code, str(error))
     else:
         if reply is not None:

@@ -20,15 +20,9 @@ from django.db.models import Count, F, Q
 from annotation.core.assignment import lease_end
 from annotation.core.choices import StudyKind
 from annotation.core.conversations import HeldConversation, HeldTurn, requirements_of
+from annotation.core.refusals import Refused
 from annotation.models import Claim, ClaimState, Session, Study, SubmissionKind, User
-from annotation.services.claims import (
-    LabellingRefusedError,
-    RefusalCode,
-    hold,
-    open_study_of,
-    own_claim,
-    was_taken_back,
-)
+from annotation.services.claims import RefusalCode, hold, open_study_of, own_claim, was_taken_back
 from annotation.services.conversations import keep_conversation
 from annotation.services.submissions import accept
 from judging.core.conversation import ANSWERED, MAX_MESSAGE_CHARACTERS, PENDING, Ending
@@ -48,20 +42,12 @@ STALE_SECONDS: Final = 10
 """After so long without a sign of life, whoever wrote a reply is taken to be gone."""
 
 
-class ConversationRefusedError(Exception):
-    """The conversation does not allow this now; what was typed is kept. `code` has a sentence."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(code)
-        self.code = code
-
-
 def begin(*, study: str, item: int, annotator: User, now: datetime) -> Conversation:
     """The conversation under the annotator's claim, with the model that it has for good.
 
     Raises:
-        LabellingRefusedError: not theirs, the study not open or of another kind, or the item lost.
-        ConversationRefusedError: `conversation:no-model` where the study has none in use.
+        Refused: not theirs, the study not open or of another kind, or the item lost;
+            `conversation:no-model` where the study has none in use.
     """
     transaction.on_commit(get_ready)
     found = Conversation.objects.filter(
@@ -85,18 +71,17 @@ def send(
     may have written on before sending again. A message that was taken back came before, too.
 
     Raises:
-        LabellingRefusedError: as `begin`.
-        ConversationRefusedError: the message is empty or too long, or the last one has no reply
-            yet, or the conversation has ended; the text is kept to be sent later.
+        Refused: as `begin`; the message is empty or too long, or the last one has no reply yet, or
+            the conversation has ended; the text is kept to be sent later.
     """
     talk = _open_talk(study, item, annotator, SubmissionKind.MESSAGE, submission, now, content=text)
     if talk is None:
         return
     if not text.strip() or len(text) > MAX_MESSAGE_CHARACTERS:
-        raise ConversationRefusedError("conversation:message")
+        raise Refused("conversation:message")
     last = last_message(talk)
     if last is not None and last.status not in ANSWERED:
-        raise ConversationRefusedError(
+        raise Refused(
             "conversation:reply-pending" if last.status in PENDING else "conversation:unanswered"
         )
     try:
@@ -110,7 +95,7 @@ def send(
                 heartbeat_at=now,
             )
     except IntegrityError as error:  # another tab was quicker
-        raise ConversationRefusedError("conversation:reply-pending") from error
+        raise Refused("conversation:reply-pending") from error
     Conversation.objects.filter(pk=talk.pk).update(unsent="")
     _write_after_commit(message)
 
@@ -128,8 +113,7 @@ def retry(*, study: str, item: int, annotator: User, submission: UUID, now: date
     """Have the reply to the last message written again, after a failure.
 
     Raises:
-        LabellingRefusedError: as `begin`.
-        ConversationRefusedError: `conversation:nothing-to-retry`, `conversation:ended`.
+        Refused: as `begin`; `conversation:nothing-to-retry`, `conversation:ended`.
     """
     talk = _open_talk(study, item, annotator, SubmissionKind.RETRY, submission, now)
     if talk is None:
@@ -137,7 +121,7 @@ def retry(*, study: str, item: int, annotator: User, submission: UUID, now: date
     last = last_message(talk)
     failed = Q(status=ReplyStatus.FAILED)
     if last is None or not _ask_anew(last, failed, now, attempt=last.attempt + 1):
-        raise ConversationRefusedError("conversation:nothing-to-retry")
+        raise Refused("conversation:nothing-to-retry")
 
 
 @transaction.atomic
@@ -145,15 +129,14 @@ def withdraw(*, study: str, item: int, annotator: User, submission: UUID, now: d
     """Take back the last message, which got no reply, to change it: its text stays, unsent.
 
     Raises:
-        LabellingRefusedError: as `begin`.
-        ConversationRefusedError: `conversation:nothing-to-retry`, `conversation:ended`.
+        Refused: as `begin`; `conversation:nothing-to-retry`, `conversation:ended`.
     """
     talk = _open_talk(study, item, annotator, SubmissionKind.WITHDRAW, submission, now)
     if talk is None:
         return
     last = last_message(talk)
     if last is None or last.status != ReplyStatus.FAILED:
-        raise ConversationRefusedError("conversation:nothing-to-retry")
+        raise Refused("conversation:nothing-to-retry")
     last.delete()
     Conversation.objects.filter(pk=talk.pk).update(unsent=last.text)
 
@@ -163,8 +146,7 @@ def stop(*, study: str, item: int, annotator: User, submission: UUID, now: datet
     """Ask whoever writes the reply to stop; what has come stays. Without a reply, nothing happens.
 
     Raises:
-        LabellingRefusedError: as `begin`.
-        ConversationRefusedError: `conversation:ended`.
+        Refused: as `begin`; `conversation:ended`.
     """
     talk = _open_talk(study, item, annotator, SubmissionKind.STOP, submission, now)
     if talk is not None:
@@ -184,8 +166,7 @@ def tick(
     """Keep which requirements of the task the participant finds met, by number from 1.
 
     Raises:
-        LabellingRefusedError: as `begin`.
-        ConversationRefusedError: `conversation:ended`.
+        Refused: as `begin`; `conversation:ended`.
     """
     talk = _open_talk(study, item, annotator, SubmissionKind.TICK, submission, now)
     if talk is None:
@@ -202,13 +183,12 @@ def end(*, study: str, item: int, annotator: User, ending: Ending, now: datetime
     Ending it again changes nothing.
 
     Raises:
-        LabellingRefusedError: as `begin`.
-        ConversationRefusedError: `conversation:too-early`.
+        Refused: as `begin`; `conversation:too-early`.
     """
     row, claim = _own_task(study, item, annotator)
     talk = Conversation.objects.select_related("endpoint").filter(claim=claim).first()
     if talk is None:
-        raise ConversationRefusedError("conversation:too-early")
+        raise Refused("conversation:too-early")
     if talk.state == ConversationState.ENDED:
         return
     _hold(claim, row, now)
@@ -218,7 +198,7 @@ def end(*, study: str, item: int, annotator: User, ending: Ending, now: datetime
     if not talk_of(talk, requirements=requirements, min_turns=row.min_turns, now=now).may_end(
         ending
     ):
-        raise ConversationRefusedError("conversation:too-early")
+        raise Refused("conversation:too-early")
     keep_conversation(
         study=study,
         item=item,
@@ -274,14 +254,14 @@ def _own_task(study: str, item: int, annotator: User) -> tuple[Study, Claim]:
     row = open_study_of(study, annotator, kind=StudyKind.CONVERSATION)
     claim = own_claim(row, item, annotator)
     if claim.item.session is None:
-        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+        raise Refused(RefusalCode.NOT_ALLOWED)
     return row, claim
 
 
 def _hold(claim: Claim, study: Study, now: datetime) -> None:
     """Make a claim hold its slot, with the lease renewed."""
     if was_taken_back(claim):
-        raise LabellingRefusedError(RefusalCode.TAKEN)
+        raise Refused(RefusalCode.TAKEN)
     hold(claim, study, now)
     Claim.objects.filter(pk=claim.pk, state=ClaimState.ACTIVE).update(
         expires_at=lease_end(now, study.lease_minutes)
@@ -305,9 +285,9 @@ def _open_talk(
     _hold(claim, row, now)
     talk = Conversation.objects.select_related("claim__item__session").filter(claim=claim).first()
     if talk is None:
-        raise LabellingRefusedError(RefusalCode.NOT_ALLOWED)
+        raise Refused(RefusalCode.NOT_ALLOWED)
     if talk.state != ConversationState.OPEN:
-        raise ConversationRefusedError("conversation:ended")
+        raise Refused("conversation:ended")
     _lock(talk)
     return talk
 
@@ -323,7 +303,7 @@ def _begin(study: Study, claim: Claim, now: datetime) -> Conversation:
     usable = ModelEndpoint.objects.filter(conversation_setups__study=study, enabled=True)
     candidates = list(usable.order_by("pk").values_list("pk", flat=True))
     if not candidates:
-        raise ConversationRefusedError("conversation:no-model")
+        raise Refused("conversation:no-model")
     held = Conversation.objects.filter(claim__item__study=study)
     chosen = choose_model(
         candidates,

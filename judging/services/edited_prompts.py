@@ -7,8 +7,9 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, Dataset, User
-from judging.core.prompt_edits import EditFault, edit_faults, plain_text, prompt_book
+from judging.core.prompt_edits import edit_faults, plain_text, prompt_book
 from judging.models import ModelEndpoint, PromptOverride
 from judging.queries.prompts import (
     EDITED_PROMPTS,
@@ -19,28 +20,6 @@ from judging.queries.prompts import (
     prompt_line,
     prompts_in_force,
 )
-
-
-class PromptRefusedError(Exception):
-    """This text is not published; `faults` says what it would break."""
-
-    code = "prompt:refused"
-
-    def __init__(self, faults: tuple[EditFault, ...] = ()) -> None:
-        super().__init__("; ".join(map(str, faults)) or self.code)
-        self.faults = faults
-
-
-class OutdatedPromptError(PromptRefusedError):
-    """Somebody else published a version in the meantime."""
-
-    code = "prompt:outdated"
-
-
-class UnchangedPromptError(PromptRefusedError):
-    """It says what is asked already."""
-
-    code = "prompt:unchanged"
 
 
 def edited_prompts(
@@ -59,7 +38,7 @@ def edited_prompts(
         rated: the run is about ratings; else about comparisons.
 
     Raises:
-        PromptError: one of them can no longer be used.
+        Refused: one of them can no longer be used.
     """
     if endpoint is None:
         return {}
@@ -89,15 +68,14 @@ def publish_prompt(
         by: who publishes.
 
     Raises:
-        PromptRefusedError: the text would break the judge.
-        UnchangedPromptError: it is what is asked already.
-        OutdatedPromptError: `since` is not the owner's last version.
+        Refused: the text would break the judge; it is what is asked already; `since` is not the
+            owner's last version.
     """
     plain = plain_text(text)
     if faults := edit_faults(name, language, plain):
-        raise PromptRefusedError(faults)
+        raise Refused("prompt:refused", faults=faults)
     if plain == prompt_line(owner, name, language).text:
-        raise UnchangedPromptError
+        raise Refused("prompt:unchanged")
     return _add(owner, name, language, plain, since, by)
 
 
@@ -105,19 +83,18 @@ def restore_prompt(owner: PromptOwner, *, name: str, language: str, since: int, 
     """Takes the owner's own text back, so that the released one, or the dataset's, is asked again.
 
     Raises:
-        PromptError: there is no such prompt.
-        UnchangedPromptError: the owner has no text of its own.
-        OutdatedPromptError: `since` is not the owner's last version.
+        Refused: there is no such prompt; the owner has no text of its own; `since` is not the
+            owner's last version.
     """
     line = prompt_line(owner, name, language)
     if line.edited is None or line.inherited:
-        raise UnchangedPromptError
+        raise Refused("prompt:unchanged")
     return _add(owner, name, language, "", since, by)
 
 
 def _add(owner: PromptOwner, name: str, language: str, text: str, since: int, by: User) -> int:
     if newest_version(owner, name, language) != since:
-        raise OutdatedPromptError
+        raise Refused("prompt:outdated")
     try:
         with transaction.atomic():
             PromptOverride.objects.create(
@@ -137,5 +114,5 @@ def _add(owner: PromptOwner, name: str, language: str, text: str, since: int, by
                 detail={"prompt": f"{name}.{language}", "version": since + 1},
             )
     except IntegrityError as error:  # somebody else was quicker by less than a moment
-        raise OutdatedPromptError from error
+        raise Refused("prompt:outdated") from error
     return since + 1

@@ -14,9 +14,8 @@ def endpoint_of(row: ModelEndpoint) -> Endpoint:
     """The endpoint that a row describes.
 
     Raises:
-        InvalidEndpointError: its base URL cannot be used.
-        InvalidExtraError: its further fields cannot be sent.
-        KeyVariableError: its key's variable may not be sent anywhere.
+        Refused: its base URL cannot be used; its further fields cannot be sent; its key's variable
+            may not be sent anywhere.
     """
     return Endpoint(
         name=row.name,

@@ -289,8 +289,7 @@ def estimate_runs(
     """The runs that `submission.submit_runs` would start.
 
     Raises:
-        NothingToJudgeError, NotDistilledError: there is nothing for anybody.
-        UnknownJudgeError: there is no such judge.
+        Refused: there is nothing for anybody; there is no such judge.
     """
     if kind is RunKind.SATISFACTION:
         runs = [

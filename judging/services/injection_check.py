@@ -17,6 +17,7 @@ from django.db import transaction
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.dialogue import Dialogue
+from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from judging.core.estimates import spread
 from judging.core.injection_corpus import INJECTIONS, Attempt, harmless
@@ -32,7 +33,6 @@ from judging.queries.comparisons import split_items, texts_of
 from judging.services.answers import call_ids, raw_to_keep, status_of
 from judging.services.endpoints import endpoint_of
 from judging.services.judges import endpoint_for, judge_snapshot
-from judging.services.pairwise_plans import NoPromptsError
 from judging.services.replies import RowReplyStore
 
 _ORDERS: Final = (Order.ORIGINAL, Order.SWAPPED)
@@ -49,22 +49,16 @@ class TriedPair:
     language: str
 
 
-class NoPairsError(ValueError):
-    """The dataset has no comparison with both texts."""
-
-    code = "injection:no-pairs"
-
-
 def dataset_pairs(dataset: Dataset, *, count: int) -> list[TriedPair]:
     """Comparisons of a dataset to try a judge on, spread evenly over it.
 
     Raises:
-        NoPairsError: it has none with both texts.
+        Refused: it has none with both texts.
     """
     ids = [item.comparison_id for items in split_items(dataset.pk).values() for item in items]
     if not ids:
         message = f"{dataset.slug} has no comparison with both texts"
-        raise NoPairsError(message)
+        raise Refused("injection:no-pairs", message)
     chosen = [ids[place] for place in spread(len(ids), most=count)]
     texts = texts_of(chosen)
     return [
@@ -105,13 +99,13 @@ def check_injections(
         created_by: who wanted to know.
 
     Raises:
-        UnknownJudgeError: there is no such judge.
-        NoPromptsError: the lexical judge is asked in its own way, and no judge compares by grades.
+        Refused: there is no such judge; the lexical judge is asked in its own way, and no judge
+            compares by grades.
     """
     endpoint = endpoint_for(name)
     if prompt.grades or (endpoint is None and prompt is not JudgePrompt.PERSONAL):
         message = f"{name} is not asked to compare by the prompt {prompt.word}"
-        raise NoPromptsError(message)
+        raise Refused("judge:no-prompts", message)
     answers = async_to_sync(_check)(endpoint, pairs, prompt, watch)
     with transaction.atomic():
         check = InjectionCheck.objects.create(

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from annotation.core.refusals import Refused
 from judging.core.judge_modes import DistilPrompt, JudgePrompt
 from judging.core.prompt_edits import book_of
 from judging.core.prompts import LANGUAGES
@@ -35,18 +36,6 @@ LEAST_AHEAD: Final = 64
 """Questions that wait for a place, at least: a look into the store costs the same for all."""
 
 
-class UnknownJudgeError(ValueError):
-    """No judge of that name: neither `lexical` nor an endpoint that is in use."""
-
-    code = "judge:unknown"
-
-
-class NotByBatchFileError(ValueError):
-    """The judge's calls cannot go by batch file: it makes none, or they are no chats."""
-
-    code = "batch:no-chat"
-
-
 @dataclass(frozen=True, slots=True)
 class OpenJudge:
     """A judge with its connections open.
@@ -69,7 +58,7 @@ def endpoint_for(name: str) -> ModelEndpoint | None:
     `llm` is the endpoint of the LLM_* settings, where they name one.
 
     Raises:
-        UnknownJudgeError: there is none, or it is not in use.
+        Refused: there is none, or it is not in use.
     """
     if name == LEXICAL:
         return None
@@ -77,10 +66,10 @@ def endpoint_for(name: str) -> ModelEndpoint | None:
     row = row or ModelEndpoint.objects.filter(name=name).first()
     if row is None:
         message = f"there is no judge {name!r}: name an endpoint, or {LEXICAL}"
-        raise UnknownJudgeError(message)
+        raise Refused("judge:unknown", message)
     if not row.enabled:
         message = f"the endpoint {name!r} is not in use"
-        raise UnknownJudgeError(message)
+        raise Refused("judge:unknown", message)
     return row
 
 
@@ -88,21 +77,21 @@ def check_by_batch_file(endpoint: ModelEndpoint | None, judge: str) -> None:
     """Refuses a judge whose calls cannot be written into a batch file.
 
     Raises:
-        NotByBatchFileError: it asks no endpoint, or a reward model.
+        Refused: it asks no endpoint, or a reward model.
     """
     if endpoint is None:
         message = f"{judge} asks no endpoint, so there is nothing to write into a batch file"
-        raise NotByBatchFileError(message)
+        raise Refused("batch:no-chat", message)
     if endpoint.has_scores:
         message = f"{judge} scores responses, and batch files hold chats alone: judge without one"
-        raise NotByBatchFileError(message)
+        raise Refused("batch:no-chat", message)
 
 
 def judge_snapshot(endpoint: ModelEndpoint | None, config: Mapping[str, Any]) -> dict[str, Any]:
     """What of the judge shapes its answers, prompts with their hashes; never the key.
 
     Raises:
-        InvalidEndpointError: the endpoint's base URL cannot be used.
+        Refused: the endpoint's base URL cannot be used.
     """
     if endpoint is None:
         return {"judge": LEXICAL, "version": LexicalJudge.version}

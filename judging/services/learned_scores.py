@@ -12,12 +12,12 @@ from typing import Any, Final
 from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus, is_satisfied
+from annotation.core.refusals import Refused
 from annotation.models import Dataset
 from judging.core.satisfaction_decisions import likeliest
 from judging.core.satisfaction_explained import Explained, to_text
 from judging.core.satisfaction_features import Group
 from judging.core.satisfaction_settings import LEARNED
-from judging.core.satisfaction_training import TooFewRatingsError
 from judging.core.stages import StageName
 from judging.models import JudgeRun, LearnedModel, SatisfactionJudgment
 from judging.queries.runs import score_rows
@@ -40,7 +40,7 @@ def score_learned(run: JudgeRun) -> None:
     pending = score_rows(run.pk).filter(status=JudgmentStatus.PENDING)
     try:
         model = learned_model(dataset=Dataset.objects.get(pk=run.dataset_id), pulse=Pulse(run))
-    except TooFewRatingsError as error:
+    except Refused as error:
         pending.update(status=JudgmentStatus.FAILED, error_code=error.code)
         return
     JudgeRun.objects.filter(pk=run.pk).update(learned_model=model)

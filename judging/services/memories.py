@@ -9,15 +9,11 @@ from typing import Any, Final
 from django.db import IntegrityError, transaction
 
 from annotation.core.choices import JudgmentStatus
+from annotation.core.refusals import Refused
 from annotation.models import User
 from judging.core.memory import statistics, statistics_to_json, texts_to_json
 from judging.core.memory_editing import PlainTexts, revise
-from judging.core.memory_parsing import (
-    InvalidMemoryError,
-    ParsedTexts,
-    memory_from_content,
-    parse_texts,
-)
+from judging.core.memory_parsing import ParsedTexts, memory_from_content, parse_texts
 from judging.core.questions import MemoryAnswer, MemoryQuestion
 from judging.core.retrieval import memory_question
 from judging.core.satisfaction_settings import satisfaction_settings
@@ -32,14 +28,8 @@ from judging.services.stages import AskingStage, IdRange
 
 NO_HISTORY: Final = "memory:no-history"
 """The user rated nothing outside the target scenario."""
-UNPARSEABLE: Final = InvalidMemoryError.code
+UNPARSEABLE: Final = "memory:unparseable"
 _CHUNK: Final = 500
-
-
-class MemoryNotEditableError(ValueError):
-    """The memory was never built, or somebody else saved a newer version first."""
-
-    code = "memory:not-editable"
 
 
 def plan_memories(
@@ -184,7 +174,7 @@ def read_written(written: WrittenMemory) -> tuple[ParsedTexts | None, str, bool]
     known = [turn.turn_id for turn in written.task.question.history]
     try:
         return parse_texts(answer.texts, turn_ids=known), "", False
-    except InvalidMemoryError:
+    except Refused:
         return None, UNPARSEABLE, True
 
 
@@ -219,14 +209,14 @@ def revise_memory(memory: UserMemory, *, edit: PlainTexts, editor: User) -> User
     Statistics and evidence stay those of the history.
 
     Raises:
-        MemoryNotEditableError: nothing was built, or this is no longer the newest version.
-        InvalidMemoryError: the texts break the limits of a memory.
+        Refused: nothing was built, or this is no longer the newest version; the texts break the
+            limits of a memory.
         PermissionError: `editor` may not edit this memory.
     """
     if not may_edit(memory, editor):
         raise PermissionError
     if memory.status != JudgmentStatus.DONE:
-        raise MemoryNotEditableError
+        raise Refused("memory:not-editable")
     before = memory_from_content({"statistics": memory.statistics, "texts": memory.texts})
     texts = revise(before.texts, edit)
     try:
@@ -246,14 +236,14 @@ def revise_memory(memory: UserMemory, *, edit: PlainTexts, editor: User) -> User
                 edited_by=editor,
             )
     except IntegrityError as error:
-        raise MemoryNotEditableError from error
+        raise Refused("memory:not-editable") from error
 
 
 def _version_after(memory: UserMemory) -> int:
     """The number of the next version; one that could not be written stands in nobody's way.
 
     Raises:
-        MemoryNotEditableError: a later version is written, or waits to be.
+        Refused: a later version is written, or waits to be.
     """
     later = UserMemory.objects.filter(
         run=memory.run_id,
@@ -263,5 +253,5 @@ def _version_after(memory: UserMemory) -> int:
     )
     rows = list(later.order_by("version").values_list("version", "status"))
     if any(status in (JudgmentStatus.DONE, JudgmentStatus.PENDING) for _version, status in rows):
-        raise MemoryNotEditableError
+        raise Refused("memory:not-editable")
     return rows[-1][0] + 1 if rows else memory.version + 1

@@ -13,16 +13,11 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 
 from annotation.core.choices import JudgmentStatus
+from annotation.core.refusals import Refused
 from judging.models import JudgeRun, UserMemory
 from judging.queries.satisfaction.histories import changes_since
 from judging.queries.satisfaction.memories import newest
 from judging.services.run_control import reopen
-
-
-class MemoryUpToDateError(ValueError):
-    """Nothing was rated since that a new version would be written from."""
-
-    code = "memory:up-to-date"
 
 
 def plan_updates(run_id: int, *, memory_id: int | None = None) -> int:
@@ -36,8 +31,7 @@ def plan_updates(run_id: int, *, memory_id: int | None = None) -> int:
         How many memories are to be written.
 
     Raises:
-        MemoryUpToDateError: none is outdated.
-        RunNotFinishedError: the run is under way.
+        Refused: none is outdated; the run is under way.
     """
     written = newest(UserMemory.objects.filter(run=run_id, status=JudgmentStatus.DONE))
     if memory_id is not None:
@@ -46,7 +40,7 @@ def plan_updates(run_id: int, *, memory_id: int | None = None) -> int:
         with transaction.atomic():
             outdated = _outdated(written.select_related("run").order_by("pk"))
             if not outdated:
-                raise MemoryUpToDateError
+                raise Refused("memory:up-to-date")
             run = reopen(run_id)
             numbers = _last_versions(run)
             UserMemory.objects.bulk_create(
@@ -62,7 +56,7 @@ def plan_updates(run_id: int, *, memory_id: int | None = None) -> int:
                 for memory in outdated
             )
     except IntegrityError as error:  # somebody edited one at the same moment
-        raise MemoryUpToDateError from error
+        raise Refused("memory:up-to-date") from error
     return len(outdated)
 
 

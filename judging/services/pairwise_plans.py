@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
 
 from annotation.core.choices import Verdict
+from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings, split
 from annotation.models import Dataset, Scenario, User
 from annotation.queries.annotators import annotators
@@ -31,51 +31,8 @@ from judging.services.judges import (
     judge_snapshot,
 )
 
-
-class NothingToJudgeError(ValueError):
-    """The annotator labelled no comparison of the dataset that has both texts."""
-
-    code = "run:no-labels"
-
-
-class NotDistilledError(ValueError):
-    """No finished distillation for this annotator and dataset."""
-
-    code = "run:not-distilled"
-
-
 FOR_ABLATION: Final = "ablation"
 """In the configuration of a distillation that only an ablation looks at."""
-
-
-class NoPromptsError(ValueError):
-    """The judge compares in its own way; it is asked by no prompt."""
-
-    code = "judge:no-prompts"
-
-
-class OnlyScoresError(ValueError):
-    """The endpoint is a reward model: it can only score responses."""
-
-    code = "judge:only-scores"
-
-
-class NoScoresError(ValueError):
-    """A reward model is wanted, and the endpoint is none."""
-
-    code = "judge:no-scores"
-
-
-class NoReferencesError(ValueError):
-    """A reference answer is wanted, and no comparison has one."""
-
-    code = "run:no-references"
-
-
-class PromptWithoutSetsError(ValueError):
-    """Preferences are wanted under a prompt that takes none."""
-
-    code = "run:prompt-without-sets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +73,7 @@ def asked_distillation(
     plans = tuple(_distil_plans(dataset, annotator, settings))
     if not plans:
         message = f"{annotator} labelled no comparison of {dataset.slug} that has both texts"
-        raise NothingToJudgeError(message)
+        raise Refused("run:no-labels", message)
     return AskedDistillation(
         JudgeRun(
             kind=RunKind.DISTIL,
@@ -146,24 +103,36 @@ def asked_distillations(
     annotator: User | None,
     judge: str,
     settings: PairwiseSettings | None = None,
+    budget: Decimal | None = None,
+    created_by: User | None = None,
 ) -> list[AskedDistillation]:
     """One annotator's distillation, or that of everybody with something to judge.
 
+    Each has the whole budget for itself.
+
     Raises:
-        UnknownJudgeError: there is no such judge.
-        NothingToJudgeError: nobody labelled anything here that can be judged.
+        Refused: there is no such judge; nobody labelled anything here that can be judged.
     """
-    wanted: dict[str, Any] = {"dataset": dataset, "judge": judge, "settings": settings}
+    wanted: dict[str, Any] = {
+        "dataset": dataset,
+        "judge": judge,
+        "settings": settings,
+        "budget": budget,
+        "created_by": created_by,
+    }
     if annotator is not None:
         return [asked_distillation(annotator=annotator, **wanted)]
     asked = []
     users = User.objects.in_bulk([each.id for each in annotators(dataset=dataset)])
     for user in users.values():
-        with suppress(NothingToJudgeError):  # rated turns alone, or pairs without texts
+        try:
             asked.append(asked_distillation(annotator=user, **wanted))
+        except Refused as refused:
+            if refused.code != "run:no-labels":  # rated turns only, or pairs without texts
+                raise
     if not asked:
         message = f"nobody labelled a comparison of {dataset.slug} that has both texts"
-        raise NothingToJudgeError(message)
+        raise Refused("run:no-labels", message)
     return asked
 
 
@@ -182,13 +151,13 @@ def asked_test_run(
     """See `pairwise_runs.start_test_run`."""
     if prompt is not JudgePrompt.PERSONAL and sets_of is not None:
         message = f"the prompt {prompt.word} takes no preferences"
-        raise PromptWithoutSetsError(message)
+        raise Refused("run:prompt-without-sets", message)
     with_sets = with_sets and prompt is JudgePrompt.PERSONAL
     owner = sets_of or annotator
     parent = _distillation(dataset, owner, judge)
     if parent is None and with_sets:
         message = f"nothing was distilled for {owner} on {dataset.slug}"
-        raise NotDistilledError(message)
+        raise Refused("run:not-distilled", message)
     judge = judge or (parent.judge if parent is not None else LEXICAL)
     endpoint = endpoint_for(judge)
     check_budget(budget, endpoint=endpoint)
@@ -206,7 +175,7 @@ def asked_test_run(
     applied = tuple(_applied(plans, dataset, annotator, parent if with_sets else None))
     if not applied:
         message = f"{annotator} has no label with a winner on the test part of {dataset.slug}"
-        raise NothingToJudgeError(message)
+        raise Refused("run:no-labels", message)
     if prompt.guided and prompt is not JudgePrompt.OWN_REFERENCE:
         _check_references(applied, dataset)
     edits = edited_prompts(dataset, annotator=annotator, endpoint=endpoint)
@@ -237,7 +206,7 @@ def asked_test_run(
 def _check_chats(endpoint: ModelEndpoint | None) -> None:
     if endpoint is not None and endpoint.has_scores:
         message = f"{endpoint.name} only scores responses"
-        raise OnlyScoresError(message)
+        raise Refused("judge:only-scores", message)
 
 
 def _check_takes(prompt: JudgePrompt, endpoint: ModelEndpoint | None, judge: str) -> None:
@@ -248,17 +217,17 @@ def _check_takes(prompt: JudgePrompt, endpoint: ModelEndpoint | None, judge: str
         return
     if endpoint is None:
         message = f"{judge} is asked by no prompt"
-        raise NoPromptsError(message)
+        raise Refused("judge:no-prompts", message)
     if prompt is JudgePrompt.REWARD and not endpoint.has_scores:
         message = f"{judge} scores no responses"
-        raise NoScoresError(message)
+        raise Refused("judge:no-scores", message)
 
 
 def _check_references(plans: Sequence[AppliedPlan], dataset: Dataset) -> None:
     asked = [comparison for plan in plans for comparison, _ in plan.winners]
     if not any(comparison_references(asked).values()):
         message = f"no test comparison of {dataset.slug} has a reference answer"
-        raise NoReferencesError(message)
+        raise Refused("run:no-references", message)
 
 
 def _distil_plans(

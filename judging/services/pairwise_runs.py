@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
 
 from annotation.models import Dataset, User
-from annotation.queries.annotators import annotators
 from judging.core.judge_modes import JudgePrompt
 from judging.core.pairwise_settings import PairwiseSettings
 from judging.core.run_plans import AppliedPlan, DistilPlan, Winners
@@ -21,8 +19,9 @@ from judging.services.equal_runs import start_once
 from judging.services.grades import plan_grades
 from judging.services.judgments import plan_judgments
 from judging.services.pairwise_plans import (
-    NothingToJudgeError,
+    AskedDistillation,
     asked_distillation,
+    asked_distillations,
     asked_test_run,
 )
 
@@ -50,9 +49,8 @@ def start_distillation(
     preferences.
 
     Raises:
-        UnknownJudgeError: there is no such judge.
-        NothingToJudgeError: the annotator labelled nothing here that can be judged.
-        NoPricesError: there is a budget, but calls have no price.
+        Refused: there is no such judge; the annotator labelled nothing here that can be judged;
+            there is a budget, but calls have no price.
     """
     asked = asked_distillation(
         dataset=dataset,
@@ -64,12 +62,7 @@ def start_distillation(
         for_ablation=for_ablation,
         created_by=created_by,
     )
-
-    def write_rows(run: JudgeRun) -> None:
-        for plan in asked.plans:
-            _plan_scenario(run, plan)
-
-    return start_once(asked.run, write_rows, again=again)
+    return _start(asked, again=again)
 
 
 def start_distillations(
@@ -86,29 +79,28 @@ def start_distillations(
     Each has the whole budget for itself.
 
     Raises:
-        UnknownJudgeError: there is no such judge.
-        NothingToJudgeError: nobody labelled anything here that can be judged.
+        Refused: there is no such judge; nobody labelled anything here that can be judged.
     """
-    started = []
-    users = User.objects.in_bulk([each.id for each in annotators(dataset=dataset)])
     with transaction.atomic():
-        for user in users.values():
-            with suppress(NothingToJudgeError):  # rated turns alone, or pairs without texts
-                started.append(
-                    start_distillation(
-                        dataset=dataset,
-                        annotator=user,
-                        judge=judge,
-                        settings=settings,
-                        budget=budget,
-                        again=again,
-                        created_by=created_by,
-                    )
-                )
-    if not started:
-        message = f"nobody labelled a comparison of {dataset.slug} that has both texts"
-        raise NothingToJudgeError(message)
-    return started
+        return [
+            _start(asked, again=again)
+            for asked in asked_distillations(
+                dataset=dataset,
+                annotator=None,
+                judge=judge,
+                settings=settings,
+                budget=budget,
+                created_by=created_by,
+            )
+        ]
+
+
+def _start(asked: AskedDistillation, *, again: bool) -> JudgeRun:
+    def write_rows(run: JudgeRun) -> None:
+        for plan in asked.plans:
+            _plan_scenario(run, plan)
+
+    return start_once(asked.run, write_rows, again=again)
 
 
 def _plan_scenario(run: JudgeRun, plan: DistilPlan) -> None:
@@ -187,13 +179,10 @@ def start_test_run(
         created_by: who asked for the run.
 
     Raises:
-        UnknownJudgeError: there is no such judge.
-        NotDistilledError: there is no finished distillation to take the sets of.
-        NothingToJudgeError: no test comparison has a label with a winner.
-        NoPromptsError: the judge compares in its own way.
-        NoReferencesError: the prompt shows reference answers, and there are none.
-        PromptWithoutSetsError: another annotator's sets under a prompt that takes none.
-        NoPricesError: there is a budget, but calls have no price.
+        Refused: there is no such judge; there is no finished distillation to take the sets of; no
+            test comparison has a label with a winner; the judge compares in its own way; the prompt
+            shows reference answers, and there are none; another annotator's sets under a prompt
+            that takes none; there is a budget, but calls have no price.
     """
     asked = asked_test_run(
         dataset=dataset,

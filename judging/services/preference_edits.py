@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 
 from annotation.core.choices import JudgmentStatus
+from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, User
 from judging.core.preference_editing import edited_text
 from judging.core.run_plans import distil_plans
@@ -16,24 +17,6 @@ from judging.services.pairwise_plans import FOR_ABLATION
 
 MOST_ADDED: Final = 10
 """Texts that people may add in one scenario: each is judged on every dev comparison."""
-
-
-class PreferenceNotEditableError(ValueError):
-    """Not one that people own, its run is not finished, or somebody saved a newer version first."""
-
-    code = "preference:not-editable"
-
-
-class PreferenceUnchangedError(ValueError):
-    """The edit would change nothing."""
-
-    code = "preference:unchanged"
-
-
-class TooManyPreferencesError(ValueError):
-    """As many texts were added to the scenario as may be."""
-
-    code = "preference:too-many"
 
 
 def may_edit(owner_id: int | None, user: User) -> bool:
@@ -57,15 +40,13 @@ def edit_preference(preference: Preference, *, text: str, editor: User) -> Prefe
     A text for a preference whose distillation failed gives it one.
 
     Raises:
-        PreferenceTextError: the text cannot be a preference.
-        PreferenceUnchangedError: it is the same text.
-        PreferenceNotEditableError: see there.
+        Refused: the text cannot be a preference; it is the same text; see there.
         PermissionError: `editor` may not edit this preference.
     """
     _check(preference, editor)
     new = edited_text(text)
     if new == preference.text:
-        raise PreferenceUnchangedError
+        raise Refused("preference:unchanged")
     return _next_version(preference, editor, action="preference.edited", text=new)
 
 
@@ -73,15 +54,14 @@ def switch_preference(preference: Preference, *, active: bool, editor: User) -> 
     """Stores the same text as the next version, on or off.
 
     Raises:
-        PreferenceUnchangedError: it is as asked for.
-        PreferenceNotEditableError: see there; also one without a text, which is judged by nobody.
+        Refused: it is as asked for; see there; also one without a text, which is judged by nobody.
         PermissionError: `editor` may not edit this preference.
     """
     _check(preference, editor)
     if preference.text is None:
-        raise PreferenceNotEditableError
+        raise Refused("preference:not-editable")
     if preference.active is active:
-        raise PreferenceUnchangedError
+        raise Refused("preference:unchanged")
     action = "preference.switched-on" if active else "preference.switched-off"
     return _next_version(preference, editor, action=action, text=preference.text, active=active)
 
@@ -90,9 +70,8 @@ def add_preference(run: JudgeRun, *, scenario_id: int, text: str, editor: User) 
     """Stores a text that a person adds to a scenario of a finished distillation.
 
     Raises:
-        PreferenceTextError: the text cannot be a preference.
-        PreferenceNotEditableError: the run has no preferences there that people own.
-        TooManyPreferencesError: see there.
+        Refused: the text cannot be a preference; the run has no preferences there that people own;
+            see there.
         PermissionError: `editor` may not edit this annotator's preferences.
     """
     if not may_edit(run.annotator_id, editor):
@@ -100,7 +79,7 @@ def add_preference(run: JudgeRun, *, scenario_id: int, text: str, editor: User) 
     if not is_owned(run) or not any(
         plan.scenario_id == scenario_id and plan.winners for plan in distil_plans(run.config)
     ):
-        raise PreferenceNotEditableError
+        raise Refused("preference:not-editable")
     new = edited_text(text)
     here = Preference.objects.filter(run=run, scenario_id=scenario_id, control=Control.NONE)
     with transaction.atomic():
@@ -108,7 +87,7 @@ def add_preference(run: JudgeRun, *, scenario_id: int, text: str, editor: User) 
             pk=run.pk
         )  # one at a time, so that the count holds
         if here.filter(kind=PreferenceKind.EDITED, root=None).count() >= MOST_ADDED:
-            raise TooManyPreferencesError
+            raise Refused("preference:too-many")
         last = here.aggregate(last=Max("position"))["last"] or 0
         added = Preference.objects.create(
             run=run,
@@ -141,7 +120,7 @@ def _check(preference: Preference, editor: User) -> None:
         or preference.control != Control.NONE
         or preference.scenario_id is None
     ):
-        raise PreferenceNotEditableError
+        raise Refused("preference:not-editable")
 
 
 def _next_version(
@@ -169,7 +148,7 @@ def _next_version(
             )
             _trace(after, editor, action, before=before.text)
     except IntegrityError as error:  # a version that has one after it already
-        raise PreferenceNotEditableError from error
+        raise Refused("preference:not-editable") from error
     return after
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from django.db.models import Q
 
 from annotation.core.choices import JudgmentStatus, Order
+from annotation.core.refusals import Refused
 from annotation.models import User
 from judging.core.rejudging import (
     ColumnText,
@@ -32,21 +33,9 @@ from judging.services.budgets import check_budget
 from judging.services.distillation import empty_preference
 from judging.services.equal_runs import start_once
 from judging.services.judges import BATCH_FILE, endpoint_for, judge_snapshot
-from judging.services.preference_edits import PreferenceNotEditableError, is_owned
+from judging.services.preference_edits import is_owned
 
 _CHUNK: Final = 1000
-
-
-class NothingChangedError(ValueError):
-    """Every preference is as it was when the family was judged last."""
-
-    code = "preference:nothing-changed"
-
-
-class JudgeChangedError(ValueError):
-    """The judge's model, prompts or sampling are no longer those of the earlier judgments."""
-
-    code = "judge:changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +60,21 @@ def asked_rejudging(
         created_by: who asks for it.
 
     Raises:
-        PreferenceNotEditableError: it is no finished distillation with preferences of a person.
-        NothingChangedError: see there.
-        JudgeChangedError: see there.
-        UnknownJudgeError: its judge is no longer in use.
-        NoPricesError: there is a budget, but calls have no price.
+        Refused: it is no finished distillation with preferences of a person; see there; its judge
+            is no longer in use; there is a budget, but calls have no price.
     """
     if not is_owned(distillation):
-        raise PreferenceNotEditableError
+        raise Refused("preference:not-editable")
     endpoint = endpoint_for(distillation.judge)
     check_budget(budget, endpoint=endpoint)
     kept = {name: value for name, value in distillation.config.items() if name != BATCH_FILE}
     if not judges_alike(distillation.config["judge"], judge_snapshot(endpoint, kept)):
-        raise JudgeChangedError
+        raise Refused("judge:changed")
     texts: dict[int, str | None] = {}
     columns = tuple(_columns(distillation, texts))
     family = _family(distillation)
     if not _differs(columns, [run for run in family if run.status == RunStatus.DONE][-1]):
-        raise NothingChangedError
+        raise Refused("preference:nothing-changed")
     run = JudgeRun(
         kind=RunKind.DISTIL,
         dataset=distillation.dataset,

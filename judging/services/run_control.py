@@ -11,6 +11,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus
+from annotation.core.refusals import Refused
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.queries.runs import UNFINISHED
 from judging.services.judges import BATCH_FILE
@@ -18,24 +19,6 @@ from judging.services.kinds import STAGES
 from judging.services.stages import AskingStage
 
 FINISHED: Final = (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)
-
-
-class RunNotFinishedError(Exception):
-    """Only a finished run can be tried again."""
-
-    code = "run:not-finished"
-
-
-class EqualRunError(RunNotFinishedError):
-    """An equal run is under way, so this one need not go on."""
-
-    code = "run:equal-under-way"
-
-
-class RecordedRunError(RunNotFinishedError):
-    """The run's verdicts were recorded elsewhere: nothing of it can be asked again."""
-
-    code = "run:recorded"
 
 
 def cancel(run_id: int) -> bool:
@@ -63,8 +46,7 @@ def reset_failed(run_id: int) -> int:
     Returns how many rows are pending now; the caller dispatches.
 
     Raises:
-        RunNotFinishedError: the run, or an equal one, is under way.
-        RecordedRunError: its verdicts were imported.
+        Refused: the run, or an equal one, is under way; its verdicts were imported.
     """
     run = reopen(run_id)
     pending = 0
@@ -82,13 +64,11 @@ def reopen(run_id: int) -> JudgeRun:
     """Makes a finished run ready to go on from its first stage; the caller dispatches it.
 
     Raises:
-        RunNotFinishedError: the run is under way.
-        EqualRunError: an equal one is.
-        RecordedRunError: its verdicts were imported.
+        Refused: the run is under way; an equal one is; its verdicts were imported.
     """
     run = JudgeRun.objects.get(pk=run_id)
     if run.kind == RunKind.RECORDED:
-        raise RecordedRunError
+        raise Refused("run:recorded")
     try:
         with transaction.atomic():
             reopened = JudgeRun.objects.filter(pk=run_id, status__in=FINISHED).update(
@@ -101,9 +81,9 @@ def reopen(run_id: int) -> JudgeRun:
                 finished_at=None,
             )
     except IntegrityError as error:  # run_under_way_once
-        raise EqualRunError from error
+        raise Refused("run:equal-under-way") from error
     if not reopened:
-        raise RunNotFinishedError
+        raise Refused("run:not-finished")
     return run
 
 

@@ -16,7 +16,7 @@ from django.db.models import Count, F
 from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus
-from judging.core.endpoints import InvalidEndpointError
+from annotation.core.refusals import Refused
 from judging.core.stages import StageName
 from judging.llm.breaker import EndpointDownError
 from judging.llm.errors import LlmCode
@@ -27,7 +27,7 @@ from judging.services.claims import drop_claims_of
 from judging.services.heartbeats import SupersededError, beat
 from judging.services.judges import JudgeOpener, open_judge
 from judging.services.kinds import STAGES
-from judging.services.stages import AskingStage, ComputingStage, IdRange, Stage, StageRefusedError
+from judging.services.stages import AskingStage, ComputingStage, IdRange, Stage
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ def run_batch(
         return _after_batch(run, stage)
     except SupersededError:
         return None
-    except (InvalidEndpointError, StageRefusedError) as error:
+    except Refused as error:
         _stop(run, error.code, "")
         return None
     except EndpointDownError as error:

@@ -14,7 +14,6 @@ from typing import Final
 from annotation.models import Dataset, User
 from judging.core.satisfaction_model import VERSION
 from judging.core.satisfaction_settings import LEARNED
-from judging.core.satisfaction_training import TooFewRatingsError
 from judging.core.stages import StageName
 from judging.models import JudgeRun, LearnedModel, RunKind
 from judging.queries.satisfaction.blocks import ratings_digest
@@ -22,7 +21,7 @@ from judging.queries.satisfaction.learned import newest_models, ratings_stamp
 from judging.services.equal_runs import start_once
 from judging.services.heartbeats import Pulse
 from judging.services.satisfaction_training import learned_model
-from judging.services.stages import ComputingStage, StageRefusedError
+from judging.services.stages import ComputingStage
 
 AT_REST: Final = timedelta(minutes=5)
 """Ratings are at rest once none was given or changed for so long."""
@@ -91,14 +90,11 @@ def train_run(run: JudgeRun) -> None:
     """Train on the ratings as they are now, and note the version with the run.
 
     Raises:
-        StageRefusedError: there is too little to learn from.
+        Refused: there is too little to learn from.
         SupersededError: somebody else has the run now.
     """
     dataset = Dataset.objects.get(pk=run.dataset_id)
-    try:
-        model = learned_model(dataset=dataset, pulse=Pulse(run))
-    except TooFewRatingsError as error:
-        raise StageRefusedError(error.code) from error
+    model = learned_model(dataset=dataset, pulse=Pulse(run))
     JudgeRun.objects.filter(pk=run.pk).update(learned_model=model)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
+from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from judging.core.calibration import Calibration
 from judging.core.satisfaction_model import VERSION
@@ -23,19 +24,12 @@ from judging.services.edited_prompts import edited_prompts
 from judging.services.equal_runs import start_once
 from judging.services.judges import endpoint_for, judge_snapshot
 from judging.services.memories import plan_memories
-from judging.services.pairwise_plans import NoPromptsError
 from judging.services.teaching import plan_rubrics, planned_teaching
 
 _CHUNK: Final = 500
 _TARGET: Final = {Level.TURN: "response_id", Level.SESSION: "session_id"}
 _WITHOUT_PROMPTS: Final = (Variant.CHECKLIST, Variant.NO_MEMORY)
 """What the lexical judge does in its own way, with a memory or without."""
-
-
-class NothingToScoreError(ValueError):
-    """Nobody rated a response of the dataset whose text is available."""
-
-    code = "run:no-ratings"
 
 
 def start_satisfaction_run(
@@ -62,9 +56,8 @@ def start_satisfaction_run(
         created_by: who asked for it.
 
     Raises:
-        UnknownJudgeError: there is no such judge.
-        NothingToScoreError: there is no rated turn.
-        NoPricesError: there is a budget, but calls have no price.
+        Refused: there is no such judge; there is no rated turn; there is a budget, but calls have
+            no price.
     """
     asked = asked_satisfaction(
         dataset=dataset,
@@ -78,7 +71,7 @@ def start_satisfaction_run(
     def write_rows(run: JudgeRun) -> None:
         if not plan_satisfaction(run):
             message = f"nobody rated a response of {dataset.slug} whose text is available"
-            raise NothingToScoreError(message)
+            raise Refused("run:no-ratings", message)
 
     return start_once(asked, write_rows, again=again)
 
@@ -91,7 +84,7 @@ def finished_run_like(
     Same judge, prompts, rules and ratings; None where there is none.
 
     Raises:
-        UnknownJudgeError: there is no such judge.
+        Refused: there is no such judge.
     """
     asked = asked_satisfaction(dataset=dataset, judge=judge, settings=settings)
     runs = JudgeRun.objects.filter(
@@ -116,9 +109,8 @@ def asked_satisfaction(
     """The run that `start_satisfaction_run` would start, not saved.
 
     Raises:
-        UnknownJudgeError: there is no such judge.
-        NoPromptsError: the lexical judge was asked for a way of asking.
-        NoTrainingUsersError, UnknownTrainingError: there is nobody to take examples from.
+        Refused: there is no such judge; the lexical judge was asked for a way of asking; there is
+            nobody to take examples from.
     """
     chosen = settings or SatisfactionSettings()
     if judge == LEARNED:  # it reads histories itself and answers on the user's own scale
@@ -127,7 +119,7 @@ def asked_satisfaction(
     else:
         endpoint = endpoint_for(judge)
         if endpoint is None and chosen.variant not in _WITHOUT_PROMPTS:
-            raise NoPromptsError("the lexical judge scores in its own way")
+            raise Refused("judge:no-prompts", "the lexical judge scores in its own way")
     check_budget(budget, endpoint=endpoint)
     edits = edited_prompts(dataset, annotator=annotator, endpoint=endpoint, rated=True)
     config = {**chosen.to_config(), **edits}

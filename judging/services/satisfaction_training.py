@@ -38,7 +38,7 @@ def learned_model(
         pulse: called between the steps of a training.
 
     Raises:
-        TooFewRatingsError: too few users or turns to train on.
+        Refused: too few users or turns to train on.
     """
     chosen = settings or Settings()
     digest = ratings_digest(dataset_id=dataset.pk)
@@ -70,7 +70,7 @@ def train_learned_model(
         pulse: called between the steps.
 
     Raises:
-        TooFewRatingsError: too few users or turns to train on.
+        Refused: too few users or turns to train on.
     """
     stamp = ratings_stamp(dataset_id=dataset.pk)
     version = _newest_version(dataset) + 1

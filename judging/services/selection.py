@@ -9,12 +9,13 @@ from typing import Any, Final
 from django.db import transaction
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
+from annotation.core.refusals import Refused
 from judging.core.correctness import VerdictKey, correctness_matrix
 from judging.core.matrix import AGGREGATE, ColumnSource, Matrix
 from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
 from judging.core.run_plans import Winners, distil_plans
 from judging.core.selection import Assessment, assess
-from judging.core.selection_rules import NothingToSelectError, SelectionSettings
+from judging.core.selection_rules import SelectionSettings
 from judging.core.stages import StageName
 from judging.models import Control, JudgeRun, Preference, PreferenceKind, PreferenceSet
 from judging.queries.preferences import run_columns
@@ -105,7 +106,7 @@ def _store(
         found = _assess(matrix, settings, pulse)
         chosen = found.selection.selected[0]
         fields |= _evidence(found)
-    except NothingToSelectError as error:
+    except Refused as error:
         code = error.code if group.winners else NO_LABELS
         fields |= {
             "selection": {"selected": [list(chosen)], "strategy": "none", "error_code": code},

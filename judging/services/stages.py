@@ -49,19 +49,11 @@ class AskingStage(Generic[Question, Answer]):
     store: Callable[[JudgeRun, Sequence[Answer]], None]
 
 
-class StageRefusedError(Exception):
-    """A stage cannot be computed for a reason that was foreseen; `code` says which."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(code)
-        self.code = code
-
-
 @dataclass(frozen=True, slots=True)
 class ComputingStage:
     """A stage that computes from the rows before it; doing it twice gives the same rows.
 
-    Its `compute` raises `StageRefusedError` where the run has to end there.
+    Its `compute` raises `Refused` where the run has to end there.
     """
 
     name: StageName

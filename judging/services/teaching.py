@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from annotation.core.choices import is_satisfied
+from annotation.core.refusals import Refused
 from annotation.models import Dataset
 from annotation.queries.annotators import names_of
 from judging.core.rubric_induction import TURNS_A_CHUNK, chunks, drawn
@@ -18,12 +19,6 @@ from judging.queries.satisfaction.labels import LabelRow, first_labels, raters
 from judging.queries.satisfaction.teaching import TEACHING, folds_of
 
 _CHUNK: Final = 500
-
-
-class UnknownTrainingError(ValueError):
-    """There is no dataset of the name given for the training users."""
-
-    code = "run:unknown-training"
 
 
 def planned_teaching(
@@ -39,8 +34,7 @@ def planned_teaching(
         settings: the rules of the run.
 
     Raises:
-        NoTrainingUsersError: there is nobody to learn from.
-        UnknownTrainingError: there is no such training dataset.
+        Refused: there is nobody to learn from; there is no such training dataset.
     """
     need = SPECS[settings.variant].need
     if not need.from_training:
@@ -70,7 +64,9 @@ def _source(dataset: Dataset, train: str) -> Dataset:
         return dataset
     found = Dataset.objects.filter(slug=train).first()
     if found is None:
-        raise UnknownTrainingError(f"there is no dataset {train!r} to take training users from")
+        raise Refused(
+            "run:unknown-training", f"there is no dataset {train!r} to take training users from"
+        )
     return found
 
 

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation.core.choices import StudyKind
 from annotation.core.labelling import TalkTask
+from annotation.core.refusals import Refused
 from annotation.forms.labelling import SKIP_REASONS, SubmissionForm
 from annotation.services.claims import own_task
 from annotation.views.access import SignedInRequest
@@ -29,7 +30,6 @@ from judging.forms.conversations import EndForm, MessageForm, TicksForm
 from judging.queries.conversations import last_message, message_of, own_message, talk_of
 from judging.services.conversation_worker import replies_under_way
 from judging.services.conversations import (
-    ConversationRefusedError,
     begin,
     end,
     follow,
@@ -47,7 +47,7 @@ _CONFLICT: Final = 409
 
 
 class _NotTalkingError(Exception):
-    """The conversation is over, and its item rated or about to be."""
+    """The item is not to be talked about (any more)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def send_message(request: SignedInRequest, slug: str, number: int) -> HttpRespon
     text = request.POST.get("text", "").replace("\x00", "")
     try:
         if not form.is_valid():
-            raise ConversationRefusedError("conversation:message")
+            raise Refused("conversation:message")
         send(
             study=slug,
             item=number,
@@ -146,9 +146,10 @@ def send_message(request: SignedInRequest, slug: str, number: int) -> HttpRespon
             submission=form.cleaned_data["submission"],
             now=timezone.now(),
         )
-    except ConversationRefusedError as refused:
+    except Refused as refused:
+        code = _own_code(refused)
         keep_unsent(study=slug, item=number, annotator=request.user, text=text)
-        return _parts(place, refused=refused.code)
+        return _parts(place, refused=code)
     return _parts(place)
 
 
@@ -181,8 +182,8 @@ def withdraw_message(request: SignedInRequest, slug: str, number: int) -> HttpRe
             submission=_submission(request),
             now=timezone.now(),
         )
-    except ConversationRefusedError as refused:
-        return _parts(place, refused=refused.code)
+    except Refused as refused:
+        return _parts(place, refused=_own_code(refused))
     return redirect("judging:talk", slug, number)
 
 
@@ -218,8 +219,8 @@ def tick_requirements(request: SignedInRequest, slug: str, number: int) -> HttpR
             submission=_submission(request),
             now=timezone.now(),
         )
-    except ConversationRefusedError as refused:
-        return _parts(place, refused=refused.code)
+    except Refused as refused:
+        return _parts(place, refused=_own_code(refused))
     if not place.partial:
         return redirect("judging:talk", slug, number)
     task, talk = _task(place)
@@ -235,7 +236,7 @@ def end_talk(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     form = EndForm(request.POST)
     try:
         if not form.is_valid():
-            raise ConversationRefusedError("conversation:too-early")
+            raise Refused("conversation:too-early")
         end(
             study=slug,
             item=number,
@@ -243,16 +244,23 @@ def end_talk(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
             ending=Ending(form.cleaned_data["ending"]),
             now=timezone.now(),
         )
-    except ConversationRefusedError as refused:
-        return _whole(place, refused=refused.code)
+    except Refused as refused:
+        return _whole(place, refused=_own_code(refused))
     return redirect("annotation:item", slug, number)
+
+
+def _own_code(refused: Refused) -> str:
+    """The code of a refusal that the conversation itself tells; any other has a page of its own."""
+    if not refused.code.startswith("conversation:"):
+        raise refused
+    return refused.code
 
 
 def _submission(request: SignedInRequest) -> UUID:
     """The page's id of what a button sends."""
     form = SubmissionForm(request.POST)
     if not form.is_valid():
-        raise ConversationRefusedError("conversation:incomplete")
+        raise Refused("conversation:incomplete")
     submission: UUID = form.cleaned_data["submission"]
     return submission
 
@@ -260,8 +268,8 @@ def _submission(request: SignedInRequest) -> UUID:
 def _done(place: _Place, act: Callable[[], None]) -> HttpResponse:
     try:
         act()
-    except ConversationRefusedError as refused:
-        return _parts(place, refused=refused.code)
+    except Refused as refused:
+        return _parts(place, refused=_own_code(refused))
     return _parts(place)
 
 
@@ -270,8 +278,7 @@ def _task(place: _Place) -> tuple[TalkTask, Talk]:
 
     Raises:
         _NotTalkingError: the item is not to be talked about (any more).
-        LabellingRefusedError: it is not theirs, or the study takes no answers.
-        ConversationRefusedError: the study has no model.
+        Refused: it is not theirs, the study takes no answers, or it has no model.
     """
     now = timezone.now()
     user = place.request.user
@@ -298,8 +305,9 @@ def _whole(place: _Place, *, refused: str = "") -> HttpResponse:
     """The page."""
     try:
         task, talk = _task(place)
-    except ConversationRefusedError as error:
-        said = {"text": gettext(talk_text(error.code)), "code": error.code}
+    except Refused as error:
+        code = _own_code(error)
+        said = {"text": gettext(talk_text(code)), "code": code}
         return render(place.request, "judging/conversation_closed.html", said, status=_CONFLICT)
     context = {
         "task": task,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from django.http import Http404
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
 from annotation.exports import ExportFormat
-from annotation.queries.datasets import UnknownDatasetError, dataset_of
+from annotation.queries.datasets import dataset_of
 from annotation.views.access import SignedInRequest, reader_required
 from annotation.views.downloads import download
 from judging.exports import EXPORTS
@@ -17,9 +16,6 @@ from judging.exports import EXPORTS
 @reader_required
 def export(_request: SignedInRequest, slug: str, kind: str, format_name: str) -> HttpResponseBase:
     """A download of one kind, for those who see everyone."""
-    try:
-        dataset = dataset_of(slug)
-    except UnknownDatasetError as error:
-        raise Http404(str(error)) from error
+    dataset = dataset_of(slug)
     format_ = ExportFormat(format_name)
     return download(EXPORTS[kind].blocks(dataset, format_), name=f"{slug}-{kind}", format_=format_)

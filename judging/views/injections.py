@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -16,7 +16,6 @@ from annotation.views.downloads import download
 from judging.core.injection_corpus import ATTEMPTS
 from judging.queries.injections import (
     COLUMNS,
-    NoSuchCheckError,
     check_figures,
     check_lines,
     lines_of,
@@ -41,10 +40,7 @@ def checks(request: SignedInRequest) -> HttpResponse:
 @reader_required
 def check(request: SignedInRequest, check_id: int) -> HttpResponse:
     """The rates of one check, by kind of attempt and language."""
-    try:
-        found = check_figures(check_id)
-    except NoSuchCheckError as error:
-        raise Http404 from error
+    found = check_figures(check_id)
     return render(request, "judging/injection_check.html", {"found": found, "check": found.check})
 
 
@@ -53,10 +49,7 @@ def check(request: SignedInRequest, check_id: int) -> HttpResponse:
 def trials(request: SignedInRequest, check_id: int) -> HttpResponse:
     """The attempts behind a rate."""
     asked = {name: request.GET.get(name, "") for name in _ASKED}
-    try:
-        found = trial_list(check_id, **asked)
-    except NoSuchCheckError as error:
-        raise Http404 from error
+    found = trial_list(check_id, **asked)
     context = {"found": found, "check": found.check, "page": found.page, "asked": asked}
     return render(request, "judging/injection_trials.html", context)
 
@@ -65,10 +58,7 @@ def trials(request: SignedInRequest, check_id: int) -> HttpResponse:
 @reader_required
 def trial(request: SignedInRequest, check_id: int, trial_id: int) -> HttpResponse:
     """One attempt: the pair as the judge saw it, and its raw replies."""
-    try:
-        found = trial_page(check_id, trial_id)
-    except NoSuchCheckError as error:
-        raise Http404 from error
+    found = trial_page(check_id, trial_id)
     context = {"found": found, "check": found.row.attempt.check_run}
     return render(request, "judging/injection_trial.html", context)
 
@@ -77,9 +67,6 @@ def trial(request: SignedInRequest, check_id: int, trial_id: int) -> HttpRespons
 @reader_required
 def trials_csv(_request: SignedInRequest, check_id: int) -> HttpResponseBase:
     """Every answer of a check as a table."""
-    try:
-        records = trial_records(check_id)
-    except NoSuchCheckError as error:
-        raise Http404 from error
+    records = trial_records(check_id)
     blocks = in_blocks(csv_lines(COLUMNS, records))
     return download(blocks, name=f"injections-{check_id}", format_=ExportFormat.CSV)

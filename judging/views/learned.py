@@ -8,9 +8,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation.core.refusals import text_of
 from annotation.models import Dataset
 from annotation.views.access import SignedInRequest, manager_required, reader_required
-from judging.core.error_texts import error_text
 from judging.models import RunStatus
 from judging.queries.satisfaction.learned import learned_page, learned_version_page
 from judging.submission import submit_training
@@ -22,7 +22,7 @@ def learned(request: SignedInRequest, slug: str) -> HttpResponse:
     """Every version, the newest first, which one is in use, and where training stands."""
     found = learned_page(get_object_or_404(Dataset, slug=slug))
     code = found.failed.error_code if found.failed is not None else ""
-    context = {"found": found, "error": _(error_text(code)) if code else ""}
+    context = {"found": found, "error": _(text_of(code)) if code else ""}
     return render(request, "judging/learned.html", context)
 
 

@@ -12,10 +12,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.core.refusals import Refused, text_of
 from annotation.models import User
 from annotation.queries.withheld import is_anything_withheld
 from annotation.views.access import SignedInRequest, manager_required, reader_required
-from judging.core.error_texts import error_text
 from judging.core.satisfaction_settings import satisfaction_settings
 from judging.forms.memories import MemoryForm
 from judging.models import JudgeRun, RunKind, UserMemory
@@ -26,11 +26,7 @@ from judging.queries.satisfaction.memories import (
     visible_memory,
 )
 from judging.queries.satisfaction.memory_turns import turns_of_memory
-from judging.services.judges import UnknownJudgeError
-from judging.services.memories import MemoryNotEditableError, may_edit, revise_memory
-from judging.services.memory_updates import MemoryUpToDateError
-from judging.services.run_control import RunNotFinishedError
-from judging.services.satisfaction_runs import NothingToScoreError
+from judging.services.memories import may_edit, revise_memory
 from judging.submission import submit_satisfaction, update_memories
 from judging.views.run_starts import say_attached
 
@@ -63,8 +59,8 @@ def rescore(request: SignedInRequest, run_id: int) -> HttpResponse:
             settings=replace(satisfaction_settings(run.config), memories_of=run.pk),
             created_by=request.user,
         )
-    except (NothingToScoreError, UnknownJudgeError) as error:
-        messages.error(request, gettext(error_text(error.code)))
+    except Refused as error:
+        messages.error(request, gettext(error.text))
         return redirect("judging:run-memories", run_id=run_id)
     say_attached(request, [started])
     return redirect("judging:run", run_id=started.pk)
@@ -91,8 +87,8 @@ def update_memory(request: SignedInRequest, memory_id: int) -> HttpResponse:
 def _update(request: SignedInRequest, run: JudgeRun, *, memory_id: int | None = None) -> None:
     try:
         planned = update_memories(run.pk, memory_id=memory_id)
-    except (MemoryUpToDateError, RunNotFinishedError) as error:
-        messages.error(request, gettext(error_text(error.code)))
+    except Refused as error:
+        messages.error(request, gettext(error.text))
         return
     text = ngettext(
         "%(n)d memory is being written anew.", "%(n)d memories are being written anew.", planned
@@ -123,7 +119,7 @@ def memory(request: SignedInRequest, memory_id: int) -> HttpResponse:
         "page": page,
         "own": row.user_id == reader.pk,
         "editable": page.is_editable and may_edit(row, reader),
-        "error": gettext(error_text(row.error_code)) if row.error_code else "",
+        "error": gettext(text_of(row.error_code)) if row.error_code else "",
     }
     return render(request, "judging/memory.html", context)
 
@@ -152,14 +148,14 @@ def edit_memory(request: SignedInRequest, memory_id: int) -> HttpResponse:
         raise PermissionDenied
     page = memory_page(row, only=reader.only)
     if page.memory is None or not page.is_editable:
-        messages.warning(request, gettext(error_text(MemoryNotEditableError.code)))
+        messages.warning(request, gettext(text_of("memory:not-editable")))
         return redirect("judging:memory", memory_id=page.newest_id)
     form = MemoryForm(request.POST if request.method == "POST" else None, memory=page.memory)
     if form.is_bound and form.is_valid():
         try:
             saved = revise_memory(row, edit=form.edit(), editor=reader)
-        except MemoryNotEditableError as error:
-            form.add_error(None, gettext(error_text(error.code)))
+        except Refused as error:
+            form.add_error(None, gettext(error.text))
         else:
             messages.success(request, gettext("Saved as version %d.") % saved.version)
             return redirect("judging:memory", memory_id=saved.pk)

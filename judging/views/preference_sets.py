@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
@@ -11,17 +11,13 @@ from annotation.core.charts import BarChart, BarRow, bar_chart
 from annotation.templatetags.look import percent
 from annotation.views.access import SignedInRequest
 from judging.queries.preference_sets import SetPage, set_page
-from judging.queries.run_pages import NoSuchPageError
 
 
 @require_safe
 @login_required
 def preference_set(request: SignedInRequest, set_id: int) -> HttpResponse:
     """A selected set with its texts, matrix, trace and null; annotators see their own."""
-    try:
-        found = set_page(set_id, only=request.user.only)
-    except NoSuchPageError as error:
-        raise Http404 from error
+    found = set_page(set_id, only=request.user.only)
     context = {
         "found": found,
         "chosen": found.chosen,

@@ -12,11 +12,10 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.core.refusals import Refused, text_of
 from annotation.models import User
 from annotation.queries.withheld import is_anything_withheld
 from annotation.views.access import SignedInRequest, manager_required
-from judging.core.endpoints import InvalidEndpointError
-from judging.core.error_texts import error_text
 from judging.core.estimates import total_of
 from judging.forms.preferences import AgainForm, PreferenceForm
 from judging.models import JudgeRun, Preference
@@ -28,31 +27,17 @@ from judging.queries.preferences import (
     owned_preferences,
     visible_preference,
 )
-from judging.services.budgets import NoPricesError
 from judging.services.estimates import estimate_rejudging
-from judging.services.judges import UnknownJudgeError
 from judging.services.preference_edits import (
-    PreferenceNotEditableError,
-    PreferenceUnchangedError,
-    TooManyPreferencesError,
     add_preference,
     edit_preference,
     is_owned,
     may_edit,
     switch_preference,
 )
-from judging.services.rejudging import JudgeChangedError, NothingChangedError, asked_rejudging
+from judging.services.rejudging import asked_rejudging
 from judging.submission import submit_rejudging
 from judging.views.run_starts import say_attached
-
-REFUSALS = (
-    InvalidEndpointError,
-    JudgeChangedError,
-    NoPricesError,
-    NothingChangedError,
-    PreferenceNotEditableError,
-    UnknownJudgeError,
-)
 
 
 @require_safe
@@ -92,8 +77,8 @@ def _again(found: OwnedPreferences) -> dict[str, Any]:
     try:
         asked = asked_rejudging(found.run)
         estimate = estimate_rejudging(asked)
-    except REFUSALS as error:
-        return {"refusal": gettext(error_text(error.code))}
+    except Refused as error:
+        return {"refusal": gettext(error.text)}
     return {
         "estimates": [estimate],
         "total": total_of([estimate]),
@@ -110,12 +95,12 @@ def judge_again(request: SignedInRequest, run_id: int) -> HttpResponse:
     run = _run_for(request.user, run_id)
     form = AgainForm(request.POST)
     if not form.is_valid():
-        messages.error(request, gettext(error_text("budget:negative")))
+        messages.error(request, gettext(text_of("budget:negative")))
         return redirect("judging:run-preferences", run_id=run.pk)
     try:
         started = submit_rejudging(run, budget=form.cleaned_data["budget"], created_by=request.user)
-    except REFUSALS as error:
-        messages.error(request, gettext(error_text(error.code)))
+    except Refused as error:
+        messages.error(request, gettext(error.text))
         return redirect("judging:run-preferences", run_id=run.pk)
     say_attached(request, [started])
     return redirect("judging:run", run_id=started.pk)
@@ -144,8 +129,8 @@ def new_preference(request: SignedInRequest, run_id: int, scenario_id: int) -> H
                 text=form.cleaned_data["text"],
                 editor=request.user,
             )
-        except (PreferenceNotEditableError, TooManyPreferencesError) as error:
-            form.add_error(None, gettext(error_text(error.code)))
+        except Refused as error:
+            form.add_error(None, gettext(error.text))
         else:
             messages.success(request, gettext("Added. It takes part once it was judged."))
             return redirect("judging:preference", preference_id=added.pk)
@@ -165,7 +150,7 @@ def preference(request: SignedInRequest, preference_id: int) -> HttpResponse:
         "run": row.run,
         "own": row.annotator_id == request.user.pk,
         "editable": page.is_newest and _is_editable(row, request.user),
-        "error": gettext(error_text(row.error_code)) if row.error_code else "",
+        "error": gettext(text_of(row.error_code)) if row.error_code else "",
     }
     return render(request, "judging/preference.html", context)
 
@@ -179,7 +164,7 @@ def edit(request: SignedInRequest, preference_id: int) -> HttpResponse:
         raise PermissionDenied
     page = preference_page(row)
     if not (page.is_newest and _is_editable(row, request.user)):
-        messages.warning(request, gettext(error_text(PreferenceNotEditableError.code)))
+        messages.warning(request, gettext(text_of("preference:not-editable")))
         return redirect("judging:preference", preference_id=page.versions[0].id)
     form = PreferenceForm(
         request.POST if request.method == "POST" else None,
@@ -189,8 +174,8 @@ def edit(request: SignedInRequest, preference_id: int) -> HttpResponse:
     if form.is_bound and form.is_valid():
         try:
             saved = edit_preference(row, text=form.cleaned_data["text"], editor=request.user)
-        except (PreferenceNotEditableError, PreferenceUnchangedError) as error:
-            form.add_error(None, gettext(error_text(error.code)))
+        except Refused as error:
+            form.add_error(None, gettext(error.text))
         else:
             messages.success(request, gettext("Saved as version %d.") % saved.version)
             return redirect("judging:preference", preference_id=saved.pk)
@@ -209,8 +194,8 @@ def switch(request: SignedInRequest, preference_id: int) -> HttpResponse:
     active = request.POST.get("active") == "1"
     try:
         saved = switch_preference(row, active=active, editor=request.user)
-    except (PreferenceNotEditableError, PreferenceUnchangedError) as error:
-        messages.warning(request, gettext(error_text(error.code)))
+    except Refused as error:
+        messages.warning(request, gettext(error.text))
         return redirect("judging:preference", preference_id=row.pk)
     said = gettext("Switched on.") if saved.active else gettext("Switched off.")
     messages.success(request, said)

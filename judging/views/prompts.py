@@ -11,11 +11,11 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.guidelines import changes
+from annotation.core.refusals import Refused, text_of
 from annotation.models import Dataset, Study
 from annotation.views.access import SignedInRequest, manager_required, reader_required
-from judging.core.error_texts import error_text
 from judging.core.prompt_edits import EDITED, edit_faults, plain_text, prompt_names, requirements
-from judging.core.prompts import LANGUAGES, Prompt, PromptError, load_prompt
+from judging.core.prompts import LANGUAGES, Prompt, load_prompt
 from judging.forms.prompts import PromptForm, RestoreForm
 from judging.models import JudgeRun
 from judging.queries.prompt_previews import preview
@@ -27,7 +27,7 @@ from judging.queries.prompts import (
     prompt_lines,
     prompts_of_run,
 )
-from judging.services.edited_prompts import PromptRefusedError, publish_prompt, restore_prompt
+from judging.services.edited_prompts import publish_prompt, restore_prompt
 
 UNPROCESSABLE: Final = 422
 
@@ -78,8 +78,8 @@ def prompt(
             version = publish_prompt(
                 owner, name=name, language=language, by=request.user, **form.cleaned_data
             )
-        except PromptRefusedError as error:
-            form.add_error(None, gettext(error_text(error.code)))
+        except Refused as error:
+            form.add_error(None, gettext(error.text))
         else:
             messages.success(request, gettext("Version %d is in force.") % version)
             return redirect(_context(owner)["pages"]["prompt"], slug, name, language)
@@ -114,11 +114,11 @@ def _checked(owner: PromptOwner, released: Prompt, told: str) -> dict[str, Any]:
     edited = Prompt(released.name, EDITED, released.language, text)
     try:
         filled = preview(owner, edited) if edited.placeholders == released.placeholders else None
-    except PromptError:
+    except Refused:
         filled = None
     return {
         "requirements": requirements(released, text),
-        "faults": [(gettext(error_text(fault.code)), fault.parts) for fault in faults],
+        "faults": [(gettext(text_of(fault.code)), fault.parts) for fault in faults],
         "same": text == released.text,
         "changed": changes(released.text, text),
         "preview": filled,
@@ -137,8 +137,8 @@ def restore(
     since = form.cleaned_data["since"] if form.is_valid() else -1
     try:
         restore_prompt(owner, name=name, language=language, since=since, by=request.user)
-    except PromptRefusedError as error:
-        messages.error(request, gettext(error_text(error.code)))
+    except Refused as error:
+        messages.error(request, gettext(error.text))
     else:
         messages.success(request, gettext("The edited text is taken back."))
     return redirect(_context(owner)["pages"]["prompt"], slug, name, language)

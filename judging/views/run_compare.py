@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from annotation.core.numbers import number_in
-from judging.core.error_texts import error_text
+from annotation.core.refusals import text_of
 from judging.models import RunStatus
 from judging.queries.run_compare import compared_runs
 from judging.queries.runs import UNFINISHED
@@ -28,7 +28,7 @@ def compare(request: HttpRequest) -> HttpResponse:
         {
             "one": one,
             "status": RunStatus(one.run.status),
-            "errors": [(gettext(error_text(code)), code, n) for code, n in one.progress.errors],
+            "errors": [(gettext(text_of(code)), code, n) for code, n in one.progress.errors],
         }
         for one in found.runs
     ]

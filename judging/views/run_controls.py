@@ -11,9 +11,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation.core.refusals import Refused, text_of
 from annotation.models import User
 from annotation.views.access import SignedInRequest, manager_required, reader_required
-from judging.core.error_texts import error_text
 from judging.core.estimates import RunEstimate
 from judging.forms.preferences import ControlForm
 from judging.models import JudgeRun, RunKind
@@ -21,7 +21,7 @@ from judging.queries.run_controls import RUBRIC, OtherSet, RunControls, run_cont
 from judging.services.estimates import MOST_PROMPTS, estimate_test_run
 from judging.services.pairwise_plans import asked_test_run
 from judging.submission import submit_test_run
-from judging.views.run_starts import REFUSALS, say_attached
+from judging.views.run_starts import say_attached
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def _estimate(found: RunControls, most: int, **control: Any) -> RunEstimate | No
     """What a control would take; None where it cannot be judged."""
     try:
         return estimate_test_run(asked_test_run(**_asked(found.run, **control)), most=most)
-    except REFUSALS:
+    except Refused:
         return None
 
 
@@ -82,7 +82,7 @@ def start_control(request: SignedInRequest, run_id: int) -> HttpResponse:
     found = run_controls(run)
     form = ControlForm(request.POST, others=[each.annotator for each in found.others])
     if not form.is_valid():
-        messages.error(request, gettext(error_text("run:no-control")))
+        messages.error(request, gettext(text_of("run:no-control")))
         return redirect("judging:run-controls", run_id=run_id)
     other = form.other()
     control: dict[str, Any] = {"prompt": RUBRIC} if other is None else {"sets_of": other}
@@ -92,8 +92,8 @@ def start_control(request: SignedInRequest, run_id: int) -> HttpResponse:
             budget=form.cleaned_data["budget"],
             created_by=request.user,
         )
-    except REFUSALS as error:
-        messages.error(request, gettext(error_text(error.code)))
+    except Refused as error:
+        messages.error(request, gettext(error.text))
         return redirect("judging:run-controls", run_id=run_id)
     say_attached(request, [started])
     return redirect("judging:run", run_id=started.pk)

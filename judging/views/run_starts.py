@@ -14,45 +14,15 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
-from judging.core.endpoints import InvalidEndpointError
-from judging.core.error_texts import error_text
 from judging.core.estimates import total_of
-from judging.core.prompts import PromptError
-from judging.core.satisfaction_training_users import NoTrainingUsersError
 from judging.forms.runs import RunForm
 from judging.models import JudgeRun, RunKind
-from judging.services.budgets import NoPricesError
 from judging.services.estimates import estimate_runs
-from judging.services.judges import LEXICAL, UnknownJudgeError
-from judging.services.pairwise_plans import (
-    NoPromptsError,
-    NoReferencesError,
-    NoScoresError,
-    NotDistilledError,
-    NothingToJudgeError,
-    OnlyScoresError,
-)
-from judging.services.satisfaction_runs import NothingToScoreError
-from judging.services.teaching import UnknownTrainingError
+from judging.services.judges import LEXICAL
 from judging.submission import submit_runs
 from judging.views.runs import manager_only
-
-REFUSALS = (
-    InvalidEndpointError,
-    NoPricesError,
-    NoPromptsError,
-    NoReferencesError,
-    NoScoresError,
-    NotDistilledError,
-    NothingToJudgeError,
-    NoTrainingUsersError,
-    OnlyScoresError,
-    PromptError,
-    NothingToScoreError,
-    UnknownJudgeError,
-    UnknownTrainingError,
-)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -65,8 +35,8 @@ def new_run(request: HttpRequest) -> HttpResponse:
     if form is not None and form.is_bound and form.is_valid():
         try:
             started = _start(form, context["chosen"], manager)
-        except REFUSALS as error:
-            form.add_error(None, gettext(error_text(error.code)))
+        except Refused as error:
+            form.add_error(None, gettext(error.text))
         else:
             say_attached(request, started)
             return _lead_to(started, context["chosen"])
@@ -93,8 +63,8 @@ def estimate(request: HttpRequest) -> HttpResponse:
                 satisfaction=form.satisfaction(),
             )
             context |= {"estimates": found, "total": total_of(found)}
-        except REFUSALS as error:
-            context["refusal"] = gettext(error_text(error.code))
+        except Refused as error:
+            context["refusal"] = gettext(error.text)
     if request.headers.get("HX-Request"):
         return render(request, "judging/_estimate.html", context)
     return render(request, "judging/run_new.html", context)

@@ -7,31 +7,22 @@ from typing import Any, Final
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation.core.refusals import Refused, text_of
 from annotation.models import User
-from judging.core.error_texts import error_text
 from judging.core.run_progress import RunProgress
 from judging.forms.runs import BudgetForm
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.queries.run_comparison import comparison_page
-from judging.queries.run_pages import (
-    NoSuchPageError,
-    run_list,
-    run_page,
-)
+from judging.queries.run_pages import run_list, run_page
 from judging.queries.runs import UNFINISHED, run_progress
-from judging.services.budgets import NoPricesError, set_budget
-from judging.services.run_control import (
-    EqualRunError,
-    RecordedRunError,
-    RunNotFinishedError,
-    cancel,
-)
+from judging.services.budgets import set_budget
+from judging.services.run_control import cancel
 from judging.submission import retry_run
 
 STOP_POLLING: Final = 286
@@ -52,10 +43,7 @@ def runs(request: HttpRequest) -> HttpResponse:
 def run(request: HttpRequest, run_id: int) -> HttpResponse:
     """One run: what was asked, how far it is, what came of it."""
     researcher(request)
-    try:
-        found = run_page(run_id, page=request.GET.get("page", ""))
-    except NoSuchPageError as error:
-        raise Http404 from error
+    found = run_page(run_id, page=request.GET.get("page", ""))
     context = {"found": found, "page": found.page, **_progress_context(found.progress)}
     return render(request, "judging/run.html", context)
 
@@ -81,8 +69,8 @@ def _progress_context(found: RunProgress) -> dict[str, Any]:
         "unfinished": found.status in UNFINISHED,
         "can_have_budget": found.can_have_budget,
         "budget_spent": found.error_code == LlmCode.BUDGET_SPENT,
-        "errors": [(gettext(error_text(code)), code, count) for code, count in found.errors],
-        "error": gettext(error_text(found.error_code)) if found.error_code else "",
+        "errors": [(gettext(text_of(code)), code, count) for code, count in found.errors],
+        "error": gettext(text_of(found.error_code)) if found.error_code else "",
         "waits_in_queue": found.status == RunStatus.PENDING,
         "waits_for_file": found.status == RunStatus.BATCH,
         "can_retry": found.status not in (*UNFINISHED, RunStatus.BATCH)
@@ -99,10 +87,8 @@ def retry(request: HttpRequest, run_id: int) -> HttpResponse:
     get_object_or_404(JudgeRun, pk=run_id)
     try:
         retry_run(run_id)
-    except (RecordedRunError, EqualRunError) as error:
-        messages.warning(request, gettext(error_text(error.code)))
-    except RunNotFinishedError:
-        messages.warning(request, gettext("The run is still under way."))
+    except Refused as refused:
+        messages.warning(request, gettext(refused.text))
     return redirect("judging:run", run_id=run_id)
 
 
@@ -114,14 +100,14 @@ def budget(request: HttpRequest, run_id: int) -> HttpResponse:
     get_object_or_404(JudgeRun, pk=run_id)
     form = BudgetForm(request.POST)
     if not form.is_valid():
-        messages.error(request, gettext(error_text("budget:negative")))
+        messages.error(request, gettext(text_of("budget:negative")))
         return redirect("judging:run", run_id=run_id)
     try:
         set_budget(run_id, form.cleaned_data["budget"])
         if form.cleaned_data["go_on"]:
             retry_run(run_id)
-    except (NoPricesError, RunNotFinishedError, RecordedRunError) as error:
-        messages.error(request, gettext(error_text(error.code)))
+    except Refused as error:
+        messages.error(request, gettext(error.text))
     return redirect("judging:run", run_id=run_id)
 
 
@@ -141,10 +127,7 @@ def stop(request: HttpRequest, run_id: int) -> HttpResponse:
 def comparison(request: HttpRequest, run_id: int, comparison_id: int) -> HttpResponse:
     """What a run made of one comparison: every reply, in both orders side by side."""
     researcher(request)
-    try:
-        found = comparison_page(run_id, comparison_id)
-    except NoSuchPageError as error:
-        raise Http404 from error
+    found = comparison_page(run_id, comparison_id)
     return render(request, "judging/run_comparison.html", {"found": found})
 
 

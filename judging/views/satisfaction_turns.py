@@ -7,8 +7,8 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
+from annotation.core.refusals import text_of
 from annotation.views.access import SignedInRequest, reader_required
-from judging.core.error_texts import error_text
 from judging.models import JudgeRun, RunKind
 from judging.queries.satisfaction.turns import Show, filter_from, turn_of_run, turns_of_run
 
@@ -37,7 +37,7 @@ def run_turn(request: SignedInRequest, run_id: int, judgment_id: int) -> HttpRes
     if turn is None:
         raise Http404
     code = turn.row.error_code
-    context = {"run": run, "turn": turn, "error": gettext(error_text(code)) if code else ""}
+    context = {"run": run, "turn": turn, "error": gettext(text_of(code)) if code else ""}
     return render(request, "judging/run_turn.html", context)
 
 

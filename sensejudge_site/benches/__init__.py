@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
 
+from annotation.core.refusals import Refused
+
 _UNITS: Final = {"per_s": "/s", "ms": "ms", "s": "s", "kb": "KB", "mb": "MB", "percent": "%"}
 
 
@@ -39,51 +41,26 @@ class Bench:
     figures: tuple[Figure, ...]
 
 
-class UnknownBenchError(Exception):
-    """No bench of that name."""
-
-    code = "bench:unknown"
-
-
-class BenchFailedError(Exception):
-    """A step of a bench did not work; there are no figures."""
-
-    code = "bench:failed"
-
-
-class BenchInputError(Exception):
-    """A file that a bench was given cannot be used."""
-
-    code = "bench:input"
-
-
 def names() -> list[str]:
     """Every bench there is."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__))
-
-
-class UnknownSizeError(Exception):
-    """The bench has no such size to choose."""
-
-    code = "bench:unknown-size"
 
 
 def run(name: str, sizes: Mapping[str, int | str] | None = None) -> Bench:
     """Runs one bench, at the sizes that were chosen.
 
     Raises:
-        UnknownBenchError: there is none of that name.
-        UnknownSizeError: it has no such size, or none of that name.
-        BenchInputError: a file that it was given cannot be used.
+        Refused: there is none of that name; it has no such size, or none of that name; a file that
+            it was given cannot be used.
     """
     if name not in names():
         message = f"there is no bench {name!r}; there are: {', '.join(names())}"
-        raise UnknownBenchError(message)
+        raise Refused("bench:unknown", message)
     module = import_module(f"{__name__}.{name}")
     chosen = dict(sizes or {})
     unknown = sorted(set(chosen) - set(inspect.signature(module.run).parameters))
     if unknown:
         message = f"the bench {name!r} has no size {', '.join(unknown)}"
-        raise UnknownSizeError(message)
+        raise Refused("bench:unknown-size", message)
     bench: Bench = module.run(**chosen)
     return bench

@@ -22,18 +22,18 @@ from typing import Final
 
 from annotation.core.choices import Verdict
 from annotation.core.formats import pandalm
-from annotation.core.formats.reading import UnreadableFileError
 from annotation.core.naming import rater_username
+from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings
 from benchmark.core.rehearsal import Annotator, Rehearsal, rehearse
 from benchmark.core.seeded import Seeded, seeded_accuracy, seeded_gain
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Voice
 from judging.core.pair_texts import EarlierTurn, PairTexts, pair_texts
-from sensejudge_site.benches import Bench, BenchInputError, Figure
+from sensejudge_site.benches import Bench, Figure
 from sensejudge_site.demo.generate import SLUG
 from sensejudge_site.demo.personas import PERSONAS, Labeller, Persona, noise_free_choice
 from sensejudge_site.demo.sessions import WrittenResponse, WrittenSession, written_sessions
-from sensejudge_site.labelled_pairs import FaultyFileError, read_pandalm
+from sensejudge_site.labelled_pairs import read_pandalm
 
 SEEDS: Final = 10
 _DRAWN_BY: Final = 42
@@ -44,7 +44,7 @@ def run(*, file: str = "", seeds: int = SEEDS) -> Bench:
     """The figures of every persona, or of every annotator of a file; a minute at most.
 
     Raises:
-        BenchInputError: the file cannot be read.
+        Refused: the file cannot be read.
     """
     rehearsed = _of_file(Path(file), seeds) if file else _of_personas(seeds)
     return Bench(
@@ -56,8 +56,8 @@ def run(*, file: str = "", seeds: int = SEEDS) -> Bench:
 def _of_file(path: Path, seeds: int) -> Iterator[tuple[str, list[Rehearsal]]]:
     try:
         pairs = read_pandalm(path)
-    except (UnreadableFileError, FaultyFileError) as error:
-        raise BenchInputError(str(error)) from error
+    except Refused as error:
+        raise Refused("bench:input", str(error)) from error
     for name, labels in pairs.labels.items():
         annotator = Annotator(rater_username(pandalm.NAME, name), labels, labels)
         yield (

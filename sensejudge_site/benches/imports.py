@@ -20,7 +20,8 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from sensejudge_site.benches import Bench, BenchFailedError, Figure
+from annotation.core.refusals import Refused
+from sensejudge_site.benches import Bench, Figure
 from sensejudge_site.benches.annotate.client import Browser
 from sensejudge_site.benches.annotate.people import MANAGER, PASSWORD
 from sensejudge_site.benches.annotate.rows import synthetic_text
@@ -37,7 +38,7 @@ def run(*, items: int = PAIRS) -> Bench:
     """The figures of both ways.
 
     Raises:
-        BenchFailedError: a step did not work.
+        Refused: a step did not work.
     """
     with scratch_site() as site:
         site.ask("rows", "check")
@@ -83,7 +84,7 @@ def _by_command(site: Site, file: Path, pairs: int) -> Iterator[Figure]:
     done = _command(site, "import_records", str(file), "--dataset", "by-command", "--json")
     if json.loads(done.output)["created"] != pairs:
         message = "the command did not import every pair"
-        raise BenchFailedError(message)
+        raise Refused("bench:failed", message)
     yield Figure("command_s", done.seconds)
     yield Figure("command_start_s", idle.seconds)
     yield Figure("command_cpu_s", done.cpu_seconds)
@@ -95,7 +96,7 @@ def _by_upload(site: Site, file: Path) -> Iterator[Figure]:
         browser = Browser(server.port)
         if not browser.sign_in(MANAGER, PASSWORD):
             message = f"{MANAGER} could not sign in"
-            raise BenchFailedError(message)
+            raise Refused("bench:failed", message)
         browser.get("/datasets/import/")
         data = file.read_bytes()
         idle, cpu = server.resident_mb(), server.cpu_seconds()
@@ -105,7 +106,7 @@ def _by_upload(site: Site, file: Path) -> Iterator[Figure]:
             )
         if reply.status != 200:
             message = f"the upload answered {reply.status}"
-            raise BenchFailedError(message)
+            raise Refused("bench:failed", message)
         yield Figure("upload_s", reply.seconds, _PUBLISHED_SECONDS)
         after = server.cpu_seconds()
         if idle is not None and cpu is not None and after is not None:
@@ -160,6 +161,6 @@ def _command(site: Site, *arguments: str) -> _Run:
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         message = f"{' '.join(arguments)}: {process.returncode}"
-        raise BenchFailedError(message)
+        raise Refused("bench:failed", message)
     seconds = time.perf_counter() - started
     return _Run(output, seconds, used.ru_utime + used.ru_stime, max(peaks, default=0.0))

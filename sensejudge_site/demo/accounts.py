@@ -16,18 +16,13 @@ from django.core import checks
 from django.db import DatabaseError, connection
 from django.db.models import QuerySet
 
+from annotation.core.refusals import Refused
 from annotation.models import Role, User
 
 PASSWORD: Final = "sensejudge-demo"  # noqa: S105 - known on purpose, see the module's first lines
 
 _LOCAL_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _HINT: Final = "Give this user another password, or take the right to sign in away."
-
-
-class NotLocalError(Exception):
-    """This site serves more than its own machine, so no known password may open it."""
-
-    code = "demo:not-local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +49,14 @@ def make_logins() -> None:
     """Make the demo users that are missing; those that exist keep their passwords.
 
     Raises:
-        NotLocalError: the site serves more than its own machine.
+        Refused: the site serves more than its own machine.
     """
     if not is_local():
         hosts = ", ".join(settings.ALLOWED_HOSTS)
-        raise NotLocalError(
+        raise Refused(
+            "demo:not-local",
             f"ALLOWED_HOSTS lets others reach this site ({hosts}), and everybody knows the "
-            "password of the demo's users: run the demo on a site for this machine alone"
+            "password of the demo's users: run the demo on a site for this machine alone",
         )
     known = set(_demo_users().values_list("username", flat=True))
     for login in LOGINS:

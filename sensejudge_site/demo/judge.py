@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from annotation.core.naming import rater_username
+from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.queries.runs import UNFINISHED
@@ -22,17 +23,11 @@ Watch = Callable[[str], Callable[[int], None]]
 """Told what begins; gives back what each commit tells how many answers it wrote."""
 
 
-class RunFailedError(Exception):
-    """A run ended without success."""
-
-    code = "demo:run-failed"
-
-
 def judge_everything(dataset: Dataset, watch: Watch) -> None:
     """Distil and judge for every simulated annotator, then score what the raters rated.
 
     Raises:
-        RunFailedError: a run ended without success.
+        Refused: a run ended without success.
     """
     for persona in PERSONAS:
         annotator = User.objects.get(username=rater_username(SLUG, persona.name))
@@ -63,4 +58,4 @@ def _finish(run: JudgeRun, what: str, watch: Watch) -> None:
         return
     run = run_to_end(run.pk, observer=watch(what))
     if run.status != RunStatus.DONE:
-        raise RunFailedError(f"{what}: {run.error_code} {run.error_detail}".rstrip())
+        raise Refused("run:failed", f"{what}: {run.error_code} {run.error_detail}".rstrip())

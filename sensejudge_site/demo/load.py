@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from annotation.core.choices import StudyKind
+from annotation.core.refusals import Refused
 from annotation.core.studies import StudyPlan
 from annotation.models import Dataset, Study, StudyStatus, User
 from annotation.services.imports import import_records
@@ -58,18 +59,12 @@ STUDIES: Final = (
 The first has gold items, pairs of which one response has a plain flaw, and hidden repeats."""
 
 
-class OlderDemoError(Exception):
-    """The database holds a demo study that says something else: one of an older version."""
-
-    code = "demo:older"
-
-
 def load(*, now: datetime) -> Dataset:
     """Import the study, make the sign-ins, open the studies; what is there already stays.
 
     Raises:
-        NotLocalError: the site serves more than its own machine.
-        OlderDemoError: a stored demo study contradicts this one.
+        Refused: the site serves more than its own machine; a stored demo study contradicts this
+            one.
     """
     make_logins()
     manager = User.objects.get(username=MANAGER.username)
@@ -79,9 +74,10 @@ def load(*, now: datetime) -> Dataset:
         report = import_records(path=path, dataset_slug=SLUG, now=now, actor=manager)
     if report.fault_count:
         first = report.faults[0]
-        raise OlderDemoError(
+        raise Refused(
+            "demo:older",
             f"dataset {SLUG!r} holds another version of the demo study ({first.field} "
-            f"{first.reason}): delete it, or use another database"
+            f"{first.reason}): delete it, or use another database",
         )
     dataset = Dataset.objects.get(slug=SLUG)
     for plan in STUDIES:

@@ -18,9 +18,8 @@ def run_demo(*, now: datetime, watch: Watch) -> Iterator[str]:
     """Loads, learns, judges; then the lines of the report.
 
     Raises:
-        NotLocalError: the site serves more than its own machine.
-        OlderDemoError: the database holds a demo study of another version.
-        RunFailedError: a run ended without success.
+        Refused: the site serves more than its own machine; the database holds a demo study of
+            another version; a run ended without success.
     """
     watch("loading the demo study")
     judge_everything(load(now=now), watch)

@@ -8,11 +8,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from judging.core.batch_files import BatchFileError
+from annotation.core.refusals import Refused
 from judging.models import JudgeRun
-from judging.services.batch_files import BatchBudgetError, batch_lines, read_in
+from judging.services.batch_files import batch_lines, read_in
 from sensejudge_site.management.parsing import INPUT_WRONG
-from sensejudge_site.management.runs import wrong_input
 
 
 def add_batch_arguments(parser: CommandParser) -> None:
@@ -42,14 +41,14 @@ def through_file(runs: Sequence[JudgeRun], options: dict[str, Any]) -> dict[str,
     try:
         if options["batch_out"]:
             return {"requests": _write(options["batch_out"], runs)}
-        with options["batch_in"].open(encoding="utf-8") as lines:
-            done = read_in(runs, lines)
-    except BatchBudgetError as error:
-        raise wrong_input(error) from error
-    except BatchFileError as error:
-        told = "\n".join(f"line {fault.line}: {fault.reason}" for fault in error.faults)
-        message = f"{error.code}: nothing was read\n{told}"
-        raise CommandError(message, returncode=INPUT_WRONG) from error
+        with options["batch_in"].open(encoding="utf-8") as replies:
+            done = read_in(runs, replies)
+    except Refused as refused:
+        if not refused.faults:
+            raise
+        lines = "\n".join(map(str, refused.faults))
+        message = f"{refused.code}: nothing was read\n{lines}"
+        raise CommandError(message, returncode=INPUT_WRONG) from refused
     except (OSError, UnicodeDecodeError) as error:
         message = f"input: {error}"
         raise CommandError(message, returncode=INPUT_WRONG) from error

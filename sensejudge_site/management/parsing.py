@@ -8,7 +8,12 @@ from typing import Any, Final, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from annotation.core.refusals import Refused
+
+WORK_FAILED: Final = 1
 INPUT_WRONG: Final = 2
+_FAILURES: Final = frozenset({"ablation:run-failed", "bench:failed", "import:outrun", "run:failed"})
+"""Refusals that are no fault of what was asked."""
 
 
 class OneLineParser(CommandParser):
@@ -26,13 +31,25 @@ class OneLineParser(CommandParser):
 
 
 class OneLineCommand(BaseCommand):
-    """A command whose arguments are read by `OneLineParser`."""
+    """A command whose arguments and whose refusals end in one clear line."""
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Django's parser with its own way to say what is wrong."""
         parser = super().create_parser(prog_name, subcommand, **kwargs)
         parser.__class__ = OneLineParser  # Django does not let a command name the class
         return parser
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Run the command; a refusal ends it with 1 where the work failed, and with 2 otherwise.
+
+        Raises:
+            CommandError: it was refused.
+        """
+        try:
+            return super().execute(*args, **options)
+        except Refused as refused:
+            status = WORK_FAILED if refused.code in _FAILURES else INPUT_WRONG
+            raise CommandError(f"{refused.code}: {refused}", returncode=status) from refused
 
 
 def number_from(least: int, most: int | None = None) -> Callable[[str], int]:

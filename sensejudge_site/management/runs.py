@@ -11,50 +11,18 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
+from annotation.core.refusals import text_of
 from annotation.models import Dataset, User
-from annotation.queries.annotators import UnknownAnnotatorError, annotators, resolve_annotator
-from annotation.queries.datasets import UnknownDatasetError, dataset_of
-from judging.core.endpoints import InvalidEndpointError
-from judging.core.error_texts import error_text
+from annotation.queries.annotators import annotators, resolve_annotator
+from annotation.queries.datasets import dataset_of
 from judging.core.estimates import RunEstimate, total_of
-from judging.core.prompts import PromptError
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunStatus
-from judging.services.budgets import NoPricesError
-from judging.services.judges import NotByBatchFileError, UnknownJudgeError
-from judging.services.pairwise_plans import (
-    NoPromptsError,
-    NoReferencesError,
-    NoScoresError,
-    NotDistilledError,
-    NothingToJudgeError,
-    OnlyScoresError,
-    PromptWithoutSetsError,
-)
-from judging.services.run_control import RunNotFinishedError
 from sensejudge_site.management.counts import counted
-from sensejudge_site.management.parsing import INPUT_WRONG
+from sensejudge_site.management.parsing import INPUT_WRONG, WORK_FAILED
 
-WORK_FAILED: Final = 1
 _SHOW_EVERY_SECONDS: Final = 2.0
 _CENT_OF_A_CENT: Final = Decimal("0.0001")
-
-INPUT_ERRORS: Final = (
-    InvalidEndpointError,
-    NoPricesError,
-    NoPromptsError,
-    NoReferencesError,
-    NoScoresError,
-    NotByBatchFileError,
-    NotDistilledError,
-    NothingToJudgeError,
-    OnlyScoresError,
-    PromptError,
-    PromptWithoutSetsError,
-    RunNotFinishedError,
-    UnknownAnnotatorError,
-    UnknownJudgeError,
-)
 
 
 def add_arguments(
@@ -164,15 +132,7 @@ def dataset_named(slug: str) -> Dataset:
     """The dataset of a short name; the command ends with 2 where there is none."""
     if not slug:
         raise CommandError("--dataset is required", returncode=INPUT_WRONG)
-    try:
-        return dataset_of(slug)
-    except UnknownDatasetError as error:
-        raise wrong_input(error) from error
-
-
-def wrong_input(error: Exception) -> CommandError:
-    """The way to end a command over something that was asked wrongly."""
-    return CommandError(f"{getattr(error, 'code', 'input')}: {error}", returncode=INPUT_WRONG)
+    return dataset_of(slug)
 
 
 def check_finished(runs: Sequence[JudgeRun]) -> None:
@@ -202,14 +162,14 @@ def _failure(run: JudgeRun) -> str:
     said = f"run {run.pk} ({whose}, {run.judge}): {run.status.lower()} {run.error_code}".rstrip()
     if run.error_detail:
         said += f" ({run.error_detail})"
-    return f"{said}. {error_text(run.error_code)}" if run.error_code else said
+    return f"{said}. {text_of(run.error_code)}" if run.error_code else said
 
 
 def people(dataset: Dataset, name: str) -> Iterator[tuple[str, User]]:
     """The annotator of a name, or all of them, each with the name to print.
 
     Raises:
-        UnknownAnnotatorError: nobody of this name labels in the dataset.
+        Refused: nobody of this name labels in the dataset.
     """
     found = [resolve_annotator(dataset=dataset, name=name)] if name else annotators(dataset=dataset)
     users = User.objects.in_bulk([each.id for each in found])

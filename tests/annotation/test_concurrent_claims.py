@@ -11,15 +11,12 @@ from django.db import connection, transaction
 
 from annotation.core.labelling import GivenAnswer, NothingLeft
 from annotation.core.presentation import Answer
+from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, Claim, PairwiseLabel, Submission, SubmissionKind
 from annotation.queries.assignment import next_free_item
 from annotation.services.claims import next_task
 from annotation.services.labels import answer_pair
-from annotation.services.reassignment import (
-    ReassignmentRefusal,
-    ReassignmentRefusedError,
-    give_item,
-)
+from annotation.services.reassignment import ReassignmentRefusal, give_item
 from annotation.services.submissions import accept
 from tests.annotation.labelling import NOW, make_pair_study
 from tests.factory import make_user
@@ -131,7 +128,7 @@ def test_an_item_given_to_many_at_once_goes_to_one():
     def give(who):
         try:
             give_item(study=study.slug, item=item, annotator=who.pk, by=manager, now=NOW)
-        except ReassignmentRefusedError as refused:
+        except Refused as refused:
             return refused.code
         return None
 

@@ -8,10 +8,11 @@ import pytest
 
 from annotation.core.choices import StudyKind
 from annotation.core.conversations import HeldConversation, HeldTurn
+from annotation.core.refusals import Refused
 from annotation.exports import SESSIONS
 from annotation.models import Claim, Dataset, Session, StudyStatus
 from annotation.queries.study_targets import sessions_of, tasks_of
-from annotation.services.claims import LabellingRefusedError, RefusalCode, next_task
+from annotation.services.claims import RefusalCode, next_task
 from annotation.services.conversations import keep_conversation
 from tests.annotation.labelling import make_session_study
 from tests.annotation.records import NOW, import_rows
@@ -103,7 +104,7 @@ def test_without_a_reply_there_is_nothing_to_keep(tmp_path, held):
     annotator = make_user()
     study = study_of(Dataset.objects.get(), annotator)
     next_task(study=study.slug, annotator=annotator, now=NOW)
-    with pytest.raises(LabellingRefusedError) as error:
+    with pytest.raises(Refused) as error:
         keep(study, annotator, held)
     assert error.value.code == RefusalCode.NOT_ALLOWED
 
@@ -112,7 +113,7 @@ def test_only_an_open_study_of_conversations_keeps_one(tmp_path):
     annotator = make_user()
     other = make_session_study([annotator])
     next_task(study=other.slug, annotator=annotator, now=NOW)
-    with pytest.raises(LabellingRefusedError) as error:
+    with pytest.raises(Refused) as error:
         keep(other, annotator)
     assert error.value.code == RefusalCode.NOT_ALLOWED
     import_rows(tmp_path, TASK)
@@ -120,6 +121,6 @@ def test_only_an_open_study_of_conversations_keeps_one(tmp_path):
     next_task(study=study.slug, annotator=annotator, now=NOW)
     study.status = StudyStatus.CLOSED
     study.save()
-    with pytest.raises(LabellingRefusedError) as error:
+    with pytest.raises(Refused) as error:
         keep(study, annotator)
     assert error.value.code == RefusalCode.NOT_OPEN

@@ -18,10 +18,11 @@ from annotation.models import (
     Turn,
     User,
 )
-from annotation.services.imports import OutrunError, publishing
+from annotation.services.imports import publishing
 from annotation.services.imports.staging import Staging
 from tests.annotation.records import LATER, everything, import_rows, pair, rated
 from tests.factory import make_user
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 TREE = (Scenario, Session, Turn, Response, Comparison)
@@ -150,7 +151,7 @@ def test_an_import_that_was_taken_for_dead_stores_nothing(tmp_path, much, monkey
         beat(hidden)
 
     monkeypatch.setattr(publishing, "_beat", late)
-    with pytest.raises(OutrunError):
+    with refuses("import:outrun"):
         import_rows(tmp_path, pair())
     assert not Dataset.with_staged.exists()
 
@@ -172,6 +173,6 @@ def test_others_who_never_stop_are_told_of(tmp_path):
         Dataset.objects.filter(slug="data").delete()
         Dataset.objects.create(slug="data", name="data")
 
-    with pytest.raises(OutrunError):
+    with refuses("import:outrun"):
         import_rows(tmp_path, pair(), progress=others)
     assert not Session.objects.exists()

@@ -2,12 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.queries.annotators import (
-    UnknownAnnotatorError,
-    annotators,
-    names_of,
-    resolve_annotator,
-)
+from annotation.core.refusals import Refused
+from annotation.queries.annotators import annotators, names_of, resolve_annotator
 from tests.factory import (
     make_comparison,
     make_dataset,
@@ -20,6 +16,7 @@ from tests.factory import (
     make_turn,
     make_user,
 )
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -75,14 +72,12 @@ def test_the_full_user_name_is_understood_too(dataset, turn):
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones(dataset, turn):
-    with pytest.raises(
-        UnknownAnnotatorError, match="no annotator 'x' in dataset data; there are nobody"
-    ):
+    with pytest.raises(Refused, match="no annotator 'x' in dataset data; there are nobody"):
         resolve_annotator(dataset=dataset, name="x")
     comparison = make_comparison(turn)
     for number in range(14):
         make_label(comparison, annotator=make_rater(dataset, f"a{number:02}"))
-    with pytest.raises(UnknownAnnotatorError, match=r"there are a00, a01, .* a11 and 2 more"):
+    with refuses("annotator:unknown", match=r"there are a00, a01, .* a11 and 2 more"):
         resolve_annotator(dataset=dataset, name="x")
 
 

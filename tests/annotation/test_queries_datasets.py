@@ -6,7 +6,6 @@ from annotation.core.choices import Verdict
 from annotation.core.datasets import AnnotatorRow, Counts
 from annotation.models import Comparison, Dataset, Session
 from annotation.queries.datasets import (
-    UnknownDatasetError,
     annotator_rows,
     dataset_of,
     dataset_row,
@@ -18,6 +17,7 @@ from annotation.queries.datasets import (
 from annotation.queries.sessions import comparison_page, session_page
 from tests.annotation.records import everything, import_rows, pair, rated
 from tests.factory import make_dataset
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -57,7 +57,7 @@ def test_annotators_have_their_counts(dataset):
 
 def test_an_unknown_dataset_is_answered_with_the_known_ones(dataset):
     assert dataset_of("data") == dataset
-    with pytest.raises(UnknownDatasetError, match="no dataset 'x'; there are data"):
+    with refuses("dataset:unknown", match="no dataset 'x'; there are data"):
         dataset_of("x")
 
 

@@ -9,9 +9,10 @@ from django.utils import translation
 
 from annotation.core.labelling import Rating
 from annotation.core.questionnaire import QUESTIONS, to_records
+from annotation.core.refusals import Refused
 from annotation.forms.questionnaire import WORDS
 from annotation.models import AuditEvent, SatisfactionLabel, SessionQuestionnaire
-from annotation.services.claims import LabellingRefusedError, RefusalCode, next_task
+from annotation.services.claims import RefusalCode, next_task
 from annotation.services.labels import rate_session
 from tests.annotation.core.test_questionnaire import ANSWERS
 from tests.annotation.labelling import NOW, give_repeat, make_session_study
@@ -93,7 +94,7 @@ def test_it_is_not_asked_where_the_study_does_not(client, annotator):
 def test_the_service_takes_it_exactly_where_it_is_asked(asks, given):
     annotator = make_user()
     study = make_session_study([annotator], turns=1, ask_questionnaire=asks)
-    with pytest.raises(LabellingRefusedError) as refused:
+    with pytest.raises(Refused) as refused:
         rate(study, annotator, given)
     assert refused.value.code is RefusalCode.NOT_ALLOWED
     assert not SatisfactionLabel.objects.exists()

@@ -7,8 +7,9 @@ import pytest
 from annotation.core.answers import Target, TargetKind
 from annotation.core.choices import Verdict
 from annotation.models import AuditEvent, GoldLabel
-from annotation.services.adjudication import AdjudicationRefusedError, decide
+from annotation.services.adjudication import decide
 from tests.factory import make_comparison, make_label, make_rating, make_response, make_user
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -53,7 +54,7 @@ def test_what_does_not_fit_is_refused(comparison, response):
         (Target(TargetKind.COMPARISON, alone.pk), Verdict.A, "x"),
         (Target(TargetKind.COMPARISON, 999_999), Verdict.A, "x"),
     ):
-        with pytest.raises(AdjudicationRefusedError) as raised:
+        with refuses("adjudication:refused") as raised:
             decided(target, decision, rationale)
         assert raised.value.code == "adjudication:refused"
     assert not GoldLabel.objects.exists()
@@ -63,5 +64,5 @@ def test_what_does_not_fit_is_refused(comparison, response):
 def test_one_annotator_twice_is_not_two():
     label = make_label(verdict="A")
     make_label(label.comparison, annotator=label.annotator, verdict="B", repeat_index=1)
-    with pytest.raises(AdjudicationRefusedError):
+    with refuses("adjudication:refused"):
         decided(Target(TargetKind.COMPARISON, label.comparison_id), Verdict.A)

@@ -10,15 +10,9 @@ from annotation.core.assignment import Progress, SkipReason
 from annotation.core.choices import Order
 from annotation.core.labelling import FinishedItem, NothingLeft, PairTask
 from annotation.core.presentation import Answer
+from annotation.core.refusals import Refused
 from annotation.models import Claim, ClaimState, StudyStatus
-from annotation.services.claims import (
-    LabellingRefusedError,
-    RefusalCode,
-    hold,
-    next_task,
-    own_task,
-    skip,
-)
+from annotation.services.claims import RefusalCode, hold, next_task, own_task, skip
 from tests.annotation.labelling import (
     NOW,
     answer,
@@ -165,7 +159,7 @@ def test_an_answered_item_cannot_be_skipped():
     study = make_pair_study([annotator])
     task = take(study, annotator)
     answer(study, task, annotator)
-    with pytest.raises(LabellingRefusedError) as refused:
+    with pytest.raises(Refused) as refused:
         skip(
             study=study.slug,
             item=task.place.item,
@@ -252,7 +246,7 @@ def test_a_study_that_is_not_open_gives_nothing_out(status):
 
 def test_who_is_not_in_the_study_gets_nothing():
     study = make_pair_study([make_user()])
-    with pytest.raises(LabellingRefusedError) as refused:
+    with pytest.raises(Refused) as refused:
         take(study, make_user())
     assert refused.value.code is RefusalCode.NOT_YOURS
 
@@ -261,7 +255,7 @@ def test_an_item_of_somebody_else_is_not_shown():
     one, other = make_user(), make_user()
     study = make_pair_study([one, other])
     item = take(study, one).place.item
-    with pytest.raises(LabellingRefusedError) as refused:
+    with pytest.raises(Refused) as refused:
         own_task(study=study.slug, item=item, annotator=other, now=NOW)
     assert refused.value.code is RefusalCode.NOT_YOURS
 
@@ -339,7 +333,7 @@ def test_a_lost_item_is_held_again_only_while_a_slot_is_free():
     Claim.objects.filter(pk=lost.pk).update(state="RELEASED", slot=None)
     lost.refresh_from_db()
     make_claim(item, quick, slot=0, state="DONE", shown_order="ORIGINAL")
-    with pytest.raises(LabellingRefusedError) as refused:
+    with pytest.raises(Refused) as refused:
         hold(lost, study, NOW)
     assert refused.value.code is RefusalCode.TAKEN
 

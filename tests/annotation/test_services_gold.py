@@ -8,7 +8,7 @@ from annotation.core.answers import Target, TargetKind
 from annotation.core.choices import Verdict
 from annotation.models import AuditEvent, GoldLabel
 from annotation.queries.gold import study_gold_verdicts
-from annotation.services.gold import GoldRefusedError, mark_gold, withdraw_gold
+from annotation.services.gold import mark_gold, withdraw_gold
 from tests.annotation.records import NOW
 from tests.factory import (
     make_comparison,
@@ -18,6 +18,7 @@ from tests.factory import (
     make_study,
     make_user,
 )
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -89,7 +90,7 @@ def test_what_does_not_fit_is_refused(comparison):
         (response, 6, "x"),
         (Target(TargetKind.COMPARISON, 999_999), Verdict.A, "x"),
     ):
-        with pytest.raises(GoldRefusedError) as refused:
+        with refuses("gold:refused") as refused:
             mark(target, answer, rationale)
         assert refused.value.code == "gold:refused"
     assert not GoldLabel.objects.exists()

@@ -17,7 +17,7 @@ from annotation.models import (
     Turn,
     User,
 )
-from annotation.services.imports import DatasetNameError, import_records
+from annotation.services.imports import import_records
 from tests.annotation.records import LATER, NOW, everything, import_rows, pair, rated, write
 from tests.factory import (
     make_comparison,
@@ -29,6 +29,7 @@ from tests.factory import (
     make_user,
 )
 from tests.paths import shared_data
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -354,7 +355,7 @@ def test_a_rater_whose_name_does_not_fit_is_a_fault(tmp_path):
 
 @pytest.mark.parametrize("slug", ["", "a b", "import", "x" * 81, "ä/b"])
 def test_a_dataset_needs_a_short_name(tmp_path, slug):
-    with pytest.raises(DatasetNameError):
+    with refuses("import:dataset"):
         import_rows(tmp_path, pair(), dataset=slug)
 
 

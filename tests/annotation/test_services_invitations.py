@@ -7,13 +7,11 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from annotation.core.invitations import NEW_ACCOUNTS, InvitationRefusal
+from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, Invitation, Participation, Role, Study, User
 from annotation.queries.invitations import invitation_of, invitation_rows, study_joined, token_of
 from annotation.services.invitations import (
-    InvitationRefusedError,
-    NameTakenError,
     NewAccount,
-    TooManyAccountsError,
     invite,
     join,
     join_as_newcomer,
@@ -24,6 +22,7 @@ from annotation.services.members import remove_annotator
 from tests.annotation.entry import make_manager
 from tests.annotation.labelling import NOW
 from tests.factory import make_study, make_user
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(days=1)
@@ -36,7 +35,7 @@ def invited(study=None, **told):
 
 
 def refused(call, **told):
-    with pytest.raises(InvitationRefusedError) as error:
+    with pytest.raises(Refused) as error:
         call(**told)
     return error.value.code
 
@@ -195,9 +194,9 @@ def test_a_name_that_is_taken_makes_nothing(username, display_name, names):
     make_user(username="data:rater", is_active=False)
     _made, token = invited()
     account = NewAccount(username, "secret", display_name)
-    with pytest.raises(NameTakenError) as taken:
+    with refuses("account:name-taken") as taken:
         join_as_newcomer(token=token, account=account, now=NOW)
-    assert taken.value.names == names
+    assert taken.value.values["names"] == names
     assert not Participation.objects.exists()
 
 
@@ -217,18 +216,18 @@ class TestManyAccounts:
         newcomers(token, NEW_ACCOUNTS - 1)
         half = NOW + timedelta(minutes=30)
         newcomers(token, 1, first=NEW_ACCOUNTS, now=half)
-        with pytest.raises(TooManyAccountsError) as refused:
+        with refuses("invitation:too-many-accounts") as refused:
             newcomers(token, 1, first=900, now=half)
-        assert refused.value.again_at == NOW + timedelta(hours=1)
+        assert refused.value.values["again_at"] == NOW + timedelta(hours=1)
         assert not User.objects.filter(username="new-900").exists()
-        newcomers(token, NEW_ACCOUNTS - 1, first=100, now=refused.value.again_at)
-        with pytest.raises(TooManyAccountsError):
-            newcomers(token, 1, first=900, now=refused.value.again_at)
+        newcomers(token, NEW_ACCOUNTS - 1, first=100, now=refused.value.values["again_at"])
+        with refuses("invitation:too-many-accounts"):
+            newcomers(token, 1, first=900, now=refused.value.values["again_at"])
 
     def test_who_leaves_makes_no_room(self, token):
         newcomers(token, NEW_ACCOUNTS)
         Participation.objects.all().delete()  # as declining does
-        with pytest.raises(TooManyAccountsError):
+        with refuses("invitation:too-many-accounts"):
             newcomers(token, 1, first=900)
 
     def test_who_has_an_account_joins_all_the_same(self, token):

@@ -10,6 +10,7 @@ from annotation.core.assignment import SkipReason
 from annotation.core.choices import Hallucination, Reason
 from annotation.core.labelling import Effort, Flag, InputDevice, Rating
 from annotation.core.presentation import Answer
+from annotation.core.refusals import Refused
 from annotation.models import (
     AuditEvent,
     Claim,
@@ -19,7 +20,7 @@ from annotation.models import (
     Study,
     StudyStatus,
 )
-from annotation.services.claims import LabellingRefusedError, RefusalCode, next_task, own_task, skip
+from annotation.services.claims import RefusalCode, next_task, own_task, skip
 from annotation.services.labels import rate_session
 from tests.annotation.labelling import (
     NOW,
@@ -55,7 +56,7 @@ def rate(study, task, annotator, ratings, submission=None, efforts=None):
 
 
 def refusal(call, *args, **kwargs):
-    with pytest.raises(LabellingRefusedError) as refused:
+    with pytest.raises(Refused) as refused:
         call(*args, **kwargs)
     return refused.value.code
 

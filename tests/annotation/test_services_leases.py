@@ -6,8 +6,9 @@ from uuid import uuid4
 import pytest
 
 from annotation.core.assignment import SkipReason
+from annotation.core.refusals import Refused
 from annotation.models import Claim, ClaimState, Study
-from annotation.services.claims import LabellingRefusedError, RefusalCode, next_task, skip
+from annotation.services.claims import RefusalCode, next_task, skip
 from annotation.services.leases import release_claims, renew_lease
 from tests.annotation.labelling import NOW, answer, make_pair_study
 from tests.factory import make_user
@@ -26,7 +27,7 @@ def renew(study, task, annotator, now):
 
 
 def refusal(study, task, annotator, now=LATER):
-    with pytest.raises(LabellingRefusedError) as refused:
+    with pytest.raises(Refused) as refused:
         renew(study, task, annotator, now)
     return refused.value.code
 

@@ -5,7 +5,7 @@ import pytest
 from annotation.core.choices import StudyKind
 from annotation.core.guidelines import Change
 from annotation.core.onboarding import Step
-from annotation.core.quiz import FaultyQuizError, Question, digest, from_records
+from annotation.core.quiz import Question, digest, from_records
 from annotation.core.studies import StudyPlan
 from annotation.models import (
     AnnotatorProfile,
@@ -23,18 +23,11 @@ from annotation.queries.onboarding import (
     onboarding_of,
     participation_of,
 )
-from annotation.services.claims import NotReadyError, RefusalCode, next_task
+from annotation.services.claims import RefusalCode, next_task
 from annotation.services.entry import set_consent, set_quiz
-from annotation.services.guidelines import (
-    OutdatedGuidelinesError,
-    UnchangedGuidelinesError,
-    keep_version_in_force,
-    publish_guidelines,
-)
+from annotation.services.guidelines import keep_version_in_force, publish_guidelines
 from annotation.services.leases import renew_lease
 from annotation.services.onboarding import (
-    ChangedMeanwhileError,
-    StepRefusedError,
     answer_quiz,
     consent,
     decline,
@@ -55,6 +48,7 @@ from tests.annotation.entry import (
 )
 from tests.annotation.labelling import NOW, answer
 from tests.factory import make_comparison, make_study, make_user
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 QUESTIONS = from_records(QUIZ)
@@ -120,9 +114,9 @@ class TestTheWayToTheFirstItem:
     )
     def test_gives_no_item_out_before_its_end(self, study, annotator, done, step):
         do(study, annotator, *done)
-        with pytest.raises(NotReadyError) as refused:
+        with refuses("labelling:not-ready") as refused:
             next_task(study=study.slug, annotator=annotator, now=NOW)
-        assert (refused.value.step, refused.value.code) == (step, RefusalCode.NOT_READY)
+        assert (refused.value.values["step"], refused.value.code) == (step, RefusalCode.NOT_READY)
         assert not Claim.objects.exists()
 
     def test_costs_one_query(self, annotator, django_assert_num_queries):
@@ -141,18 +135,18 @@ class TestTheWayToTheFirstItem:
     def test_is_closed_while_the_study_is(self, study, annotator, status):
         Study.objects.update(status=status)
         assert onboarding_of(study.slug, annotator) is None
-        with pytest.raises(StepRefusedError):
+        with refuses("onboarding:not-now"):
             agree(study, annotator)
 
     def test_takes_no_step_before_it_is_open(self, study, annotator):
-        with pytest.raises(StepRefusedError):
+        with refuses("onboarding:not-now"):
             read_guidelines(study=study.slug, annotator=annotator, version=1)
-        with pytest.raises(StepRefusedError):
+        with refuses("onboarding:not-now"):
             attempt(study, annotator, RIGHT)
         do(study, annotator, "consent")
-        with pytest.raises(StepRefusedError):
+        with refuses("onboarding:not-now"):
             agree(study, annotator)
-        with pytest.raises(StepRefusedError):
+        with refuses("onboarding:not-now"):
             decline(study=study.slug, annotator=annotator)
         part = part_of(study, annotator)
         assert (part.guidelines_read, part.quiz_attempts) == (None, 0)
@@ -170,7 +164,7 @@ class TestConsent:
         assert (event.actor, event.detail) == (annotator, {"text": text_digest(CONSENT)})
 
     def test_to_another_text_does_not_count(self, study, annotator):
-        with pytest.raises(ChangedMeanwhileError):
+        with refuses("onboarding:changed"):
             consent(study=study.slug, annotator=annotator, text=text_digest("old"), now=NOW)
         assert part_of(study, annotator).consented_at is None
 
@@ -217,9 +211,9 @@ class TestGuidelines:
             ),
             lambda: next_task(study=study.slug, annotator=annotator, now=NOW),
         ):
-            with pytest.raises(NotReadyError) as error:
+            with refuses("labelling:not-ready") as error:
                 refused()
-            assert error.value.step is Step.GUIDELINES
+            assert error.value.values["step"] is Step.GUIDELINES
         assert not PairwiseLabel.objects.exists()
         read_guidelines(study=study.slug, annotator=annotator, version=2)
         again = next_task(study=study.slug, annotator=annotator, now=NOW)
@@ -231,7 +225,7 @@ class TestGuidelines:
     def test_a_version_that_is_not_in_force_is_not_read(self, study, annotator):
         do(study, annotator, "consent", "profile")
         publish(study, "New.")
-        with pytest.raises(ChangedMeanwhileError):
+        with refuses("onboarding:changed"):
             read_guidelines(study=study.slug, annotator=annotator, version=1)
         assert part_of(study, annotator).guidelines_read is None
 
@@ -270,13 +264,13 @@ class TestGuidelines:
 
     def test_what_is_written_on_an_older_version_is_refused(self, study):
         publish(study, "Second.")
-        with pytest.raises(OutdatedGuidelinesError):
+        with refuses("guidelines:outdated"):
             publish(study, "Also second.")
         assert GuidelinesVersion.objects.count() == 2
 
     @pytest.mark.parametrize("text", [GUIDELINES, f"\r\n{GUIDELINES} "])
     def test_the_same_text_is_no_new_version(self, study, text):
-        with pytest.raises(UnchangedGuidelinesError):
+        with refuses("guidelines:unchanged"):
             publish(study, text)
         assert not GuidelinesVersion.objects.exists()
 
@@ -311,13 +305,13 @@ class TestTheQuiz:
         assert attempt(study, annotator, {}) == (1, 2)
         assert attempt(study, annotator, {1: 1, 2: 2}) == (2,)
         assert attempt(study, annotator, RIGHT) == ()
-        with pytest.raises(StepRefusedError):
+        with refuses("onboarding:not-now"):
             attempt(study, annotator, RIGHT)
         part = part_of(study, annotator)
         assert (part.quiz_attempts, part.quiz_passed_at) == (3, NOW)
 
     def test_is_not_passed_by_answers_to_another_one(self, study, annotator):
-        with pytest.raises(ChangedMeanwhileError):
+        with refuses("onboarding:changed"):
             attempt(study, annotator, RIGHT, quiz=QUESTIONS[:1])
         assert part_of(study, annotator).quiz_attempts == 0
 
@@ -335,7 +329,7 @@ class TestTheQuiz:
             assert part_of(study, annotator).quiz_attempts == 2
 
     def test_with_a_fault_is_refused_whole(self, study):
-        with pytest.raises(FaultyQuizError):
+        with refuses("quiz:faulty"):
             set_quiz(study=study.slug, quiz=(Question(),), ask_again=True, by=make_manager())
         study.refresh_from_db()
         assert study.quiz == QUIZ

@@ -9,6 +9,7 @@ from annotation.core.assignment import SkipReason
 from annotation.core.choices import Reason
 from annotation.core.labelling import NothingLeft, Rating
 from annotation.core.presentation import Answer
+from annotation.core.refusals import Refused
 from annotation.models import (
     AuditEvent,
     Claim,
@@ -20,16 +21,10 @@ from annotation.models import (
     PauseReason,
     StudyItem,
 )
-from annotation.services.claims import LabellingRefusedError, RefusalCode, next_task, own_task, skip
+from annotation.services.claims import RefusalCode, next_task, own_task, skip
 from annotation.services.labels import rate_session
 from annotation.services.leases import renew_lease
-from annotation.services.participation import (
-    AlreadyPausedError,
-    NotPausedError,
-    pause,
-    pause_if_careless,
-    resume,
-)
+from annotation.services.participation import pause, pause_if_careless, resume
 from tests.annotation.labelling import (
     NOW,
     answer,
@@ -38,6 +33,7 @@ from tests.annotation.labelling import (
     make_session_study,
 )
 from tests.factory import make_claim, make_user
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -258,7 +254,7 @@ def test_who_is_paused_gets_nothing_and_is_told_whom_to_ask():
         lambda: skip(**own, reason=SkipReason.OTHER, submission=uuid4(), now=work.now),
         lambda: renew_lease(**own, now=work.now),
     ):
-        with pytest.raises(LabellingRefusedError) as said:
+        with pytest.raises(Refused) as said:
             refused()
         assert said.value.code is RefusalCode.PAUSED
     assert RefusalCode.PAUSED.value == "labelling:paused"
@@ -298,10 +294,10 @@ def test_going_on_counts_answers_from_then_on():
 
 def test_pausing_and_going_on_happen_once():
     work = Work()
-    with pytest.raises(NotPausedError):
+    with refuses("participation:not-paused"):
         work.resume()
     pause(study=work.study.slug, annotator=work.annotator.pk, by=work.manager, now=NOW)
-    with pytest.raises(AlreadyPausedError):
+    with refuses("participation:paused"):
         pause(study=work.study.slug, annotator=work.annotator.pk, by=work.manager, now=NOW)
     work.resume()
     assert AuditEvent.objects.filter(target="participation").count() == 2

@@ -8,17 +8,17 @@ import pytest
 from annotation.core.assignment import RESERVED_FOR, SkipReason
 from annotation.core.labelling import NothingLeft
 from annotation.models import AuditEvent, Claim, PairwiseLabel, Participation, StudyItem
-from annotation.services.claims import LabellingRefusedError, next_task, skip
+from annotation.services.claims import next_task, skip
 from annotation.services.leases import release_claims, renew_lease
 from annotation.services.reassignment import (
     ReassignmentRefusal,
-    ReassignmentRefusedError,
     give_item,
     offer_again,
     release_claim,
 )
 from tests.annotation.labelling import NOW, answer, make_pair_study
 from tests.factory import make_claim, make_user
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -44,7 +44,7 @@ def release(study, claim, now=NOW):
 
 
 def refused(code):
-    return pytest.raises(ReassignmentRefusedError, match=f"^{code.value}$")
+    return refuses(code)
 
 
 def items(study):
@@ -69,7 +69,7 @@ def test_an_open_page_does_not_take_back_what_a_manager_took():
     first = items(study)[0]
     take_next(study, stuck)
     release(study, claim_of(stuck))
-    with pytest.raises(LabellingRefusedError, match="labelling:taken"):
+    with refuses("labelling:taken"):
         renew_lease(study=study.slug, item=first.pk, annotator=stuck, now=LATER)
     assert claim_of(stuck, first).state == "RELEASED"
     # They are given other items first, and this one only when nothing else is left.

@@ -8,14 +8,9 @@ from uuid import uuid4
 import pytest
 
 from annotation.core.assignment import Progress, SkipReason
+from annotation.core.refusals import Refused
 from annotation.models import Claim, StudyItem
-from annotation.services.claims import (
-    LabellingRefusedError,
-    RefusalCode,
-    next_task,
-    skip,
-    undo_skip,
-)
+from annotation.services.claims import RefusalCode, next_task, skip, undo_skip
 from tests.annotation.labelling import NOW, answer, make_pair_study
 from tests.factory import make_claim, make_user
 
@@ -81,7 +76,7 @@ def test_what_others_hold_by_now_stays_skipped(study, annotator):
     _before, own = skip_first(study, annotator)
     other = study.annotators.exclude(pk=annotator.pk).get()
     make_claim(StudyItem.objects.get(pk=own["item"]), other, slot=0, state="DONE")
-    with pytest.raises(LabellingRefusedError) as refused:
+    with pytest.raises(Refused) as refused:
         undo_skip(**own)
     assert refused.value.code is RefusalCode.TAKEN
     assert Claim.objects.get(item=own["item"], annotator=annotator).state == "SKIPPED"

@@ -5,14 +5,7 @@ import pytest
 from annotation.core.choices import StudyKind
 from annotation.core.studies import StudyPlan
 from annotation.models import AuditEvent, Study, StudyStatus
-from annotation.services.studies import (
-    EmptyStudyError,
-    RulesRefusedError,
-    StatusRefusedError,
-    change_rules,
-    create_study,
-    set_status,
-)
+from annotation.services.studies import change_rules, create_study, set_status
 from tests.annotation.labelling import make_pair_study
 from tests.factory import (
     make_claim,
@@ -25,6 +18,7 @@ from tests.factory import (
     make_turn,
     make_user,
 )
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -108,7 +102,7 @@ def test_chosen_scenarios_alone_come_in(dataset, kind):
 
 
 def test_a_study_of_nothing_is_refused_whole(dataset):
-    with pytest.raises(EmptyStudyError):
+    with refuses("study:empty"):
         create_study(plan(dataset, scenarios=("Nowhere",)), by=make_user())
     assert not Study.objects.exists()
 
@@ -138,7 +132,7 @@ def test_a_status_is_changed_once_and_traced():
 )
 def test_a_status_that_cannot_follow_is_refused(before, after):
     study = make_study(status=before)
-    with pytest.raises(StatusRefusedError):
+    with refuses("study:status"):
         set_status(study=study.slug, status=StudyStatus(after), by=make_user())
     study.refresh_from_db()
     assert study.status == before
@@ -163,7 +157,7 @@ def test_once_somebody_got_an_item_what_is_asked_stays_whole():
     annotator = make_user()
     study = make_pair_study([annotator], overlap=2)
     make_claim(study.items.get(), annotator, state="RELEASED", slot=None)
-    with pytest.raises(RulesRefusedError) as refused:
+    with refuses("study:rules") as refused:
         change_rules(
             study=study.slug,
             rules={"allow_tie": True, "overlap": 1, "lease_minutes": 30},

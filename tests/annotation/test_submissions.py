@@ -13,6 +13,7 @@ from annotation.core.choices import Order, Reason
 from annotation.core.labelling import Rating
 from annotation.core.presentation import Answer, verdict_of
 from annotation.core.questionnaire import QUESTIONS
+from annotation.core.refusals import Refused
 from annotation.models import (
     AuditEvent,
     Claim,
@@ -23,7 +24,7 @@ from annotation.models import (
     Submission,
     SubmissionKind,
 )
-from annotation.services.claims import LabellingRefusedError, RefusalCode, next_task, skip
+from annotation.services.claims import RefusalCode, next_task, skip
 from annotation.services.labels import rate_session
 from annotation.services.reassignment import offer_again
 from tests.annotation.labelling import (
@@ -69,7 +70,7 @@ def give_back(study, item, annotator, submission=None, reason=SkipReason.OTHER):
 
 
 def refusal(call, *arguments, **more):
-    with pytest.raises(LabellingRefusedError) as refused:
+    with pytest.raises(Refused) as refused:
         call(*arguments, **more)
     return refused.value.code
 

@@ -11,7 +11,7 @@ from html import unescape
 from typing import Final
 from uuid import uuid4
 
-from sensejudge_site.benches import BenchFailedError
+from annotation.core.refusals import Refused
 from sensejudge_site.benches.annotate.client import Browser, answer_form
 from sensejudge_site.benches.annotate.site import Site
 from tests.attacks import Outcome
@@ -142,7 +142,7 @@ def _senders(port: int, *, preference: int, talk: str) -> dict[str, _Sender]:
     annotator.get("/studies/talks/next/")
     composer = _COMPOSER.search(annotator.get(talk).body)
     if pair is None or composer is None:
-        raise BenchFailedError("there is nothing to answer")
+        raise Refused("bench:failed", "there is nothing to answer")
     edit = "/studies/texts/{}/edit/"
     return {
         "answer": _Sender(annotator, Form(pair.action, {**pair.fields, "comment": _TEXT})),

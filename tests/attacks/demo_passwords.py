@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
-from sensejudge_site.benches import BenchFailedError
+from annotation.core.refusals import Refused
 from sensejudge_site.benches.annotate.site import Site
 from tests.attacks import Outcome
 from tests.attacks._sign_ins import ADMIN, SIGN_IN, Answer, Visitor
@@ -40,7 +40,7 @@ def attack(site: Site) -> Outcome:
     try:
         with site.server(host="127.0.0.2") as server:
             answers += _tried(Visitor(server.port, host="127.0.0.2"))
-    except BenchFailedError:
+    except Refused:
         refused = 1
     with site.server() as server:
         for name, value in PROXIES.items():

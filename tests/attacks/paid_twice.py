@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
-from sensejudge_site.benches import BenchFailedError
+from annotation.core.refusals import Refused
 from sensejudge_site.benches.annotate.client import Browser, Reply
 from sensejudge_site.benches.annotate.site import HOST, Site, free_port
 from tests.attacks import Outcome
@@ -97,7 +97,7 @@ def _from_two_pages(site: Site, dataset: str, annotator: str) -> None:
         browsers = [Browser(server.port) for _ in range(2)]
         for browser in browsers:
             if not browser.sign_in("manager", "correct horse"):
-                raise BenchFailedError("the manager could not sign in")
+                raise Refused("bench:failed", "the manager could not sign in")
             browser.get("/runs/new/")
 
         def start(browser: Browser) -> Reply:
@@ -107,7 +107,7 @@ def _from_two_pages(site: Site, dataset: str, annotator: str) -> None:
         replies = _at_once(*(lambda browser=browser: start(browser) for browser in browsers))
         if [reply.status for reply in replies] != [302, 302]:
             message = f"starting a run answered {[reply.status for reply in replies]}"
-            raise BenchFailedError(message)
+            raise Refused("bench:failed", message)
         _until_over(browsers[0])
 
 
@@ -119,7 +119,7 @@ def _until_over(browser: Browser) -> None:
         if UNDER_WAY not in statuses:
             return
         time.sleep(0.2)
-    raise BenchFailedError("the runs of two pages did not end")
+    raise Refused("bench:failed", "the runs of two pages did not end")
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def _workers(site: Site) -> Iterator[Site]:
         return
     redis = shutil.which("redis-server")
     if redis is None:
-        raise BenchFailedError("there is no redis-server on this machine")
+        raise Refused("bench:failed", "there is no redis-server on this machine")
     port = free_port()
     queued = site.having(CELERY_BROKER_URL=f"redis://{HOST}:{port}/0")
     worker = (sys.executable, "-m", "celery", "-A", "sensejudge_site", "worker", "-c", "2")

@@ -13,15 +13,16 @@ from annotation.models import Comparison, Response
 from benchmark.core.ablation import Vary
 from benchmark.models import VerificationReport
 from benchmark.queries.ablations import stored_ablation
-from benchmark.services.ablations import AblationRunFailedError, ablate
+from benchmark.services.ablations import ablate
 from judging.core.run_plans import distil_plans
 from judging.models import JudgeRun, LlmCall, RunKind
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_plans import NotDistilledError, asked_test_run
+from judging.services.pairwise_plans import asked_test_run
 from judging.services.pairwise_runs import start_distillation
 from tests.factory import make_endpoint, make_rater, make_user
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.study import FakeJudge, label_pair, make_study, opener_of
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -114,14 +115,14 @@ def test_an_earlier_distillation_under_the_same_rules_is_taken(study):
 def test_what_an_ablation_distils_is_nobody_s_preferences(study):
     dataset, rater = study
     ablated(study, Vary.WINDOW)
-    with pytest.raises(NotDistilledError):
+    with refuses("run:not-distilled"):
         asked_test_run(dataset=dataset, annotator=rater, judge="lexical")
 
 
 def test_a_run_that_fails_has_no_figures(study):
     with FakeLlm(script=[Act(status=400)] * 2000) as server:
         name = make_endpoint(base_url=server.base_url).name
-        with pytest.raises(AblationRunFailedError, match="llm:bad-request"):
+        with refuses("ablation:run-failed", match="llm:bad-request"):
             ablated(study, Vary.PREFERENCES, judges=[name], finish=lambda run: run_to_end(run.pk))
     assert not VerificationReport.objects.exists()
 

@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from annotation.core.choices import Reason
 from annotation.core.labelling import Rating
+from annotation.core.refusals import Refused
 from annotation.models import SatisfactionLabel
-from annotation.services.claims import LabellingRefusedError
 from annotation.services.labels import rate_session
 from tests.annotation.labelling import make_session_study
 from tests.annotation.pages import rated, show, url
@@ -63,7 +63,7 @@ def test_the_service_refuses_it(client, annotator, score, reason):
     study = make_session_study([annotator], turns=1)
     show(client, study)
     rating = Rating(score, Reason(reason) if reason else None)
-    with pytest.raises(LabellingRefusedError):
+    with pytest.raises(Refused):
         rate_session(
             study=study.slug,
             item=study.items.get().pk,

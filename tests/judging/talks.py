@@ -10,12 +10,13 @@ from asgiref.sync import async_to_sync
 from django.utils import timezone
 
 from annotation.core.labelling import TalkTask
+from annotation.core.refusals import Refused
 from annotation.models import Study, User
 from annotation.services.claims import next_task
 from judging.llm.pacing import Patience
 from judging.models import ConversationMessage, ConversationSetup
 from judging.services.conversation_replies import Lines, Ticket, write_reply
-from judging.services.conversations import ConversationRefusedError, begin, send
+from judging.services.conversations import begin, send
 from tests.factory import (
     make_dataset,
     make_endpoint,
@@ -108,6 +109,6 @@ def talk(llm, *said, **fields):
 
 
 def refused(act, *arguments, **more):
-    with pytest.raises(ConversationRefusedError) as error:
+    with pytest.raises(Refused) as error:
         act(*arguments, **more)
     return error.value.code

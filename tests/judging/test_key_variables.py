@@ -14,7 +14,7 @@ from django.db import IntegrityError
 from django.forms import modelform_factory
 
 from judging.admin import ModelEndpointForm
-from judging.core.endpoints import Endpoint, KeyVariableError
+from judging.core.endpoints import Endpoint
 from judging.core.key_variables import SITE_SECRETS, may_hold_key
 from judging.models import ModelEndpoint
 from judging.services import runs
@@ -25,6 +25,7 @@ from tests.fake_llm import FakeLlm
 from tests.judging.study import dispatched, make_study
 from tests.migrated import DEPLOYMENT
 from tests.paths import ROOT
+from tests.refusals import refuses
 
 SECRETS = sorted(SITE_SECRETS)
 
@@ -38,7 +39,7 @@ def test_these_may_hold_a_key(variable):
 @pytest.mark.parametrize("variable", [*SECRETS, "PGPASSWORD", "MY_LLM_KEY", "llm_key", "LLM"])
 def test_no_endpoint_can_be_made_with_another(variable):
     assert not may_hold_key(variable, listed=())
-    with pytest.raises(KeyVariableError) as refused:
+    with refuses("llm:key-variable") as refused:
         Endpoint("e", "http://127.0.0.1/v1", "m", variable)
     assert refused.value.code == "llm:key-variable"
 
@@ -76,7 +77,7 @@ class TestRows:
         dataset, annotator = make_study(comparisons=4)
         with FakeLlm() as server:
             row = make_endpoint(base_url=server.base_url, key_variable="PGPASSWORD")
-            with pytest.raises(KeyVariableError):
+            with refuses("llm:key-variable"):
                 start_distillation(dataset=dataset, annotator=annotator, judge=row.name)
         assert not server.headers
 

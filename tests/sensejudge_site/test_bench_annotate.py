@@ -11,21 +11,14 @@ from random import Random
 import pytest
 
 from annotation.models import AuditEvent, Claim, PairwiseLabel, Study
-from sensejudge_site.benches import BenchFailedError, UnknownSizeError
 from sensejudge_site.benches.annotate import Plan, measure, run
 from sensejudge_site.benches.annotate.client import Browser, answer_form, weight_of
 from sensejudge_site.benches.annotate.load import Tally, crowd, percentile_ms
 from sensejudge_site.benches.annotate.people import SINGLE, TRIPLE
-from sensejudge_site.benches.annotate.rows import (
-    NotEmptyError,
-    check,
-    counted,
-    fill,
-    main,
-    synthetic_text,
-)
+from sensejudge_site.benches.annotate.rows import check, counted, fill, main, synthetic_text
 from sensejudge_site.benches.annotate.site import Server
 from tests.factory import make_claim, make_user
+from tests.refusals import refuses
 
 PAGE = """<link rel="stylesheet" href="/app.css"><form method="post" action="/skip/"></form>
 <form class="answers" method="post" action="/studies/s/items/7/answer/" hx-boost="true">
@@ -166,7 +159,7 @@ def test_an_item_with_more_claims_than_the_overlap_is_found():
 def test_a_database_with_people_in_it_is_left_alone():
     assert main(["check"]) == {}
     make_user()
-    with pytest.raises(NotEmptyError):
+    with refuses("bench:not-empty"):
         check()
 
 
@@ -185,7 +178,7 @@ def test_a_download_that_is_refused_is_no_figure():
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
         browser = Browser(server.server_address[1])
-        with pytest.raises(BenchFailedError, match="/none answered 404"):
+        with refuses("bench:failed", match="/none answered 404"):
             list(browser.download("/none"))
         browser.close()
         server.shutdown()
@@ -203,7 +196,7 @@ def test_a_server_tells_what_it_uses():
 
 
 def test_a_setting_that_there_is_not_is_named():
-    with pytest.raises(UnknownSizeError, match="no setting 'vast'; there are: small, large"):
+    with refuses("bench:unknown-size", match="no setting 'vast'; there are: small, large"):
         run(setting="vast")
 
 

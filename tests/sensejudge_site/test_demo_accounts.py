@@ -17,13 +17,13 @@ from sensejudge_site.demo import accounts
 from sensejudge_site.demo.accounts import (
     LOGINS,
     PASSWORD,
-    NotLocalError,
     check_deployed_logins,
     check_logins,
     make_logins,
 )
 from sensejudge_site.refused_sign_ins import KnownPasswordError
 from tests.paths import ROOT
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +54,7 @@ def test_making_them_again_leaves_a_changed_password_alone():
 @pytest.mark.parametrize("hosts", [["example.org"], ["*"], ["localhost", ".example.org"]])
 def test_a_site_open_to_others_gets_no_logins(settings, hosts):
     settings.ALLOWED_HOSTS = hosts
-    with pytest.raises(NotLocalError):
+    with refuses("demo:not-local"):
         make_logins()
     assert not User.objects.exists()
 

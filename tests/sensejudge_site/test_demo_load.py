@@ -21,8 +21,9 @@ from annotation.models import (
 )
 from annotation.queries.assignment import next_free_item
 from sensejudge_site.demo.accounts import ANNOTATOR
-from sensejudge_site.demo.load import STUDIES, OlderDemoError, load
+from sensejudge_site.demo.load import STUDIES, load
 from tests.factory import make_claim
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 COUNTED = (
@@ -100,7 +101,7 @@ def test_an_older_demo_study_is_left_alone():
     load(now=timezone.now())
     Session.objects.filter(key="math-01").update(task_context="Something else.")
     before = counts()
-    with pytest.raises(OlderDemoError, match="task_context"):
+    with refuses("demo:older", match="task_context"):
         load(now=timezone.now())
     assert counts() == before
 

@@ -13,8 +13,9 @@ from annotation.models import Study
 from benchmark.queries.report import report
 from judging.models import JudgeRun, Judgment, Preference, RunStatus, SatisfactionJudgment
 from judging.services.run_control import cancel
-from sensejudge_site.demo.judge import RunFailedError, judge_everything
+from sensejudge_site.demo.judge import judge_everything
 from sensejudge_site.demo.load import load
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -87,6 +88,6 @@ def test_a_run_that_somebody_stops_ends_the_demo_and_the_next_starts_anew(settin
         return lambda _answers: cancel(JudgeRun.objects.latest("pk").pk)
 
     for times in (1, 2):
-        with pytest.raises(RunFailedError, match="learning how concise judges"):
+        with refuses("run:failed", match="learning how concise judges"):
             judge_everything(dataset, stop_at_the_first_answers)
         assert JudgeRun.objects.filter(status=RunStatus.CANCELLED).count() == times

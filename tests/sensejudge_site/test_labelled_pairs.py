@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from annotation.core.choices import Verdict
-from annotation.core.formats.reading import UnreadableFileError
-from sensejudge_site.labelled_pairs import FaultyFileError, read_pandalm
+from sensejudge_site.labelled_pairs import read_pandalm
+from tests.refusals import refuses
 
 
 def row(number, instruction, one, other, verdicts=(1, 2, 0)):
@@ -59,10 +57,10 @@ def test_a_row_that_is_there_twice_counts_once(tmp_path):
 
 def test_a_fault_is_named_with_its_line(tmp_path):
     path = write(tmp_path, [row(1, "Say hi", "hi", "ho"), row(2, "Say hi", "h", "o", (7,))])
-    with pytest.raises(FaultyFileError, match=r"pairs.json, line 2: annotator1 must be"):
+    with refuses("pairs:faulty", match=r"pairs.json, line 2: annotator1 must be"):
         read_pandalm(path)
 
 
 def test_a_file_that_is_not_there_is_unreadable(tmp_path):
-    with pytest.raises(UnreadableFileError):
+    with refuses("import:unreadable"):
         read_pandalm(tmp_path / "none.json")

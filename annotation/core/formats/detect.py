@@ -20,8 +20,9 @@ from annotation.core.formats import (
 )
 from annotation.core.formats.faults import Fault, gettext_noop, shown
 from annotation.core.formats.fields import Parse, parsed
-from annotation.core.formats.reading import RawRow, UnreadableFileError, open_text, read_rows
+from annotation.core.formats.reading import RawRow, open_text, read_rows
 from annotation.core.formats.records import Row
+from annotation.core.refusals import Refused
 
 AUTO: Final = "auto"
 
@@ -29,12 +30,6 @@ _LOOKED_AT: Final = 20
 """A format is told by the first of so many rows that any format knows."""
 
 _HEAD_CHARS: Final = 4096
-
-
-class UnknownFormatError(Exception):
-    """No format has this name, or none knows the file's first rows."""
-
-    code = "import:format"
 
 
 def _as_it_is(row: object) -> object:
@@ -109,12 +104,12 @@ def open_records(
         formats: Those that are known; judges' recorded verdicts have more.
 
     Raises:
-        UnknownFormatError: the name is unknown, or `auto` knows none of the first rows.
-        UnreadableFileError: nothing to read is there.
+        Refused: the name is unknown, or `auto` knows none of the first rows; nothing to read is
+            there.
     """
     if format_name != AUTO and format_name not in formats:
         known = ", ".join((AUTO, *formats))
-        raise UnknownFormatError(f"unknown format {format_name!r}; known are {known}")
+        raise Refused("import:format", f"unknown format {format_name!r}; known are {known}")
     if path.is_dir():
         chosen = _of_directories(format_name, formats)
         rows = chosen.read_directory(path) if chosen.read_directory else iter(())
@@ -123,7 +118,7 @@ def open_records(
         rows = named.read_file(path) if named else read_rows(path)
         first = list(islice(rows, _LOOKED_AT))
         if not first:
-            raise UnreadableFileError(f"{path.name}: there is no row in it")
+            raise Refused("import:unreadable", f"{path.name}: there is no row in it")
         chosen = named or _told_by(first, path, formats)
         rows = chain(first, rows)
     return chosen, chosen.checked(path, (_row(chosen, raw) for raw in rows))
@@ -135,7 +130,9 @@ def _of_directories(format_name: str, formats: Mapping[str, Format]) -> Format:
         return holders[0]
     if formats[format_name] not in holders:
         names = ", ".join(each.name for each in holders)
-        raise UnreadableFileError(f"{format_name} is read from a file; of a directory: {names}")
+        raise Refused(
+            "import:unreadable", f"{format_name} is read from a file; of a directory: {names}"
+        )
     return formats[format_name]
 
 
@@ -152,7 +149,7 @@ def _told_by(rows: list[RawRow], path: Path, formats: Mapping[str, Format]) -> F
             if row.fault is None and each.looks_like(row.value):
                 return each
     known = ", ".join(formats)
-    raise UnknownFormatError(f"{path.name}: none of the formats {known} knows its first rows")
+    raise Refused("import:format", f"{path.name}: none of the formats {known} knows its first rows")
 
 
 def _row(chosen: Format, raw: RawRow) -> Row:

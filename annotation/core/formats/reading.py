@@ -20,6 +20,7 @@ from typing import Final, NoReturn, TextIO
 
 from annotation.core.formats.faults import Fault, gettext_noop, shown
 from annotation.core.formats.packed import MAX_RATIO, TooPackedError, Unpacked
+from annotation.core.refusals import Refused
 
 MAX_ROW_CHARS: Final = 16 * 1024 * 1024
 """A longer row is a fault: no conversation is that long, and memory has an end."""
@@ -43,12 +44,6 @@ _MARKS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[{]|[\]}]|,', 
 _SIGN: Final = re.compile(r"\S")
 _ESCAPED_TROUBLE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _BROKEN: Final = (UnicodeError, EOFError, OSError, zlib.error)
-
-
-class UnreadableFileError(Exception):
-    """The file is missing, is not of the kind asked for, or holds nothing."""
-
-    code = "import:unreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +78,26 @@ def open_text(path: Path) -> Iterator[TextIO]:
     Bytes that are not UTF-8 become lone surrogates, so that only their own row is at fault.
 
     Raises:
-        UnreadableFileError: there is no such file, or it may not be read; inside the block, that
-            it is damaged, or unpacks to too much.
+        Refused: there is no such file, or it may not be read; inside the block, that it is damaged,
+            or unpacks to too much.
     """
     try:
         raw = path.open("rb")
     except OSError as error:
-        raise UnreadableFileError(f"{path.name}: {error.strerror}") from error
+        raise Refused("import:unreadable", f"{path.name}: {error.strerror}") from error
     with raw:
         packed = raw.peek(2)[:2] == b"\x1f\x8b"
         stream = io.BufferedReader(Unpacked(raw), WINDOW) if packed else raw
         try:
             head = stream.peek(4)[:4]
         except _BROKEN as error:
-            raise UnreadableFileError(f"{path.name}: {error}") from error
+            raise Refused("import:unreadable", f"{path.name}: {error}") from error
         encoding = next((name for bom, name in _BOMS if head.startswith(bom)), "utf-8")
         errors = "surrogateescape" if encoding.startswith("utf-8") else "strict"
         try:
             yield io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="\n")
         except _BROKEN as error:
-            raise UnreadableFileError(f"{path.name}: {error}") from error
+            raise Refused("import:unreadable", f"{path.name}: {error}") from error
 
 
 def read_rows(path: Path) -> Iterator[RawRow]:
@@ -130,7 +125,7 @@ def read_document(path: Path, line: int) -> RawRow:
     try:
         with open_text(path) as stream:
             text = stream.read(MAX_ROW_CHARS + 1)
-    except (UnreadableFileError, *_BROKEN) as error:
+    except (Refused, *_BROKEN) as error:
         return RawRow(
             line, fault=Fault(line, "", gettext_noop("cannot be read"), shown(str(error)))
         )

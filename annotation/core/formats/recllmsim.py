@@ -20,7 +20,7 @@ from annotation.core.dialogue import Role
 from annotation.core.formats.faults import Fault, gettext_noop
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.messages import SpokenMessage, turns_of
-from annotation.core.formats.reading import RawRow, UnreadableFileError, read_document
+from annotation.core.formats.reading import RawRow, read_document
 from annotation.core.formats.records import (
     LabelDetails,
     QuestionnaireRecord,
@@ -29,6 +29,7 @@ from annotation.core.formats.records import (
     split_profile,
 )
 from annotation.core.naming import natural_key
+from annotation.core.refusals import Refused
 
 NAME: Final = "recllmsim"
 
@@ -190,12 +191,14 @@ def read_directory(root: Path) -> Iterator[RawRow]:
     """The session files under `root` (or its human_exp_V2 or data), in numeric order.
 
     Raises:
-        UnreadableFileError: there is no User_N/<scenario>/<session>.json.
+        Refused: there is no User_N/<scenario>/<session>.json.
     """
     places = [*(root / name for name in _INNER if (root / name).is_dir()), root]
     files = next((found for found in map(_session_files, places) if found), [])
     if not files:
-        raise UnreadableFileError(f"{root.name}: no User_N/<scenario>/<session>.json in it")
+        raise Refused(
+            "import:unreadable", f"{root.name}: no User_N/<scenario>/<session>.json in it"
+        )
     for number, path in enumerate(files, start=1):
         yield _session_file(number, path)
 

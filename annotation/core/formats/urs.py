@@ -17,19 +17,14 @@ from annotation.core.dialogue import Role
 from annotation.core.formats.faults import Fault, gettext_noop, shown
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.messages import SpokenMessage, turns_of
-from annotation.core.formats.reading import (
-    MAX_ROW_CHARS,
-    RawRow,
-    UnreadableFileError,
-    open_text,
-    storable,
-)
+from annotation.core.formats.reading import MAX_ROW_CHARS, RawRow, open_text, storable
 from annotation.core.formats.records import (
     LabelDetails,
     SatisfactionRecord,
     SessionRecord,
     content_key,
 )
+from annotation.core.refusals import Refused
 
 NAME: Final = "urs"
 
@@ -59,7 +54,7 @@ def read_file(path: Path) -> Iterator[RawRow]:
     """The rows of the table by column; a row's `line` is where it ends.
 
     Raises:
-        UnreadableFileError: The header lacks a column that must be there.
+        Refused: The header lacks a column that must be there.
     """
     csv.field_size_limit(MAX_ROW_CHARS)
     with open_text(path) as stream:
@@ -67,7 +62,9 @@ def read_file(path: Path) -> Iterator[RawRow]:
         header = [name.strip() for name in next(rows, [])]
         missing = [name for name in _NEEDED if name not in header]
         if missing:
-            raise UnreadableFileError(f"{path.name}: no column {', '.join(missing)} in its header")
+            raise Refused(
+                "import:unreadable", f"{path.name}: no column {', '.join(missing)} in its header"
+            )
         while True:
             try:
                 cells = next(rows)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from annotation.core.formats.reading import UnreadableFileError, read_document
+from annotation.core.formats.reading import read_document
 from annotation.core.formats.records import (
     ComparisonRecord,
     ResponseRecord,
@@ -14,28 +14,29 @@ from annotation.core.formats.records import (
     SessionRecord,
     TurnRecord,
 )
+from annotation.core.refusals import Refused
 
 
 def read_users(choice: str) -> frozenset[str]:
     """The names that `FILE:KEY` lists; `main.train` is the key `train` of the object `main`.
 
     Raises:
-        UnreadableFileError: no such file, no such key, or no list of names under it.
+        Refused: no such file, no such key, or no list of names under it.
     """
     name, colon, key = choice.rpartition(":")
     if not colon or not name or not key:
-        raise UnreadableFileError(f"{choice}: FILE:KEY is expected, as splits.json:train")
+        raise Refused("import:unreadable", f"{choice}: FILE:KEY is expected, as splits.json:train")
     row = read_document(Path(name), 1)
     if row.fault is not None:
         why = " ".join(str(row.fault.value or "").removeprefix(f"{name}: ").split())
-        raise UnreadableFileError(f"{name}: {row.fault.reason}: {why}".rstrip(": "))
+        raise Refused("import:unreadable", f"{name}: {row.fault.reason}: {why}".rstrip(": "))
     lists = dict(_lists(row.value, ""))
     if key not in lists:
         known = ", ".join(lists) or "none"
-        raise UnreadableFileError(f"{name}: there is no key {key!r}; keys are {known}")
+        raise Refused("import:unreadable", f"{name}: there is no key {key!r}; keys are {known}")
     users = lists[key]
     if not isinstance(users, list) or not all(isinstance(user, str) for user in users):
-        raise UnreadableFileError(f"{name}: {key!r} is no list of names")
+        raise Refused("import:unreadable", f"{name}: {key!r} is no list of names")
     return frozenset(users)
 
 

@@ -10,16 +10,10 @@ from datetime import datetime
 
 from annotation.core.formats.fields import Notes
 from annotation.core.formats.records import SessionRecord
+from annotation.core.refusals import Refused
 from annotation.models import Dataset, Session
 from annotation.services.imports.labels import LabelMerger
-from annotation.services.imports.people import (
-    BY_SIGNING_IN,
-    TOO_LONG,
-    NameTooLongError,
-    People,
-    Places,
-    names_in,
-)
+from annotation.services.imports.people import BY_SIGNING_IN, TOO_LONG, People, Places, names_in
 from annotation.services.imports.tree import Batch, SessionNode, new_row
 from annotation.services.imports.turns import (
     ComparisonPlaces,
@@ -47,8 +41,8 @@ class Merger:
         for name in names_in(record):
             try:
                 self._people.id_of(name)
-            except NameTooLongError as error:
-                notes.fault("annotator", TOO_LONG, name, longest=error.longest)
+            except Refused as error:
+                notes.fault("annotator", TOO_LONG, name, longest=error.values["longest"])
                 return
         node = batch.sessions.get(record.key)
         if node is None:

@@ -13,6 +13,7 @@ from annotation.core.choices import StudyKind
 from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.records import SessionRecord
 from annotation.core.naming import imported_study_slug, rater_username
+from annotation.core.refusals import Refused
 from annotation.models import (
     AnnotatorProfile,
     Dataset,
@@ -42,16 +43,6 @@ _LISTS: Final = (
 )
 _TEXTS: Final = {"gender": 50, "age": 50, "background": None, "occupation": 200}
 """The profile's text fields and what their columns hold; the session's snapshot keeps all."""
-
-
-class NameTooLongError(Exception):
-    """A rater's name does not fit behind the dataset's."""
-
-    code = "import:name"
-
-    def __init__(self, longest: int) -> None:
-        super().__init__(TOO_LONG % {"longest": longest})
-        self.longest = longest
 
 
 def names_in(record: SessionRecord) -> Iterator[str]:
@@ -118,11 +109,11 @@ class People:
         """The user id behind a prepared name.
 
         Raises:
-            NameTooLongError: the name does not fit behind the dataset's.
+            Refused: the name does not fit behind the dataset's.
         """
         if name not in self._users:
             longest = _USERNAME_CHARS - len(self._dataset.slug) - 1
-            raise NameTooLongError(longest)
+            raise Refused("import:name", longest=longest)
         return self._users[name]
 
     def is_account(self, name: str) -> bool:

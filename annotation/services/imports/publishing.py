@@ -21,6 +21,7 @@ from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import Model, ProtectedError, QuerySet
 from django.utils import timezone
 
+from annotation.core.refusals import Refused
 from annotation.models import (
     STAGED_RATERS,
     AuditEvent,
@@ -77,15 +78,6 @@ _LEFT_AFTER: Final = timedelta(seconds=60)
 """An import that gave no sign of life for so long is gone."""
 
 
-class OutrunError(Exception):
-    """Others wrote into the dataset while the rows were checked."""
-
-    code = "import:outrun"
-
-    def __init__(self) -> None:
-        super().__init__("another import changed this dataset: import the file again")
-
-
 @dataclass(slots=True)
 class Target:
     """The dataset that an import goes to, as it stood when the first row was read.
@@ -112,7 +104,7 @@ def publish(
     """Store all that is staged, and the dataset itself; `detail` is for the audit log, if any.
 
     Raises:
-        OutrunError: others wrote into the dataset since; nothing is stored.
+        Refused: others wrote into the dataset since; nothing is stored.
     """
     clear_leftovers()
     hidden = _written_ahead(staging) if _is_much(staging) else None
@@ -137,7 +129,7 @@ def publish(
         if hidden is not None:
             _clear_if_possible(hidden)
         if isinstance(error, IntegrityError):  # somebody stored what a row here stands for
-            raise OutrunError from error
+            raise Refused("import:outrun") from error
         raise
 
 
@@ -161,11 +153,11 @@ def _check(target: Target) -> None:
     """Refuse where the dataset is no longer the one whose rows were compared."""
     if target.dataset.pk is None:
         if Dataset.objects.filter(slug=target.dataset.slug).exists():
-            raise OutrunError
+            raise Refused("import:outrun")
         return
     locked = Dataset.objects.select_for_update(no_key=True).filter(pk=target.dataset.pk)
     if locked.first() is None or _last_import(target.dataset) != target.last_import:
-        raise OutrunError
+        raise Refused("import:outrun")
 
 
 def _stored(target: Target, hidden: Dataset | None) -> Dataset:
@@ -217,12 +209,12 @@ def _beat(hidden: Dataset) -> None:
     """Give a sign of life.
 
     Raises:
-        OutrunError: none came for so long that the hidden dataset was cleared away.
+        Refused: none came for so long that the hidden dataset was cleared away.
     """
     now = timezone.now()
     beaten = Dataset.with_staged.filter(pk=hidden.pk, staged_at=hidden.staged_at)
     if not beaten.update(staged_at=now):
-        raise OutrunError
+        raise Refused("import:outrun")
     hidden.staged_at = now
 
 

@@ -22,14 +22,11 @@ from annotation.core.formats.faults import Fault, FaultLog, gettext_noop
 from annotation.core.formats.fields import Notes
 from annotation.core.formats.records import DatasetRecord, Row, SessionRecord
 from annotation.core.formats.user_lists import only_of
+from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from annotation.services.imports.merge import Merger
 from annotation.services.imports.people import People, Places, names_in
-from annotation.services.imports.publishing import (
-    OutrunError,
-    Target,
-    publish,
-)
+from annotation.services.imports.publishing import Target, publish
 from annotation.services.imports.report import ImportReport
 from annotation.services.imports.staging import Staging
 from annotation.services.imports.tree import Batch, load_batch
@@ -40,12 +37,6 @@ _SLUG_CHARS: Final = 80
 _RESERVED: Final = ("import",)
 
 Progress = Callable[[int], None]
-
-
-class DatasetNameError(Exception):
-    """The dataset's short name is none."""
-
-    code = "import:dataset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +97,8 @@ def import_records(
         beside: Makes who stages what rows say beside sessions and labels.
 
     Raises:
-        UnreadableFileError: nothing to read is there.
-        UnknownFormatError: no such format, or `auto` cannot tell.
-        DatasetNameError: the short name is none.
-        OutrunError: others kept writing into the dataset.
+        Refused: nothing to read is there; no such format, or `auto` cannot tell; the short name is
+            none; others kept writing into the dataset.
     """
     _check_slug(dataset_slug)
     for attempt in range(1, _ATTEMPTS + 1):
@@ -132,8 +121,8 @@ def import_records(
             detail = {"format": chosen.name, "rows": report.rows, **report.objects}
             try:
                 publish(staging, target, actor=actor, detail=detail if report.created else None)
-            except OutrunError:
-                if attempt == _ATTEMPTS:
+            except Refused as refused:
+                if refused.code != "import:outrun" or attempt == _ATTEMPTS:
                     raise
             else:
                 return report
@@ -145,11 +134,13 @@ def _check_slug(slug: str) -> None:
         validate_slug(slug)
     except ValidationError as error:
         message = f"{slug!r} is no short name: letters, digits, - and _ only"
-        raise DatasetNameError(message) from error
+        raise Refused("import:dataset", message) from error
     if slug in _RESERVED:
-        raise DatasetNameError(f"{slug!r} is a page of the datasets: choose another short name")
+        raise Refused(
+            "import:dataset", f"{slug!r} is a page of the datasets: choose another short name"
+        )
     if len(slug) > _SLUG_CHARS:
-        raise DatasetNameError(f"a short name has at most {_SLUG_CHARS} characters")
+        raise Refused("import:dataset", f"a short name has at most {_SLUG_CHARS} characters")
 
 
 def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:

@@ -13,6 +13,7 @@ from typing import Final
 
 from annotation.core.choices import Verdict
 from annotation.core.formats.reading import RawRow
+from annotation.core.refusals import Refused
 
 WINNERS: Final[Mapping[str, Verdict]] = {
     "model_a": Verdict.A,
@@ -32,26 +33,17 @@ class Battle:
     verdict: Verdict
 
 
-class BattleInvalidError(ValueError):
-    """A row that is no battle."""
-
-    code = "battles:invalid"
-
-    def __init__(self, line: int, problem: str) -> None:
-        super().__init__(f"line {line}: {problem}")
-
-
 def battles(rows: Iterable[RawRow]) -> Iterator[Battle]:
     """The battles in the rows of a file (annotation.core.formats.reading), one at a time.
 
     Raises:
-        BattleInvalidError: at the first row that is no battle.
+        Refused: at the first row that is no battle.
     """
     for row in rows:
         if row.fault is not None:
-            raise BattleInvalidError(row.line, row.fault.reason)
+            raise Refused("battles:invalid", f"line {row.line}: {row.fault.reason}")
         if not isinstance(row.value, Mapping):
-            raise BattleInvalidError(row.line, "not an object")
+            raise Refused("battles:invalid", f"line {row.line}: {'not an object'}")
         yield _battle(row.line, row.value)
 
 
@@ -60,10 +52,14 @@ def _battle(line: int, record: Mapping[str, object]) -> Battle:
     for field in ("model_a", "model_b"):
         name = record.get(field)
         if not isinstance(name, str) or not name:
-            raise BattleInvalidError(line, f"{field} is {name!r}, not a model's name")
+            raise Refused(
+                "battles:invalid", f"line {line}: {field} is {name!r}, not a model's name"
+            )
         names.append(name)
     winner = record.get("winner")
     if not isinstance(winner, str) or winner not in WINNERS:
         expected = ", ".join(WINNERS)
-        raise BattleInvalidError(line, f"winner is {winner!r}, not one of {expected}")
+        raise Refused(
+            "battles:invalid", f"line {line}: {f'winner is {winner!r}, not one of {expected}'}"
+        )
     return Battle(names[0], names[1], WINNERS[winner])

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
-from sensejudge_site.benches import Bench, BenchFailedError, Figure, UnknownSizeError
+from annotation.core.refusals import Refused
+from sensejudge_site.benches import Bench, Figure
 from sensejudge_site.benches.annotate.client import Browser, weight_of
 from sensejudge_site.benches.annotate.load import Tally, crowd, label, percentile_ms
 from sensejudge_site.benches.annotate.people import (
@@ -66,12 +67,11 @@ def run(*, setting: str = "small", items: int | None = None, labels: int | None 
     """All figures at the sizes of a setting, or at others.
 
     Raises:
-        UnknownSizeError: there is no such setting.
-        BenchFailedError: a step did not work.
+        Refused: there is no such setting; a step did not work.
     """
     if setting not in _SETTINGS:
         message = f"there is no setting {setting!r}; there are: {', '.join(_SETTINGS)}"
-        raise UnknownSizeError(message)
+        raise Refused("bench:unknown-size", message)
     usual_items, usual_labels = _SETTINGS[setting]
     size = usual_items if items is None else items
     plan = Plan(items=size, labels=min(usual_labels if labels is None else labels, size))
@@ -84,7 +84,7 @@ def measure(
     """Make the deployment, start the server, label, export, count.
 
     Raises:
-        BenchFailedError: a step did not work.
+        Refused: a step did not work.
     """
     with scratch_site() as site:
         site.ask("rows", "check")
@@ -134,7 +134,7 @@ def _memory(site: Site, _plan: Plan) -> Iterator[Figure]:
         idle = server.resident_mb()
         if idle is None:
             message = "this system does not tell how much memory a process holds"
-            raise BenchFailedError(message)
+            raise Refused("bench:failed", message)
         yield Figure("idle_mb", idle)
         for kind in _EXPORTED:
             started, held, size = time.perf_counter(), idle, 0
@@ -194,7 +194,7 @@ def _export(port: int) -> Iterator[Figure]:
         reply = browser.get(f"/datasets/{DATASET}/export/{kind}.jsonl")
         if reply.status != HTTPStatus.OK:
             message = f"the export of {kind} answered {reply.status}"
-            raise BenchFailedError(message)
+            raise Refused("bench:failed", message)
         total += reply.seconds
         yield Figure(f"export_{kind}_s", reply.seconds)
     yield Figure("export_s", total)
@@ -213,5 +213,5 @@ def _signed_in(port: int, name: str) -> Browser:
     browser = Browser(port)
     if not browser.sign_in(name, PASSWORD):
         message = f"{name} could not sign in"
-        raise BenchFailedError(message)
+        raise Refused("bench:failed", message)
     return browser

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlencode
 
-from sensejudge_site.benches import BenchFailedError
+from annotation.core.refusals import Refused
 from sensejudge_site.benches.annotate.site import HOST
 
 _TIMEOUT: Final = 60.0
@@ -55,13 +55,13 @@ class Browser:
         """Fetch a file block by block, keeping none; the bytes of each block.
 
         Raises:
-            BenchFailedError: it was not answered with a file.
+            Refused: it was not answered with a file.
         """
         response = self._ask("GET", path, None)
         if response.status != HTTPStatus.OK:
             response.read()
             message = f"{path} answered {response.status}"
-            raise BenchFailedError(message)
+            raise Refused("bench:failed", message)
         while block := response.read(_BLOCK):
             yield len(block)
 

@@ -23,6 +23,7 @@ from django.db import connection, transaction
 from django.db.models import Count, F, Model, Q
 from django.utils import timezone
 
+from annotation.core.refusals import Refused
 from sensejudge_site.benches.annotate.people import (
     DATASET,
     LABELLERS,
@@ -43,12 +44,6 @@ _TEXT: Final = (
 _WORDS: Final = _TEXT.split()
 
 Row = TypeVar("Row", bound=Model)
-
-
-class NotEmptyError(Exception):
-    """The database that DATABASE_URL names has people in it: no scratch database."""
-
-    code = "bench:not-empty"
 
 
 def synthetic_text(random: Random) -> str:
@@ -72,13 +67,14 @@ def check() -> None:
     """See that nobody works here, before anything is changed.
 
     Raises:
-        NotEmptyError: there are people in the database.
+        Refused: there are people in the database.
     """
     from annotation.models import User
 
     table = User._meta.db_table  # noqa: SLF001 - Django's own name
     if table in connection.introspection.table_names() and User.objects.exists():
-        raise NotEmptyError(NotEmptyError.__doc__)
+        message = "there are people in the database that DATABASE_URL names: no scratch database"
+        raise Refused("bench:not-empty", message)
 
 
 def fill(*, items: int, labels: int, annotators: int) -> None:

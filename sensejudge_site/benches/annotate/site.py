@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
-from sensejudge_site.benches import BenchFailedError
+from annotation.core.refusals import Refused
 
 HOST: Final = "127.0.0.1"
 _PATIENCE: Final = 1800.0  # seconds for one command
@@ -90,7 +90,7 @@ class Site:
         """Run a command to its end; its output.
 
         Raises:
-            BenchFailedError: it did not exit with 0.
+            Refused: it did not exit with 0.
         """
         return self.python("manage.py", *arguments)
 
@@ -98,7 +98,7 @@ class Site:
         """Run a module of this package to its end; the JSON that it prints.
 
         Raises:
-            BenchFailedError: it did not exit with 0.
+            Refused: it did not exit with 0.
         """
         return json.loads(self.python("-m", f"{__package__}.{module}", *arguments))
 
@@ -106,7 +106,7 @@ class Site:
         """Run this interpreter to its end; its output.
 
         Raises:
-            BenchFailedError: it did not exit with 0.
+            Refused: it did not exit with 0.
         """
         done = subprocess.run(  # noqa: S603 - this interpreter, with words of this package
             [sys.executable, *arguments],
@@ -120,7 +120,7 @@ class Site:
         if done.returncode:
             lines = done.stderr.strip().splitlines() or ["no word of why"]
             message = f"{' '.join(arguments)}: {lines[-1]}"
-            raise BenchFailedError(message)
+            raise Refused("bench:failed", message)
         return done.stdout
 
     @contextmanager
@@ -128,7 +128,7 @@ class Site:
         """A server until the end of the block, started as the README says, with further options.
 
         Raises:
-            BenchFailedError: it does not come up.
+            Refused: it does not come up.
         """
         port = free_port()
         started = time.perf_counter()
@@ -212,4 +212,4 @@ def _wait_for(process: subprocess.Popen[bytes], host: str, port: int) -> None:
         finally:
             connection.close()
     message = "the server did not come up"
-    raise BenchFailedError(message)
+    raise Refused("bench:failed", message)

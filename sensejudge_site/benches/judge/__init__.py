@@ -17,7 +17,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Final
 
-from sensejudge_site.benches import Bench, BenchFailedError, Figure
+from annotation.core.refusals import Refused
+from sensejudge_site.benches import Bench, Figure
 from sensejudge_site.benches.annotate.site import HOST, Site, scratch_site
 
 CONCURRENCIES: Final = (32, 256)
@@ -30,7 +31,7 @@ def run(*, calls: int = 5000) -> Bench:
     """All figures for so many calls.
 
     Raises:
-        BenchFailedError: a step did not work.
+        Refused: a step did not work.
     """
     return measure(calls=calls, concurrencies=CONCURRENCIES)
 
@@ -39,7 +40,7 @@ def measure(*, calls: int, concurrencies: Sequence[int]) -> Bench:
     """The figures at some numbers of calls at a time.
 
     Raises:
-        BenchFailedError: a step did not work.
+        Refused: a step did not work.
     """
     with scratch_site() as empty, _server(site := _compiled(empty)) as port:
         site.manage("migrate", "--verbosity=0")
@@ -68,7 +69,7 @@ def _figures(site: Site, port: int, calls: int, concurrencies: Sequence[int]) ->
         seen = _stats(port)
         if seen["calls"] != first["calls"]:
             message = f"the server saw {seen['calls']} calls, {first['calls']} replies are stored"
-            raise BenchFailedError(message)
+            raise Refused("bench:failed", message)
         for name in ("calls_per_s", "cpu_ms_a_call", "peak_mb_above_idle"):
             figure = f"{name}_at_{concurrency}"
             yield Figure(figure, first[name], _PUBLISHED.get(figure))

@@ -10,28 +10,25 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
+from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from benchmark.core.ablation import AblationRow, Vary
 from benchmark.queries.ablations import StoredAblation, stored_ablation
 from benchmark.services.ablation_estimates import estimate_ablation
-from benchmark.services.ablations import AblationBudgetError, AblationRunFailedError, ablate
-from judging.core.selection_rules import TooManyColumnsError
+from benchmark.services.ablations import ablate
 from judging.models import JudgeRun
 from judging.services.budgets import check_budget, set_budget
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL, endpoint_for
 from judging.services.pairwise_plans import asked_distillations
-from sensejudge_site.management.parsing import OneLineCommand
+from sensejudge_site.management.parsing import WORK_FAILED, OneLineCommand
 from sensejudge_site.management.runs import (
-    INPUT_ERRORS,
-    WORK_FAILED,
     ProgressLine,
     add_arguments,
     dataset_named,
     estimates_told,
     judges_named,
     people,
-    wrong_input,
 )
 
 
@@ -68,12 +65,10 @@ class Command(OneLineCommand):
                 return
             purse = _Purse(options["budget"], judges, self.stderr)
             report = ablate(annotators=annotators, finish=purse.finish, **asked)
-        except AblationBudgetError as error:
-            raise _spent(str(error), options) from error
-        except AblationRunFailedError as error:
-            raise CommandError(f"{error.code}: {error}", returncode=WORK_FAILED) from error
-        except (*INPUT_ERRORS, TooManyColumnsError) as error:
-            raise wrong_input(error) from error
+        except Refused as refused:
+            if refused.code != "budget:spent":
+                raise
+            raise _spent(str(refused), options) from refused
         found = stored_ablation(report)
         if options["json"]:
             self.stdout.write(json.dumps(_fields(found), ensure_ascii=False))
@@ -87,7 +82,7 @@ def _who_labelled(dataset: Dataset, name: str, judge: str) -> list[tuple[str, Us
     """The annotator of a name, or everybody who labelled something that can be judged.
 
     Raises:
-        NothingToJudgeError: there is nobody.
+        Refused: there is nobody.
     """
     if name:
         return list(people(dataset, name))
@@ -107,8 +102,8 @@ class _Purse:
         """Takes the judges that may be asked.
 
         Raises:
-            NoPricesError: there is a budget, but one asks an endpoint without prices, or none asks.
-            UnknownJudgeError: there is no such judge.
+            Refused: there is a budget, but one asks an endpoint without prices, or none asks; there
+                is no such judge.
         """
         self._left = budget
         self._stream = stream
@@ -133,7 +128,7 @@ def _spent(what: str, options: dict[str, Any]) -> CommandError:
     names = ("dataset", "annotator", "vary", "judge")
     words = [f"--{name} {shlex.quote(options[name])}" for name in names if options[name]]
     message = (
-        f"{AblationBudgetError.code}: {what}; `ablate {' '.join(words)} --budget N` goes on where "
+        f"{'budget:spent'}: {what}; `ablate {' '.join(words)} --budget N` goes on where "
         "it stopped, N being for the rest alone: no stored reply is paid for twice"
     )
     return CommandError(message, returncode=WORK_FAILED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from sensejudge_site import benches
 from sensejudge_site.management.parsing import OneLineCommand, number_from
@@ -35,16 +35,7 @@ class Command(OneLineCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Prints the figures."""
         sizes = {name: options[name] for name in _SIZES if options[name] is not None}
-        try:
-            bench = benches.run(options["name"], sizes)
-        except (
-            benches.UnknownBenchError,
-            benches.UnknownSizeError,
-            benches.BenchInputError,
-        ) as error:
-            raise CommandError(str(error), returncode=2) from error
-        except benches.BenchFailedError as error:
-            raise CommandError(f"{error.code}: {error}", returncode=1) from error
+        bench = benches.run(options["name"], sizes)
         if options["json"]:
             self.stdout.write(
                 json.dumps(

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from judging.core.error_texts import error_text
+from annotation.core.refusals import Refused, text_of
 from judging.core.judge_modes import DistilPrompt
 from judging.core.pairwise_settings import PairwiseSettings
 from judging.core.run_results import DistilledScenario
@@ -20,7 +20,7 @@ from judging.queries.results import distilled_scenarios
 from judging.services.estimates import estimate_distillation
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL
-from judging.services.pairwise_plans import NothingToJudgeError, asked_distillation
+from judging.services.pairwise_plans import asked_distillation
 from judging.services.pairwise_runs import start_distillation
 from sensejudge_site.management.batch_files import (
     add_batch_arguments,
@@ -31,7 +31,6 @@ from sensejudge_site.management.batch_files import (
 from sensejudge_site.management.counts import counted
 from sensejudge_site.management.parsing import OneLineCommand
 from sensejudge_site.management.runs import (
-    INPUT_ERRORS,
     ProgressLine,
     add_again_argument,
     add_arguments,
@@ -41,7 +40,6 @@ from sensejudge_site.management.runs import (
     estimates_told,
     judges_named,
     people,
-    wrong_input,
 )
 
 USUAL = PairwiseSettings()
@@ -100,22 +98,17 @@ class Command(OneLineCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Works the runs off and prints what was selected."""
-        try:
-            asked = list(self._asked(options))
-            if options["estimate"]:
-                estimates = [estimate_distillation(asked_distillation(**one)) for _, one in asked]
-                self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
-                return
-            again = options["again"]
-            if by_batch_file(options):
-                started = [(name, start_distillation(**one, again=again)) for name, one in asked]
-                self._through_file(started, options)
-                return
-            found = [
-                self._finish(name, start_distillation(**one, again=again)) for name, one in asked
-            ]
-        except INPUT_ERRORS as error:
-            raise wrong_input(error) from error
+        asked = list(self._asked(options))
+        if options["estimate"]:
+            estimates = [estimate_distillation(asked_distillation(**one)) for _, one in asked]
+            self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
+            return
+        again = options["again"]
+        if by_batch_file(options):
+            started = [(name, start_distillation(**one, again=again)) for name, one in asked]
+            self._through_file(started, options)
+            return
+        found = [self._finish(name, start_distillation(**one, again=again)) for name, one in asked]
         self._print(found, {}, json_wanted=options["json"])
 
     def _through_file(self, started: list[tuple[str, JudgeRun]], options: dict[str, Any]) -> None:
@@ -144,7 +137,7 @@ class Command(OneLineCommand):
         """What to start for each annotator and judge, where there is something to judge.
 
         Raises:
-            NothingToJudgeError: there is nothing for anybody.
+            Refused: there is nothing for anybody.
         """
         dataset = dataset_named(options["dataset"])
         settings = _settings(options)
@@ -161,15 +154,15 @@ class Command(OneLineCommand):
                 }
                 try:
                     asked_distillation(**asked)
-                except NothingToJudgeError:
-                    if options["annotator"]:
+                except Refused as refused:
+                    if options["annotator"] or refused.code != "run:no-labels":
                         raise
                     continue
                 found = True
                 yield name, asked
         if not found:
             message = f"nobody labelled a comparison of {dataset.slug} that has both texts"
-            raise NothingToJudgeError(message)
+            raise Refused("run:no-labels", message)
 
     def _finish(self, name: str, run: JudgeRun) -> Distilled:
         progress = ProgressLine(self.stderr, name)
@@ -227,7 +220,7 @@ def _in_words(found: list[Distilled]) -> list[str]:
         lines.append(f"{one.annotator} (run {one.run.pk}, {one.run.judge})")
         for row in one.scenarios:
             if row.error_code:
-                why = f"{row.error_code}: {error_text(row.error_code)}"
+                why = f"{row.error_code}: {text_of(row.error_code)}"
                 lines.append(f"  {row.scenario}: {counted(row.dev, 'dev comparison')}; {why}")
                 continue
             lines.append(

@@ -8,7 +8,6 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.models import Dataset
-from benchmark.services.judge_evaluators import RunFailedError, StackingRefusedError
 from benchmark.services.learning_curve import (
     DEFAULT_DRAWS,
     CurveReport,
@@ -19,19 +18,12 @@ from benchmark.services.satisfaction_evaluation import (
     DEFAULT_SEED,
     evaluate_satisfaction,
 )
-from judging.core.satisfaction_settings import VariantLevelError
-from judging.core.satisfaction_training import TooFewRatingsError
-from judging.core.satisfaction_training_users import NoTrainingUsersError
 from judging.core.satisfaction_variants import Level
-from judging.services.satisfaction_runs import NothingToScoreError
 from sensejudge_site.management.counts import counted
 from sensejudge_site.management.parsing import OneLineCommand
 from sensejudge_site.management.runs import (
-    INPUT_ERRORS,
-    WORK_FAILED,
     ProgressLine,
     dataset_named,
-    wrong_input,
 )
 from sensejudge_site.management.satisfaction import as_json, lines
 
@@ -87,30 +79,18 @@ class Command(OneLineCommand):
         if options["bootstrap"] < 0 or options["curve_draws"] < 1:
             message = "--bootstrap must not be negative, and --curve-draws must be 1 or more"
             raise CommandError(message, returncode=2)
-        try:
-            train, test = dataset_named(options["train"]), dataset_named(options["test"])
-            # First, for it takes more users: nothing is stored of a comparison that lacks it.
-            curve = self._curve(train, test, options) if options["learning_curve"] else None
-            found = evaluate_satisfaction(
-                train=train,
-                test=test,
-                evaluators=names,
-                seed=options["seed"],
-                draws=options["bootstrap"],
-                level=Level(options["level"].upper()),
-                observer=ProgressLine(self.stderr, "judging"),
-            )
-        except (
-            *INPUT_ERRORS,
-            NothingToScoreError,
-            NoTrainingUsersError,
-            StackingRefusedError,
-            TooFewRatingsError,
-            VariantLevelError,
-        ) as error:
-            raise wrong_input(error) from error
-        except RunFailedError as error:
-            raise CommandError(f"{error.code}: {error}", returncode=WORK_FAILED) from error
+        train, test = dataset_named(options["train"]), dataset_named(options["test"])
+        # First, for it takes more users: nothing is stored of a comparison that lacks it.
+        curve = self._curve(train, test, options) if options["learning_curve"] else None
+        found = evaluate_satisfaction(
+            train=train,
+            test=test,
+            evaluators=names,
+            seed=options["seed"],
+            draws=options["bootstrap"],
+            level=Level(options["level"].upper()),
+            observer=ProgressLine(self.stderr, "judging"),
+        )
         if found.shared:
             self.stderr.write(f"{counted(len(found.shared), 'user')} rated in both datasets")
         for reason in found.skipped:

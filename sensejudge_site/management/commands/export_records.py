@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 from annotation.exports import EXPORTS as LABELLED
 from annotation.exports import Export, ExportFormat
 from annotation.models import Dataset
-from annotation.queries.datasets import UnknownDatasetError, dataset_of
+from annotation.queries.datasets import dataset_of
 from judging.exports import EXPORTS as JUDGED
 from sensejudge_site.management.parsing import OneLineCommand
 
@@ -36,10 +36,7 @@ class Command(OneLineCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Writes the file whole, or leaves what was there."""
-        try:
-            dataset = dataset_of(options["dataset"])
-        except UnknownDatasetError as error:
-            raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
+        dataset = dataset_of(options["dataset"])
         export, format_ = KINDS[options["kind"]], ExportFormat(options["format"])
         out: Path | None = options["out"]
         if out is None:

@@ -9,11 +9,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from annotation.core.formats.detect import AUTO, UnknownFormatError
+from annotation.core.formats.detect import AUTO
 from annotation.core.formats.faults import Fault
-from annotation.core.formats.reading import UnreadableFileError
 from annotation.core.formats.user_lists import read_users
-from annotation.services.imports import DatasetNameError, ImportReport, OutrunError
+from annotation.services.imports import ImportReport
 from judging.core.formats.detect import ALL_FORMATS
 from judging.services.recorded_imports import import_any
 from sensejudge_site.management.counts import counted
@@ -55,20 +54,15 @@ class Command(OneLineCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Imports and reports."""
         only = options["only_users"]
-        try:
-            report = import_any(
-                path=options["path"],
-                dataset_slug=options["dataset"],
-                now=timezone.now(),
-                format_name=options["format"],
-                only_users=None if only is None else read_users(only),
-                dry_run=options["dry_run"],
-                progress=self._progress,
-            )
-        except (UnreadableFileError, UnknownFormatError, DatasetNameError) as error:
-            raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
-        except OutrunError as error:
-            raise CommandError(f"{error.code}: {error}", returncode=1) from error
+        report = import_any(
+            path=options["path"],
+            dataset_slug=options["dataset"],
+            now=timezone.now(),
+            format_name=options["format"],
+            only_users=None if only is None else read_users(only),
+            dry_run=options["dry_run"],
+            progress=self._progress,
+        )
         if options["json"]:
             self.stdout.write(json.dumps(report.as_dict(), ensure_ascii=False))
         else:

@@ -9,21 +9,18 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.intervals import ends
-from judging.core.error_texts import error_text
+from annotation.core.refusals import text_of
 from judging.core.injection_corpus import ATTEMPTS
 from judging.core.injections import FlipRow, Flips
 from judging.core.judge_modes import JudgePrompt, prompt_of
 from judging.queries.injections import CheckFigures, check_figures
-from judging.services.injection_check import NoPairsError, check_injections, dataset_pairs
+from judging.services.injection_check import check_injections, dataset_pairs
 from judging.services.judges import LEXICAL
 from sensejudge_site.demo.check_pairs import close_pairs
 from sensejudge_site.management.counts import counted
-from sensejudge_site.management.parsing import OneLineCommand
+from sensejudge_site.management.parsing import WORK_FAILED, OneLineCommand
 from sensejudge_site.management.runs import (
-    INPUT_ERRORS,
-    WORK_FAILED,
     dataset_named,
-    wrong_input,
 )
 
 
@@ -55,20 +52,17 @@ class Command(OneLineCommand):
         """Prints the rates; exits 1 where a call failed, 2 where the judge is not known."""
         if options["pairs"] < 1:
             raise CommandError("--pairs must be 1 or more", returncode=2)
-        try:
-            pairs = (
-                dataset_pairs(dataset_named(options["dataset"]), count=options["pairs"])
-                if options["dataset"]
-                else close_pairs()
-            )
-            check = check_injections(
-                options["judge"],
-                pairs,
-                prompt=prompt_of(options["prompt"]),
-                watch=lambda step: self.stderr.write(f"{step} ..."),
-            )
-        except (NoPairsError, *INPUT_ERRORS) as error:
-            raise wrong_input(error) from error
+        pairs = (
+            dataset_pairs(dataset_named(options["dataset"]), count=options["pairs"])
+            if options["dataset"]
+            else close_pairs()
+        )
+        check = check_injections(
+            options["judge"],
+            pairs,
+            prompt=prompt_of(options["prompt"]),
+            watch=lambda step: self.stderr.write(f"{step} ..."),
+        )
         found = check_figures(check.pk)
         if options["json"]:
             self.stdout.write(json.dumps(_fields(found)))
@@ -76,7 +70,7 @@ class Command(OneLineCommand):
             self.stdout.write("\n".join(_lines(found)))
         if found.failed:
             code = found.error_codes[0]
-            message = f"{code}: {counted(found.failed, 'call')} failed. {error_text(code)}"
+            message = f"{code}: {counted(found.failed, 'call')} failed. {text_of(code)}"
             raise CommandError(message, returncode=WORK_FAILED)
 
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
 
+from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from annotation.queries.annotators import resolve_annotator
-from judging.core.error_texts import error_text
 from judging.core.judge_modes import JudgePrompt, prompt_of
 from judging.core.run_results import JudgedTotals
 from judging.models import JudgeRun
@@ -17,11 +17,7 @@ from judging.queries.results import judged_totals
 from judging.services.budgets import set_budget
 from judging.services.estimates import estimate_test_run
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_plans import (
-    NotDistilledError,
-    NothingToJudgeError,
-    asked_test_run,
-)
+from judging.services.pairwise_plans import asked_test_run
 from judging.services.pairwise_runs import start_test_run
 from judging.services.run_control import reset_failed
 from sensejudge_site.management.batch_files import (
@@ -32,7 +28,6 @@ from sensejudge_site.management.batch_files import (
 )
 from sensejudge_site.management.parsing import OneLineCommand
 from sensejudge_site.management.runs import (
-    INPUT_ERRORS,
     ProgressLine,
     add_again_argument,
     add_arguments,
@@ -42,12 +37,14 @@ from sensejudge_site.management.runs import (
     estimates_told,
     judges_named,
     people,
-    wrong_input,
 )
 
 SELECTED: Final = "selected"
 NONE: Final = "none"
 OF: Final = "of:"
+
+_NOTHING_TO_DO: Final = frozenset({"run:no-labels", "run:not-distilled"})
+"""Why one annotator of several is left out."""
 
 
 class Command(OneLineCommand):
@@ -81,26 +78,21 @@ class Command(OneLineCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Works the runs off and prints the counts."""
-        try:
-            if options["retry"] is not None:
-                self._report([self._retried(options)], {}, json_wanted=options["json"])
-                return
-            asked = self._asked(options)
-            if options["estimate"]:
-                estimates = [estimate_test_run(asked_test_run(**one)) for _, one in asked]
-                self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
-                return
-            again = options["again"]
-            if by_batch_file(options):
-                runs = [start_test_run(**one, again=again) for _, one in asked]
-                more = through_file(runs, options)
-            else:
-                runs = [
-                    self._finish(name, start_test_run(**one, again=again)) for name, one in asked
-                ]
-                more = {}
-        except INPUT_ERRORS as error:
-            raise wrong_input(error) from error
+        if options["retry"] is not None:
+            self._report([self._retried(options)], {}, json_wanted=options["json"])
+            return
+        asked = self._asked(options)
+        if options["estimate"]:
+            estimates = [estimate_test_run(asked_test_run(**one)) for _, one in asked]
+            self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
+            return
+        again = options["again"]
+        if by_batch_file(options):
+            runs = [start_test_run(**one, again=again) for _, one in asked]
+            more = through_file(runs, options)
+        else:
+            runs = [self._finish(name, start_test_run(**one, again=again)) for name, one in asked]
+            more = {}
         self._report(runs, more, json_wanted=options["json"])
 
     def _report(self, runs: list[JudgeRun], more: dict[str, Any], *, json_wanted: bool) -> None:
@@ -131,7 +123,7 @@ class Command(OneLineCommand):
         """What to start for each annotator and judge, where there is something to judge.
 
         Raises:
-            NotDistilledError: there is nothing for anybody.
+            Refused: there is nothing for anybody.
         """
         dataset = dataset_named(options["dataset"])
         with_sets, sets_of = _preferences(dataset, options["preferences"])
@@ -150,22 +142,22 @@ class Command(OneLineCommand):
                 }
                 try:
                     asked_test_run(**asked)
-                except (NothingToJudgeError, NotDistilledError) as error:
-                    if options["annotator"]:
+                except Refused as refused:
+                    if options["annotator"] or refused.code not in _NOTHING_TO_DO:
                         raise
-                    self.stderr.write(f"{name}: {error.code}: {error_text(error.code)}")
+                    self.stderr.write(f"{name}: {refused.code}: {refused.text}")
                     continue
                 found.append((name, asked))
         if not found:
             message = f"nothing to judge on {dataset.slug}; run distil first"
-            raise NotDistilledError(message)
+            raise Refused("run:not-distilled", message)
         return found
 
     def _retried(self, options: dict[str, Any]) -> JudgeRun:
         """Asks again for what failed in a run of any kind, under a new budget where one is given.
 
         Raises:
-            RunNotFinishedError: it is under way.
+            Refused: it is under way.
         """
         run = JudgeRun.objects.filter(pk=options["retry"]).first()
         if run is None:

@@ -5,28 +5,18 @@ from __future__ import annotations
 import json
 from argparse import ArgumentTypeError
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
-from annotation.core.formats.reading import UnreadableFileError, read_rows
-from annotation.queries.datasets import UnknownDatasetError
+from annotation.core.formats.reading import read_rows
 from benchmark.core.bradley_terry import outcome_of
-from benchmark.core.ranking import ModelRating, Ranking, UnknownAnchorError, bradley_terry
-from benchmark.queries.leaderboard import DRAWS, NotJudgedError, Source, dataset_ranking
+from benchmark.core.ranking import ModelRating, Ranking, bradley_terry
+from benchmark.queries.leaderboard import DRAWS, Source, dataset_ranking
 from benchmark.queries.trust import SEED
-from judging.core.formats.battles import BattleInvalidError, battles
+from judging.core.formats.battles import battles
 from sensejudge_site.management.counts import counted
 from sensejudge_site.management.parsing import OneLineCommand
-
-INPUT_WRONG: Final = 2
-_ERRORS: Final = (
-    UnreadableFileError,
-    BattleInvalidError,
-    UnknownDatasetError,
-    NotJudgedError,
-    UnknownAnchorError,
-)
 
 
 class Command(OneLineCommand):
@@ -55,10 +45,7 @@ class Command(OneLineCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Rates and prints; exits 2 where the input cannot be understood."""
-        try:
-            ranking = _ranking(options)
-        except _ERRORS as error:
-            raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
+        ranking = _ranking(options)
         if options["json"]:
             self.stdout.write(json.dumps(_fields(ranking), ensure_ascii=False))
         else:

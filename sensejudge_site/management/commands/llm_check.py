@@ -12,10 +12,9 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.choices import Verdict
-from annotation.core.formats.reading import UnreadableFileError
+from annotation.core.refusals import text_of
 from judging.core.chat import Sampling
-from judging.core.endpoints import Endpoint, InvalidEndpointError
-from judging.core.error_texts import error_text
+from judging.core.endpoints import Endpoint
 from judging.services.endpoint_check import (
     Ability,
     CheckPair,
@@ -25,10 +24,9 @@ from judging.services.endpoint_check import (
 )
 from judging.services.prefix_check import PrefixPass, Sending, check_prefixes
 from sensejudge_site.demo.check_pairs import check_pairs
-from sensejudge_site.labelled_pairs import FaultyFileError, read_pandalm
-from sensejudge_site.management.parsing import OneLineCommand
+from sensejudge_site.labelled_pairs import read_pandalm
+from sensejudge_site.management.parsing import WORK_FAILED, OneLineCommand
 
-WORK_FAILED: Final = 1
 INPUT_WRONG: Final = 2
 SOURCES: Final = 11
 """Pairs of a file that a preference is distilled from: with the base judge, twelve columns."""
@@ -69,23 +67,17 @@ class Command(OneLineCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Prints what was seen; exits 1 where a call failed, 2 where the endpoint is wrong."""
-        try:
-            endpoint = Endpoint(
-                name="checked",
-                base_url=options["base_url"],
-                model=options["model"],
-                key_variable=options["key_variable"],
-                sampling=Sampling(max_tokens=options["max_tokens"]),
-                timeout_seconds=options["timeout"],
-                concurrency=1,
-                listed_variables=settings.LLM_KEY_VARIABLES,
-            )
-        except InvalidEndpointError as error:
-            raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
-        try:
-            pairs = _labelled(options["file"], max(SOURCES, options["pairs"]))
-        except (UnreadableFileError, FaultyFileError) as error:
-            raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
+        endpoint = Endpoint(
+            name="checked",
+            base_url=options["base_url"],
+            model=options["model"],
+            key_variable=options["key_variable"],
+            sampling=Sampling(max_tokens=options["max_tokens"]),
+            timeout_seconds=options["timeout"],
+            concurrency=1,
+            listed_variables=settings.LLM_KEY_VARIABLES,
+        )
+        pairs = _labelled(options["file"], max(SOURCES, options["pairs"]))
         found = check_endpoint(endpoint, check_pairs(), environ=os.environ, watch=self._watch)
         measured: tuple[PrefixPass, ...] = ()
         if pairs and found.error_code is None and found.log_probabilities.works:
@@ -103,7 +95,7 @@ class Command(OneLineCommand):
         else:
             self.stdout.write("\n".join([*_lines(found), *map(_prefix_line, measured)]))
         if found.error_code is not None:
-            message = f"{found.error_code}: {error_text(found.error_code)} {found.chat.said}"
+            message = f"{found.error_code}: {text_of(found.error_code)} {found.chat.said}"
             raise CommandError(message, returncode=WORK_FAILED)
 
     def _watch(self, step: str) -> None:

@@ -9,9 +9,10 @@ from django.core.management.commands import migrate
 from django.utils.translation import gettext
 
 from sensejudge_site.management.database import OTHER_VERSION, is_of_another_version
+from sensejudge_site.management.parsing import OneLineCommand
 
 
-class Command(migrate.Command):
+class Command(OneLineCommand, migrate.Command):
     """Migrate, unless migrations were applied that are not here."""
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -6,17 +6,15 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from annotation.core.intervals import Interval, ends
-from annotation.queries.datasets import UnknownDatasetError
 from benchmark.core.trust import SELECTED
 from benchmark.core.vote_agreement import Fraction
-from benchmark.queries.choices import UnknownChoiceError
 from benchmark.queries.gold import JudgeReport
 from benchmark.queries.recorded import PairKappa, RecordedFigures, recorded_figures
 from benchmark.queries.verdict_runs import JudgeOption
-from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand
+from sensejudge_site.management.parsing import OneLineCommand
 
 PAIRS_SHOWN: Final = 12
 
@@ -48,14 +46,11 @@ class Command(OneLineCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Measures and prints; exits 2 where the dataset or the people are not known."""
-        try:
-            found = recorded_figures(
-                options["dataset"],
-                people=options["people"],
-                recorded_only=options["recorded_only"],
-            )
-        except (UnknownDatasetError, UnknownChoiceError) as error:
-            raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
+        found = recorded_figures(
+            options["dataset"],
+            people=options["people"],
+            recorded_only=options["recorded_only"],
+        )
         if options["json"]:
             self.stdout.write(json.dumps(_fields(found), ensure_ascii=False))
         else:

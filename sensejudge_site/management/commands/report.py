@@ -7,23 +7,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from annotation.core.intervals import Interval, ends
-from annotation.queries.annotators import UnknownAnnotatorError
-from annotation.queries.datasets import UnknownDatasetError
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.gold_records import TIES_SCORE, gold_records
 from benchmark.core.metrics import Metric
 from benchmark.core.report import ControlRow, ReportRow
 from benchmark.core.trust import SELECTED
-from benchmark.queries.choices import UnknownChoiceError, check_judge
+from benchmark.queries.choices import check_judge
 from benchmark.queries.gold import JudgeReport, dataset_gold_reports
 from benchmark.queries.report import Report, report
 from benchmark.queries.satisfaction import SatisfactionFigures
 from benchmark.queries.verdict_runs import JudgeOption
 from sensejudge_site.management.counts import counted
-from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand
+from sensejudge_site.management.parsing import OneLineCommand
 
 _CONTROLS: Final = {
     "base": "base judge",
@@ -66,10 +64,7 @@ class Command(OneLineCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Measures and prints; exits 2 where dataset, annotator or judge is not known."""
-        try:
-            fields, lines = _against_gold(options) if options["gold"] else _by_annotator(options)
-        except (UnknownDatasetError, UnknownAnnotatorError, UnknownChoiceError) as error:
-            raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
+        fields, lines = _against_gold(options) if options["gold"] else _by_annotator(options)
         if options["json"]:
             self.stdout.write(json.dumps(fields, ensure_ascii=False))
         else:

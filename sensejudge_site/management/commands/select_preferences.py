@@ -8,14 +8,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from judging.core.matrix import MatrixFile, MatrixInvalidError, read_matrix
+from judging.core.matrix import MatrixFile, read_matrix
 from judging.core.selection import DEFAULT_SEED, Assessment, assess
-from judging.core.selection_rules import (
-    NothingToSelectError,
-    SelectionMode,
-    SelectionSettings,
-    TooManyColumnsError,
-)
+from judging.core.selection_rules import SelectionMode, SelectionSettings
 from sensejudge_site.management.parsing import OneLineCommand
 
 INPUT_WRONG = 2
@@ -43,10 +38,7 @@ class Command(OneLineCommand):
             mode=mode,
             difference_penalty=file.difference_penalty and mode is SelectionMode.PAPER,
         )
-        try:
-            assessment = assess(file.matrix, settings, seed=options["seed"])
-        except (NothingToSelectError, TooManyColumnsError) as error:
-            raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
+        assessment = assess(file.matrix, settings, seed=options["seed"])
         fields = _fields(assessment)
         if options["json"]:
             self.stdout.write(json.dumps(fields))
@@ -62,8 +54,6 @@ class Command(OneLineCommand):
         except ValueError as error:  # not UTF-8, or not JSON
             message = f"{path} is not JSON: {error}"
             raise CommandError(message, returncode=INPUT_WRONG) from error
-        except MatrixInvalidError as error:
-            raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
         for name in file.ignored:
             self.stderr.write(f"{name} is not a field of a matrix file; ignored")
         return file

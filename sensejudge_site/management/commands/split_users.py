@@ -10,9 +10,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from annotation.core.formats.detect import AUTO, FORMATS, UnknownFormatError, open_records
-from annotation.core.formats.reading import UnreadableFileError
+from annotation.core.formats.detect import AUTO, FORMATS, open_records
 from annotation.core.formats.records import Row, SessionRecord
+from annotation.core.refusals import Refused
 from annotation.core.user_split import SEED, TRAIN_SHARE, conversations, split_users
 from sensejudge_site.management.parsing import OneLineCommand
 
@@ -50,8 +50,6 @@ class Command(OneLineCommand):
             text = json.dumps(asdict(split), ensure_ascii=False, indent=1)
             if out is not None:
                 out.write_text(text + "\n", encoding="utf-8")
-        except (UnreadableFileError, UnknownFormatError) as error:
-            raise CommandError(f"{error.code}: {error}", returncode=INPUT_WRONG) from error
         except ValueError as error:
             raise CommandError(f"split: {error}", returncode=INPUT_WRONG) from error
         except OSError as error:
@@ -70,6 +68,6 @@ def _sessions(rows: Iterator[Row]) -> Iterator[SessionRecord]:
         if row.faults:
             fault = row.faults[0]
             field = fault.field or "row"
-            raise UnreadableFileError(f"line {row.line}, {field}: {fault.reason}")
+            raise Refused("import:unreadable", f"line {row.line}, {field}: {fault.reason}")
         if isinstance(row.record, SessionRecord):
             yield row.record

@@ -14,7 +14,6 @@ from annotation.core.quiz import (
     MAX_QUESTIONS,
     EditAction,
     Fault,
-    FaultyQuizError,
     Question,
     QuizFault,
     checked,
@@ -25,6 +24,7 @@ from annotation.core.quiz import (
     to_records,
     wrong_ones,
 )
+from tests.refusals import refuses
 
 TIE = Question("When is a tie right?", ("Never", "Rarely", "Always"), 1, "Prefer one if you can.")
 WHO = Question("Who wrote the answers?", ("Nobody knows", "People"), 0)
@@ -62,7 +62,7 @@ def test_a_sound_quiz_has_no_fault():
 def test_every_fault_of_a_question_is_told(change, faults):
     quiz = (WHO, replace(TIE, **change))
     assert faults_of(quiz) == [QuizFault(fault, 2) for fault in faults]
-    with pytest.raises(FaultyQuizError) as refused:
+    with refuses("quiz:faulty") as refused:
         checked(quiz)
     assert list(refused.value.faults) == faults_of(quiz)
 
@@ -102,19 +102,19 @@ RECORD = {"question": "a?", "choices": ["x", "y"], "answer": 0}
     ],
 )
 def test_what_is_no_question_is_said_with_its_number(record):
-    with pytest.raises(FaultyQuizError) as refused:
+    with refuses("quiz:faulty") as refused:
         from_records([RECORD, record])
     assert refused.value.faults == (QuizFault(Fault.UNREADABLE, 2),)
 
 
 def test_what_is_no_list_is_no_quiz():
-    with pytest.raises(FaultyQuizError) as refused:
+    with refuses("quiz:faulty") as refused:
         from_records({"question": "a?"})
     assert refused.value.faults == (QuizFault(Fault.UNREADABLE),)
 
 
 def test_a_stored_quiz_with_a_fault_is_refused():
-    with pytest.raises(FaultyQuizError, match="quiz:no-answer"):
+    with refuses("quiz:faulty", match="quiz:no-answer"):
         from_records([{**RECORD, "answer": 2}])
 
 

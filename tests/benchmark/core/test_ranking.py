@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from annotation.core.choices import Verdict
 from benchmark.core.bradley_terry import Outcome, outcome_of
-from benchmark.core.ranking import Standing, UnknownAnchorError, bradley_terry, win_rates
+from benchmark.core.ranking import Standing, bradley_terry, win_rates
 from tests.paths import shared_data
+from tests.refusals import refuses
 
 models = st.sampled_from(["m1", "m2", "m3", "m4"])
 outcomes = st.lists(
@@ -52,7 +53,7 @@ def test_an_anchor_is_exactly_1000():
 
 @pytest.mark.parametrize("anchor", ["nobody", "top"])
 def test_an_anchor_without_a_rating_is_refused(anchor):
-    with pytest.raises(UnknownAnchorError, match=anchor):
+    with refuses("ranking:unknown-anchor", match=anchor):
         bradley_terry(games(("x", "y", 3), ("y", "x", 1), ("top", "x", 2)), anchor=anchor)
 
 

@@ -8,8 +8,8 @@ from benchmark.queries.learning_curve import stored_curve
 from benchmark.services.learning_curve import evaluate_learning_curve, stored_point
 from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_general import GeneralSettings
-from judging.core.satisfaction_training import TooFewRatingsError
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -54,6 +54,6 @@ def test_on_the_training_dataset_itself_nobody_is_new(train):
 
 def test_too_few_users_keep_nothing():
     small = make_rated_dataset("small")
-    with pytest.raises(TooFewRatingsError, match="there are 2"):
+    with refuses("learned:too-few-ratings", match="there are 2"):
         curve(small, small)
     assert not VerificationReport.objects.exists()

@@ -4,11 +4,8 @@ import pytest
 
 from benchmark.core.metrics import MetricName
 from benchmark.models import VerificationReport
-from benchmark.services.judge_evaluators import RunFailedError
 from benchmark.services.satisfaction_evaluation import evaluate_satisfaction
 from judging.models import JudgeRun, SatisfactionJudgment
-from judging.services.judges import UnknownJudgeError
-from judging.services.satisfaction_runs import NothingToScoreError
 from tests.factory import (
     make_dataset,
     make_endpoint,
@@ -20,6 +17,7 @@ from tests.factory import (
     make_turn,
 )
 from tests.fake_llm import FakeLlm
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -204,7 +202,7 @@ def test_users_of_both_datasets_are_named():
 
 
 def test_a_name_that_nobody_has(train, test_data):
-    with pytest.raises(UnknownJudgeError):
+    with refuses("judge:unknown"):
         evaluate_satisfaction(train=train, test=test_data, evaluators=["nobody"])
 
 
@@ -212,14 +210,14 @@ def test_a_name_that_nobody_has(train, test_data):
 def test_a_dataset_without_ratings(train, empty):
     bare = make_dataset()
     given = {"train": train, "test": train} | {empty: bare}
-    with pytest.raises(NothingToScoreError, match=bare.slug):
+    with refuses("run:no-ratings", match=bare.slug):
         evaluate_satisfaction(**given, evaluators=["history_mean"])
 
 
 def test_a_run_that_fails_says_so(train, test_data):
     with FakeLlm(faults={"401": 1.0}) as server:
         make_endpoint(name="fake", base_url=server.base_url)
-        with pytest.raises(RunFailedError, match="llm:refused-key"):
+        with refuses("run:failed", match="llm:refused-key"):
             evaluate_satisfaction(train=train, test=test_data, evaluators=["fake"], draws=0)
 
 

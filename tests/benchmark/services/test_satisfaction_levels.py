@@ -6,20 +6,14 @@ import pytest
 
 from benchmark.models import VerificationReport
 from benchmark.queries.satisfaction_report import satisfaction_report
-from benchmark.services.judge_evaluators import (
-    StackingRefusedError,
-    judge_and_variant,
-    require_honest_stacking,
-)
+from benchmark.services.judge_evaluators import judge_and_variant, require_honest_stacking
 from benchmark.services.satisfaction_evaluation import STORED, evaluate_satisfaction
-from judging.core.satisfaction_settings import VariantLevelError
 from judging.core.satisfaction_variants import SPECS, Level, Variant, variants_at
 from judging.models import JudgeRun
-from judging.services.judges import UnknownJudgeError
-from judging.services.satisfaction_runs import NothingToScoreError
 from tests.factory import make_endpoint
 from tests.fake_llm import FakeLlm
 from tests.judging.ratings import make_ratings
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -97,26 +91,26 @@ def test_embedded_evaluators_score_sessions_too(server, name):
 
 def test_a_run_of_sessions_does_not_answer_for_turns(server):
     test, _, _ = compare(server, "task-guarded", level=Level.SESSION)
-    with pytest.raises(NothingToScoreError):
+    with refuses("run:no-ratings"):
         evaluate_satisfaction(train=test, test=test, evaluators=[STORED], draws=0)
 
 
 def test_a_way_without_a_prompt_for_sessions_is_refused(server):
-    with pytest.raises(VariantLevelError):
+    with refuses("run:variant-level"):
         compare(server, "spur", level=Level.SESSION)
 
 
 def test_names_of_judges_with_their_way():
     assert judge_and_variant("llm") == ("llm", Variant.CHECKLIST)
     assert judge_and_variant("llm:two-stage") == ("llm", Variant.TWO_STAGE)
-    with pytest.raises(UnknownJudgeError, match="guess"):
+    with refuses("judge:unknown", match="guess"):
         judge_and_variant("llm:guess")
 
 
 @pytest.mark.parametrize("variant", Variant)
 def test_nothing_is_stacked_on_what_shows_ratings_of_training_users(variant):
     if SPECS[variant].need.from_training:
-        with pytest.raises(StackingRefusedError):
+        with refuses("learned:cannot-stack"):
             require_honest_stacking(f"llm:{variant.word}")
     else:
         require_honest_stacking(f"llm:{variant.word}")

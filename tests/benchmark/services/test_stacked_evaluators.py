@@ -16,7 +16,6 @@ from annotation.models import SatisfactionLabel
 from benchmark.core.metrics import MetricName
 from benchmark.queries.satisfaction_evaluation import evaluation_turns, judged_turns
 from benchmark.services.embedded_evaluators import predict_learned, predict_stacked
-from benchmark.services.judge_evaluators import StackingRefusedError
 from benchmark.services.satisfaction_evaluation import evaluate_satisfaction
 from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_general import GeneralSettings
@@ -34,6 +33,7 @@ from tests.factory import (
     make_turn,
 )
 from tests.fake_llm import FakeLlm
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -180,5 +180,5 @@ def stacked_scores(train, test_data, run):
 
 @pytest.mark.parametrize("name", ["learned+learned", "learned+fake:few-shot"])
 def test_what_may_have_seen_the_labels_is_not_stacked_on(train, test_data, judge, name):
-    with pytest.raises(StackingRefusedError):
+    with refuses("learned:cannot-stack"):
         evaluate_satisfaction(train=train, test=test_data, evaluators=[name], draws=0)

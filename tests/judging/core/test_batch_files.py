@@ -5,14 +5,9 @@ import json
 import pytest
 
 from annotation.core.dialogue import Message, Role
-from judging.core.batch_files import (
-    BatchFailure,
-    BatchFileError,
-    LineFault,
-    read_batch,
-    request_line,
-)
+from judging.core.batch_files import BatchFailure, LineFault, read_batch, request_line
 from judging.core.chat import ChatRequest
+from tests.refusals import refuses
 
 REQUEST = ChatRequest("http://x/v1", "m", (Message(Role.USER, "你好"),))
 KEY = REQUEST.key()
@@ -102,14 +97,14 @@ def test_a_request_that_failed_says_how(text, failure):
     ],
 )
 def test_a_fault_is_named_with_its_line(text, reason):
-    with pytest.raises(BatchFileError) as refused:
+    with refuses("batch:faults") as refused:
         read(good(OTHER), text)
     assert refused.value.faults == (LineFault(2, reason),)
     assert str(refused.value) == f"line 2: {reason}"
 
 
 def test_every_fault_is_listed():
-    with pytest.raises(BatchFileError) as refused:
+    with refuses("batch:faults") as refused:
         read(good(), "{", good(), line(OTHER, error={}), line(OTHER, error={}))
     assert [(fault.line, fault.reason.split()[0]) for fault in refused.value.faults] == [
         (2, "not"),

@@ -9,7 +9,6 @@ from annotation.core.dialogue import Message, Role
 from judging.core.chat import (
     ChatRequest,
     JsonSchema,
-    MalformedReplyError,
     Sampling,
     TokenStep,
     Usage,
@@ -18,6 +17,7 @@ from judging.core.chat import (
     steps_to_json,
 )
 from judging.core.verdicts import TokenLogprob
+from tests.refusals import refuses
 
 REQUEST = ChatRequest("http://127.0.0.1:1/v1", "m", (Message(Role.USER, "Hello 你好"),))
 
@@ -119,7 +119,7 @@ def test_reasoning_that_comes_apart_is_kept(name):
     "data", [None, [], {}, {"choices": []}, {"choices": [3]}, {"choices": [{"message": None}]}]
 )
 def test_what_is_no_completion_is_refused(data):
-    with pytest.raises(MalformedReplyError):
+    with refuses("llm:malformed"):
         read_completion("k", data, latency_ms=1)
 
 

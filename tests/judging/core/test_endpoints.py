@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.dialogue import Message, Role
-from judging.core.chat import InvalidExtraError, JsonSchema, Sampling
-from judging.core.endpoints import Endpoint, InvalidEndpointError
+from judging.core.chat import JsonSchema, Sampling
+from judging.core.endpoints import Endpoint
+from tests.refusals import refuses
 
 MESSAGES = (Message(Role.USER, "Hello"),)
 SCHEMA = JsonSchema("x", {})
@@ -14,7 +15,7 @@ SCHEMA = JsonSchema("x", {})
     "url", ["", "llm.example/v1", "file:///etc/passwd", "http://", "https://me:secret@llm.example"]
 )
 def test_an_address_that_cannot_be_used_is_refused(url):
-    with pytest.raises(InvalidEndpointError) as refused:
+    with refuses("llm:bad-endpoint") as refused:
         Endpoint("e", url, "m")
     assert "secret" not in str(refused.value)
 
@@ -58,7 +59,7 @@ def test_further_fields_go_along_and_null_leaves_one_out():
 
 @pytest.mark.parametrize("extra", [{"n": 2}, {"stream": True}, {"messages": []}, ["a"], "a", None])
 def test_further_fields_cannot_touch_what_is_filled_in_here(extra):
-    with pytest.raises(InvalidExtraError, match="JSON object without"):
+    with refuses("llm:bad-endpoint", match="JSON object without"):
         Endpoint("e", "http://127.0.0.1/v1", "m", sampling=Sampling(extra=extra))
 
 

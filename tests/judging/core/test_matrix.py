@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from judging.core.matrix import Matrix, MatrixInvalidError, read_matrix
+from judging.core.matrix import Matrix, read_matrix
+from tests.refusals import refuses
 
 
 def payload(**changes):
@@ -106,7 +107,7 @@ def test_a_column_never_judges_its_own_pair():
     ],
 )
 def test_every_fault_is_named(content, faults):
-    with pytest.raises(MatrixInvalidError) as raised:
+    with refuses("matrix:invalid") as raised:
         read_matrix(content)
     assert list(raised.value.faults) == faults
     assert str(raised.value) == "; ".join(faults)

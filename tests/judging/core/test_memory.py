@@ -12,14 +12,9 @@ from judging.core.memory import (
     statistics,
     texts_to_json,
 )
-from judging.core.memory_parsing import (
-    MAX_ITEMS,
-    MAX_TEXT,
-    InvalidMemoryError,
-    memory_from_content,
-    parse_texts,
-)
+from judging.core.memory_parsing import MAX_ITEMS, MAX_TEXT, memory_from_content, parse_texts
 from judging.core.questions import RatedTurn
+from tests.refusals import refuses
 
 
 def make_turn(turn_id, score, *, scenario="travel", session="1"):
@@ -162,7 +157,7 @@ def test_a_judges_own_statistics_never_enter():
 def test_a_missing_field_is_refused(name):
     texts = make_texts()
     del texts[name]
-    with pytest.raises(InvalidMemoryError, match=f"{name} is missing"):
+    with refuses("memory:unparseable", match=f"{name} is missing"):
         parse_texts(texts, turn_ids=[])
 
 
@@ -182,7 +177,7 @@ def test_a_missing_field_is_refused(name):
     ],
 )
 def test_texts_of_another_form_are_refused(changes, message):
-    with pytest.raises(InvalidMemoryError, match=message) as caught:
+    with refuses("memory:unparseable", match=message) as caught:
         parse_texts(make_texts(**changes), turn_ids=[])
     assert caught.value.code == "memory:unparseable"
 
@@ -210,7 +205,7 @@ def test_stored_citations_are_kept_whatever_they_name():
     ],
 )
 def test_stored_data_of_another_form_is_refused(part, change, message):
-    with pytest.raises(InvalidMemoryError, match=message):
+    with refuses("memory:unparseable", match=message):
         memory_from_content(content(make_memory()) | {part: change})
 
 

@@ -3,8 +3,9 @@ from dataclasses import replace
 import pytest
 
 from judging.core.memory_editing import plain, revise
-from judging.core.memory_parsing import InvalidMemoryError, parse_texts
+from judging.core.memory_parsing import parse_texts
 from tests.judging.core.test_memory import make_texts
+from tests.refusals import refuses
 
 
 @pytest.fixture
@@ -46,5 +47,5 @@ def test_an_observation_belongs_to_its_scenario(texts):
 
 
 def test_an_edit_has_the_limits_of_a_memory(texts):
-    with pytest.raises(InvalidMemoryError):
+    with refuses("memory:unparseable"):
         revise(texts, replace(plain(texts), scoring_style=" "))

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from judging.core.memory_parsing import InvalidMemoryError, parse_texts
+from judging.core.memory_parsing import parse_texts
 from judging.core.memory_replies import read_memory
+from tests.refusals import refuses
 
 ALIASES = {"481": "T1", "512": "T2"}
 
@@ -64,5 +65,5 @@ def test_a_mean_of_its_own_is_dropped():
     ],
 )
 def test_what_is_no_memory_is_refused(reply):
-    with pytest.raises(InvalidMemoryError):
+    with refuses("memory:unparseable"):
         read_memory(reply, aliases=ALIASES)

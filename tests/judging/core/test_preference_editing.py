@@ -4,12 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation.core.refusals import Refused
 from judging.core.judge_prompts import PREFERENCE_TOKENS
-from judging.core.preference_editing import (
-    MOST_CHARACTERS,
-    PreferenceTextError,
-    edited_text,
-)
+from judging.core.preference_editing import MOST_CHARACTERS, edited_text
 from judging.core.prompts import neutralise
 from judging.core.tokens import estimate_tokens
 
@@ -35,14 +32,14 @@ def test_what_is_stored_is_plain_and_ends_no_tag(typed, stored):
 
 @pytest.mark.parametrize("typed", ["", " \n\t ", "\x00\u200b"])
 def test_a_text_without_a_word_is_refused(typed):
-    with pytest.raises(PreferenceTextError) as refused:
+    with pytest.raises(Refused) as refused:
         edited_text(typed)
     assert refused.value.code == "preference:blank"
 
 
 @pytest.mark.parametrize("typed", ["a " * (MOST_CHARACTERS // 2 + 1), "偏" * PREFERENCE_TOKENS])
 def test_a_text_that_prompts_have_no_room_for_is_refused(typed):
-    with pytest.raises(PreferenceTextError) as refused:
+    with pytest.raises(Refused) as refused:
         edited_text(f"x{typed}x")
     assert refused.value.code == "preference:too-long"
 
@@ -51,7 +48,7 @@ def test_a_text_that_prompts_have_no_room_for_is_refused(typed):
 def test_a_stored_text_stays_and_fits(typed):
     try:
         stored = edited_text(typed)
-    except PreferenceTextError:
+    except Refused:
         return
     assert edited_text(stored) == stored == neutralise(stored)
     assert estimate_tokens(stored) <= PREFERENCE_TOKENS

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from judging.core.preference_texts import EmptyPreferenceError, read_preference
+from judging.core.preference_texts import read_preference
+from tests.refusals import refuses
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,6 @@ def test_what_belongs_to_the_text_stays(reply):
 
 @pytest.mark.parametrize("reply", ["", "  \n", "Preference:", '""', "```\n\n```", '"'])
 def test_nothing_is_no_preference(reply):
-    with pytest.raises(EmptyPreferenceError) as empty:
+    with refuses("preference:empty") as empty:
         read_preference(reply)
     assert empty.value.code == "preference:empty"

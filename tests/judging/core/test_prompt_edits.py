@@ -20,9 +20,10 @@ from judging.core.prompt_edits import (
     prompt_names,
     requirements,
 )
-from judging.core.prompts import FOLDER, LANGUAGES, PromptError, load_prompt
+from judging.core.prompts import FOLDER, LANGUAGES, load_prompt
 from judging.core.questions import LabelledPair, MemoryQuestion, RatedTurn, ShownPair
 from judging.core.windows import Window
+from tests.refusals import refuses
 
 DIALOGUE = (Message(Role.USER, "How?"),)
 TURN = RatedTurn("1", "travel", "", "Where to?", "To the sea", 4, None, "s")
@@ -215,10 +216,10 @@ def test_a_book_survives_a_run_s_configuration():
 
 def test_what_was_stored_is_asked_as_it_was_or_not_at_all():
     (stored,) = prompt_book([("judge_pair_base", "en", edited())]).to_json()
-    with pytest.raises(PromptError, match="not the one that was asked"):
+    with refuses("prompt:broken", match="not the one that was asked"):
         book_of([{**stored, "text": "Choose."}])
 
 
 def test_a_broken_edit_is_no_prompt():
-    with pytest.raises(PromptError, match="judge_pair_base in en cannot be used: prompt:places"):
+    with refuses("prompt:broken", match="judge_pair_base in en cannot be used: prompt:places"):
         prompt_book([("judge_pair_base", "en", "Choose.")])

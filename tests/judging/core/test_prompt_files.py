@@ -12,6 +12,7 @@ import re
 import pytest
 
 from annotation.core.choices import Verdict
+from annotation.core.refusals import Refused
 from judging.core.bracketed import parse_bracketed, parse_grade
 from judging.core.injection_corpus import ATTEMPTS, INJECTIONS
 from judging.core.memory_replies import read_memory
@@ -20,7 +21,7 @@ from judging.core.prompt_edits import closing_lines, places, prompt_names
 from judging.core.prompts import FOLDER, LANGUAGES, TAGS, load_prompt, neutralise
 from judging.core.rubric_induction import read_phrases
 from judging.core.satisfaction_variants import SPECS
-from judging.core.structured import UnparseableScoreError, parse_turn
+from judging.core.structured import parse_turn
 from judging.core.turn_prompts import INDUCTION
 from judging.core.verdicts import parse_paper, parse_strict
 
@@ -142,7 +143,7 @@ def test_an_attempt_that_was_not_neutralised_makes_no_other_score_at_worst_none(
     for attempt in INJECTIONS:
         try:
             said = reads_turn(prompt, json.dumps({**fields, "analysis": attempt}))
-        except UnparseableScoreError:
+        except Refused:
             assert "think>" in attempt
         else:
             assert said.score == wanted

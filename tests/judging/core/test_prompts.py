@@ -14,11 +14,11 @@ from judging.core.prompts import (
     TAGS,
     Block,
     Prompt,
-    PromptError,
     load_prompt,
     neutralise,
     prompt_language,
 )
+from tests.refusals import refuses
 
 FILES = sorted(FOLDER.glob("*.txt"))
 
@@ -35,7 +35,7 @@ def test_values_fill_their_places_in_one_pass():
 
 @pytest.mark.parametrize("values", [{}, {"one": "1"}, {"one": "1", "two": "2", "three": "3"}])
 def test_a_missing_or_unknown_value_is_refused(values):
-    with pytest.raises(PromptError, match=r"test\.v1\.en"):
+    with refuses("prompt:broken", match=r"test\.v1\.en"):
         prompt("{{one}} {{two}}").render(values)
 
 
@@ -68,7 +68,7 @@ def test_a_prompt_is_loaded_by_name_version_and_language():
 
 @pytest.mark.parametrize(("name", "version"), [("judge_pair", 99), ("no_such", 1)])
 def test_a_prompt_that_does_not_exist_is_an_error(name, version):
-    with pytest.raises(PromptError, match="there is no prompt"):
+    with refuses("prompt:broken", match="there is no prompt"):
         load_prompt(name, language="en", version=version)
 
 

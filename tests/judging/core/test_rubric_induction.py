@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.core.rubric_induction import UnparseableRubricsError, chunks, drawn, read_phrases
+from judging.core.rubric_induction import chunks, drawn, read_phrases
+from tests.refusals import refuses
 
 
 def test_few_turns_are_all_taken_and_many_are_drawn_by_seed_in_their_order():
@@ -51,6 +52,6 @@ def test_no_more_sentences_are_taken_than_wanted_and_none_is_endless():
     ["", "a, b", '{"rubrics": []}', '{"rubrics": [" "]}', '{"rubrics": "a"}', '{"rubrics": [1]}'],
 )
 def test_a_reply_without_sentences_has_none(reply):
-    with pytest.raises(UnparseableRubricsError) as caught:
+    with refuses("rubrics:unparseable") as caught:
         read_phrases(reply, most=3)
     assert caught.value.code == "rubrics:unparseable"

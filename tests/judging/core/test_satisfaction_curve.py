@@ -6,8 +6,8 @@ from judging.core.retrieval import build_blocks
 from judging.core.satisfaction_curve import curve_sizes, learning_curve
 from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_general import GeneralSettings
-from judging.core.satisfaction_training import TooFewRatingsError
 from tests.judging.core.satisfaction_people import examples, sessions
+from tests.refusals import refuses
 
 QUICK = Settings(general=GeneralSettings(trees=2), folds=2)
 
@@ -28,7 +28,7 @@ def test_sizes_leave_room_for_those_held_out(users, asked, sizes):
 
 @pytest.mark.parametrize(("users", "asked"), [(4, ()), (22, (3,)), (22, (22,)), (0, ())])
 def test_without_any_size_it_says_why(users, asked):
-    with pytest.raises(TooFewRatingsError, match="a learning curve needs 4 training users"):
+    with refuses("learned:too-few-ratings", match="a learning curve needs 4 training users"):
         curve_sizes(users, asked)
 
 

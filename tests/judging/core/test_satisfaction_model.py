@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from judging.core.retrieval import build_blocks
-from judging.core.satisfaction_artefact import ArtefactError, from_bytes, to_bytes
+from judging.core.satisfaction_artefact import from_bytes, to_bytes
 from judging.core.satisfaction_corpus import read_blocks
 from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_features import Group
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import predict
-from judging.core.satisfaction_training import TooFewRatingsError, train
+from judging.core.satisfaction_training import train
 from tests.judging.core.satisfaction_people import NOT_RECORDED, examples, sessions
+from tests.refusals import refuses
 
 QUICK = Settings(general=GeneralSettings(trees=8), folds=4)
 
@@ -118,15 +119,15 @@ def test_held_out_expectations_do_not_depend_on_the_users_own_target_labels():
 
 
 def test_too_few_users_are_refused():
-    with pytest.raises(TooFewRatingsError, match="there are 2 users"):
+    with refuses("learned:too-few-ratings", match="there are 2 users"):
         train(examples(users=2), QUICK)
-    with pytest.raises(TooFewRatingsError, match="there are 0 users"):
+    with refuses("learned:too-few-ratings", match="there are 0 users"):
         train([], QUICK)
 
 
 def test_turns_of_one_kind_are_refused():
     happy = [dataclasses.replace(one, scores=(5,) * len(one.scores)) for one in examples()]
-    with pytest.raises(TooFewRatingsError):
+    with refuses("learned:too-few-ratings"):
         train(happy, QUICK)
 
 
@@ -172,16 +173,16 @@ def test_damaged_bytes_are_refused(trained):
         _replaced(stored, about=np.frombuffer(b"[", dtype=np.uint8)),
         _replaced(stored, about=np.frombuffer(b"{}", dtype=np.uint8)),
     ):
-        with pytest.raises(ArtefactError, match="cannot be read"):
+        with refuses("learned:unreadable", match="cannot be read"):
             from_bytes(bad)
 
 
 def test_objects_are_refused(trained):
-    with pytest.raises(ArtefactError, match="cannot be read"):
+    with refuses("learned:unreadable", match="cannot be read"):
         from_bytes(_replaced(to_bytes(trained.model), cuts=np.array([{"a": 1}], dtype=object)))
 
 
 def test_another_version_is_refused(trained):
     about = np.frombuffer(b'{"version": 0, "features": []}', dtype=np.uint8)
-    with pytest.raises(ArtefactError, match="another version"):
+    with refuses("learned:unreadable", match="another version"):
         from_bytes(_replaced(to_bytes(trained.model), about=about))

@@ -3,12 +3,9 @@ import json
 import pytest
 
 from judging.core.calibration import Calibration
-from judging.core.satisfaction_settings import (
-    SatisfactionSettings,
-    VariantLevelError,
-    satisfaction_settings,
-)
+from judging.core.satisfaction_settings import SatisfactionSettings, satisfaction_settings
 from judging.core.satisfaction_variants import Level, Variant, variant_of, variants_at
+from tests.refusals import refuses
 
 
 @pytest.mark.parametrize(
@@ -48,7 +45,7 @@ def test_a_variant_without_a_prompt_at_a_level_is_refused(variant, level):
     if variant in variants_at(level):
         assert SatisfactionSettings(variant=variant, level=level).level is level
     else:
-        with pytest.raises(VariantLevelError) as caught:
+        with refuses("run:variant-level") as caught:
             SatisfactionSettings(variant=variant, level=level)
         assert caught.value.code == "run:variant-level"
 

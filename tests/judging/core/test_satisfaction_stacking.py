@@ -12,7 +12,7 @@ from judging.core.satisfaction_stacking import (
     fit_stack,
     predict_stack,
 )
-from judging.core.satisfaction_training import TooFewRatingsError
+from tests.refusals import refuses
 
 USERS, BLOCKS_A_USER, TURNS_A_BLOCK = 20, 4, 12
 
@@ -91,7 +91,7 @@ def test_a_judge_of_too_few_turns_is_refused():
     turns, gold = people(1, judge="informative")
     judged = np.where(np.arange(len(turns.judged)) < MIN_JUDGED - 1, turns.judged, np.nan)
     few = Turns(turns.learned, turns.dissatisfied, judged, turns.blocks, turns.users)
-    with pytest.raises(TooFewRatingsError, match="stacking needs 50 judged turns"):
+    with refuses("learned:too-few-ratings", match="stacking needs 50 judged turns"):
         fit_stack(few, gold, seed=42)
 
 

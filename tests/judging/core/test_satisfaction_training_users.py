@@ -4,12 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.core.satisfaction_training_users import (
-    Fold,
-    NoTrainingUsersError,
-    balanced,
-    folds,
-)
+from judging.core.satisfaction_training_users import Fold, balanced, folds
+from tests.refusals import refuses
 
 USERS = st.sets(st.integers(1, 60), min_size=2, max_size=30)
 
@@ -33,7 +29,7 @@ def test_where_everybody_is_judged_each_half_teaches_the_other():
 
 @pytest.mark.parametrize(("judged", "raters"), [([1], [1]), ([], []), ([1, 2], []), ([1], [])])
 def test_without_other_raters_there_is_nobody_to_learn_from(judged, raters):
-    with pytest.raises(NoTrainingUsersError) as caught:
+    with refuses("run:no-training-users") as caught:
         folds(judged, raters)
     assert caught.value.code == "run:no-training-users"
 

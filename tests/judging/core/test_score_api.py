@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.dialogue import Message, Role
-from judging.core.chat import MalformedReplyError, read_completion
+from judging.core.chat import read_completion
 from judging.core.score_api import parse_score, score_as_completion, score_body, scored_messages
+from tests.refusals import refuses
 
 
 def test_what_is_posted_has_the_response_apart_from_what_was_said_before():
@@ -55,7 +56,7 @@ def test_a_number_is_found_where_services_put_it(answer, score):
     [None, "1.5", {}, [], {"score": None}, {"score": True}, {"text": 1}, float("nan"), "inf"],
 )
 def test_an_answer_without_a_number_is_malformed(answer):
-    with pytest.raises(MalformedReplyError):
+    with refuses("llm:malformed"):
         read_completion("key", score_as_completion(answer), latency_ms=1)
 
 

@@ -6,13 +6,9 @@ from hypothesis import strategies as st
 
 from judging.core.matrix import Matrix
 from judging.core.selection import assess, select
-from judging.core.selection_rules import (
-    NothingToSelectError,
-    SelectionMode,
-    SelectionSettings,
-    Strategy,
-)
+from judging.core.selection_rules import SelectionMode, SelectionSettings, Strategy
 from tests.judging.core import slow_selection as slow
+from tests.refusals import refuses
 
 
 def matrix(original, swapped=None, sources=None):
@@ -79,17 +75,17 @@ def test_the_aggregate_is_eligible_only_when_asked_for():
 
 @pytest.mark.parametrize("mode", list(SelectionMode))
 def test_without_a_verdict_there_is_nothing_to_select(mode):
-    with pytest.raises(NothingToSelectError, match="no comparison has a verdict"):
+    with refuses("selection:no-verdict", match="no comparison has a verdict"):
         select(matrix([[None, None]]), SelectionSettings(mode=mode))
 
 
 def test_masking_may_leave_nothing():
-    with pytest.raises(NothingToSelectError, match="no comparison"):
+    with refuses("selection:no-verdict", match="no comparison"):
         assess(matrix([[1]], sources=(0,)))
 
 
 def test_the_aggregate_alone_cannot_be_selected():
-    with pytest.raises(NothingToSelectError, match="no column"):
+    with refuses("selection:no-verdict", match="no column"):
         select(matrix([[1]], sources=("all",)))
 
 
@@ -99,7 +95,7 @@ def test_it_equals_the_plain_search(tried):
     columns = slow.eligible(tried)
     everything = range(tried.rows)
     if not columns or not slow.voiced(masked, everything):
-        with pytest.raises(NothingToSelectError):
+        with refuses("selection:no-verdict"):
             select(tried)
         return
     chosen = select(tried)

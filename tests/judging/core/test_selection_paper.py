@@ -9,14 +9,10 @@ from hypothesis import strategies as st
 from judging.core.matrix import Matrix
 from judging.core.selection import assess, select
 from judging.core.selection_paper import PaperSearch
-from judging.core.selection_rules import (
-    NothingToSelectError,
-    SelectionMode,
-    SelectionSettings,
-    TooManyColumnsError,
-)
+from judging.core.selection_rules import SelectionMode, SelectionSettings
 from tests.judging.core import slow_selection as slow
 from tests.paths import shared_data
+from tests.refusals import refuses
 
 PAPER = SelectionSettings(mode=SelectionMode.PAPER)
 PENALTY = SelectionSettings(mode=SelectionMode.PAPER, difference_penalty=True)
@@ -73,7 +69,7 @@ def test_a_worst_that_nobody_heard_has_no_accuracy():
 
 
 def test_more_than_twenty_columns_are_refused():
-    with pytest.raises(TooManyColumnsError, match="at most 20 columns, not 21"):
+    with refuses("selection:too-many-columns", match="at most 20 columns, not 21"):
         select(plain([[1] * 21], [[1] * 21]), PAPER)
 
 
@@ -86,7 +82,7 @@ def test_a_search_without_columns_chooses_nothing():
 def test_it_equals_the_plain_search(tried, penalty):
     settings = PENALTY if penalty else PAPER
     if not slow.voiced(tried, range(tried.rows)):
-        with pytest.raises(NothingToSelectError):
+        with refuses("selection:no-verdict"):
             select(tried, settings)
         return
     chosen = select(tried, settings)

@@ -11,13 +11,13 @@ from judging.core.structured import (
     Repair,
     ReplyForm,
     TurnReply,
-    UnparseableScoreError,
     last_object,
     normalise_reason,
     parse_turn,
     without_reasoning,
 )
 from tests.paths import shared_data
+from tests.refusals import refuses
 
 GOOD = '{"classification": 4, "reason": "满意", "analysis": "ok"}'
 DETAIL = Reason.INSUFFICIENT_DETAIL
@@ -128,7 +128,7 @@ def test_what_is_only_wrapped_badly_is_repaired(text, expected):
     ],
 )
 def test_what_is_missing_is_never_filled_in(text):
-    with pytest.raises(UnparseableScoreError) as caught:
+    with refuses("score:unparseable") as caught:
         parse_turn(text)
     assert caught.value.code == "score:unparseable"
 
@@ -141,9 +141,9 @@ def test_the_last_answer_stands():
 
 
 def test_a_bad_last_answer_does_not_fall_back_to_an_earlier_one():
-    with pytest.raises(UnparseableScoreError):
+    with refuses("score:unparseable"):
         parse_turn(GOOD + '{"classification": 9, "reason": "满意", "analysis": "x"}')
-    with pytest.raises(UnparseableScoreError):
+    with refuses("score:unparseable"):
         parse_turn(GOOD + '{"classification": 2, "reason": "不可用"')
 
 
@@ -151,7 +151,7 @@ def test_the_papers_vectors():
     cases = json.loads(shared_data("vectors/paper_code.json").read_text(encoding="utf-8"))
     for text, expected in cases["ptb_recover_structured_output"]:
         if expected is None:
-            with pytest.raises(UnparseableScoreError):
+            with refuses("score:unparseable"):
                 parse_turn(text)
         else:
             reply = parse_turn(text)
@@ -194,7 +194,7 @@ def test_a_well_formed_answer_is_read_as_written(score, analysis):
 @given(st.text())
 def test_any_other_text_is_refused_and_breaks_nothing(text):
     if "classification" not in text:
-        with pytest.raises(UnparseableScoreError):
+        with refuses("score:unparseable"):
             parse_turn(text)
 
 
@@ -243,7 +243,7 @@ def test_a_score_that_contradicts_a_boundary_is_no_score(score, four, five):
     if (four, five) == (score >= 4, score >= 5):
         assert parse_turn(text, BOUNDARIES).score == score
     else:
-        with pytest.raises(UnparseableScoreError, match="contradicts"):
+        with refuses("score:unparseable", match="contradicts"):
             parse_turn(text, BOUNDARIES)
 
 
@@ -255,7 +255,7 @@ def test_a_guard_only_caps_the_score(met, score, allowed):
     if allowed:
         assert parse_turn(stated(score, task_met=met), GUARDED).score == score
     else:
-        with pytest.raises(UnparseableScoreError, match="task_met contradicts"):
+        with refuses("score:unparseable", match="task_met contradicts"):
             parse_turn(stated(score, task_met=met), GUARDED)
 
 
@@ -274,7 +274,7 @@ def test_no_is_the_highest_dissatisfied_score(said):
 @pytest.mark.parametrize("said", [1, 0, None, "perhaps", 4.0, [True]])
 def test_anything_else_is_neither_yes_nor_no(said):
     text = json.dumps({"satisfied": said, "reason": "满意", "analysis": "x"})
-    with pytest.raises(UnparseableScoreError, match="neither yes nor no"):
+    with refuses("score:unparseable", match="neither yes nor no"):
         parse_turn(text, SIDE)
 
 

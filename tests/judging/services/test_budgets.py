@@ -10,13 +10,9 @@ from asgiref.sync import async_to_sync, sync_to_async
 
 from judging.llm.errors import LlmError
 from judging.models import JudgeRun
-from judging.services.budgets import (
-    NegativeBudgetError,
-    NoPricesError,
-    RunPurse,
-    set_budget,
-)
+from judging.services.budgets import RunPurse, set_budget
 from tests.factory import make_endpoint, make_run
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -202,9 +198,9 @@ def test_only_a_judge_with_prices_can_have_a_budget():
     priced = make_run(endpoint=make_endpoint(input_price=1))
     set_budget(priced.pk, Decimal("2.5"))
     assert JudgeRun.objects.get(pk=priced.pk).budget == Decimal("2.5")
-    with pytest.raises(NegativeBudgetError):
+    with refuses("budget:negative"):
         set_budget(priced.pk, Decimal(-1))
     for run in (make_run(), make_run(endpoint=make_endpoint())):
-        with pytest.raises(NoPricesError, match="no prices"):
+        with refuses("budget:no-prices", match="no prices"):
             set_budget(run.pk, Decimal(1))
         set_budget(run.pk, None)

@@ -11,15 +11,10 @@ from django.utils import timezone
 
 from annotation.core.assignment import SkipReason
 from annotation.core.labelling import Rating, RatingTask, TalkTask
+from annotation.core.refusals import Refused
 from annotation.exports import SATISFACTION, SESSIONS
 from annotation.models import AnnotatorProfile, AuditEvent, Claim, ClaimState, Session
-from annotation.services.claims import (
-    LabellingRefusedError,
-    RefusalCode,
-    next_task,
-    own_task,
-    skip,
-)
+from annotation.services.claims import RefusalCode, next_task, own_task, skip
 from annotation.services.labels import rate_session
 from annotation.services.leases import release_claims
 from judging.core.conversation import Ending
@@ -260,7 +255,7 @@ def test_an_item_that_others_filled_in_the_meantime_is_lost(llm):
     place = begun(study, ann)
     release_claims(ann)
     begun(study, bob)
-    with pytest.raises(LabellingRefusedError) as error:
+    with pytest.raises(Refused) as error:
         say(place, "Hello")
     assert error.value.code == RefusalCode.TAKEN
 
@@ -276,7 +271,7 @@ def test_other_kinds_of_study_are_not_talked_about():
     annotator = make_user()
     study = make_session_study([annotator])
     task = next_task(study=study.slug, annotator=annotator, now=timezone.now())
-    with pytest.raises(LabellingRefusedError) as error:
+    with pytest.raises(Refused) as error:
         conversations.begin(
             study=study.slug, item=task.place.item, annotator=annotator, now=timezone.now()
         )

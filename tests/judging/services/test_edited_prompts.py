@@ -4,7 +4,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from annotation.models import AuditEvent
-from judging.core.prompts import PromptError, load_prompt
+from judging.core.prompts import load_prompt
 from judging.core.satisfaction_settings import SatisfactionSettings
 from judging.models import PromptOverride
 from judging.queries.prompts import (
@@ -14,13 +14,7 @@ from judging.queries.prompts import (
     prompt_lines,
     prompts_of_run,
 )
-from judging.services.edited_prompts import (
-    OutdatedPromptError,
-    PromptRefusedError,
-    UnchangedPromptError,
-    publish_prompt,
-    restore_prompt,
-)
+from judging.services.edited_prompts import publish_prompt, restore_prompt
 from judging.services.foreground import run_to_end
 from judging.services.pairwise_runs import start_distillation, start_test_run
 from judging.services.satisfaction_runs import start_satisfaction_run
@@ -36,6 +30,7 @@ from tests.factory import (
 from tests.factory import make_study as make_study_row
 from tests.fake_llm import FakeLlm
 from tests.judging.study import make_study
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -165,7 +160,7 @@ def test_ratings_given_in_one_study_are_scored_by_its_prompts():
 
 def test_a_text_that_breaks_the_judge_is_refused_with_everything_that_is_wrong():
     dataset, _rater = make_study()
-    with pytest.raises(PromptRefusedError) as refused:
+    with refuses("prompt:refused") as refused:
         edit(dataset, "Choose A or B.")
     assert [fault.code for fault in refused.value.faults] == ["prompt:places", "prompt:closing"]
     assert not PromptOverride.objects.exists()
@@ -176,7 +171,7 @@ def test_a_text_that_got_past_the_check_starts_no_run():
     PromptOverride.objects.create(
         dataset=dataset, name=NAME, language="en", text="Choose.", digest="0" * 64
     )
-    with pytest.raises(PromptError):
+    with refuses("prompt:broken"):
         start_test_run(
             dataset=dataset, annotator=rater, judge=make_endpoint().name, with_sets=False
         )
@@ -184,17 +179,17 @@ def test_a_text_that_got_past_the_check_starts_no_run():
 
 def test_what_is_asked_already_is_not_published_again():
     dataset, _rater = make_study()
-    with pytest.raises(UnchangedPromptError):
+    with refuses("prompt:unchanged"):
         edit(dataset, load_prompt(NAME, language="en").text + "\n\n")
     edit(dataset, own_text())
-    with pytest.raises(UnchangedPromptError):
+    with refuses("prompt:unchanged"):
         edit(dataset, own_text(), since=1)
 
 
 def test_of_two_who_edit_the_same_version_one_is_told():
     dataset, _rater = make_study()
     edit(dataset, own_text())
-    with pytest.raises(OutdatedPromptError):
+    with refuses("prompt:outdated"):
         edit(dataset, own_text("Another."))
     assert PromptOverride.objects.count() == 1
 
@@ -204,13 +199,13 @@ def test_an_edited_text_can_be_taken_back_and_every_version_stays():
     study = make_study_row(dataset)
     owner, by = PromptOwner(study), make_user(role="MANAGER")
     asked = {"name": NAME, "language": "en", "by": by}
-    with pytest.raises(UnchangedPromptError):
+    with refuses("prompt:unchanged"):
         restore_prompt(owner, since=0, **asked)
     edit(dataset, own_text("The dataset's."))
-    with pytest.raises(UnchangedPromptError):  # it is not the study's to take back
+    with refuses("prompt:unchanged"):  # it is not the study's to take back
         restore_prompt(owner, since=0, **asked)
     edit(study, own_text("The study's."))
-    with pytest.raises(OutdatedPromptError):
+    with refuses("prompt:outdated"):
         restore_prompt(owner, since=0, **asked)
     assert restore_prompt(owner, since=1, **asked) == 2
     line = prompt_line(owner, NAME, "en")

@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from judging.core.chat import Sampling
-from judging.core.endpoints import Endpoint, InvalidEndpointError
+from judging.core.endpoints import Endpoint
 from judging.models import ModelEndpoint
 from judging.services.endpoints import endpoint_of, endpoint_row_from_settings
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -46,7 +47,7 @@ def test_a_row_says_all_that_a_client_needs():
 
 
 def test_a_row_with_a_password_in_its_address_is_refused():
-    with pytest.raises(InvalidEndpointError):
+    with refuses("llm:bad-endpoint"):
         endpoint_of(row(base_url="http://me:secret@127.0.0.1/v1"))
 
 

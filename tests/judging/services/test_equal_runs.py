@@ -10,10 +10,11 @@ from django.db import IntegrityError, connection, transaction
 from judging.models import JudgeRun
 from judging.services import pairwise_runs
 from judging.services.pairwise_runs import start_distillation, start_test_run
-from judging.services.run_control import EqualRunError, cancel, reopen, reset_failed
+from judging.services.run_control import cancel, reopen, reset_failed
 from judging.services.satisfaction_retraining import start_training
 from tests.factory import make_dataset, make_endpoint, make_run
 from tests.judging.study import make_study
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -55,7 +56,7 @@ def test_a_run_does_not_go_on_beside_an_equal_one():
     cancel(first.pk)
     start(study)
     for go_on in (reopen, reset_failed):
-        with pytest.raises(EqualRunError):
+        with refuses("run:equal-under-way"):
             go_on(first.pk)
     first.refresh_from_db()
     assert first.status == "CANCELLED"

@@ -12,17 +12,13 @@ from judging.queries.runs import run_progress
 from judging.services.estimates import estimate_test_run
 from judging.services.foreground import run_to_end
 from judging.services.grades import compare_grades
-from judging.services.pairwise_plans import (
-    NoPromptsError,
-    NoReferencesError,
-    PromptWithoutSetsError,
-    asked_test_run,
-)
+from judging.services.pairwise_plans import asked_test_run
 from judging.services.pairwise_runs import start_test_run
 from judging.services.run_control import reset_failed
 from tests.factory import make_endpoint, make_rater
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.study import FakeJudge, make_study, opener_of
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -141,12 +137,12 @@ def test_a_graded_comparison_shows_both_grades(study):
 
 
 def test_what_cannot_be_asked_is_refused(study):
-    with pytest.raises(NoPromptsError):
+    with refuses("judge:no-prompts"):
         start_test_run(**study, judge="lexical", prompt=JudgePrompt.PAIRWISE)
     name = make_endpoint().name
-    with pytest.raises(NoReferencesError):
+    with refuses("run:no-references"):
         start_test_run(**study, judge=name, prompt=JudgePrompt.SINGLE_REFERENCE)
     other = make_rater(study["dataset"], "bea")
-    with pytest.raises(PromptWithoutSetsError):
+    with refuses("run:prompt-without-sets"):
         start_test_run(**study, judge=name, prompt=JudgePrompt.PAIRWISE, sets_of=other)
     assert not JudgeRun.objects.exists()

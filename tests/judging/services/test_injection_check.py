@@ -12,16 +12,11 @@ from judging.core.injection_corpus import ATTEMPTS, INJECTIONS, harmless
 from judging.core.judge_modes import JudgePrompt
 from judging.models import InjectedText, InjectionCheck, InjectionTrial
 from judging.queries.injections import check_figures, trial_list, trial_page
-from judging.services.injection_check import (
-    NoPairsError,
-    TriedPair,
-    check_injections,
-    dataset_pairs,
-)
-from judging.services.pairwise_plans import NoPromptsError
+from judging.services.injection_check import TriedPair, check_injections, dataset_pairs
 from tests.factory import make_dataset, make_endpoint
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.study import make_study
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -102,9 +97,9 @@ def test_failed_calls_and_unreadable_replies_are_told_apart_from_verdicts():
 
 
 def test_the_lexical_judge_has_no_prompts_to_choose():
-    with pytest.raises(NoPromptsError):
+    with refuses("judge:no-prompts"):
         check_injections("lexical", [PAIR], prompt=JudgePrompt.PAIRWISE)
-    with pytest.raises(NoPromptsError):
+    with refuses("judge:no-prompts"):
         check_injections(make_endpoint().name, [PAIR], prompt=JudgePrompt.SINGLE)
 
 
@@ -112,7 +107,7 @@ def test_a_dataset_gives_pairs_spread_over_it():
     dataset, _rater = make_study(scenarios=2, comparisons=5)
     assert len(dataset_pairs(dataset, count=4)) == 4
     assert len(dataset_pairs(dataset, count=99)) == 10
-    with pytest.raises(NoPairsError):
+    with refuses("injection:no-pairs"):
         dataset_pairs(make_dataset(), count=3)
 
 

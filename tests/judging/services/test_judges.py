@@ -5,8 +5,9 @@ from asgiref.sync import async_to_sync
 
 from judging.judges.lexical import LexicalJudge
 from judging.models import ModelEndpoint
-from judging.services.judges import LEAST_AHEAD, UnknownJudgeError, endpoint_for, open_judge
+from judging.services.judges import LEAST_AHEAD, endpoint_for, open_judge
 from tests.factory import make_endpoint, make_run
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +37,7 @@ def test_an_endpoint_is_a_judge_by_its_name():
 
 
 def test_llm_is_the_endpoint_of_the_settings(settings):
-    with pytest.raises(UnknownJudgeError, match="no judge 'llm'"):
+    with refuses("judge:unknown", match="no judge 'llm'"):
         endpoint_for("llm")
     settings.LLM_BASE_URL = "http://127.0.0.1:9/v1"
     row = endpoint_for("llm")
@@ -45,5 +46,5 @@ def test_llm_is_the_endpoint_of_the_settings(settings):
 
 
 def test_an_endpoint_out_of_use_is_no_judge():
-    with pytest.raises(UnknownJudgeError, match="not in use"):
+    with refuses("judge:unknown", match="not in use"):
         endpoint_for(make_endpoint(enabled=False).name)

@@ -6,10 +6,10 @@ from annotation.models import SatisfactionLabel
 from judging.core.satisfaction_explained import from_text
 from judging.models import LearnedModel, RunStatus, SatisfactionJudgment
 from judging.services.foreground import run_to_end
-from judging.services.judges import UnknownJudgeError
 from judging.services.pairwise_runs import start_distillation
 from judging.services.satisfaction_runs import finished_run_like, start_satisfaction_run
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -78,5 +78,5 @@ def test_a_rating_taken_back_after_the_start_is_named(dataset):
 
 def test_it_judges_no_pairs(dataset):
     annotator = SatisfactionLabel.objects.first().annotator
-    with pytest.raises(UnknownJudgeError):
+    with refuses("judge:unknown"):
         start_distillation(dataset=dataset, annotator=annotator, judge="learned")

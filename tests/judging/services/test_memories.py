@@ -5,12 +5,13 @@ import pytest
 from annotation.models import Role
 from judging.core.memory import statistics, statistics_to_json, texts_to_json
 from judging.core.memory_editing import plain
-from judging.core.memory_parsing import InvalidMemoryError, memory_from_content, parse_texts
+from judging.core.memory_parsing import memory_from_content, parse_texts
 from judging.models import RunKind, UserMemory
-from judging.services.memories import MemoryNotEditableError, may_edit, revise_memory
+from judging.services.memories import may_edit, revise_memory
 from tests.factory import make_dataset, make_run, make_scenario, make_user
 from tests.judging.core.test_memory import make_texts
 from tests.judging.core.test_memory import make_turn as make_rated_turn
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +55,7 @@ def test_an_edit_is_the_next_version():
 def test_two_edits_of_one_version_do_not_both_stand():
     memory = make_memory()
     revise_memory(memory, edit=edit_of(memory, scoring_style="One."), editor=memory.user)
-    with pytest.raises(MemoryNotEditableError):
+    with refuses("memory:not-editable"):
         revise_memory(memory, edit=edit_of(memory, scoring_style="Two."), editor=memory.user)
     assert UserMemory.objects.filter(run=memory.run).count() == 2
 
@@ -63,13 +64,13 @@ def test_what_was_never_built_cannot_be_edited():
     memory = make_memory()
     edit = edit_of(memory)
     memory.status = "FAILED"
-    with pytest.raises(MemoryNotEditableError):
+    with refuses("memory:not-editable"):
         revise_memory(memory, edit=edit, editor=memory.user)
 
 
 def test_an_empty_scoring_style_is_refused():
     memory = make_memory()
-    with pytest.raises(InvalidMemoryError):
+    with refuses("memory:unparseable"):
         revise_memory(memory, edit=edit_of(memory, scoring_style=""), editor=memory.user)
 
 

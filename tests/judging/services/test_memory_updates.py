@@ -11,9 +11,8 @@ from judging.queries.satisfaction.histories import changes_since
 from judging.queries.satisfaction.memories import newest
 from judging.queries.satisfaction.memory_turns import turns_of_memory
 from judging.services.foreground import run_to_end
-from judging.services.memories import MemoryNotEditableError, revise_memory
-from judging.services.memory_updates import MemoryUpToDateError, plan_updates
-from judging.services.run_control import RunNotFinishedError
+from judging.services.memories import revise_memory
+from judging.services.memory_updates import plan_updates
 from judging.services.satisfaction_runs import start_satisfaction_run
 from tests.factory import (
     make_dataset,
@@ -26,6 +25,7 @@ from tests.factory import (
 )
 from tests.judging.services.test_memories import edit_of
 from tests.judging.services.test_satisfaction_stages import rate
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -75,7 +75,7 @@ def test_a_memory_is_whole_while_nothing_is_rated_elsewhere(run, ann, travel):
     assert change_of(memory) is None
     rate(ann, travel, [1, 1])  # what it judges is not what it is written from
     assert change_of(memory) is None
-    with pytest.raises(MemoryUpToDateError):
+    with refuses("memory:up-to-date"):
         plan_updates(run.pk, memory_id=memory.pk)
 
 
@@ -130,7 +130,7 @@ def test_nothing_of_the_target_scenario_gets_into_a_new_version(run, ann, travel
 def test_all_outdated_memories_of_a_run_at_once(run, ann, travel, gifts):
     rate(ann, gifts, [4])
     assert plan_updates(run.pk) == 1  # travel's: gifts' own history is what it was
-    with pytest.raises(RunNotFinishedError):
+    with refuses("run:not-finished"):
         plan_updates(run.pk)
     assert UserMemory.objects.filter(version=2).count() == 1
 
@@ -155,7 +155,7 @@ def test_a_persons_words_stay_in_their_version(run, ann, travel, gifts):
     )
     rate(ann, gifts, [2, 2])
     plan_updates(run.pk, memory_id=edited.pk)
-    with pytest.raises(MemoryNotEditableError):  # one is on its way
+    with refuses("memory:not-editable"):  # one is on its way
         revise_memory(edited, edit=edit_of(edited, scoring_style="Late."), editor=ann)
     run_to_end(run.pk)
     written = memory_of(run, travel, version=3)
@@ -180,7 +180,7 @@ def test_a_version_that_could_not_be_written_stands_in_nobodys_way(run, ann, tra
 def test_an_emptied_history_is_nothing_to_write_from(run, ann, travel, gifts):
     SatisfactionLabel.objects.filter(response__turn__session__scenario=gifts).delete()
     assert change_of(memory_of(run, travel)).is_emptied
-    with pytest.raises(MemoryUpToDateError):
+    with refuses("memory:up-to-date"):
         plan_updates(run.pk)
 
 
@@ -188,7 +188,7 @@ def test_only_a_newest_version_is_written_anew(run, ann, travel, gifts):
     first = memory_of(run, travel)
     revise_memory(first, edit=edit_of(first, scoring_style="Mine."), editor=ann)
     rate(ann, gifts, [2])
-    with pytest.raises(MemoryUpToDateError):
+    with refuses("memory:up-to-date"):
         plan_updates(run.pk, memory_id=first.pk)
 
 

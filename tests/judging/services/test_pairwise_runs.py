@@ -10,11 +10,10 @@ from judging.core.pairwise_settings import PairwiseSettings
 from judging.core.run_plans import applied_plans, distil_plans
 from judging.models import JudgeRun, Judgment, Preference, PreferenceSet
 from judging.services.foreground import run_to_end
-from judging.services.judges import UnknownJudgeError
-from judging.services.pairwise_plans import NotDistilledError, NothingToJudgeError
 from judging.services.pairwise_runs import start_distillation, start_test_run
 from tests.factory import make_endpoint, make_rater, make_scenario
 from tests.judging.study import FakeJudge, label_pair, make_pair, make_study, opener_of
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -118,9 +117,9 @@ def test_asking_twice_gives_the_unfinished_run():
 def test_an_unknown_judge_or_no_label_writes_nothing():
     dataset, _ = make_study()
     nobody = make_rater(dataset, "nobody")
-    with pytest.raises(NothingToJudgeError, match="labelled no comparison"):
+    with refuses("run:no-labels", match="labelled no comparison"):
         start_distillation(dataset=dataset, annotator=nobody, judge="lexical")
-    with pytest.raises(UnknownJudgeError):
+    with refuses("judge:unknown"):
         start_distillation(dataset=dataset, annotator=nobody, judge="none")
     assert not JudgeRun.objects.exists()
 
@@ -192,8 +191,8 @@ def test_a_distillation_by_the_same_judge_comes_before_a_newer_one():
 
 def test_a_test_run_needs_a_distillation_and_a_label():
     dataset, rater = make_study(comparisons=12)
-    with pytest.raises(NotDistilledError, match="nothing was distilled"):
+    with refuses("run:not-distilled", match="nothing was distilled"):
         start_test_run(dataset=dataset, annotator=rater)
     distilled(dataset, rater)
-    with pytest.raises(NothingToJudgeError, match="no label with a winner"):
+    with refuses("run:no-labels", match="no label with a winner"):
         start_test_run(dataset=dataset, annotator=make_rater(dataset, "c"), sets_of=rater)

@@ -5,17 +5,14 @@ from __future__ import annotations
 import pytest
 from django.db import IntegrityError, transaction
 
+from annotation.core.refusals import Refused
 from annotation.models import AuditEvent
-from judging.core.preference_editing import PreferenceTextError
 from judging.core.questions import DistilAnswer
 from judging.models import Preference
 from judging.services.foreground import run_to_end
 from judging.services.pairwise_runs import start_distillation
 from judging.services.preference_edits import (
     MOST_ADDED,
-    PreferenceNotEditableError,
-    PreferenceUnchangedError,
-    TooManyPreferencesError,
     add_preference,
     edit_preference,
     may_edit,
@@ -23,6 +20,7 @@ from judging.services.preference_edits import (
 )
 from tests.factory import make_preference, make_user
 from tests.judging.study import LONGER, FakeJudge, make_study, opener_of
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -94,11 +92,11 @@ def test_every_edit_leaves_a_trace(run, manager):
 
 def test_what_changes_nothing_is_no_version(run, manager):
     row = own(run, kind="PAIR")
-    with pytest.raises(PreferenceUnchangedError):
+    with refuses("preference:unchanged"):
         edit_preference(row, text=f" {LONGER}\n", editor=manager)
-    with pytest.raises(PreferenceUnchangedError):
+    with refuses("preference:unchanged"):
         switch_preference(row, active=True, editor=manager)
-    with pytest.raises(PreferenceTextError):
+    with pytest.raises(Refused):
         edit_preference(row, text="  ", editor=manager)
     assert not AuditEvent.objects.exists()
 
@@ -106,7 +104,7 @@ def test_what_changes_nothing_is_no_version(run, manager):
 def test_of_two_who_edit_one_version_the_second_is_told(run, manager):
     row = own(run, kind="PAIR")
     edit_preference(row, text="Prefers lists.", editor=manager)
-    with pytest.raises(PreferenceNotEditableError):
+    with refuses("preference:not-editable"):
         edit_preference(row, text="Prefers tables.", editor=manager)
     assert Preference.objects.filter(previous=row).count() == 1
     assert AuditEvent.objects.count() == 1
@@ -134,7 +132,7 @@ def test_what_was_never_distilled_can_be_written_but_not_switched(manager):
     )
     row = own(distilled(silent), kind="AGGREGATE")
     assert row.status == "FAILED"
-    with pytest.raises(PreferenceNotEditableError):
+    with refuses("preference:not-editable"):
         switch_preference(row, active=False, editor=manager)
     written = edit_preference(row, text="Prefers lists.", editor=manager)
     assert (written.status, written.origin) == ("DONE", "AGGREGATE")
@@ -142,17 +140,17 @@ def test_what_was_never_distilled_can_be_written_but_not_switched(manager):
 
 def test_the_control_and_what_is_under_way_are_nobodys_to_edit(run, manager):
     control = Preference.objects.filter(run=run, control="SHUFFLED").first()
-    with pytest.raises(PreferenceNotEditableError):
+    with refuses("preference:not-editable"):
         edit_preference(control, text="Prefers lists.", editor=manager)
-    with pytest.raises(PreferenceNotEditableError):
+    with refuses("preference:not-editable"):
         edit_preference(make_preference(), text="Prefers lists.", editor=manager)
     row = own(run, kind="PAIR")
     run.status = "RUNNING"
     run.save()
     row.refresh_from_db()
-    with pytest.raises(PreferenceNotEditableError):
+    with refuses("preference:not-editable"):
         edit_preference(row, text="Prefers lists.", editor=manager)
-    with pytest.raises(PreferenceNotEditableError):
+    with refuses("preference:not-editable"):
         add_preference(run, scenario_id=row.scenario_id, text="Prefers lists.", editor=manager)
 
 
@@ -169,9 +167,9 @@ def test_added_texts_stand_behind_the_learned_ones_up_to_a_number(run, manager):
     assert {(row.source_comparison, row.root, row.version, row.origin) for row in added} == {
         (None, None, 1, "EDITED")
     }
-    with pytest.raises(TooManyPreferencesError):
+    with refuses("preference:too-many"):
         add_preference(run, scenario_id=scenario, text="Prefers one more.", editor=manager)
-    with pytest.raises(PreferenceNotEditableError):
+    with refuses("preference:not-editable"):
         add_preference(run, scenario_id=0, text="Prefers lists.", editor=manager)
 
 

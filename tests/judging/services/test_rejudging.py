@@ -9,25 +9,15 @@ from judging.core.pairwise_settings import PairwiseSettings
 from judging.core.run_plans import applied_plans, column_plans
 from judging.models import Judgment, LlmCall, Preference, PreferenceSet
 from judging.services.ablation_runs import distillation_under
-from judging.services.budgets import NoPricesError
 from judging.services.estimates import estimate_rejudging
 from judging.services.foreground import run_to_end
 from judging.services.pairwise_runs import start_distillation, start_test_run
-from judging.services.preference_edits import (
-    PreferenceNotEditableError,
-    add_preference,
-    edit_preference,
-    switch_preference,
-)
-from judging.services.rejudging import (
-    JudgeChangedError,
-    NothingChangedError,
-    asked_rejudging,
-    start_rejudging,
-)
+from judging.services.preference_edits import add_preference, edit_preference, switch_preference
+from judging.services.rejudging import asked_rejudging, start_rejudging
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm
 from tests.judging.study import LONGER, SHORTER, FakeJudge, make_study, opener_of
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -209,17 +199,17 @@ def test_what_failed_is_asked_again_and_what_could_not_be_read_is_not(manager):
 
 def test_nothing_to_judge_is_said(manager):
     run = distilled("lexical", opener=opener_of(FakeJudge()), comparisons=20)
-    with pytest.raises(NothingChangedError):
+    with refuses("preference:nothing-changed"):
         asked_rejudging(run)
     edited = edit_preference(own(run, position=1), text=NEW, editor=manager)
     first = start_rejudging(run)
     assert start_rejudging(run).pk == first.pk
     run_to_end(first.pk, opener=opener_of(FakeJudge()))
-    with pytest.raises(NothingChangedError):
+    with refuses("preference:nothing-changed"):
         start_rejudging(run)
     off = switch_preference(edited, active=False, editor=manager)
     switch_preference(off, active=True, editor=manager)
-    with pytest.raises(NothingChangedError):
+    with refuses("preference:nothing-changed"):
         start_rejudging(run)
 
 
@@ -227,22 +217,22 @@ def test_only_a_finished_first_distillation_is_judged_again(manager):
     run = distilled("lexical", opener=opener_of(FakeJudge()), comparisons=20)
     edit_preference(own(run, position=1), text=NEW, editor=manager)
     again = start_rejudging(run)
-    with pytest.raises(PreferenceNotEditableError):
+    with refuses("preference:not-editable"):
         start_rejudging(again)
     run.status = "FAILED"
     run.save()
-    with pytest.raises(PreferenceNotEditableError):
+    with refuses("preference:not-editable"):
         start_rejudging(run)
 
 
 def test_verdicts_of_another_judge_are_not_mixed_in(endpoint, manager):
     run = distilled(endpoint.name)
     edit_preference(own(run, position=1), text=NEW, editor=manager)
-    with pytest.raises(NoPricesError):
+    with refuses("budget:no-prices"):
         start_rejudging(run, budget=1)
     endpoint.model = "another-model"
     endpoint.save()
-    with pytest.raises(JudgeChangedError):
+    with refuses("judge:changed"):
         start_rejudging(run)
 
 

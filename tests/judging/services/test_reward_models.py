@@ -8,11 +8,11 @@ from annotation.models import Response
 from judging.core.judge_modes import JudgePrompt
 from judging.models import JudgeRun, Judgment, ResponseScore
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_plans import NoScoresError, OnlyScoresError
 from judging.services.pairwise_runs import start_distillation, start_test_run
 from tests.factory import make_endpoint
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.study import make_study
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -61,11 +61,11 @@ def test_an_answer_without_a_number_leaves_its_comparison_without_a_verdict(stud
 
 
 def test_a_reward_model_only_scores_and_a_chat_model_does_not(study):
-    with pytest.raises(NoScoresError):
+    with refuses("judge:no-scores"):
         start(study, make_endpoint().name)
     reward = make_endpoint(name="reward", has_scores=True).name
-    with pytest.raises(OnlyScoresError):
+    with refuses("judge:only-scores"):
         start_test_run(**study, judge=reward, with_sets=False, prompt=JudgePrompt.SINGLE)
-    with pytest.raises(OnlyScoresError):
+    with refuses("judge:only-scores"):
         start_distillation(**study, judge=reward)
     assert not JudgeRun.objects.exists()

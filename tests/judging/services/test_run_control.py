@@ -61,7 +61,7 @@ def test_what_could_not_be_read_stays():
 def test_a_run_under_way_is_not_reset():
     run = started()
     for _ in range(2):
-        with pytest.raises(run_control.RunNotFinishedError):
+        with pytest.raises(run_control.Refused):
             run_control.reset_failed(run.pk)
         runs.dispatch(run.pk)
 

@@ -5,12 +5,7 @@ from judging.core.calibration import Calibration
 from judging.core.satisfaction_settings import SatisfactionSettings
 from judging.core.satisfaction_variants import Variant
 from judging.models import JudgeRun, RunStatus, SatisfactionJudgment
-from judging.services.judges import UnknownJudgeError
-from judging.services.satisfaction_runs import (
-    NothingToScoreError,
-    finished_run_like,
-    start_satisfaction_run,
-)
+from judging.services.satisfaction_runs import finished_run_like, start_satisfaction_run
 from tests.factory import (
     make_dataset,
     make_endpoint,
@@ -21,6 +16,7 @@ from tests.factory import (
     make_turn,
     make_user,
 )
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -79,13 +75,13 @@ def test_asking_twice_gives_the_unfinished_run(dataset):
 
 def test_without_ratings_nothing_is_written():
     dataset = make_dataset()
-    with pytest.raises(NothingToScoreError):
+    with refuses("run:no-ratings"):
         start_satisfaction_run(dataset=dataset, judge="lexical")
     assert not JudgeRun.objects.exists()
 
 
 def test_a_judge_that_does_not_exist(dataset):
-    with pytest.raises(UnknownJudgeError):
+    with refuses("judge:unknown"):
         start_satisfaction_run(dataset=dataset, judge="nobody")
 
 

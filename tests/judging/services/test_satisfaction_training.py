@@ -8,11 +8,11 @@ from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_features import NAMES
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import VERSION, predict
-from judging.core.satisfaction_training import TooFewRatingsError
 from judging.models import LearnedModel
 from judging.queries.satisfaction.labels import examples
 from judging.services.satisfaction_training import learned_model
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -64,7 +64,7 @@ def test_the_stored_model_serves_until_a_label_changes(dataset):
 
 
 def test_too_few_users_store_nothing():
-    with pytest.raises(TooFewRatingsError):
+    with refuses("learned:too-few-ratings"):
         learned_model(dataset=make_rated_dataset("small"), settings=QUICK)
     assert not LearnedModel.objects.exists()
 

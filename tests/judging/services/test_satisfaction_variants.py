@@ -26,10 +26,10 @@ from judging.services.satisfaction_runs import (
     finished_run_like,
     start_satisfaction_run,
 )
-from judging.services.teaching import UnknownTrainingError
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.ratings import make_ratings
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -340,7 +340,7 @@ def test_broken_output_is_repaired_or_a_status(server, variant, level):
 
 def test_a_dataset_of_training_users_that_does_not_exist_is_refused():
     settings = SatisfactionSettings(variant=Variant.SPUR, train="nowhere")
-    with pytest.raises(UnknownTrainingError) as caught:
+    with refuses("run:unknown-training") as caught:
         asked_satisfaction(
             dataset=make_ratings(people=2), judge=make_endpoint().name, settings=settings
         )

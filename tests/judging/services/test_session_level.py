@@ -15,9 +15,10 @@ from judging.models import SatisfactionJudgment, UserMemory
 from judging.queries.satisfaction.blocks import gold_ratings, ratings_digest, stored_blocks
 from judging.queries.satisfaction.turns import filter_from, turn_of_run, turns_of_run
 from judging.services.foreground import run_to_end
-from judging.services.satisfaction_runs import NothingToScoreError, start_satisfaction_run
+from judging.services.satisfaction_runs import start_satisfaction_run
 from tests.factory import make_endpoint, make_rating, make_session, make_turn
 from tests.fake_llm import FakeLlm
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -158,5 +159,5 @@ def test_a_session_of_which_no_answer_is_there_is_not_scored(tmp_path):
 
 def test_without_rated_sessions_there_is_nothing_to_score(tmp_path, judge):
     dataset = urs(tmp_path)
-    with pytest.raises(NothingToScoreError):
+    with refuses("run:no-ratings"):
         start_satisfaction_run(dataset=dataset, judge=judge)

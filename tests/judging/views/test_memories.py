@@ -4,8 +4,8 @@ import pytest
 from django.urls import reverse
 from django.utils.html import escape
 
+from annotation.core.refusals import text_of
 from annotation.models import Role
-from judging.core.error_texts import error_text
 from judging.models import JudgeRun, UserMemory
 from tests.factory import (
     make_rating,
@@ -269,7 +269,7 @@ def test_scoring_again_by_a_judge_that_is_gone_says_so(client, memory, manager):
     client.force_login(manager)
     JudgeRun.objects.update(judge="gone")
     page = client.post(rescore(memory), follow=True).content.decode()
-    assert escape(error_text("judge:unknown")) in page
+    assert escape(text_of("judge:unknown")) in page
     assert JudgeRun.objects.count() == 1
 
 

@@ -2,8 +2,8 @@ import pytest
 from django.urls import reverse
 from django.utils.html import escape
 
+from annotation.core.refusals import text_of
 from annotation.models import Role, SatisfactionLabel
-from judging.core.error_texts import error_text
 from judging.models import JudgeRun, RunStatus, UserMemory
 from judging.services.foreground import run_to_end
 from judging.services.satisfaction_runs import start_satisfaction_run
@@ -89,7 +89,7 @@ def test_the_user_is_told_and_asks_whoever_runs_the_study(client, memory, gifts,
 def test_a_memory_that_is_whole_is_not_written_anew(client, memory, manager):
     client.force_login(manager)
     page = client.post(update(memory), follow=True).content.decode()
-    assert escape(error_text("memory:up-to-date")) in page
+    assert escape(text_of("memory:up-to-date")) in page
     assert JudgeRun.objects.get().status == RunStatus.DONE
 
 
@@ -104,9 +104,7 @@ def test_all_outdated_memories_of_a_run(client, memory, gifts, owner, manager):
     assert "1 memory is being written anew." in page
     assert "new version on its way" in page
     assert address not in page
-    assert (
-        escape(error_text("run:not-finished")) in client.post(address, follow=True).content.decode()
-    )
+    assert escape(text_of("run:not-finished")) in client.post(address, follow=True).content.decode()
 
 
 def test_a_version_that_was_not_written_says_why(client, memory, gifts, owner, manager):
@@ -122,7 +120,7 @@ def test_a_version_that_was_not_written_says_why(client, memory, gifts, owner, m
     assert update(memory) in page
     assert reverse("judging:memory-edit", args=[memory.pk]) in page
     page = page_of(client, failed)
-    assert escape(error_text("llm:timeout")) in page
+    assert escape(text_of("llm:timeout")) in page
     assert reverse("judging:memory", args=[memory.pk]) in page
 
 

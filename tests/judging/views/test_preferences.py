@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.utils.html import escape
 
+from annotation.core.refusals import text_of
 from annotation.models import AuditEvent
-from judging.core.error_texts import error_text
 from judging.models import JudgeRun, LlmCall, Preference, PreferenceSet
 from judging.services.foreground import run_to_end
 from judging.services.pairwise_runs import start_distillation
@@ -146,17 +146,17 @@ def test_an_annotator_puts_a_text_right(as_owner, run):
     assert "There is a newer version" in before
     late = as_owner.get(where["edit"], follow=True)
     assert late.redirect_chain[-1][0] == f"/preferences/{saved.pk}/"
-    assert escape(error_text("preference:not-editable")) in text(late)
+    assert escape(text_of("preference:not-editable")) in text(late)
 
 
 @pytest.mark.parametrize(
     ("typed", "problem"),
     [
-        (" \u200b ", error_text("preference:blank")),
+        (" \u200b ", text_of("preference:blank")),
         ("", "This field is required."),
-        ("偏" * 700, error_text("preference:too-long")),
+        ("偏" * 700, text_of("preference:too-long")),
         ("a" * 2001, "Ensure this value has at most 2000 characters"),
-        ("prefers longer", error_text("preference:unchanged")),
+        ("prefers longer", text_of("preference:unchanged")),
     ],
 )
 def test_what_cannot_be_saved_says_why(as_owner, run, typed, problem):
@@ -185,12 +185,12 @@ def test_a_preference_is_switched_off_and_on(as_owner, run):
     assert "switched off" in listed
     assert "changed, not judged yet" in listed
     late = as_owner.post(addresses(run)["switch"], {"active": "0"}, follow=True)
-    assert escape(error_text("preference:not-editable")) in text(late)
+    assert escape(text_of("preference:not-editable")) in text(late)
     assert "Switch on" in text(as_owner.get(f"/preferences/{off.pk}/"))
     again = as_owner.post(f"/preferences/{off.pk}/switch/", {"active": "1"}, follow=True)
     assert "Switched on." in text(again)
     same = as_owner.post(again.redirect_chain[-1][0] + "switch/", {"active": "1"}, follow=True)
-    assert escape(error_text("preference:unchanged")) in text(same)
+    assert escape(text_of("preference:unchanged")) in text(same)
 
 
 def test_a_text_of_ones_own_is_added(as_owner, run):
@@ -213,7 +213,7 @@ def test_no_more_texts_are_added_than_may_be(as_owner, run, manager):
         add_preference(run, scenario_id=scenario, text=f"Prefers {number}.", editor=manager)
     answer = as_owner.post(addresses(run)["new"], {"text": "Prefers one more."})
     assert answer.status_code == 422
-    assert escape(error_text("preference:too-many")) in text(answer)
+    assert escape(text_of("preference:too-many")) in text(answer)
 
 
 def test_the_page_says_what_judging_again_takes_and_then_does_it(as_manager, run):
@@ -244,7 +244,7 @@ def test_the_page_says_what_judging_again_takes_and_then_does_it(as_manager, run
 def test_what_cannot_be_judged_again_says_why(as_manager, run, manager):
     where = addresses(run)
     nothing = as_manager.post(where["judge"], follow=True)
-    assert escape(error_text("preference:nothing-changed")) in text(nothing)
+    assert escape(text_of("preference:nothing-changed")) in text(nothing)
     switch_preference(own(run, kind="PAIR"), active=False, editor=manager)
     assert "No verdict has to be asked for." in text(as_manager.get(where["list"]))
     assert "A budget is an amount of money" in text(
@@ -252,7 +252,7 @@ def test_what_cannot_be_judged_again_says_why(as_manager, run, manager):
     )
     run.config["judge"]["version"] = 0
     run.save()
-    assert escape(error_text("judge:changed")) in text(as_manager.get(where["list"]))
+    assert escape(text_of("judge:changed")) in text(as_manager.get(where["list"]))
 
 
 def test_the_annotator_is_told_that_a_manager_lets_judge_again(as_owner, run):

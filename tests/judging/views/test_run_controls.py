@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.utils.html import escape
 
+from annotation.core.refusals import text_of
 from annotation.models import Comparison
-from judging.core.error_texts import error_text
 from judging.models import JudgeRun
 from judging.queries.runs import run_progress
 from judging.services.foreground import run_to_end
@@ -137,10 +137,10 @@ def test_what_cannot_be_started_says_why(manager):
         ("rubric", "judge:no-prompts"),
     ):
         answer = manager.post(address, {"control": control}, follow=True)
-        assert escape(error_text(problem)) in text(answer)
+        assert escape(text_of(problem)) in text(answer)
     judged(dataset, bea)
     answer = manager.post(address, {"control": str(bea.pk), "budget": "3"}, follow=True)
-    assert escape(error_text("budget:no-prices")) in text(answer)
+    assert escape(text_of("budget:no-prices")) in text(answer)
 
 
 def test_the_page_costs_no_more_for_many_annotators(manager, django_assert_max_num_queries):

@@ -192,7 +192,7 @@ def test_what_is_over_is_not_stopped_and_what_runs_is_not_repeated(manager):
     assert "The run was already over." in page
     JudgeRun.objects.filter(pk=run.pk).update(status="RUNNING")
     page = text(manager.post(f"/runs/{run.pk}/retry/", follow=True))
-    assert "The run is still under way." in page
+    assert "The run is under way; wait for it, or cancel it." in page
 
 
 def test_what_failed_is_asked_again(manager):

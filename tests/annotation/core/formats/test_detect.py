@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import pytest
-
-from annotation.core.formats.detect import FORMATS, UnknownFormatError, open_records
-from annotation.core.formats.reading import UnreadableFileError
+from annotation.core.formats.detect import FORMATS, open_records
 from tests.annotation.core.formats.rows import write_lines
+from tests.refusals import refuses
 
 PAIR = {"scenario": "s", "prompt": "p", "text_a": "1", "text_b": "2"}
 
@@ -33,18 +31,18 @@ def test_a_format_may_be_named(tmp_path):
 
 def test_an_unknown_format_is_said(tmp_path):
     path = write_lines(tmp_path / "f", {"x": 1})
-    with pytest.raises(UnknownFormatError, match="known are auto, sensejudge, pandalm"):
+    with refuses("import:format", match="known are auto, sensejudge, pandalm"):
         open_records(path, "csv")
-    with pytest.raises(UnknownFormatError, match="none of the formats"):
+    with refuses("import:format", match="none of the formats"):
         open_records(path)
 
 
 def test_nothing_to_read_is_said(tmp_path):
     (tmp_path / "f").write_text("\n", "utf-8")
-    with pytest.raises(UnreadableFileError, match="f: there is no row in it"):
+    with refuses("import:unreadable", match="f: there is no row in it"):
         open_records(tmp_path / "f")
-    with pytest.raises(UnreadableFileError, match="of a directory: recllmsim"):
+    with refuses("import:unreadable", match="of a directory: recllmsim"):
         open_records(tmp_path, "pandalm")
     _chosen, rows = open_records(tmp_path, "recllmsim")
-    with pytest.raises(UnreadableFileError):
+    with refuses("import:unreadable"):
         list(rows)

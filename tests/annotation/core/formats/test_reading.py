@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.core.formats import reading
-from annotation.core.formats.reading import UnreadableFileError, open_text, read_document, read_rows
+from annotation.core.formats.reading import open_text, read_document, read_rows
+from tests.refusals import refuses
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 JSON = st.recursive(
@@ -152,12 +153,12 @@ def test_half_a_character_of_utf_16_is_damage(tmp_path):
 
 
 def test_what_is_not_there_is_said(tmp_path):
-    with pytest.raises(UnreadableFileError, match="nowhere: No such file"):
+    with refuses("import:unreadable", match="nowhere: No such file"):
         list(read_rows(tmp_path / "nowhere"))
 
 
 def test_what_only_looks_like_gzip_is_said(tmp_path):
-    with pytest.raises(UnreadableFileError, match="rows"):
+    with refuses("import:unreadable", match="rows"):
         rows_of(tmp_path, b"\x1f\x8b nothing of the kind")
 
 
@@ -257,5 +258,5 @@ class TestOutOfProportion:
     def test_whoever_reads_the_text_is_told_that_it_is_damaged(self, tmp_path):
         path = self.packed(tmp_path, b"a,b\n" * 100_000)
         path.write_bytes(path.read_bytes()[:-20])
-        with pytest.raises(UnreadableFileError), open_text(path) as stream:
+        with refuses("import:unreadable"), open_text(path) as stream:
             list(stream)

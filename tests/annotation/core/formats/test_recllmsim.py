@@ -8,10 +8,10 @@ import pytest
 from annotation.core.choices import Hallucination, Reason
 from annotation.core.formats.detect import open_records
 from annotation.core.formats.fields import parsed
-from annotation.core.formats.reading import UnreadableFileError
 from annotation.core.formats.recllmsim import parse, read_directory
 from tests.annotation.core.formats.rows import faults_of, record_of, session_of
 from tests.paths import shared_data
+from tests.refusals import refuses
 
 
 def said(role, content="…", **rating):
@@ -229,7 +229,7 @@ def test_a_bad_session_file_is_named(tmp_path):
 
 
 def test_a_directory_without_sessions_is_said(tmp_path):
-    with pytest.raises(UnreadableFileError, match=r"no User_N/<scenario>/<session>\.json"):
+    with refuses("import:unreadable", match=r"no User_N/<scenario>/<session>\.json"):
         list(read_directory(tmp_path))
 
 

@@ -8,8 +8,8 @@ import pytest
 from annotation.core.choices import Reason
 from annotation.core.formats import urs
 from annotation.core.formats.detect import open_records
-from annotation.core.formats.reading import UnreadableFileError
 from tests.annotation.core.formats.rows import session_of
+from tests.refusals import refuses
 
 COLUMNS = ["question", "response", "user_intent", "language", "satisfaction"]
 
@@ -107,5 +107,5 @@ def test_reading_goes_on_after_a_row_that_is_no_csv(tmp_path):
 def test_a_header_must_have_its_columns(tmp_path):
     path = tmp_path / "other.csv"
     path.write_text("question,satisfaction\nQ,4\n", encoding="utf-8")
-    with pytest.raises(UnreadableFileError, match="no column user_intent"):
+    with refuses("import:unreadable", match="no column user_intent"):
         list(open_records(path, "urs")[1])

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from annotation.core.choices import Verdict
-from annotation.core.formats.reading import UnreadableFileError
 from annotation.core.formats.records import (
     ComparisonRecord,
     LabelDetails,
@@ -17,6 +16,7 @@ from annotation.core.formats.records import (
     TurnRecord,
 )
 from annotation.core.formats.user_lists import only_of, read_users
+from tests.refusals import refuses
 
 
 @pytest.fixture
@@ -44,20 +44,20 @@ def test_the_names_under_a_key(splits):
     ],
 )
 def test_what_is_no_list_of_names_is_said(splits, choice, said):
-    with pytest.raises(UnreadableFileError, match=said):
+    with refuses("import:unreadable", match=said):
         read_users(choice.format(path=splits))
 
 
 def test_a_file_of_prose_is_refused_in_one_line(tmp_path):
     (tmp_path / "read.me").write_text("# A title\n\nand a line", "utf-8")
-    with pytest.raises(UnreadableFileError, match="not JSON") as refused:
+    with refuses("import:unreadable", match="not JSON") as refused:
         read_users(f"{tmp_path / 'read.me'}:train")
     assert len(str(refused.value).splitlines()) == 1
 
 
 def test_a_file_that_is_no_object_has_no_keys(tmp_path):
     (tmp_path / "list.json").write_text("[]", "utf-8")
-    with pytest.raises(UnreadableFileError, match="keys are none"):
+    with refuses("import:unreadable", match="keys are none"):
         read_users(f"{tmp_path / 'list.json'}:train")
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from annotation.core.choices import Verdict
 from annotation.core.formats.reading import read_rows
-from judging.core.formats.battles import Battle, BattleInvalidError, battles
+from judging.core.formats.battles import Battle, battles
+from tests.refusals import refuses
 
 
 def read(tmp_path, *records):
@@ -49,14 +50,14 @@ def test_other_fields_are_passed_over_and_order_is_kept(tmp_path):
     ],
 )
 def test_a_row_that_is_no_battle_is_named(tmp_path, bad, problem):
-    with pytest.raises(BattleInvalidError, match=problem):
+    with refuses("battles:invalid", match=problem):
         read(tmp_path, record(), record(**bad))
 
 
 def test_rows_that_are_no_objects_or_no_json_are_named(tmp_path):
-    with pytest.raises(BattleInvalidError, match="line 1: not an object"):
+    with refuses("battles:invalid", match="line 1: not an object"):
         read(tmp_path, ["model_a"])
     path = tmp_path / "broken.jsonl"
     path.write_text('{"model_a": ')
-    with pytest.raises(BattleInvalidError, match="line 1: "):
+    with refuses("battles:invalid", match="line 1: "):
         list(battles(read_rows(path)))

@@ -1,0 +1,113 @@
+"""One sentence for every code of this app, and what HTTP answers where that is not 409."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Final
+
+from annotation.core.refusals import gettext_noop, register
+
+_UNKNOWN_CHOICE: Final = gettext_noop("There is no such choice.")
+
+REFUSAL_TEXTS: Final = {
+    "account:name-taken": gettext_noop(
+        "This name is taken, or looks like one that is. Choose another."
+    ),
+    "adjudication:decided-meanwhile": gettext_noop(
+        "Someone else has decided this item. Look at that decision first."
+    ),
+    "adjudication:refused": gettext_noop("This item cannot be decided like this."),
+    "adjudication:unknown-queue": _UNKNOWN_CHOICE,
+    "agreement:unknown-choice": _UNKNOWN_CHOICE,
+    "annotator:unknown": gettext_noop("There is no such annotator."),
+    "dataset:unknown": gettext_noop("There is no such dataset."),
+    "gold:refused": gettext_noop("This cannot be a gold answer of this item."),
+    "guidelines:outdated": gettext_noop(
+        "Somebody published a newer version meanwhile. Look at it before you publish yours."
+    ),
+    "guidelines:unchanged": gettext_noop("Nothing has changed, so there is nothing to publish."),
+    "import:dataset": gettext_noop("This name is a page of the site: choose another one."),
+    "import:format": gettext_noop("None of the formats knows the first rows of this file."),
+    "import:name": gettext_noop("This name is too long for this dataset."),
+    "import:outrun": gettext_noop(
+        "Another import changed this dataset in the meantime. Import the file again."
+    ),
+    "import:unreadable": gettext_noop("This file cannot be read, or there is no row in it."),
+    "invitation:closed": gettext_noop("The study of this invitation is closed."),
+    "invitation:expired": gettext_noop("This invitation has expired."),
+    "invitation:full": gettext_noop("All places of this invitation are taken."),
+    "invitation:removed": gettext_noop("A manager of this study has taken you out of it."),
+    "invitation:too-many-accounts": gettext_noop(
+        "Too many accounts were created with this link in the last hour."
+    ),
+    "invitation:unknown": gettext_noop(
+        "This link is not an invitation. It may have been cut short: copy it whole."
+    ),
+    "invitation:withdrawn": gettext_noop("This invitation has been withdrawn."),
+    "labelling:not-allowed": gettext_noop("This study does not allow that answer."),
+    "labelling:not-open": gettext_noop("This study takes no answers at the moment."),
+    "labelling:not-ready": gettext_noop(
+        "Something comes before the next item, such as new guidelines. Then answer again."
+    ),
+    "labelling:not-yours": gettext_noop("There is no such item, or it is not yours."),
+    "labelling:paused": gettext_noop(
+        "You are paused in this study, so nothing was changed. Ask those who run it."
+    ),
+    "labelling:taken": gettext_noop(
+        "You do not hold this item any more, and it is given to others by now."
+    ),
+    "onboarding:changed": gettext_noop("This page has changed. Please read it again."),
+    "onboarding:not-now": gettext_noop("This step is not open now."),
+    "participation:not-paused": gettext_noop("This annotator is not paused."),
+    "participation:paused": gettext_noop("This annotator is paused already."),
+    "quality:unknown-choice": _UNKNOWN_CHOICE,
+    "quiz:faulty": gettext_noop("Something is wrong with these questions; nothing was stored."),
+    "reassignment:answered": gettext_noop(
+        "This was answered in the meantime; the answer stays. Nothing was changed."
+    ),
+    "reassignment:full": gettext_noop(
+        "As many annotators as the study wants hold or answered this item: "
+        "take it back from one of them. Nothing was changed."
+    ),
+    "reassignment:no-first": gettext_noop(
+        "This is a hidden repeat: only who answered its first can be asked again. "
+        "Nothing was changed."
+    ),
+    "reassignment:not-found": gettext_noop("There is no such item in this study."),
+    "reassignment:not-given-out": gettext_noop(
+        "This study gives out nothing: open it first. Nothing was changed."
+    ),
+    "reassignment:not-in-study": gettext_noop(
+        "This person is not in the study. Nothing was changed."
+    ),
+    "reassignment:paused": gettext_noop(
+        "This person is paused: let them go on first. Nothing was changed."
+    ),
+    "study:empty": gettext_noop("They hold nothing that can be asked about in this way."),
+    "study:rules": gettext_noop("These rules would harm answers; nothing was changed."),
+    "study:status": gettext_noop("A study cannot go there from where it is; nothing was changed."),
+}
+
+_STATUSES: Final = {
+    **dict.fromkeys(
+        [
+            "adjudication:unknown-queue",
+            "agreement:unknown-choice",
+            "annotator:unknown",
+            "dataset:unknown",
+            "invitation:unknown",
+            "labelling:not-yours",
+            "quality:unknown-choice",
+            "reassignment:not-found",
+        ],
+        HTTPStatus.NOT_FOUND,
+    ),
+    **dict.fromkeys(
+        ["invitation:closed", "invitation:expired", "invitation:withdrawn"], HTTPStatus.GONE
+    ),
+    "invitation:removed": HTTPStatus.FORBIDDEN,
+    "invitation:too-many-accounts": HTTPStatus.TOO_MANY_REQUESTS,
+    "labelling:not-allowed": HTTPStatus.UNPROCESSABLE_ENTITY,
+}
+
+register(REFUSAL_TEXTS, statuses=_STATUSES)

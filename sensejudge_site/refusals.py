@@ -1,0 +1,48 @@
+"""What is answered where a service refuses and no view says more about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+
+from django.core.handlers.exception import response_for_exception
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext
+
+from annotation.core.refusals import Refused, register
+
+register(
+    {
+        "bench:failed": "A step of the benchmark did not work.",
+        "bench:input": "The benchmark's file cannot be used.",
+        "bench:not-empty": "The benchmark needs an empty database.",
+        "bench:unknown": "There is no such benchmark.",
+        "bench:unknown-size": "The benchmark has no such size.",
+        "demo:not-local": "The demo's password is public: it is for this machine only.",
+        "demo:older": "The database holds a demo study of another version.",
+        "pairs:faulty": "A row of this file cannot be used.",
+    }
+)
+
+
+class RefusalPages:
+    """Middleware: a page with the sentence of the refusal and its status."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Pass the request on."""
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """The page of a refusal; what does not exist has the page of any such address."""
+        if not isinstance(error, Refused):
+            return None
+        if error.status == HTTPStatus.NOT_FOUND:
+            return response_for_exception(request, Http404(str(error)))
+        text = gettext(error.text)
+        if not request.accepts("text/html"):
+            return HttpResponse(text, status=error.status, content_type="text/plain; charset=utf-8")
+        return render(request, "refused.html", {"text": text}, status=error.status)

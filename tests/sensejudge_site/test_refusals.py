@@ -1,0 +1,51 @@
+"""What a refusal becomes where no view says more: a page, a sentence, an object of the API."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import RequestFactory
+from rest_framework.test import APIRequestFactory
+
+from annotation.core.refusals import Refused
+from sensejudge_site import api_errors
+from sensejudge_site.refusals import RefusalPages
+
+REFUSED = Refused("study:status")
+
+
+def answer(error, **headers):
+    request = RequestFactory().get("/anywhere/", headers=headers)
+    return RefusalPages(lambda _request: None).process_exception(request, error)
+
+
+def test_a_page_tells_the_sentence_with_the_status():
+    page = answer(REFUSED, accept="text/html")
+    assert page.status_code == 409
+    assert "A study cannot go there" in page.content.decode()
+
+
+def test_a_script_gets_the_sentence_alone():
+    plain = answer(REFUSED, accept="application/json")
+    assert plain.status_code == 409
+    assert plain["Content-Type"] == "text/plain; charset=utf-8"
+    assert plain.content.decode() == REFUSED.text
+
+
+def test_what_does_not_exist_has_the_page_of_any_unknown_address():
+    assert answer(Refused("dataset:unknown")).status_code == 404
+
+
+def test_other_errors_are_left_alone():
+    assert answer(ValueError("a fault of ours")) is None
+
+
+def test_the_api_answers_with_the_code():
+    context = {"request": APIRequestFactory().get("/api/v1/labels/"), "view": None}
+    response = api_errors.handle(Refused("dataset:unknown", "no dataset x"), context)
+    assert response.status_code == 404
+    assert response.data == {"code": "dataset:unknown", "message": "no dataset x", "fields": {}}
+
+
+@pytest.fixture(autouse=True)
+def _tables(db):
+    """The page asks who is signed in."""

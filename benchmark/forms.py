@@ -10,11 +10,11 @@ from django.utils.translation import gettext_lazy as _
 
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.gold import Section
-from benchmark.queries.disagreements import QueueQuestion
+from benchmark.queries.disagreements import DisagreementQuestion
 from benchmark.queries.gold import GoldQuestion
 from benchmark.queries.judge_tables import JudgeWay, TablesQuestion
 from benchmark.queries.leaderboard import LeaderboardQuestion, Source
-from benchmark.queries.rows import VOICES, Behind, Outcome
+from benchmark.queries.rows import VOICES, Behind, VerdictMatch
 from benchmark.queries.trust import TrustQuestion
 from benchmark.queries.vote_agreement import PeopleQuestion
 from judging.core.votes import VoteRule
@@ -73,16 +73,16 @@ class RowsForm(TrustForm):
     of = forms.ChoiceField(required=False, choices=[(each.value, each.value) for each in Behind])
     who = forms.CharField(required=False, max_length=200, strip=False)
     outcome = forms.ChoiceField(
-        required=False, choices=[(each.value, each.value) for each in Outcome]
+        required=False, choices=[(each.value, each.value) for each in VerdictMatch]
     )
 
     def behind(self) -> Behind:
         """Whose number the rows stand behind."""
         return Behind(self.cleaned_data["of"] or Behind.SELECTED)
 
-    def outcome_asked(self) -> Outcome | None:
+    def outcome_asked(self) -> VerdictMatch | None:
         """Which outcome alone, None for all."""
-        return Outcome(self.cleaned_data["outcome"]) if self.cleaned_data["outcome"] else None
+        return VerdictMatch(self.cleaned_data["outcome"]) if self.cleaned_data["outcome"] else None
 
 
 class TablesForm(forms.Form):
@@ -113,7 +113,7 @@ class TableRowsForm(TablesForm):
     voice = forms.ChoiceField(choices=[(each.value, each.value) for each in VOICES])
     scenario = _id()
     outcome = forms.ChoiceField(
-        required=False, choices=[(each.value, each.value) for each in Outcome]
+        required=False, choices=[(each.value, each.value) for each in VerdictMatch]
     )
 
     def name(self) -> JudgeWay:
@@ -124,9 +124,9 @@ class TableRowsForm(TablesForm):
         """Under which preferences."""
         return Behind(self.cleaned_data["voice"])
 
-    def outcome_asked(self) -> Outcome | None:
+    def outcome_asked(self) -> VerdictMatch | None:
         """Which outcome alone, None for all."""
-        return Outcome(self.cleaned_data["outcome"]) if self.cleaned_data["outcome"] else None
+        return VerdictMatch(self.cleaned_data["outcome"]) if self.cleaned_data["outcome"] else None
 
 
 class LeaderboardForm(forms.Form):
@@ -174,7 +174,7 @@ class JudgeForm(forms.Form):
         return self.cleaned_data["run"] if self.same_dataset() else ""
 
 
-class GoldForm(JudgeForm):
+class GoldQuestionForm(JudgeForm):
     """A question to the page of judges against gold answers, or to the rows behind it."""
 
     policy = forms.ChoiceField(required=False, choices=POLICIES)
@@ -183,7 +183,7 @@ class GoldForm(JudgeForm):
         required=False, choices=[(each.value, each.value) for each in Section]
     )
     outcome = forms.ChoiceField(
-        required=False, choices=[(each.value, each.value) for each in Outcome]
+        required=False, choices=[(each.value, each.value) for each in VerdictMatch]
     )
 
     def question(self) -> GoldQuestion:
@@ -195,9 +195,9 @@ class GoldForm(JudgeForm):
         """Which section of RewardBench alone, None for all."""
         return Section(self.cleaned_data["section"]) if self.cleaned_data["section"] else None
 
-    def outcome_asked(self) -> Outcome | None:
+    def outcome_asked(self) -> VerdictMatch | None:
         """Which outcome alone, None for all."""
-        return Outcome(self.cleaned_data["outcome"]) if self.cleaned_data["outcome"] else None
+        return VerdictMatch(self.cleaned_data["outcome"]) if self.cleaned_data["outcome"] else None
 
 
 class PeopleForm(JudgeForm):
@@ -211,17 +211,17 @@ class PeopleForm(JudgeForm):
         return PeopleQuestion(self.cleaned_data["dataset"], self.run_asked(), people)
 
 
-class QueueForm(JudgeForm):
+class DisagreementForm(JudgeForm):
     """A question to the queue of disagreements."""
 
     annotator = _id()
     scenario = _id()
     opposed = forms.BooleanField(required=False)
 
-    def question(self) -> QueueQuestion:
+    def question(self) -> DisagreementQuestion:
         """What is asked."""
         same = self.same_dataset()
-        return QueueQuestion(
+        return DisagreementQuestion(
             dataset=self.cleaned_data["dataset"],
             run=self.run_asked(),
             annotator=self.cleaned_data["annotator"] if same else None,

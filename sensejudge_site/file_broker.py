@@ -28,7 +28,7 @@ class Channel(filesystem.Channel):
         unfinished.replace(folder / f"{name}.{queue}.msg")
 
 
-class Transport(filesystem.Transport):
+class FileTransport(filesystem.Transport):
     """The transport behind `filesystem://`."""
 
     Channel = Channel

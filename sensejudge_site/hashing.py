@@ -24,7 +24,7 @@ RUSH_SECONDS: Final = 2.0
 T = TypeVar("T")
 
 
-class Queue:
+class HashQueue:
     """Those of one process who have a password hashed, with all that a sign-in does besides."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Queue:
             raise BusyError
 
 
-QUEUE: Final = Queue()
+QUEUE: Final = HashQueue()
 
 
 class _InTurn:

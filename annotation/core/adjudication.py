@@ -27,7 +27,7 @@ class QueuePart(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class ValueCounts:
     """How many annotators gave an item each value, by value number; nobody's name."""
 
     target: Target
@@ -50,7 +50,7 @@ class Tally:
         return sum(count > 0 for count in self.counts) > 1
 
 
-def tallies(answers: Answers, kind: AnswerKind, *, categories: int) -> list[Tally]:
+def tallies(answers: Answers, kind: AnswerKind, *, categories: int) -> list[ValueCounts]:
     """The items with several annotators, in the order of their numbers.
 
     Of several answers of one annotator to one item the first counts.
@@ -61,7 +61,7 @@ def tallies(answers: Answers, kind: AnswerKind, *, categories: int) -> list[Tall
     counts = cells.reshape(-1, categories)
     several = counts.sum(axis=1) >= 2
     return [
-        Tally(target_of(kind, int(item)), tuple(row))
+        ValueCounts(target_of(kind, int(item)), tuple(row))
         for item, row in zip(items[several], counts[several].tolist(), strict=True)
     ]
 

@@ -49,7 +49,7 @@ class Measure(StrEnum):
     AC2_ORDINAL = "AC2_ORDINAL"
 
 
-class Undefined(StrEnum):
+class UndefinedAgreement(StrEnum):
     """Why a measure has no value."""
 
     NO_ITEMS = "NO_ITEMS"
@@ -80,7 +80,7 @@ class Coefficient:
 
     measure: Measure
     value: float | None
-    undefined: Undefined | None
+    undefined: UndefinedAgreement | None
     items: int
     answers: int
     interval: Interval | None
@@ -217,9 +217,9 @@ def coefficient(
     """A measured value as a coefficient; nan becomes the reason for it."""
     value, interval = found
     if items == 0:
-        return Coefficient(measure, None, Undefined.NO_ITEMS, items, answers, None)
+        return Coefficient(measure, None, UndefinedAgreement.NO_ITEMS, items, answers, None)
     if np.isnan(value):
-        return Coefficient(measure, None, Undefined.ONE_CATEGORY, items, answers, None)
+        return Coefficient(measure, None, UndefinedAgreement.ONE_CATEGORY, items, answers, None)
     if items < _ENOUGH_FOR_AN_INTERVAL:
         interval = None
     return Coefficient(measure, value, None, items, answers, interval)

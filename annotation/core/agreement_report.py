@@ -27,7 +27,7 @@ TENTATIVE: Final = 0.667
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class AnswerScale:
     """What can be answered and what is measured on it; the first of `measures` leads.
 
     Attributes:
@@ -41,16 +41,16 @@ class Scale:
     pair_measures: tuple[Measure, ...]
 
 
-def verdict_scale(*, ties: bool) -> Scale:
+def verdict_scale(*, ties: bool) -> AnswerScale:
     """Verdicts A and B, and TIE where ties count."""
-    return Scale(
+    return AnswerScale(
         3 if ties else 2,
         (Measure.ALPHA_NOMINAL, Measure.PERCENT, Measure.FLEISS, Measure.AC1),
         (Measure.PERCENT, Measure.KAPPA),
     )
 
 
-SCORE_SCALE: Final = Scale(
+SCORE_SCALE: Final = AnswerScale(
     5,
     (
         Measure.ALPHA_ORDINAL,
@@ -208,7 +208,7 @@ def finding_of(leading: Coefficient) -> Finding:
 
 
 def agreement_report(
-    answers: Answers, scale: Scale, *, seed: int, draws: int = DEFAULT_DRAWS
+    answers: Answers, scale: AnswerScale, *, seed: int, draws: int = DEFAULT_DRAWS
 ) -> AgreementReport:
     """Measure the agreement in all ways of the scale.
 
@@ -249,7 +249,7 @@ def agreement_report(
 
 
 def _figures(
-    key: int | None, counts: IntArray, scale: Scale, *, seed: int, draws: int
+    key: int | None, counts: IntArray, scale: AnswerScale, *, seed: int, draws: int
 ) -> GroupFigures:
     table = answer_counts(counts)
     found = coefficients(scale.measures, table, seed=seed, draws=draws)
@@ -283,7 +283,7 @@ def _matrix(
 
 
 def _overlaps(
-    annotators: Sequence[int], matrix: IntArray, scale: Scale, *, seed: int, draws: int
+    annotators: Sequence[int], matrix: IntArray, scale: AnswerScale, *, seed: int, draws: int
 ) -> tuple[Overlap, ...]:
     found = []
     for one, other in combinations(range(len(annotators)), 2):

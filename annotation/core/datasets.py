@@ -39,7 +39,7 @@ def _shown(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class DatasetCounts:
     """How much there is: `labels` are pairwise verdicts, `ratings` satisfaction scores."""
 
     sessions: int = 0
@@ -61,7 +61,7 @@ class DatasetRow:
     source: str
     licence: str
     simulated: bool
-    counts: Counts
+    counts: DatasetCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class ScenarioRow:
 
     id: int
     name: str
-    counts: Counts
+    counts: DatasetCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,11 @@ class SessionRow:
     key: str
     scenario: str
     opening: str
-    counts: Counts
+    counts: DatasetCounts
 
 
 @dataclass(frozen=True, slots=True)
-class AnnotatorRow:
+class AnnotatorCounts:
     """How much somebody has labelled in a dataset; imported raters cannot sign in."""
 
     name: str

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Role(StrEnum):
+class Speaker(StrEnum):
     """Who speaks."""
 
     SYSTEM = "system"
@@ -18,7 +18,7 @@ class Role(StrEnum):
 class Message:
     """One message of a conversation."""
 
-    role: Role
+    role: Speaker
     text: str
 
 

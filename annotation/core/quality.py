@@ -27,7 +27,7 @@ FAST_REPLY_SECONDS: Final = 1.0
 """The same for the rating of one reply, read while the conversation is."""
 
 
-class Figure(StrEnum):
+class QualityMeasure(StrEnum):
     """What is counted; hits are named in brackets."""
 
     GOLD = "gold"  # gold items (right; of scores, at most 1 off)
@@ -40,7 +40,7 @@ class Figure(StrEnum):
     ANSWERS = "answers"  # first answers (all of them)
 
 
-class Undefined(StrEnum):
+class UndefinedFigure(StrEnum):
     """Why a figure has no value."""
 
     NO_GOLD = "NO_GOLD"
@@ -51,14 +51,14 @@ class Undefined(StrEnum):
 
 
 _REASONS: Final = {
-    Figure.GOLD: Undefined.NO_GOLD,
-    Figure.GOLD_EXACT: Undefined.NO_GOLD,
-    Figure.REPEATS: Undefined.NO_REPEATS,
-    Figure.REPEATS_EXACT: Undefined.NO_REPEATS,
-    Figure.POSITION: Undefined.NO_WINNER,
-    Figure.FAST: Undefined.NOT_MEASURED,
-    Figure.FLAGS: Undefined.NO_ANSWERS,
-    Figure.ANSWERS: Undefined.NO_ANSWERS,
+    QualityMeasure.GOLD: UndefinedFigure.NO_GOLD,
+    QualityMeasure.GOLD_EXACT: UndefinedFigure.NO_GOLD,
+    QualityMeasure.REPEATS: UndefinedFigure.NO_REPEATS,
+    QualityMeasure.REPEATS_EXACT: UndefinedFigure.NO_REPEATS,
+    QualityMeasure.POSITION: UndefinedFigure.NO_WINNER,
+    QualityMeasure.FAST: UndefinedFigure.NOT_MEASURED,
+    QualityMeasure.FLAGS: UndefinedFigure.NO_ANSWERS,
+    QualityMeasure.ANSWERS: UndefinedFigure.NO_ANSWERS,
 }
 
 
@@ -101,7 +101,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class HitShare:
     """Hits of so many answers, with Wilson's interval; or why there is no share.
 
     `chance` is the share to be expected by chance, where that has a meaning.
@@ -110,7 +110,7 @@ class Share:
     hits: int
     answers: int
     interval: Interval | None
-    undefined: Undefined | None
+    undefined: UndefinedFigure | None
     chance: float | None = None
 
     @property
@@ -141,11 +141,11 @@ class Quality:
         measured: Answers whose time was measured.
     """
 
-    shares: Mapping[Figure, Share]
+    shares: Mapping[QualityMeasure, HitShare]
     seconds: float | None
     measured: int
 
-    def share(self, figure: Figure) -> Share:
+    def share(self, figure: QualityMeasure) -> HitShare:
         """One of the figures."""
         return self.shares[figure]
 
@@ -158,49 +158,55 @@ class Yardstick:
     fast_seconds: float
 
 
-def figures_of(*, verdicts: bool) -> tuple[Figure, ...]:
+def figures_of(*, verdicts: bool) -> tuple[QualityMeasure, ...]:
     """The figures of a study of verdicts, or of one of scores."""
-    leave_out = {Figure.GOLD_EXACT, Figure.REPEATS_EXACT} if verdicts else {Figure.POSITION}
-    return tuple(figure for figure in Figure if figure not in leave_out)
+    leave_out = (
+        {QualityMeasure.GOLD_EXACT, QualityMeasure.REPEATS_EXACT}
+        if verdicts
+        else {QualityMeasure.POSITION}
+    )
+    return tuple(figure for figure in QualityMeasure if figure not in leave_out)
 
 
-def measured(answers: Iterable[Answered], figure: Figure, yardstick: Yardstick) -> list[Measured]:
+def measured(
+    answers: Iterable[Answered], figure: QualityMeasure, yardstick: Yardstick
+) -> list[Measured]:
     """The answers that count for a figure, in the order given.
 
     A repeat counts where its annotator's first answer is among the answers.
     """
     given = list(answers)
-    if figure in {Figure.GOLD, Figure.GOLD_EXACT}:
+    if figure in {QualityMeasure.GOLD, QualityMeasure.GOLD_EXACT}:
         return [
             Measured(each, _alike(each.value, said, figure), said)
             for each in given
             if not each.repeat and (said := yardstick.gold.get(each.target)) is not None
         ]
-    if figure in {Figure.REPEATS, Figure.REPEATS_EXACT}:
+    if figure in {QualityMeasure.REPEATS, QualityMeasure.REPEATS_EXACT}:
         firsts = {(each.annotator, each.target): each.value for each in given if not each.repeat}
         return [
             Measured(each, _alike(each.value, said, figure), said)
             for each in given
             if each.repeat and (said := firsts.get((each.annotator, each.target))) is not None
         ]
-    if figure is Figure.POSITION:
+    if figure is QualityMeasure.POSITION:
         return _by_position(given)
-    if figure is Figure.FAST:
+    if figure is QualityMeasure.FAST:
         return [
             Measured(each, each.seconds < yardstick.fast_seconds)
             for each in given
             if each.seconds is not None
         ]
-    if figure is Figure.FLAGS:
+    if figure is QualityMeasure.FLAGS:
         return [Measured(each, each.flagged) for each in given]
     return [Measured(each, hit=True) for each in given if not each.repeat]
 
 
-def _alike(value: Verdict | int, said: Verdict | int, figure: Figure) -> bool:
+def _alike(value: Verdict | int, said: Verdict | int, figure: QualityMeasure) -> bool:
     """Whether two answers are the same; of scores, near is enough where the figure is not exact."""
     if isinstance(value, Verdict) or isinstance(said, Verdict):
         return value == said
-    near = 0 if figure in {Figure.GOLD_EXACT, Figure.REPEATS_EXACT} else NEAR
+    near = 0 if figure in {QualityMeasure.GOLD_EXACT, QualityMeasure.REPEATS_EXACT} else NEAR
     return abs(value - said) <= near
 
 
@@ -227,8 +233,8 @@ def qualities(
     own: dict[int, list[Answered]] = {}
     for each in answers:
         own.setdefault(each.annotator, []).append(each)
-    shares: dict[int, dict[Figure, Share]] = {annotator: {} for annotator in own}
-    pooled: dict[Figure, Share] = {}
+    shares: dict[int, dict[QualityMeasure, HitShare]] = {annotator: {} for annotator in own}
+    pooled: dict[QualityMeasure, HitShare] = {}
     said = {
         annotator: Counter(each.value for each in given if not each.repeat)
         for annotator, given in own.items()
@@ -249,14 +255,16 @@ def qualities(
     )
 
 
-def _quality(shares: Mapping[Figure, Share], answers: Iterable[Answered]) -> Quality:
+def _quality(shares: Mapping[QualityMeasure, HitShare], answers: Iterable[Answered]) -> Quality:
     seconds = [each.seconds for each in answers if each.seconds is not None]
     return Quality(shares, median(seconds) if seconds else None, len(seconds))
 
 
-def _share(hits: int, answers: int, figure: Figure, firsts: Mapping[Verdict | int, int]) -> Share:
-    repeats = figure in {Figure.REPEATS, Figure.REPEATS_EXACT}
-    return Share(
+def _share(
+    hits: int, answers: int, figure: QualityMeasure, firsts: Mapping[Verdict | int, int]
+) -> HitShare:
+    repeats = figure in {QualityMeasure.REPEATS, QualityMeasure.REPEATS_EXACT}
+    return HitShare(
         hits=hits,
         answers=answers,
         interval=wilson(hits, answers),
@@ -265,7 +273,7 @@ def _share(hits: int, answers: int, figure: Figure, firsts: Mapping[Verdict | in
     )
 
 
-def chance_alike(firsts: Mapping[Verdict | int, int], figure: Figure) -> float:
+def chance_alike(firsts: Mapping[Verdict | int, int], figure: QualityMeasure) -> float:
     """How often two answers are alike that are drawn, one apart from the other, from first answers.
 
     An annotator who answers without looking, but as often in each way as they do, is as consistent

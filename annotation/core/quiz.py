@@ -23,7 +23,7 @@ MAX_EXPLANATION_CHARS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QuizQuestion:
     """One question; `answer` is the place of the right choice, None where none is marked yet."""
 
     question: str = ""
@@ -32,10 +32,10 @@ class Question:
     explanation: str = ""
 
 
-Quiz = tuple[Question, ...]
+Quiz = tuple[QuizQuestion, ...]
 
 
-class Fault(StrEnum):
+class QuizFaultCode(StrEnum):
     """What is wrong with a quiz or one of its questions."""
 
     TOO_MANY_QUESTIONS = "quiz:too-many-questions"
@@ -54,34 +54,34 @@ class Fault(StrEnum):
 class QuizFault:
     """A fault and the question that has it, from 1; None where the whole quiz has it."""
 
-    fault: Fault
+    fault: QuizFaultCode
     question: int | None = None
 
 
 def faults_of(quiz: Quiz) -> list[QuizFault]:
     """Everything that is wrong with a quiz, question by question; empty for a sound one."""
-    found = [QuizFault(Fault.TOO_MANY_QUESTIONS)] if len(quiz) > MAX_QUESTIONS else []
+    found = [QuizFault(QuizFaultCode.TOO_MANY_QUESTIONS)] if len(quiz) > MAX_QUESTIONS else []
     seen: set[str] = set()
     for number, each in enumerate(quiz, start=1):
         faults = _faults_of(each)
         if each.question and each.question in seen:
-            faults.append(Fault.QUESTION_TWICE)
+            faults.append(QuizFaultCode.QUESTION_TWICE)
         seen.add(each.question)
         found += [QuizFault(fault, number) for fault in faults]
     return found
 
 
-def _faults_of(question: Question) -> list[Fault]:
+def _faults_of(question: QuizQuestion) -> list[QuizFaultCode]:
     filled = [choice for choice in question.choices if choice]
     checks = {
-        Fault.NO_QUESTION: not question.question,
-        Fault.TOO_FEW_CHOICES: len(question.choices) < 2,
-        Fault.TOO_MANY_CHOICES: len(question.choices) > MAX_CHOICES,
-        Fault.EMPTY_CHOICE: len(filled) < len(question.choices),
-        Fault.CHOICE_TWICE: len(set(filled)) < len(filled),
-        Fault.NO_ANSWER: question.answer is None
+        QuizFaultCode.NO_QUESTION: not question.question,
+        QuizFaultCode.TOO_FEW_CHOICES: len(question.choices) < 2,
+        QuizFaultCode.TOO_MANY_CHOICES: len(question.choices) > MAX_CHOICES,
+        QuizFaultCode.EMPTY_CHOICE: len(filled) < len(question.choices),
+        QuizFaultCode.CHOICE_TWICE: len(set(filled)) < len(filled),
+        QuizFaultCode.NO_ANSWER: question.answer is None
         or not 0 <= question.answer < len(question.choices),
-        Fault.TOO_LONG: len(question.question) > MAX_QUESTION_CHARS
+        QuizFaultCode.TOO_LONG: len(question.question) > MAX_QUESTION_CHARS
         or len(question.explanation) > MAX_EXPLANATION_CHARS
         or any(len(choice) > MAX_CHOICE_CHARS for choice in filled),
     }
@@ -107,10 +107,10 @@ def from_records(records: object) -> Quiz:
         Refused: What is stored is no quiz, or not a sound one.
     """
     if not isinstance(records, list):
-        raise Refused("quiz:faulty", faults=[QuizFault(Fault.UNREADABLE)])
+        raise Refused("quiz:faulty", faults=[QuizFault(QuizFaultCode.UNREADABLE)])
     questions = [_question_of(each) for each in records]
     unreadable = [
-        QuizFault(Fault.UNREADABLE, number)
+        QuizFault(QuizFaultCode.UNREADABLE, number)
         for number, question in enumerate(questions, start=1)
         if question is None
     ]
@@ -119,7 +119,7 @@ def from_records(records: object) -> Quiz:
     return checked(tuple(each for each in questions if each is not None))
 
 
-def _question_of(record: object) -> Question | None:
+def _question_of(record: object) -> QuizQuestion | None:
     if not isinstance(record, dict):
         return None
     question, explanation = record.get("question"), record.get("explanation", "")
@@ -128,7 +128,7 @@ def _question_of(record: object) -> Question | None:
         return None
     if not all(isinstance(text, str) for text in (question, explanation, *choices)):
         return None
-    return Question(str(question), tuple(map(str, choices)), answer, str(explanation))
+    return QuizQuestion(str(question), tuple(map(str, choices)), answer, str(explanation))
 
 
 def to_records(quiz: Quiz) -> list[dict[str, object]]:
@@ -175,7 +175,7 @@ class EditAction(StrEnum):
 def edited(quiz: Quiz, action: EditAction, question: int = 0, choice: int = 0) -> Quiz:
     """The draft after an edit; places count from 0, and one that is not there changes nothing."""
     if action is EditAction.ADD_QUESTION:
-        return (*quiz, Question())
+        return (*quiz, QuizQuestion())
     if not 0 <= question < len(quiz):
         return quiz
     before, at, after = quiz[:question], quiz[question], quiz[question + 1 :]
@@ -190,7 +190,7 @@ def edited(quiz: Quiz, action: EditAction, question: int = 0, choice: int = 0) -
             return (*before, _without_choice(at, choice), *after)
 
 
-def _without_choice(question: Question, place: int) -> Question:
+def _without_choice(question: QuizQuestion, place: int) -> QuizQuestion:
     """The question without a choice; the mark of the right one stays with its text."""
     if not 0 <= place < len(question.choices):
         return question

@@ -13,7 +13,7 @@ DEFAULT_DEV_SIZE: Final = 10
 DEFAULT_SEED: Final = 42
 
 
-class Sampling(StrEnum):
+class SplitSampling(StrEnum):
     """How the development part is drawn.
 
     DEFAULT: a draw that depends on dataset, scenario, size and seed; kept in file order.
@@ -47,7 +47,7 @@ class SplitSettings:
     scenario: str
     size: int = DEFAULT_DEV_SIZE
     seed: int = DEFAULT_SEED
-    sampling: Sampling = Sampling.DEFAULT
+    sampling: SplitSampling = SplitSampling.DEFAULT
 
     def __post_init__(self) -> None:
         """Refuses a size that could never leave a development part.
@@ -108,7 +108,7 @@ def _collapse(items: Sequence[SplitItem]) -> tuple[list[int], list[int]]:
 def _draw(count: int, settings: SplitSettings) -> list[int]:
     """Positions of the development part."""
     size = settings.size
-    if settings.sampling is Sampling.PAPER:
+    if settings.sampling is SplitSampling.PAPER:
         # Below k the released code loses the scenario from both parts; none is lost here.
         return random.Random(settings.seed).sample(
             range(count), size if count >= size else count // 2

@@ -11,7 +11,7 @@ from annotation.core.assignment import Progress, lease_end
 from annotation.core.choices import StudyKind
 from annotation.core.labelling import Rules
 from annotation.core.naming import natural_key
-from annotation.core.study_progress import Estimate, Facts, Standing, is_active
+from annotation.core.study_progress import AnnotatorStatus, Facts, TimeLeft, is_active
 
 
 class HeldPhase(StrEnum):
@@ -131,7 +131,7 @@ class AnnotatorRow:
     username: str
     name: str
     facts: Facts
-    standing: Standing
+    standing: AnnotatorStatus
     paused_at: datetime | None
     pause_reason: str
     slow_after: float
@@ -242,7 +242,7 @@ class StudyLive:
     held_count: int
     last_hour: int
     seconds: float | None
-    estimate: Estimate
+    estimate: TimeLeft
 
     @property
     def repeats(self) -> int:

@@ -86,7 +86,7 @@ class FlagRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TraceRow:
+class StudyEvent:
     """One event of a study's trace; `about` names what of the study it was done to."""
 
     when: datetime

@@ -22,7 +22,7 @@ ACTIVE_WITHIN: Final = timedelta(hours=1)
 """Whoever answered something within that time counts as active."""
 
 
-class Standing(StrEnum):
+class AnnotatorStatus(StrEnum):
     """What an annotator of a study is doing now; see `standing_of`."""
 
     GONE = "GONE"
@@ -37,7 +37,12 @@ class Standing(StrEnum):
     @property
     def is_stuck(self) -> bool:
         """Whether somebody should have a look."""
-        return self in {Standing.PAUSED, Standing.SLOW, Standing.LAPSED, Standing.SILENT}
+        return self in {
+            AnnotatorStatus.PAUSED,
+            AnnotatorStatus.SLOW,
+            AnnotatorStatus.LAPSED,
+            AnnotatorStatus.SILENT,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,7 @@ def long_after(seconds: float | None) -> timedelta:
     return max(SLOW_AT_LEAST, SLOW_TIMES * timedelta(seconds=seconds))
 
 
-def standing_of(facts: Facts, *, usual: float | None, now: datetime) -> Standing:
+def standing_of(facts: Facts, *, usual: float | None, now: datetime) -> AnnotatorStatus:
     """What an annotator is doing; of what applies, the first in this order.
 
     GONE: taken out of the study. PAUSED. SLOW: an item at hand, renewed by its open page, takes
@@ -105,20 +110,20 @@ def standing_of(facts: Facts, *, usual: float | None, now: datetime) -> Standing
         now: The moment.
     """
     if not facts.member:
-        return Standing.GONE
+        return AnnotatorStatus.GONE
     if facts.paused:
-        return Standing.PAUSED
+        return AnnotatorStatus.PAUSED
     if facts.since is not None:
         own = facts.seconds if facts.seconds is not None else usual
         begun = max(facts.since, facts.last_answer or facts.since)
-        return Standing.SLOW if now - begun > long_after(own) else Standing.WORKING
+        return AnnotatorStatus.SLOW if now - begun > long_after(own) else AnnotatorStatus.WORKING
     if facts.lapsed:
-        return Standing.LAPSED
+        return AnnotatorStatus.LAPSED
     if not facts.left:
-        return Standing.FINISHED
+        return AnnotatorStatus.FINISHED
     heard = facts.last_answer or facts.joined
     silent = heard is not None and now - heard > SILENT_AFTER
-    return Standing.SILENT if silent else Standing.AWAY
+    return AnnotatorStatus.SILENT if silent else AnnotatorStatus.AWAY
 
 
 class NoEstimate(StrEnum):
@@ -129,22 +134,22 @@ class NoEstimate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class TimeLeft:
     """How long the rest takes if all go on as they do: seconds, or why nobody can say."""
 
     seconds: float | None
     why_not: NoEstimate | None = None
 
 
-def time_left(*, answers: int, seconds: float | None, active: int) -> Estimate:
+def time_left(*, answers: int, seconds: float | None, active: int) -> TimeLeft:
     """Median active time of an answer, times the answers missing, over those who are active."""
     if answers <= 0:
-        return Estimate(0.0)
+        return TimeLeft(0.0)
     if seconds is None:
-        return Estimate(None, NoEstimate.NO_TIMES)
+        return TimeLeft(None, NoEstimate.NO_TIMES)
     if active <= 0:
-        return Estimate(None, NoEstimate.NOBODY)
-    return Estimate(answers * seconds / active)
+        return TimeLeft(None, NoEstimate.NOBODY)
+    return TimeLeft(answers * seconds / active)
 
 
 def is_active(facts: Facts) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from annotation.core.dialogue import Role
+from annotation.core.dialogue import Speaker
 from annotation.models import Response, Turn
 
 
@@ -30,13 +30,13 @@ def dialogues_before(turns: Iterable[Turn]) -> dict[int, list[dict[str, str]]]:
         messages: list[dict[str, str]] = []
         for before in earlier[turn.session_id]:
             if before.position < turn.position:
-                _say(messages, Role.USER, before.user_message)
-                _say(messages, Role.ASSISTANT, answers.get(before.pk))
-        _say(messages, Role.USER, turn.user_message)
+                _say(messages, Speaker.USER, before.user_message)
+                _say(messages, Speaker.ASSISTANT, answers.get(before.pk))
+        _say(messages, Speaker.USER, turn.user_message)
         dialogues[turn.pk] = messages
     return dialogues
 
 
-def _say(messages: list[dict[str, str]], role: Role, text: str | None) -> None:
+def _say(messages: list[dict[str, str]], role: Speaker, text: str | None) -> None:
     if text is not None:
         messages.append({"role": role.value, "content": text})

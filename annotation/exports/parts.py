@@ -42,7 +42,7 @@ _EXTRA: Final = Cast("extra", TextField())
 """As text, see `extra_of`: most rows have none, and there are many of them."""
 
 
-class SessionRow(NamedTuple):
+class ExportedSession(NamedTuple):
     """A session; the scenario by name."""
 
     pk: int
@@ -56,7 +56,7 @@ class SessionRow(NamedTuple):
     extra: Any
 
 
-class TurnRow(NamedTuple):
+class ExportedTurn(NamedTuple):
     """A turn of a session."""
 
     pk: int
@@ -78,7 +78,7 @@ class ResponseRow(NamedTuple):
     extra: str
 
 
-class ComparisonRow(NamedTuple):
+class ExportedComparison(NamedTuple):
     """A comparison of two responses to a turn."""
 
     pk: int
@@ -92,7 +92,7 @@ class ComparisonRow(NamedTuple):
 
 def sessions_of(
     dataset: Dataset, *, at_once: int, study: int | None = None
-) -> Iterator[list[SessionRow]]:
+) -> Iterator[list[ExportedSession]]:
     """The sessions of a dataset in the order of its file, some at a time.
 
     Of a study, those that it asks about, and those that were held in it.
@@ -114,11 +114,11 @@ def sessions_of(
         )
         .iterator(chunk_size=at_once)
     )  # fmt: skip
-    while part := [SessionRow._make(row) for row in islice(rows, at_once)]:
+    while part := [ExportedSession._make(row) for row in islice(rows, at_once)]:
         yield part
 
 
-def extra_of(row: ResponseRow | ComparisonRow) -> dict[str, Any]:
+def extra_of(row: ResponseRow | ExportedComparison) -> dict[str, Any]:
     """What the file had on a row besides its columns."""
     return {} if row.extra == "{}" else json.loads(row.extra)
 
@@ -135,7 +135,7 @@ class Texts:
         )
         self.sessions = sessions
         self.turns = _by(
-            map(TurnRow._make, _on(sessions, turns, "session")), lambda row: row.session
+            map(ExportedTurn._make, _on(sessions, turns, "session")), lambda row: row.session
         )
         self.responses = _by(
             map(ResponseRow._make, _on(_numbers(self.turns), responses, "turn")),
@@ -143,7 +143,7 @@ class Texts:
         )
 
 
-class Answers:
+class LabelsByTarget:
     """The comparisons of sessions by turn, and all labels, each by what it is a label of.
 
     Of a study, the labels that were given in it.
@@ -155,7 +155,7 @@ class Answers:
             "pk", "turn_id", "key", "response_a_id", "response_b_id", "position", _EXTRA
         )
         self.comparisons = _by(
-            map(ComparisonRow._make, _on(_numbers(texts.turns), comparisons, "turn")),
+            map(ExportedComparison._make, _on(_numbers(texts.turns), comparisons, "turn")),
             lambda row: row.turn,
         )
         pairs, responses = _numbers(self.comparisons), _numbers(texts.responses)
@@ -217,7 +217,9 @@ def _listed(numbers: Sequence[int]) -> RawSQL:
     return RawSQL(",".join(map(str, numbers)), ())  # noqa: S611 - integers of our own
 
 
-def _numbers(rows: Mapping[int, Sequence[TurnRow | ResponseRow | ComparisonRow]]) -> list[int]:
+def _numbers(
+    rows: Mapping[int, Sequence[ExportedTurn | ResponseRow | ExportedComparison]],
+) -> list[int]:
     return [row.pk for some in rows.values() for row in some]
 
 

@@ -12,12 +12,12 @@ from annotation.core.tables import Row, in_key_order
 from annotation.exports.export import Export, moment
 from annotation.exports.given import given, names_of_studies, told
 from annotation.exports.parts import (
-    Answers,
-    ComparisonRow,
+    ExportedComparison,
+    ExportedSession,
+    ExportedTurn,
+    LabelsByTarget,
     ResponseRow,
-    SessionRow,
     Texts,
-    TurnRow,
     extra_of,
     sessions_of,
 )
@@ -65,7 +65,7 @@ def _flat_rows(dataset: Dataset, *, study: int | None = None) -> Iterator[Row]:
             yield from _flat(session, texts, names)
 
 
-def _flat(session: SessionRow, texts: Texts, names: dict[int, str]) -> Iterator[Row]:
+def _flat(session: ExportedSession, texts: Texts, names: dict[int, str]) -> Iterator[Row]:
     head = {
         "session": session.key,
         "scenario": session.scenario,
@@ -113,11 +113,11 @@ class _Writer:
         study: int | None,
     ) -> None:
         self._texts = Texts(sessions)
-        self._given = Answers(self._texts, study=study)
+        self._given = LabelsByTarget(self._texts, study=study)
         self._names = names
         self._studies = studies
 
-    def session(self, session: SessionRow) -> Row:
+    def session(self, session: ExportedSession) -> Row:
         """One session line."""
         turns = []
         previous: dict[int, str] = {}
@@ -156,7 +156,7 @@ class _Writer:
 
     def _turn(
         self,
-        turn: TurnRow,
+        turn: ExportedTurn,
         responses: list[ResponseRow],
         keys: dict[int, str],
         previous: dict[int, str],
@@ -193,7 +193,7 @@ class _Writer:
             ),
         }
 
-    def _comparison(self, comparison: ComparisonRow, keys: dict[int, str]) -> Row:
+    def _comparison(self, comparison: ExportedComparison, keys: dict[int, str]) -> Row:
         return {
             "key": comparison.key,
             "a": keys[comparison.a],

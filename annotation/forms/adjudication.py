@@ -14,7 +14,7 @@ from annotation.core.answers import AnswerKind, TargetKind
 from annotation.core.choices import Order, Verdict
 from annotation.core.presentation import Answer, verdict_of
 from annotation.forms.labelling import ANCHORS
-from annotation.queries.adjudication import Decision, QueueQuestion
+from annotation.queries.adjudication import AdjudicationQuestion, Decision
 
 
 class QueueForm(forms.Form):
@@ -26,11 +26,11 @@ class QueueForm(forms.Form):
     part = forms.ChoiceField(required=False, choices=[(each.value, each) for each in QueuePart])
     was_dataset = forms.SlugField(required=False, max_length=80)
 
-    def question(self) -> QueueQuestion:
+    def question(self) -> AdjudicationQuestion:
         """What is asked."""
         asked = self.cleaned_data
         same = asked["was_dataset"] in {"", asked["dataset"]}
-        return QueueQuestion(
+        return AdjudicationQuestion(
             dataset=asked["dataset"],
             kind=AnswerKind(asked["kind"]) if asked["kind"] and same else None,
             study=asked["study"] if same else "",

@@ -17,29 +17,29 @@ from annotation.core.quiz import (
     MAX_QUESTION_CHARS,
     MAX_QUESTIONS,
     EditAction,
-    Fault,
-    Question,
     Quiz,
     QuizFault,
+    QuizFaultCode,
+    QuizQuestion,
 )
 
 MAX_TEXT: Final = 20_000
 _MAX_BLOCKS: Final = 100  # of what a browser sends; a quiz of more than 20 is refused with a word
 
 FAULTS: Final = {
-    Fault.TOO_MANY_QUESTIONS: _("There are too many questions; %(questions)d is the most."),
-    Fault.NO_QUESTION: _("The question is empty."),
-    Fault.QUESTION_TWICE: _("The same question stands above."),
-    Fault.TOO_FEW_CHOICES: _("A question needs two choices or more."),
-    Fault.TOO_MANY_CHOICES: _("There are too many choices; %(choices)d is the most."),
-    Fault.EMPTY_CHOICE: _("A choice is empty: fill it in or remove it."),
-    Fault.CHOICE_TWICE: _("Two choices say the same."),
-    Fault.NO_ANSWER: _("No choice is marked as the right one."),
-    Fault.TOO_LONG: _(
+    QuizFaultCode.TOO_MANY_QUESTIONS: _("There are too many questions; %(questions)d is the most."),
+    QuizFaultCode.NO_QUESTION: _("The question is empty."),
+    QuizFaultCode.QUESTION_TWICE: _("The same question stands above."),
+    QuizFaultCode.TOO_FEW_CHOICES: _("A question needs two choices or more."),
+    QuizFaultCode.TOO_MANY_CHOICES: _("There are too many choices; %(choices)d is the most."),
+    QuizFaultCode.EMPTY_CHOICE: _("A choice is empty: fill it in or remove it."),
+    QuizFaultCode.CHOICE_TWICE: _("Two choices say the same."),
+    QuizFaultCode.NO_ANSWER: _("No choice is marked as the right one."),
+    QuizFaultCode.TOO_LONG: _(
         "Something is too long: a question has at most %(question)d characters, a choice"
         " %(choice)d, an explanation %(explanation)d."
     ),
-    Fault.UNREADABLE: _("This is no question."),
+    QuizFaultCode.UNREADABLE: _("This is no question."),
 }
 _MOST: Final = {
     "questions": MAX_QUESTIONS,
@@ -99,9 +99,9 @@ def quiz_draft(data: QueryDict) -> Quiz:
     return tuple(_question(data, f"q{n}") for n in numbers if f"q{n}-question" in data)
 
 
-def _question(data: QueryDict, name: str) -> Question:
+def _question(data: QueryDict, name: str) -> QuizQuestion:
     answer = data.get(f"{name}-answer", "")
-    return Question(
+    return QuizQuestion(
         question=data.get(f"{name}-question", "").strip(),
         choices=tuple(choice.strip() for choice in data.getlist(f"{name}-choice")),
         answer=number_in(answer),

@@ -6,7 +6,7 @@ from typing import Final
 
 from django import forms
 
-from annotation.core.quality import Figure
+from annotation.core.quality import QualityMeasure
 from annotation.queries.quality import QualityQuestion
 
 SKIPPED: Final = "skipped"
@@ -29,7 +29,7 @@ class QualityRowsForm(QualityForm):
     """A question to the answers behind a figure, of one annotator or of all."""
 
     figure = forms.ChoiceField(
-        choices=[(each.value, each.value) for each in Figure] + [(SKIPPED, SKIPPED)]
+        choices=[(each.value, each.value) for each in QualityMeasure] + [(SKIPPED, SKIPPED)]
     )
     annotator = forms.IntegerField(required=False, min_value=1, max_value=_LARGEST_ID)
     outcome = forms.ChoiceField(required=False, choices=[("hit", "hit"), ("miss", "miss")])

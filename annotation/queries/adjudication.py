@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from django.core.paginator import Page, Paginator
 
-from annotation.core.adjudication import QueuePart, Tally, shown_order, shuffled, tallies
+from annotation.core.adjudication import QueuePart, ValueCounts, shown_order, shuffled, tallies
 from annotation.core.answers import SCORES, VERDICT_VALUES, AnswerKind, Target, TargetKind
 from annotation.core.choices import Order, Verdict
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from annotation.core.labelling import ShownResponse
 from annotation.core.presentation import Answer, answer_of
 from annotation.core.refusals import Refused
@@ -38,7 +38,7 @@ ROWS_A_PAGE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class QueueQuestion:
+class AdjudicationQuestion:
     """Which queue: empty means the first dataset, its first kind, and every study."""
 
     dataset: str = ""
@@ -48,16 +48,16 @@ class QueueQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueRow:
+class AdjudicationRow:
     """One item of the queue."""
 
     target: TargetRow
-    tally: Tally
+    tally: ValueCounts
     decided: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class AdjudicationQueue:
     """A page of the queue, and how far it is.
 
     Attributes:
@@ -70,13 +70,13 @@ class Queue:
         page: The rows.
     """
 
-    question: QueueQuestion
+    question: AdjudicationQuestion
     dataset: DatasetOption | None
     datasets: tuple[DatasetOption, ...]
     studies: tuple[tuple[str, str], ...]
     disputed: int
     decided: int
-    page: Page[QueueRow]
+    page: Page[AdjudicationRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class DisputedItem:
     decision: Decision | None
 
 
-def adjudication_queue(question: QueueQuestion, *, page: int | str = 1) -> Queue:
+def adjudication_queue(question: AdjudicationQuestion, *, page: int | str = 1) -> AdjudicationQueue:
     """A page of the queue: by disagreement, then by key.
 
     Raises:
@@ -133,7 +133,7 @@ def adjudication_queue(question: QueueQuestion, *, page: int | str = 1) -> Queue
     """
     resolved, dataset, options = _resolved(question)
     studies: tuple[tuple[str, str], ...] = ()
-    rows: list[tuple[Tally, bool]] = []
+    rows: list[tuple[ValueCounts, bool]] = []
     if dataset is not None:
         found = Study.objects.filter(dataset=dataset.id).order_by("name", "pk")
         studies = tuple(found.values_list("slug", "name"))
@@ -143,8 +143,8 @@ def adjudication_queue(question: QueueQuestion, *, page: int | str = 1) -> Queue
     paginator = Paginator(listed, ROWS_A_PAGE)
     chosen = paginator.get_page(page)
     known = target_rows(tally.target for tally, _decided in chosen)
-    shown = [QueueRow(known[tally.target], tally, decided) for tally, decided in chosen]
-    return Queue(
+    shown = [AdjudicationRow(known[tally.target], tally, decided) for tally, decided in chosen]
+    return AdjudicationQueue(
         question=resolved,
         dataset=dataset,
         datasets=options,
@@ -155,7 +155,7 @@ def adjudication_queue(question: QueueQuestion, *, page: int | str = 1) -> Queue
     )
 
 
-def next_to_decide(question: QueueQuestion) -> Target | None:
+def next_to_decide(question: AdjudicationQuestion) -> Target | None:
     """The most disputed item that nobody has decided; None where all are.
 
     Raises:
@@ -208,15 +208,15 @@ def given_answers(target: Target, *, study: str = "") -> dict[int, Verdict | int
     return given
 
 
-def _is_in(part: QueuePart, tally: Tally, decided: object) -> bool:
+def _is_in(part: QueuePart, tally: ValueCounts, decided: object) -> bool:
     if part is QueuePart.OPEN:
         return tally.disputed and not decided
     return bool(decided) or part is QueuePart.ALL
 
 
 def _resolved(
-    question: QueueQuestion,
-) -> tuple[QueueQuestion, DatasetOption | None, tuple[DatasetOption, ...]]:
+    question: AdjudicationQuestion,
+) -> tuple[AdjudicationQuestion, DatasetOption | None, tuple[DatasetOption, ...]]:
     options = dataset_options()
     dataset = next((each for each in options if question.dataset in {"", each.slug}), None)
     if dataset is None:
@@ -231,7 +231,9 @@ def _resolved(
     return replace(question, dataset=dataset.slug, kind=kind), dataset, options
 
 
-def _ordered(question: QueueQuestion, dataset: DatasetOption) -> list[tuple[Tally, bool]]:
+def _ordered(
+    question: AdjudicationQuestion, dataset: DatasetOption
+) -> list[tuple[ValueCounts, bool]]:
     """Every item with several annotators and whether it is decided, the most disputed first."""
     kind = question.kind or AnswerKind.VERDICTS
     study = None
@@ -315,9 +317,9 @@ def _session(number: int, _order: Order) -> dict[str, Any]:
     messages = []
     for turn, response in original_line(row):
         if turn.user_message is not None:
-            messages.append(Message(Role.USER, turn.user_message))
+            messages.append(Message(Speaker.USER, turn.user_message))
         if response is not None and response.text is not None:
-            messages.append(Message(Role.ASSISTANT, response.text))
+            messages.append(Message(Speaker.ASSISTANT, response.text))
     return {
         "session": row,
         "key": row.key,

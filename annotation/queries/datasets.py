@@ -9,7 +9,13 @@ from typing import Any, Final
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Q, QuerySet
 
-from annotation.core.datasets import AnnotatorRow, Counts, DatasetRow, ScenarioRow, SessionRow
+from annotation.core.datasets import (
+    AnnotatorCounts,
+    DatasetCounts,
+    DatasetRow,
+    ScenarioRow,
+    SessionRow,
+)
 from annotation.core.refusals import Refused
 from annotation.models import (
     Comparison,
@@ -44,7 +50,7 @@ def datasets() -> list[DatasetRow]:
     """Every dataset with its counts, by name (8 queries)."""
     counts = _counted("dataset_id", {})
     return [
-        _dataset_row(row, counts.get(row.pk, Counts()))
+        _dataset_row(row, counts.get(row.pk, DatasetCounts()))
         for row in Dataset.objects.order_by("name", "slug")
     ]
 
@@ -52,19 +58,19 @@ def datasets() -> list[DatasetRow]:
 def dataset_row(dataset: Dataset) -> DatasetRow:
     """One dataset with its counts."""
     counts = _counted("dataset_id", {"dataset": dataset})
-    return _dataset_row(dataset, counts.get(dataset.pk, Counts()))
+    return _dataset_row(dataset, counts.get(dataset.pk, DatasetCounts()))
 
 
 def scenarios(dataset: Dataset) -> list[ScenarioRow]:
     """The scenarios of a dataset with their counts, in file order."""
     counts = _counted("scenario_id", {"dataset": dataset})
     return [
-        ScenarioRow(row.pk, row.name, counts.get(row.pk, Counts()))
+        ScenarioRow(row.pk, row.name, counts.get(row.pk, DatasetCounts()))
         for row in Scenario.objects.filter(dataset=dataset).order_by("position", "pk")
     ]
 
 
-def annotator_rows(dataset: Dataset) -> list[AnnotatorRow]:
+def annotator_rows(dataset: Dataset) -> list[AnnotatorCounts]:
     """Everybody who labels in a dataset and how much, by name."""
     labels = PairwiseLabel.objects.filter(comparison__turn__session__dataset=dataset)
     of_turns = SatisfactionLabel.objects.filter(response__turn__session__dataset=dataset)
@@ -72,7 +78,7 @@ def annotator_rows(dataset: Dataset) -> list[AnnotatorRow]:
     verdicts = _by_annotator(labels)
     scores = _by_annotator(of_turns) + _by_annotator(of_sessions)
     return [
-        AnnotatorRow(each.name, each.imported, verdicts[each.id], scores[each.id])
+        AnnotatorCounts(each.name, each.imported, verdicts[each.id], scores[each.id])
         for each in annotators(dataset=dataset)
     ]
 
@@ -117,13 +123,13 @@ def _session_rows(rows: Iterable[Session]) -> list[SessionRow]:
             row.key,
             row.scenario.name,
             (openings.get(row.pk) or "")[:_OPENING_CHARS],
-            counts.get(row.pk, Counts()),
+            counts.get(row.pk, DatasetCounts()),
         )
         for row in listed
     ]
 
 
-def _dataset_row(row: Dataset, counts: Counts) -> DatasetRow:
+def _dataset_row(row: Dataset, counts: DatasetCounts) -> DatasetRow:
     return DatasetRow(
         row.pk,
         row.slug,
@@ -136,7 +142,7 @@ def _dataset_row(row: Dataset, counts: Counts) -> DatasetRow:
     )
 
 
-def _counted(by: str, where: Mapping[str, object]) -> dict[int, Counts]:
+def _counted(by: str, where: Mapping[str, object]) -> dict[int, DatasetCounts]:
     """Counts by a column of the session, of the sessions with these values (7 queries).
 
     Each table is counted apart: joined together they would multiply.
@@ -161,4 +167,4 @@ def _counted(by: str, where: Mapping[str, object]) -> dict[int, Counts]:
         for key, number in grouped.values_list(column, "number"):
             line = numbers.setdefault(key, {})
             line[name] = line.get(name, 0) + number
-    return {key: Counts(**line) for key, line in numbers.items()}
+    return {key: DatasetCounts(**line) for key, line in numbers.items()}

@@ -10,7 +10,7 @@ from typing import Any, cast
 from annotation.core.assignment import SkipReason, renewal_seconds
 from annotation.core.choices import Hallucination, Order, Reason, StudyKind, Verdict
 from annotation.core.conversations import requirements_of
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from annotation.core.labelling import (
     Flag,
     GivenAnswer,
@@ -147,11 +147,11 @@ def earlier_of(
     own: list[list[str]] = [[] for _side in sides]
     for past in turns:
         if past.user_message is not None:
-            messages.append(Message(Role.USER, past.user_message))
+            messages.append(Message(Speaker.USER, past.user_message))
         said = [line.get(past.pk) for line in lines]
         if len({row.pk if row else None for row in said}) == 1:
             if said[0] is not None and said[0].text is not None:
-                messages.append(Message(Role.ASSISTANT, said[0].text))
+                messages.append(Message(Speaker.ASSISTANT, said[0].text))
             continue
         for texts, row in zip(own, said, strict=True):
             if row is not None and row.text is not None:

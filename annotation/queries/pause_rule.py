@@ -10,8 +10,8 @@ from annotation.core.gold import holding
 from annotation.core.quality import (
     FAST_REPLY_SECONDS,
     Answered,
-    Figure,
     Measured,
+    QualityMeasure,
     Yardstick,
     measured,
 )
@@ -91,7 +91,7 @@ def _of_gold(rows: list[tuple[Any, ...]], annotator_id: int, *, ties: bool) -> l
     gold = holding((target, source, _value(said)) for _label, target, _value_, source, said in rows)
     right = {target: said for target, said in gold.items() if ties or said is not Verdict.TIE}
     yardstick = Yardstick(gold=right, fast_seconds=FAST_REPLY_SECONDS)
-    return measured(answers.values(), Figure.GOLD, yardstick)
+    return measured(answers.values(), QualityMeasure.GOLD, yardstick)
 
 
 def _of_repeats(rows: list[tuple[Any, ...]], annotator_id: int) -> list[Measured]:
@@ -104,7 +104,7 @@ def _of_repeats(rows: list[tuple[Any, ...]], annotator_id: int) -> list[Measured
         for label, target, _value_, _repeat, said in rows
     ]
     yardstick = Yardstick(gold={}, fast_seconds=FAST_REPLY_SECONDS)
-    return measured([*firsts, *again], Figure.REPEATS, yardstick)
+    return measured([*firsts, *again], QualityMeasure.REPEATS, yardstick)
 
 
 def _value(stored: str | int) -> Verdict | int:

@@ -11,8 +11,8 @@ from annotation.core.quality import (
     FAST_PAIR_SECONDS,
     FAST_REPLY_SECONDS,
     Answered,
-    Figure,
     Quality,
+    QualityMeasure,
     Yardstick,
     figures_of,
     qualities,
@@ -92,7 +92,7 @@ class QualityPage:
     """The figures of a study's annotators, and of all together."""
 
     scope: QualityScope
-    figures: tuple[Figure, ...]
+    figures: tuple[QualityMeasure, ...]
     annotators: tuple[AnnotatorQuality, ...]
     everybody: Quality
     skipped: int

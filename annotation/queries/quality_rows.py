@@ -11,7 +11,7 @@ from django.core.paginator import Page, Paginator
 from annotation.core.answers import Target, TargetKind
 from annotation.core.assignment import SkipReason
 from annotation.core.choices import Order, Verdict
-from annotation.core.quality import Figure, Measured, figures_of, measured
+from annotation.core.quality import Measured, QualityMeasure, figures_of, measured
 from annotation.core.refusals import Refused
 from annotation.models import Claim, ClaimState, PairwiseLabel, SatisfactionLabel, StudyItem
 from annotation.queries.quality import (
@@ -58,7 +58,7 @@ class QualityRows:
     """The answers behind a figure, a page of them; of one annotator, or of all."""
 
     scope: QualityScope
-    figure: Figure
+    figure: QualityMeasure
     annotator: int | None
     outcome: str
     hits: int
@@ -82,7 +82,7 @@ class SkippedRows:
 
 def quality_rows(
     question: QualityQuestion,
-    figure: Figure,
+    figure: QualityMeasure,
     *,
     annotator: int | None = None,
     outcome: str = "",

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.db.models import Q, QuerySet
 
-from annotation.core.study_claims import TraceRow
+from annotation.core.study_claims import StudyEvent
 from annotation.models import AuditEvent, Claim, Invitation, Participation, Study, User
 
 _SHOWN_CHARS: Final = 300
@@ -37,7 +37,7 @@ def trace_of(study: Study, *, answers: bool) -> QuerySet[AuditEvent, AuditEvent]
     return events.select_related("actor").order_by("-created_at", "-pk")
 
 
-def trace_rows(events: Iterable[AuditEvent]) -> list[TraceRow]:
+def trace_rows(events: Iterable[AuditEvent]) -> list[StudyEvent]:
     """These events as a list shows them, with people by name and items by place; three queries."""
     rows = list(events)
     claims = {
@@ -48,7 +48,7 @@ def trace_rows(events: Iterable[AuditEvent]) -> list[TraceRow]:
     }
     names = _names(rows)
     return [
-        TraceRow(
+        StudyEvent(
             when=row.created_at,
             actor=str(row.actor) if row.actor else "",
             action=row.action,

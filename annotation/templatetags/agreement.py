@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import template
 from django.utils.translation import gettext as _
 
-from annotation.core.agreement import Measure, Undefined
+from annotation.core.agreement import Measure, UndefinedAgreement
 
 register = template.Library()
 
@@ -30,9 +30,9 @@ def measure_name(measure: Measure) -> str:
 
 
 @register.filter
-def why_undefined(reason: Undefined) -> str:
+def why_undefined(reason: UndefinedAgreement) -> str:
     """Why a measure has no value."""
     return {
-        Undefined.NO_ITEMS: _("no item with two answers"),
-        Undefined.ONE_CATEGORY: _("everybody gave one and the same answer"),
+        UndefinedAgreement.NO_ITEMS: _("no item with two answers"),
+        UndefinedAgreement.ONE_CATEGORY: _("everybody gave one and the same answer"),
     }[reason]

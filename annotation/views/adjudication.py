@@ -17,7 +17,7 @@ from annotation.core.answers import Target, TargetKind
 from annotation.core.refusals import Refused
 from annotation.forms.adjudication import DecisionForm, QueueForm
 from annotation.queries.adjudication import (
-    QueueQuestion,
+    AdjudicationQuestion,
     adjudication_queue,
     disputed_item,
     next_to_decide,
@@ -29,14 +29,14 @@ CONFLICT = 409
 UNPROCESSABLE = 422
 
 
-def _question(request: SignedInRequest) -> QueueQuestion:
+def _question(request: SignedInRequest) -> AdjudicationQuestion:
     form = QueueForm(request.GET)
     if not form.is_valid():
         raise Http404
     return form.question()
 
 
-def _query(question: QueueQuestion) -> str:
+def _query(question: AdjudicationQuestion) -> str:
     asked = {"dataset": question.dataset, "kind": question.kind, "study": question.study}
     return urlencode({name: value for name, value in asked.items() if value})
 

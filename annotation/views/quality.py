@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.core.intervals import ends
-from annotation.core.quality import Figure, Quality
+from annotation.core.quality import Quality, QualityMeasure
 from annotation.core.tables import Row, csv_lines
 from annotation.exports import ExportFormat
 from annotation.forms.quality import SKIPPED, QualityForm, QualityRowsForm
@@ -77,7 +77,9 @@ def rows(request: SignedInRequest, slug: str) -> HttpResponse:
         found: Any = skipped_rows(question, **own)
         template = "annotation/quality_skipped.html"
     else:
-        found = quality_rows(question, Figure(asked["figure"]), outcome=asked["outcome"], **own)
+        found = quality_rows(
+            question, QualityMeasure(asked["figure"]), outcome=asked["outcome"], **own
+        )
         template = "annotation/quality_rows.html"
     name = found.scope.names[found.annotator] if found.annotator else ""
     context |= {"found": found, "page": found.page, "study": found.scope.study, "name": name}

@@ -21,15 +21,15 @@ from benchmark.core.lean_counts import (
     CONSISTENCY,
     POSITION,
     POSITION_OF_PEOPLE,
-    Figure,
-    Said,
+    BiasFigure,
+    DecidedComparison,
     gap,
     lengths_of,
     longer_figure,
     own_figure,
     winners,
 )
-from benchmark.core.leanings import Pair
+from benchmark.core.leanings import ResponsePair
 from benchmark.core.length_bias import Sized, slope_fit, wald
 from benchmark.core.resampling import Floats, bootstrap_sums, by_unit
 from benchmark.core.self_preference import family_of
@@ -92,7 +92,7 @@ class PeopleLean:
 
 def leans(
     cases: Iterable[Case],
-    pairs: Mapping[int, Pair],
+    pairs: Mapping[int, ResponsePair],
     *,
     judge: str,
     seed: int,
@@ -110,7 +110,7 @@ def leans(
     rows = list(cases)
     before, after = (
         [
-            Said(case.comparison, case.annotator, case.human, case.decisions[voice])
+            DecidedComparison(case.comparison, case.annotator, case.human, case.decisions[voice])
             for case in rows
             if case.decisions.get(voice)
         ]
@@ -131,7 +131,7 @@ def leans(
 
 def people_lean(
     labels: Iterable[tuple[int, HumanLabel]],
-    pairs: Mapping[int, Pair],
+    pairs: Mapping[int, ResponsePair],
     *,
     seed: int,
     draws: int = DEFAULT_DRAWS,
@@ -145,7 +145,9 @@ def people_lean(
         draws: of every bootstrap.
     """
     said = [
-        Said(one.comparison, who, one.verdict, {one.shown or Order.COMBINED: one.verdict})
+        DecidedComparison(
+            one.comparison, who, one.verdict, {one.shown or Order.COMBINED: one.verdict}
+        )
         for who, one in labels
     ]
     settings = _Settings(said, (), pairs, seed, draws)
@@ -161,13 +163,13 @@ def people_lean(
 class _Settings:
     """What the figures of one judge share."""
 
-    before: Sequence[Said]
-    after: Sequence[Said]
-    pairs: Mapping[int, Pair]
+    before: Sequence[DecidedComparison]
+    after: Sequence[DecidedComparison]
+    pairs: Mapping[int, ResponsePair]
     seed: int
     draws: int
 
-    def told(self, figure: Figure) -> BeforeAfter:
+    def told(self, figure: BiasFigure) -> BeforeAfter:
         before, after = _counted(self.before, figure), _counted(self.after, figure)
         both = {key: (*before[key], *told) for key, told in after.items() if key in before}
         width = len(next(iter(both.values()))) // 2 if both else 0
@@ -179,11 +181,11 @@ class _Settings:
         return BeforeAfter(
             base=self._estimate(before, figure),
             selected=self._estimate(after, figure),
-            change=self._estimate(both, Figure(figure.counts, change, width + figure.n_at)),
+            change=self._estimate(both, BiasFigure(figure.counts, change, width + figure.n_at)),
         )
 
     def _estimate(
-        self, counts: Mapping[tuple[int, int], tuple[float, ...]], figure: Figure
+        self, counts: Mapping[tuple[int, int], tuple[float, ...]], figure: BiasFigure
     ) -> Estimate:
         if not counts:
             return NOTHING
@@ -237,7 +239,9 @@ def _per_comparison(rows: _Sizes, influence: Floats) -> Floats:
     return summed
 
 
-def _sized(said: Iterable[Said], pairs: Mapping[int, Pair]) -> dict[tuple[int, int], Sized]:
+def _sized(
+    said: Iterable[DecidedComparison], pairs: Mapping[int, ResponsePair]
+) -> dict[tuple[int, int], Sized]:
     found = {}
     for one in said:
         lengths = lengths_of(pairs.get(one.comparison))
@@ -247,7 +251,9 @@ def _sized(said: Iterable[Said], pairs: Mapping[int, Pair]) -> dict[tuple[int, i
     return found
 
 
-def _counted(said: Iterable[Said], figure: Figure) -> dict[tuple[int, int], tuple[float, ...]]:
+def _counted(
+    said: Iterable[DecidedComparison], figure: BiasFigure
+) -> dict[tuple[int, int], tuple[float, ...]]:
     return {
         (one.comparison, one.annotator): counts
         for one in said

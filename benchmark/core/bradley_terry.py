@@ -35,7 +35,7 @@ _CHUNK: Final = 2_000_000  # numbers a chunk of draws may hold: bounds the boots
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class VerdictCounts:
     """The verdicts on one comparison: how many `model_a` won and how many `model_b`.
 
     A tie is one half for each. Several verdicts on one comparison (annotators, orders) stand in
@@ -48,15 +48,15 @@ class Outcome:
     wins_b: float
 
 
-def outcome_of(model_a: str, model_b: str, verdicts: Iterable[Verdict]) -> Outcome:
+def outcome_of(model_a: str, model_b: str, verdicts: Iterable[Verdict]) -> VerdictCounts:
     """The outcome of one comparison from its verdicts, a tie being half a win for each."""
     counts = Counter(verdicts)
     half = counts[Verdict.TIE] / 2
-    return Outcome(model_a, model_b, counts[Verdict.A] + half, counts[Verdict.B] + half)
+    return VerdictCounts(model_a, model_b, counts[Verdict.A] + half, counts[Verdict.B] + half)
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class OutcomeCells:
     """Comparisons grouped into cells of equal outcome; in a cell `first` sorts before `second`."""
 
     models: tuple[str, ...]
@@ -67,7 +67,7 @@ class Tally:
     counts: Integers
 
     @classmethod
-    def of(cls, outcomes: Iterable[Outcome]) -> Tally:
+    def of(cls, outcomes: Iterable[VerdictCounts]) -> OutcomeCells:
         """Group outcomes; a model against itself and a comparison without a verdict say nothing."""
         tally = Counter(
             (row.model_a, row.model_b, row.wins_a, row.wins_b)
@@ -191,7 +191,7 @@ class Sample:
 
 
 def bootstrap_ratings(
-    tally: Tally, core: Sequence[int], zero: int | None, *, draws: int, seed: int
+    tally: OutcomeCells, core: Sequence[int], zero: int | None, *, draws: int, seed: int
 ) -> Sample:
     """Ratings of the core in `draws` resamples of the comparisons."""
     rng = np.random.default_rng(seed)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from annotation.core.choices import Verdict
-from benchmark.core.decisions import Reply
+from benchmark.core.decisions import StoredJudgment
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Disagreement:
         return Verdict.TIE not in {self.human, self.opinion.verdict}
 
 
-def opinion(replies: Iterable[Reply], members: Collection[int]) -> Opinion:
+def opinion(replies: Iterable[StoredJudgment], members: Collection[int]) -> Opinion:
     """The ballots of a preference set among the replies on one comparison."""
     given = [reply for reply in replies if reply.preference in members]
     verdicts = [reply.verdict for reply in given]

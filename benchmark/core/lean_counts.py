@@ -9,13 +9,13 @@ from typing import Final
 from annotation.core.choices import Order, Verdict
 from benchmark.core.accuracy import Decisions
 from benchmark.core.bias import shown_side
-from benchmark.core.leanings import Pair
+from benchmark.core.leanings import ResponsePair
 from benchmark.core.resampling import Floats
 from benchmark.core.self_preference import Rivals, own_points
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class DecidedComparison:
     """One comparison as somebody decided it."""
 
     comparison: int
@@ -24,12 +24,12 @@ class Said:
     decisions: Decisions
 
 
-Counts = Callable[[Said], tuple[float, ...] | None]
+Counts = Callable[[DecidedComparison], tuple[float, ...] | None]
 """What a figure counts on one comparison; None where it says nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class BiasFigure:
     """How a figure is counted and computed; `n_at` is the column whose sum it rests on.
 
     `trials` says that a comparison counts as one trial with the first column's success.
@@ -41,33 +41,33 @@ class Figure:
     trials: bool = False
 
 
-def _sides(said: Said) -> list[int | None]:
+def _sides(said: DecidedComparison) -> list[int | None]:
     return [
         shown_side(winner, order) for order, winner in said.decisions.items() if winner is not None
     ]
 
 
-def _position_counts(said: Said) -> tuple[float, ...] | None:
+def _position_counts(said: DecidedComparison) -> tuple[float, ...] | None:
     sides = _sides(said)
     first, second = sides.count(1), sides.count(-1)
     return (first, first + second) if first + second else None
 
 
-def gap(said: Iterable[Said]) -> int:
+def gap(said: Iterable[DecidedComparison]) -> int:
     """The paper's |#first - #second|, in verdicts."""
     sides = [side for one in said for side in _sides(one)]
     return abs(sides.count(1) - sides.count(-1))
 
 
-def _consistency_counts(said: Said) -> tuple[float, ...] | None:
+def _consistency_counts(said: DecidedComparison) -> tuple[float, ...] | None:
     one, other = said.decisions.get(Order.ORIGINAL), said.decisions.get(Order.SWAPPED)
     if one is None or other is None:
         return None
     return float(one is other and one is not Verdict.TIE), 1.0
 
 
-def _longer_counts(pairs: Mapping[int, Pair]) -> Counts:
-    def counts(said: Said) -> tuple[float, ...] | None:
+def _longer_counts(pairs: Mapping[int, ResponsePair]) -> Counts:
+    def counts(said: DecidedComparison) -> tuple[float, ...] | None:
         lengths = lengths_of(pairs.get(said.comparison))
         won = winners(tuple(said.decisions.values()))
         if lengths is None or not won:
@@ -78,8 +78,8 @@ def _longer_counts(pairs: Mapping[int, Pair]) -> Counts:
     return counts
 
 
-def _own_counts(pairs: Mapping[int, Pair], family: str) -> Counts:
-    def counts(said: Said) -> tuple[float, ...] | None:
+def _own_counts(pairs: Mapping[int, ResponsePair], family: str) -> Counts:
+    def counts(said: DecidedComparison) -> tuple[float, ...] | None:
         pair = pairs.get(said.comparison)
         if pair is None:
             return None
@@ -90,7 +90,7 @@ def _own_counts(pairs: Mapping[int, Pair], family: str) -> Counts:
     return counts
 
 
-def lengths_of(pair: Pair | None) -> tuple[int, int] | None:
+def lengths_of(pair: ResponsePair | None) -> tuple[int, int] | None:
     """Both lengths where they are known and differ."""
     if pair is None or pair.length_a is None or pair.length_b is None:
         return None
@@ -116,16 +116,16 @@ def _advantage(sums: Floats) -> Floats:
     return gap
 
 
-POSITION: Final = Figure(_position_counts, _beyond_half, 1)
-POSITION_OF_PEOPLE: Final = Figure(_position_counts, _beyond_half, 1, trials=True)
-CONSISTENCY: Final = Figure(_consistency_counts, _share, 1, trials=True)
+POSITION: Final = BiasFigure(_position_counts, _beyond_half, 1)
+POSITION_OF_PEOPLE: Final = BiasFigure(_position_counts, _beyond_half, 1, trials=True)
+CONSISTENCY: Final = BiasFigure(_consistency_counts, _share, 1, trials=True)
 
 
-def longer_figure(pairs: Mapping[int, Pair]) -> Figure:
+def longer_figure(pairs: Mapping[int, ResponsePair]) -> BiasFigure:
     """P(longer wins)."""
-    return Figure(_longer_counts(pairs), _share, 1)
+    return BiasFigure(_longer_counts(pairs), _share, 1)
 
 
-def own_figure(pairs: Mapping[int, Pair], family: str) -> Figure:
+def own_figure(pairs: Mapping[int, ResponsePair], family: str) -> BiasFigure:
     """The win rate of a family's responses minus the people's."""
-    return Figure(_own_counts(pairs, family), _advantage, 4)
+    return BiasFigure(_own_counts(pairs, family), _advantage, 4)

@@ -13,7 +13,7 @@ from benchmark.core.trust import Case, HumanLabel, Voice
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ResponsePair:
     """Who wrote the two responses, and how long they are; None where a text is not available."""
 
     model_a: str
@@ -89,7 +89,7 @@ def _length_record(length: LengthBias) -> dict[str, object]:
 def leanings(
     cases: Iterable[Case],
     labels: Iterable[HumanLabel],
-    pairs: Mapping[int, Pair],
+    pairs: Mapping[int, ResponsePair],
     *,
     voices: Iterable[Voice],
     judge: str,
@@ -120,7 +120,7 @@ _Said = tuple[int, Verdict, tuple[Verdict | None, ...]]
 
 
 def _voice(
-    voice: Voice, cases: Iterable[Case], pairs: Mapping[int, Pair], *, judge: str, seed: int
+    voice: Voice, cases: Iterable[Case], pairs: Mapping[int, ResponsePair], *, judge: str, seed: int
 ) -> VoiceLeanings | None:
     said = [
         (case.comparison, case.human, tuple(case.decisions[voice].values()))
@@ -144,7 +144,7 @@ def _voice(
     )
 
 
-def _sized(said: Iterable[_Said], pairs: Mapping[int, Pair]) -> list[Sized]:
+def _sized(said: Iterable[_Said], pairs: Mapping[int, ResponsePair]) -> list[Sized]:
     """What was said of responses whose texts are known."""
     return [
         Sized(pair.length_a, pair.length_b, verdicts, human)

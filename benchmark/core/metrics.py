@@ -41,7 +41,7 @@ _FISHER_LIMIT: Final = 0.9999
 _FLAT_SPREAD: Final = 1e-9
 
 
-class Undefined(StrEnum):
+class UndefinedMetric(StrEnum):
     """Why a metric has no value."""
 
     EMPTY = "EMPTY"
@@ -56,7 +56,7 @@ class Metric:
     """A figure, or why there is none (exactly one of the two), with its interval where asked."""
 
     value: float | None
-    undefined: Undefined | None = None
+    undefined: UndefinedMetric | None = None
     interval: Interval | None = None
 
 
@@ -128,7 +128,7 @@ def evaluate(
     if name is MetricName.QWK:
         _require_levels(data)
     if len(data.gold) == 0:
-        return Metric(None, Undefined.EMPTY)
+        return Metric(None, UndefinedMetric.EMPTY)
     metric = METRICS[name]
     value = float(metric(data, np.ones((1, len(data.gold))))[0])
     if np.isnan(value):
@@ -249,17 +249,19 @@ def _require_levels(data: Scored) -> None:
             raise ValueError(f"QWK needs whole scores 1-{LEVELS}")
 
 
-def _why(data: Scored, name: MetricName) -> Undefined:
+def _why(data: Scored, name: MetricName) -> UndefinedMetric:
     """Why a metric of at least one turn is undefined."""
     if name in {MetricName.USER_FISHER_PEARSON, MetricName.USER_FISHER_SPEARMAN}:
-        return Undefined.NO_USABLE_USER
+        return UndefinedMetric.NO_USABLE_USER
     if name in {MetricName.PEARSON, MetricName.SPEARMAN, MetricName.QWK}:
         gold = data.gold
     elif name in {MetricName.WITHIN_USER_PEARSON, MetricName.WITHIN_USER_SPEARMAN}:
         gold = _centred(data)[0]
     else:
-        return Undefined.ONE_CLASS
-    return Undefined.CONSTANT_GOLD if np.ptp(gold) == 0 else Undefined.CONSTANT_PREDICTION
+        return UndefinedMetric.ONE_CLASS
+    return (
+        UndefinedMetric.CONSTANT_GOLD if np.ptp(gold) == 0 else UndefinedMetric.CONSTANT_PREDICTION
+    )
 
 
 def _centred(data: Scored) -> tuple[FloatArray, FloatArray]:

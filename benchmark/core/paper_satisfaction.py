@@ -64,7 +64,7 @@ TABLE_2: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class AblationRow:
+class PublishedRow:
     """One row of Table 3: the judge's model, what it was given, three figures, and our setting."""
 
     model: str
@@ -77,12 +77,12 @@ class AblationRow:
 
 
 TABLE_3: Final = (
-    AblationRow("Qwen3-8B", "no memory", 0.139, 0.071, 0.046, "no memory raw"),
-    AblationRow("Qwen3-8B", "memory", 0.300, 0.281, 0.351, "memory raw"),
-    AblationRow("Qwen3-8B", "memory, mean shift", 0.353, 0.339, 0.393, "memory mean_shift"),
-    AblationRow("Qwen3-8B", "memory, CDF", 0.338, 0.337, 0.405, "memory cdf"),
-    AblationRow("Qwen3.6-35B-A3B", "memory, CDF", 0.398, 0.397, 0.412, "memory cdf"),
-    AblationRow("GPT-5.4-mini", "memory, CDF", 0.421, 0.420, 0.416, "memory cdf"),
+    PublishedRow("Qwen3-8B", "no memory", 0.139, 0.071, 0.046, "no memory raw"),
+    PublishedRow("Qwen3-8B", "memory", 0.300, 0.281, 0.351, "memory raw"),
+    PublishedRow("Qwen3-8B", "memory, mean shift", 0.353, 0.339, 0.393, "memory mean_shift"),
+    PublishedRow("Qwen3-8B", "memory, CDF", 0.338, 0.337, 0.405, "memory cdf"),
+    PublishedRow("Qwen3.6-35B-A3B", "memory, CDF", 0.398, 0.397, 0.412, "memory cdf"),
+    PublishedRow("GPT-5.4-mini", "memory, CDF", 0.421, 0.420, 0.416, "memory cdf"),
 )
 """The ablation on 20 of the test users."""
 
@@ -104,7 +104,7 @@ class Line(Protocol):
 Ours = TypeVar("Ours", bound=Line)
 
 
-def ours_beside(row: PaperRow | AblationRow, lines: Sequence[Ours]) -> tuple[Ours, ...]:
+def ours_beside(row: PaperRow | PublishedRow, lines: Sequence[Ours]) -> tuple[Ours, ...]:
     """Our rows that stand beside one of the paper's, in their order; none where nothing was run."""
     return tuple(
         line

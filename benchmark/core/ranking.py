@@ -19,9 +19,9 @@ from annotation.core.refusals import Refused
 from benchmark.core.bradley_terry import (
     SAME,
     Bools,
-    Outcome,
+    OutcomeCells,
     Sample,
-    Tally,
+    VerdictCounts,
     bootstrap_ratings,
     chains_of_wins,
     largest_group,
@@ -89,9 +89,9 @@ class Ranking:
     anchor: str | None
 
 
-def win_rates(outcomes: Iterable[Outcome]) -> tuple[WinRate, ...]:
+def win_rates(outcomes: Iterable[VerdictCounts]) -> tuple[WinRate, ...]:
     """Win rate of every model over all its comparisons, best first (equal ones by name)."""
-    tally = Tally.of(outcomes)
+    tally = OutcomeCells.of(outcomes)
     wins = tally.wins_matrix(tally.counts[None, :])[0]
     won, lost, comparisons = wins.sum(axis=1), wins.sum(axis=0), tally.comparisons()
     rates = []
@@ -103,7 +103,7 @@ def win_rates(outcomes: Iterable[Outcome]) -> tuple[WinRate, ...]:
 
 
 def bradley_terry(
-    outcomes: Iterable[Outcome],
+    outcomes: Iterable[VerdictCounts],
     *,
     draws: int = 1000,
     seed: int = 0,
@@ -118,7 +118,7 @@ def bradley_terry(
     Raises:
         Refused: the anchor is not one of the rated models.
     """
-    tally = Tally.of(outcomes)
+    tally = OutcomeCells.of(outcomes)
     wins = tally.wins_matrix(tally.counts[None, :])[0]
     chains = chains_of_wins(wins[None] > 0)[0]
     core = largest_group(chains, tally.comparisons())
@@ -153,7 +153,11 @@ def _standing(index: int, chains: Bools, core: Sequence[int]) -> Standing:
 
 
 def _rows(
-    tally: Tally, chains: Bools, core: Sequence[int], ratings: dict[int, float], sample: Sample
+    tally: OutcomeCells,
+    chains: Bools,
+    core: Sequence[int],
+    ratings: dict[int, float],
+    sample: Sample,
 ) -> list[ModelRating]:
     """One row a model, in the order of the tally."""
     places = {index: place for place, index in enumerate(ratings)}

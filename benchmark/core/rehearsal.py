@@ -16,7 +16,7 @@ from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings, split
 from benchmark.core.accuracy import Judged
-from benchmark.core.decisions import Reply, decide
+from benchmark.core.decisions import StoredJudgment, decide
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Voice
 from judging.core.correctness import correctness_matrix, shuffled_winners
 from judging.core.lexical.distil import distil
@@ -34,7 +34,7 @@ _ORDERS: Final = (Order.ORIGINAL, Order.SWAPPED)
 
 
 @dataclass(frozen=True, slots=True)
-class Annotator:
+class AnnotatorLabels:
     """Whose labels are learned, and what they are measured against.
 
     `name` is the user's (`<dataset>:<name>`): it draws the coins of the shuffled control. `truth`
@@ -62,7 +62,7 @@ class Rehearsal:
 def rehearse(
     items: Sequence[SplitItem],
     texts: Mapping[int, PairTexts],
-    annotator: Annotator,
+    annotator: AnnotatorLabels,
     settings: SplitSettings,
 ) -> Rehearsal:
     """Splits, distils, judges dev, selects with masking, and applies the set to the test part.
@@ -147,7 +147,9 @@ def _applied(
     places = range(len(members))
     for key, truth in test:
         replies = [
-            Reply(place, order, JudgmentStatus.DONE, _verdict(texts[key], order, members[place]))
+            StoredJudgment(
+                place, order, JudgmentStatus.DONE, _verdict(texts[key], order, members[place])
+            )
             for place in places
             for order in _ORDERS
         ]

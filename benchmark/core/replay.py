@@ -81,7 +81,7 @@ class Paired:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ModelComparison:
     """Two models on the items that both answered, and how many only one did."""
 
     micro: Paired
@@ -134,7 +134,7 @@ def paper_user_interval(
 
 def compare(
     candidate: Sequence[Replayed], reference: Sequence[Replayed], *, margin: float = 0.0
-) -> Comparison:
+) -> ModelComparison:
     """Win, tie or loss of one model against another, item by item and group mean by group mean.
 
     Args:
@@ -154,7 +154,7 @@ def compare(
     for by in Grouping:
         first, second = (_means(side, by) for side in both)
         macro[by] = _paired((first[group] - second[group] for group in first), margin=margin)
-    return Comparison(
+    return ModelComparison(
         micro=_paired((ours[item].score - theirs[item].score for item in common), margin=margin),
         macro=macro,
         only_candidate=len(ours) - len(common),

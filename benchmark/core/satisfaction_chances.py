@@ -32,7 +32,7 @@ _NAMES: Final = len(REASONS)
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class ChanceEstimate:
     """A figure with its user-clustered interval; the interval is None without draws."""
 
     value: float
@@ -58,8 +58,8 @@ class ChanceFigures:
 
     turns: int
     bins: tuple[ChanceBin, ...]
-    error: Estimate
-    brier: Estimate
+    error: ChanceEstimate
+    brier: ChanceEstimate
     base_brier: float
 
 
@@ -74,12 +74,12 @@ class LikelyReasons:
     """
 
     turns: int
-    accuracy: Estimate
-    top_2: Estimate
-    macro_f1: Estimate
+    accuracy: ChanceEstimate
+    top_2: ChanceEstimate
+    macro_f1: ChanceEstimate
     commonest: float
     commonest_f1: float
-    gain: Estimate
+    gain: ChanceEstimate
 
 
 def chance_figures(
@@ -154,7 +154,7 @@ def likely_reasons(
     base = (stated == commonest).astype(np.float64)
     users = [row[2] for row in rows]
 
-    def mean(values: FloatArray) -> Estimate:
+    def mean(values: FloatArray) -> ChanceEstimate:
         def share(weights: FloatArray) -> FloatArray:
             found: FloatArray = weights @ values / weights.sum(axis=1)
             return found
@@ -201,9 +201,9 @@ def _estimate(
     *,
     seed: int,
     draws: int,
-) -> Estimate:
+) -> ChanceEstimate:
     value = float(metric(np.ones((1, len(users))))[0])
     if not draws:
-        return Estimate(value)
+        return ChanceEstimate(value)
     drawn = bootstrap_values(metric, units=len(users), seed=seed, clusters=users, draws=draws)
-    return Estimate(value, percentile_interval(drawn))
+    return ChanceEstimate(value, percentile_interval(drawn))

@@ -14,7 +14,7 @@ from benchmark.core.satisfaction_chances import (
 )
 from benchmark.core.satisfaction_evaluation import GoldBlock, Predictions
 from benchmark.core.satisfaction_groups import (
-    Gain,
+    EvaluatorGain,
     ScenarioFigures,
     UserFigures,
     by_scenario,
@@ -28,7 +28,7 @@ from benchmark.core.satisfaction_reasons import ReasonFigures, reason_figures
 class EvaluatorDetails:
     """One evaluator in one setting; what it never says is None: reasons, chances of them."""
 
-    gains: Mapping[MetricName, Gain]
+    gains: Mapping[MetricName, EvaluatorGain]
     scenarios: tuple[ScenarioFigures, ...]
     users: tuple[UserFigures, ...]
     reasons: ReasonFigures | None

@@ -27,7 +27,7 @@ BY_USER: Final = (MetricName.PEARSON, MetricName.MAE)
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
+class EvaluatorGain:
     """An evaluator's figure less the reference's, on the same turns.
 
     `value` is None where either is undefined; `p` is two-sided, of no difference.
@@ -45,7 +45,7 @@ def gains(
     *,
     seed: int,
     draws: int,
-) -> Mapping[MetricName, Gain]:
+) -> Mapping[MetricName, EvaluatorGain]:
     """What an evaluator adds to a reference: a paired bootstrap over users.
 
     A draw of users is the same for both, so that what they share cancels. p is twice the smaller
@@ -68,7 +68,7 @@ def gains(
     first = scored(gold, [row[1].score for row in pairs], users)
     second = scored(gold, [row[2].score for row in pairs], users)
 
-    def gain(name: MetricName) -> Gain:
+    def gain(name: MetricName) -> EvaluatorGain:
         metric = METRICS[name]
 
         def difference(weights: FloatArray) -> FloatArray:
@@ -77,14 +77,14 @@ def gains(
 
         value = float(difference(np.ones((1, len(pairs))))[0]) if pairs else np.nan
         if np.isnan(value):
-            return Gain(None)
+            return EvaluatorGain(None)
         if not draws:
-            return Gain(value)
+            return EvaluatorGain(value)
         drawn = bootstrap_values(
             difference, units=len(pairs), seed=seed, clusters=users, draws=draws
         )
         interval = percentile_interval(drawn)
-        return Gain(value, interval, None if interval is None else _two_sided(drawn))
+        return EvaluatorGain(value, interval, None if interval is None else _two_sided(drawn))
 
     return {name: gain(name) for name in GAINED}
 

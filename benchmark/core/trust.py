@@ -102,7 +102,7 @@ class Figures:
     gain_over_shuffled: Gain
 
 
-class Finding(StrEnum):
+class TrustFinding(StrEnum):
     """The answer in one word, best first; templates say it in a sentence.
 
     All but the first two rest on 95 % intervals over comparisons.
@@ -121,7 +121,7 @@ class Finding(StrEnum):
 class TrustFigures:
     """Everything that the trust page says of pairwise verdicts."""
 
-    finding: Finding
+    finding: TrustFinding
     overall: Figures
     scenarios: tuple[Figures, ...]
     policy: InvalidPolicy
@@ -219,17 +219,19 @@ class _Settings:
         return gain(before, after, seed=self.seed, policy=self.policy)
 
 
-def _finding(overall: Figures) -> Finding:
+def _finding(overall: Figures) -> TrustFinding:
     interval = overall.selected.agreement.interval
     if interval is None:
-        return Finding.NOT_SELECTED if overall.base.agreement.interval else Finding.NOTHING
+        return (
+            TrustFinding.NOT_SELECTED if overall.base.agreement.interval else TrustFinding.NOTHING
+        )
     if interval.high < 0.5:
-        return Finding.AGAINST
+        return TrustFinding.AGAINST
     if interval.low <= 0.5:
-        return Finding.CHANCE
+        return TrustFinding.CHANCE
     gained = overall.gain.interval
     if gained is not None and gained.low > 0:
-        return Finding.BETTER
+        return TrustFinding.BETTER
     if gained is not None and gained.high < 0:
-        return Finding.WORSE
-    return Finding.ALIKE
+        return TrustFinding.WORSE
+    return TrustFinding.ALIKE

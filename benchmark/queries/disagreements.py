@@ -38,7 +38,7 @@ SEVERAL: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class QueueQuestion:
+class DisagreementQuestion:
     """What a reader asks; empty fields take the first dataset and run, and everybody.
 
     `opposed` leaves out where either says tie.
@@ -55,7 +55,7 @@ class QueueQuestion:
 class QueueScope:
     """What was asked, resolved, with what else could be asked; `annotators` are names by id."""
 
-    question: QueueQuestion
+    question: DisagreementQuestion
     datasets: tuple[DatasetChoice, ...]
     dataset: DatasetChoice | None
     judges: tuple[JudgeOption, ...]
@@ -66,7 +66,7 @@ class QueueScope:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueRow:
+class DisagreementRow:
     """One disagreement; `labelled` people gave a verdict on the comparison."""
 
     found: Disagreement
@@ -88,13 +88,13 @@ class QueuePage:
     """A page of the queue; `compared` labels have a verdict of the judge beside them."""
 
     scope: QueueScope
-    rows: Sequence[QueueRow]
+    rows: Sequence[DisagreementRow]
     page: Page[Disagreement] | None
     compared: int
     different: int
 
 
-def queue_page(question: QueueQuestion, *, page: str) -> QueuePage:
+def queue_page(question: DisagreementQuestion, *, page: str) -> QueuePage:
     """The disagreements of a question, a page at a time.
 
     Raises:
@@ -123,7 +123,7 @@ def queue_page(question: QueueQuestion, *, page: str) -> QueuePage:
     return QueuePage(
         scope=scope,
         rows=[
-            QueueRow(
+            DisagreementRow(
                 found=row,
                 key=texts[row.comparison][0],
                 session=texts[row.comparison][1],
@@ -140,7 +140,7 @@ def queue_page(question: QueueQuestion, *, page: str) -> QueuePage:
     )
 
 
-def _scope(question: QueueQuestion) -> QueueScope:
+def _scope(question: DisagreementQuestion) -> QueueScope:
     known = with_asked(datasets_with_labels(), question.dataset)
     dataset = picked_dataset(known, question.dataset)
     if dataset is None:

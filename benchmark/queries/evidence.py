@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.models import PairwiseLabel
 from benchmark.core.accuracy import Decisions
-from benchmark.core.decisions import Reply, decide
+from benchmark.core.decisions import StoredJudgment, decide
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Case, HumanLabel, Panel, Voice
 from benchmark.queries.choices import (
     AnnotatorChoice,
@@ -26,7 +26,7 @@ from judging.core.run_plans import AppliedPlan, applied_plans
 from judging.core.votes import VoteRule
 from judging.models import JudgeRun, Judgment, Preference, PreferenceKind, RunKind
 
-Replies = Mapping[tuple[int, int], Sequence[Reply]]
+Replies = Mapping[tuple[int, int], Sequence[StoredJudgment]]
 """Stored judgments by run and comparison."""
 
 
@@ -248,7 +248,7 @@ class Heard:
 
     run: int
     comparison: int
-    replies: Sequence[Reply]
+    replies: Sequence[StoredJudgment]
     members: frozenset[int]
 
 
@@ -282,10 +282,10 @@ def _replies(runs: Collection[int]) -> Replies:
     rows = Judgment.objects.filter(run__in=runs).values_list(
         "run_id", "comparison_id", "preference_id", "order", "status", "verdict", "log_odds"
     )
-    found: dict[tuple[int, int], list[Reply]] = defaultdict(list)
+    found: dict[tuple[int, int], list[StoredJudgment]] = defaultdict(list)
     for run, comparison, preference, order, status, verdict, log_odds in rows.iterator():
         found[run, comparison].append(
-            Reply(
+            StoredJudgment(
                 preference,
                 Order(order),
                 JudgmentStatus(status),

@@ -14,14 +14,14 @@ from annotation.core.choices import Order
 from annotation.core.refusals import Refused
 from benchmark.core.gold import SUBSETS, Section
 from benchmark.queries.gold import GoldQuestion, GoldScope, gold_cases, gold_scope
-from benchmark.queries.rows import Found, Outcome, decision_cell
+from benchmark.queries.rows import Found, VerdictMatch, decision_cell
 from benchmark.queries.verdict_runs import OPENING_CHARS, JudgeOption, gold_answers, openings
 
 ROWS_A_PAGE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class GoldRow:
+class JudgedGoldRow:
     """One comparison behind a number.
 
     `cells` are the decisions shown original, swapped, combined: None where there was none, ""
@@ -42,10 +42,10 @@ class GoldRows:
     judge: JudgeOption
     subset: str
     section: Section | None
-    outcome: Outcome | None
-    counts: Mapping[Outcome, int]
+    outcome: VerdictMatch | None
+    counts: Mapping[VerdictMatch, int]
     total: int
-    rows: Sequence[GoldRow]
+    rows: Sequence[JudgedGoldRow]
     page: Page[Found]
 
 
@@ -54,7 +54,7 @@ def gold_rows(
     *,
     subset: str,
     section: Section | None = None,
-    outcome: Outcome | None,
+    outcome: VerdictMatch | None,
     page: str,
 ) -> GoldRows:
     """The comparisons behind a number of one judge, a page at a time.
@@ -101,10 +101,10 @@ def gold_rows(
     )
 
 
-def _rows(found: Sequence[Found]) -> list[GoldRow]:
+def _rows(found: Sequence[Found]) -> list[JudgedGoldRow]:
     texts = openings(row.comparison for row in found)
     return [
-        GoldRow(
+        JudgedGoldRow(
             found=row,
             key=texts[row.comparison][0],
             opening=Truncator(texts[row.comparison][2]).chars(OPENING_CHARS),

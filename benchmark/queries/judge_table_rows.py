@@ -22,7 +22,7 @@ from benchmark.queries.judge_tables import (
     stand_ins_of,
     tables_scope,
 )
-from benchmark.queries.rows import VOICES, Behind, Found, Outcome, decision_cell
+from benchmark.queries.rows import VOICES, Behind, Found, VerdictMatch, decision_cell
 from benchmark.queries.verdict_runs import OPENING_CHARS, openings
 
 ROWS_A_PAGE: Final = 50
@@ -51,8 +51,8 @@ class TableRows:
     name: JudgeWay
     behind: Behind
     scenario: ScenarioChoice | None
-    outcome: Outcome | None
-    counts: Mapping[Outcome, int]
+    outcome: VerdictMatch | None
+    counts: Mapping[VerdictMatch, int]
     total: int
     comparisons: int
     rows: Sequence[TableRow]
@@ -65,7 +65,7 @@ def table_rows(
     name: JudgeWay,
     behind: Behind,
     scenario: int | None,
-    outcome: Outcome | None,
+    outcome: VerdictMatch | None,
     page: str,
 ) -> TableRows:
     """The comparisons behind a cell, a page at a time.

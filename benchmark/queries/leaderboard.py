@@ -14,7 +14,7 @@ from annotation.core.choices import Verdict
 from annotation.core.intervals import ends
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, PairwiseLabel
-from benchmark.core.bradley_terry import Outcome, outcome_of
+from benchmark.core.bradley_terry import VerdictCounts, outcome_of
 from benchmark.core.ranking import Ranking, WinRate, bradley_terry, win_rates
 from benchmark.core.trust import BASE, SELECTED, Voice
 from benchmark.queries.choices import (
@@ -80,7 +80,7 @@ class LeaderboardScope:
 
 
 @dataclass(frozen=True, slots=True)
-class Ballot:
+class ModelVerdict:
     """One verdict on a comparison of two named models."""
 
     comparison: int
@@ -166,7 +166,7 @@ def board(scope: LeaderboardScope, source: Source, *, seed: int) -> Board:
     judge = "" if source is Source.HUMAN else latest_judge(scope, source)
     cast = ballots(scope, source, judge=judge)
     named = [ballot for ballot in cast if ballot.model_a and ballot.model_b]
-    groups: dict[str, list[Ballot]] = defaultdict(list)
+    groups: dict[str, list[ModelVerdict]] = defaultdict(list)
     for ballot in named:
         groups[ballot.scenario].append(ballot)
     return Board(
@@ -198,7 +198,7 @@ def dataset_ranking(
     return bradley_terry(outcomes(named), draws=draws, seed=seed, anchor=anchor)
 
 
-def outcomes(cast: Iterable[Ballot]) -> list[Outcome]:
+def outcomes(cast: Iterable[ModelVerdict]) -> list[VerdictCounts]:
     """Verdicts gathered by comparison, so that a bootstrap draws comparisons."""
     grouped: dict[tuple[int, str, str], list[Verdict]] = defaultdict(list)
     for ballot in cast:
@@ -206,7 +206,7 @@ def outcomes(cast: Iterable[Ballot]) -> list[Outcome]:
     return [outcome_of(one, other, given) for (_, one, other), given in grouped.items()]
 
 
-def ballots(scope: LeaderboardScope, source: Source, *, judge: str) -> list[Ballot]:
+def ballots(scope: LeaderboardScope, source: Source, *, judge: str) -> list[ModelVerdict]:
     """Every verdict of one source; a hidden repeat is no second verdict."""
     if scope.dataset is None:
         return []
@@ -214,7 +214,7 @@ def ballots(scope: LeaderboardScope, source: Source, *, judge: str) -> list[Ball
     given = _human(scope) if voice is None else _judge(scope, voice, judge)
     names = _models(scope.dataset) if given else {}
     return [
-        Ballot(comparison, *names[comparison], verdict)
+        ModelVerdict(comparison, *names[comparison], verdict)
         for comparison, verdict in given
         if scope.scenario is None or names[comparison][0] == scope.scenario.name
     ]
@@ -223,7 +223,7 @@ def ballots(scope: LeaderboardScope, source: Source, *, judge: str) -> list[Ball
 _VOICES: Final = {Source.SELECTED: SELECTED, Source.BASE: BASE}
 
 
-def _by_model(cast: Iterable[Ballot]) -> dict[str, WinRate]:
+def _by_model(cast: Iterable[ModelVerdict]) -> dict[str, WinRate]:
     return {rate.model: rate for rate in win_rates(outcomes(cast))}
 
 

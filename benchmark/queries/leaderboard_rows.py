@@ -14,9 +14,9 @@ from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison
 from benchmark.queries.leaderboard import (
-    Ballot,
     LeaderboardQuestion,
     LeaderboardScope,
+    ModelVerdict,
     Source,
     ballots,
     latest_judge,
@@ -61,7 +61,7 @@ def leaderboard_rows(
         Refused: something asked for does not exist, or the model was never compared.
     """
     scope = leaderboard_scope(question)
-    grouped: dict[int, list[Ballot]] = defaultdict(list)
+    grouped: dict[int, list[ModelVerdict]] = defaultdict(list)
     judge = latest_judge(scope, source)
     for ballot in ballots(scope, source, judge=judge):
         if model in {ballot.model_a, ballot.model_b}:
@@ -79,7 +79,7 @@ def leaderboard_rows(
     return ModelRows(scope, source, model, rows, shown)
 
 
-def _model_row(cast: Sequence[Ballot], model: str, key: str, message: str) -> ModelRow:
+def _model_row(cast: Sequence[ModelVerdict], model: str, key: str, message: str) -> ModelRow:
     first = cast[0]
     is_a = first.model_a == model
     own = Verdict.A if is_a else Verdict.B

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from django.db.models.functions import Length
 
 from annotation.models import Comparison
-from benchmark.core.leanings import Leanings, Pair, leanings
+from benchmark.core.leanings import Leanings, ResponsePair, leanings
 from benchmark.core.trust import BASE, SELECTED, Case, HumanLabel
 from benchmark.queries.choices import DatasetChoice, RunChoice
 from judging.models import JudgeRun
@@ -41,7 +41,7 @@ def leanings_of(
     )
 
 
-def pairs_of(dataset: DatasetChoice, wanted: Collection[int]) -> dict[int, Pair]:
+def pairs_of(dataset: DatasetChoice, wanted: Collection[int]) -> dict[int, ResponsePair]:
     """Who wrote the responses of some comparisons, and how long they are. One query."""
     rows = Comparison.objects.filter(turn__session__dataset=dataset.id).values_list(
         "pk",
@@ -50,7 +50,7 @@ def pairs_of(dataset: DatasetChoice, wanted: Collection[int]) -> dict[int, Pair]
         Length("response_a__text"),
         Length("response_b__text"),
     )
-    return {pk: Pair(*told) for pk, *told in rows.iterator() if pk in wanted}
+    return {pk: ResponsePair(*told) for pk, *told in rows.iterator() if pk in wanted}
 
 
 def _judge_name(run: RunChoice) -> str:

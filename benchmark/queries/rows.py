@@ -44,7 +44,7 @@ class Behind(StrEnum):
     MAJORITY = "majority"
 
 
-class Outcome(StrEnum):
+class VerdictMatch(StrEnum):
     """How a judge's decisions on one comparison stand to the human's verdict."""
 
     AGREES = "agrees"
@@ -78,17 +78,17 @@ class Found:
     decisions: Decisions
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> VerdictMatch | None:
         """None for a human tie, which nothing is scored against, and without any decision."""
         if self.human is Verdict.TIE or not self.decisions:
             return None
         scores = [score(winner, truth=self.human) for winner in self.decisions.values()]
         read = [each for each in scores if each is not None]
         if not read:
-            return Outcome.UNREADABLE
+            return VerdictMatch.UNREADABLE
         if min(read) == max(read) != 0.5:
-            return Outcome.AGREES if read[0] else Outcome.DISAGREES
-        return Outcome.SPLIT
+            return VerdictMatch.AGREES if read[0] else VerdictMatch.DISAGREES
+        return VerdictMatch.SPLIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,8 @@ class RowsPage:
     behind: Behind
     voice: Voice | None
     run: int | None
-    outcome: Outcome | None
-    counts: Mapping[Outcome, int]
+    outcome: VerdictMatch | None
+    counts: Mapping[VerdictMatch, int]
     total: int
     rows: Sequence[EvidenceRow]
     page: Page[Found]
@@ -133,7 +133,7 @@ def evidence_rows(
     reader: Reader,
     *,
     behind: Behind,
-    outcome: Outcome | None,
+    outcome: VerdictMatch | None,
     page: str,
     who: str = "",
 ) -> RowsPage:

@@ -31,7 +31,7 @@ METRICS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class ScoredTurn:
+class EvaluatedTurn:
     """One rated target: the user's own score, the judge's raw and calibrated one."""
 
     user: int
@@ -140,7 +140,7 @@ def _labels(dataset_id: int) -> QuerySet[SatisfactionLabel]:
 
 def scored_turns(
     dataset_id: int, run_id: int, user: int | None = None, *, only: int | None = None
-) -> list[ScoredTurn]:
+) -> list[EvaluatedTurn]:
     """Targets that a run scored, with the user's first label of each. Two queries.
 
     Arguments as for `satisfaction_figures`.
@@ -165,13 +165,15 @@ def scored_turns(
         "calibrated",
     )
     return [
-        ScoredTurn(rater, own or session or 0, gold[rater, response, session], score, calibrated)
+        EvaluatedTurn(rater, own or session or 0, gold[rater, response, session], score, calibrated)
         for rater, response, session, own, score, calibrated in rows
         if (rater, response, session) in gold and score is not None
     ]
 
 
-def _kept_metrics(turns: Sequence[ScoredTurn], *, single: bool, seed: int) -> tuple[MetricRow, ...]:
+def _kept_metrics(
+    turns: Sequence[EvaluatedTurn], *, single: bool, seed: int
+) -> tuple[MetricRow, ...]:
     """The metrics of exactly these turns, kept: a bootstrap over thousands takes seconds."""
     digest = hashlib.sha256(repr((turns, single, seed)).encode()).hexdigest()
     key = f"satisfaction-metrics:{digest}"
@@ -182,7 +184,7 @@ def _kept_metrics(turns: Sequence[ScoredTurn], *, single: bool, seed: int) -> tu
     return found
 
 
-def _metrics(turns: Sequence[ScoredTurn], *, single: bool, seed: int) -> tuple[MetricRow, ...]:
+def _metrics(turns: Sequence[EvaluatedTurn], *, single: bool, seed: int) -> tuple[MetricRow, ...]:
     gold = [turn.gold for turn in turns]
     raw = [turn.raw for turn in turns]
     final = [turn.final for turn in turns]

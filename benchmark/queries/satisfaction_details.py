@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.core.intervals import Interval, ends
-from benchmark.core.metrics import Metric, MetricName, Undefined
+from benchmark.core.metrics import Metric, MetricName, UndefinedMetric
 from benchmark.core.satisfaction_chances import (
     ChanceBin,
+    ChanceEstimate,
     ChanceFigures,
-    Estimate,
     LikelyReasons,
 )
-from benchmark.core.satisfaction_groups import BY_SCENARIO, GAINED, Gain
+from benchmark.core.satisfaction_groups import BY_SCENARIO, GAINED, EvaluatorGain
 from benchmark.core.satisfaction_reasons import COLUMNS, ReasonFigures
 
 
 @dataclass(frozen=True, slots=True)
-class ScenarioRow:
+class ScenarioMetrics:
     """One scenario: how many turns of how many users, and the metrics by name."""
 
     scenario: str
@@ -44,15 +44,15 @@ class UserRow:
 class StoredDetails:
     """All that stands behind a line; empty in reports of before they were kept."""
 
-    gains: dict[str, Gain]
-    scenarios: tuple[ScenarioRow, ...]
+    gains: dict[str, EvaluatorGain]
+    scenarios: tuple[ScenarioMetrics, ...]
     users: tuple[UserRow, ...]
     reasons: ReasonFigures | None
     likely: LikelyReasons | None
     chances: ChanceFigures | None
 
     @property
-    def shown_gains(self) -> tuple[tuple[MetricName, Gain], ...]:
+    def shown_gains(self) -> tuple[tuple[MetricName, EvaluatorGain], ...]:
         """The gains in the order of a table's columns."""
         return tuple((name, self.gains[name]) for name in GAINED if name in self.gains)
 
@@ -75,7 +75,7 @@ def details_in(stored: Mapping[str, Any]) -> StoredDetails:
     return StoredDetails(
         gains={name: _gain(one) for name, one in stored.get("gains", {}).items()},
         scenarios=tuple(
-            ScenarioRow(
+            ScenarioMetrics(
                 one["scenario"], one["turns"], one["users"], dict(metrics_of(one["metrics"]))
             )
             for one in stored.get("scenarios", ())
@@ -130,8 +130,8 @@ def _chances(stored: Mapping[str, Any] | None) -> ChanceFigures | None:
     )
 
 
-def _estimate(stored: Mapping[str, Any]) -> Estimate:
-    return Estimate(stored["value"], _interval(stored))
+def _estimate(stored: Mapping[str, Any]) -> ChanceEstimate:
+    return ChanceEstimate(stored["value"], _interval(stored))
 
 
 def metrics_of(
@@ -139,7 +139,7 @@ def metrics_of(
 ) -> Iterator[tuple[str, Metric]]:
     """Stored metrics by name with a suffix."""
     for name, one in stored.items():
-        undefined = None if one["undefined"] is None else Undefined(one["undefined"])
+        undefined = None if one["undefined"] is None else UndefinedMetric(one["undefined"])
         yield f"{name}{suffix}", Metric(one["value"], undefined, _interval(one))
 
 
@@ -152,8 +152,8 @@ def cells_of(metrics: Mapping[str, Metric]) -> dict[str, object]:
     return found
 
 
-def _gain(stored: Mapping[str, Any]) -> Gain:
-    return Gain(stored["value"], _interval(stored), stored["p"])
+def _gain(stored: Mapping[str, Any]) -> EvaluatorGain:
+    return EvaluatorGain(stored["value"], _interval(stored), stored["p"])
 
 
 def _interval(stored: Mapping[str, Any]) -> Interval | None:

@@ -100,7 +100,7 @@ class SelectedSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class JudgingProgress:
     """How far the run is, in judgments."""
 
     done: int
@@ -116,7 +116,7 @@ class TrustPage:
     scope: TrustScope
     labels: int
     figures: TrustFigures | None
-    progress: Progress | None
+    progress: JudgingProgress | None
     sets: tuple[SelectedSet, ...]
     own_satisfaction: SatisfactionFigures | None
     all_satisfaction: SatisfactionFigures | None
@@ -287,7 +287,7 @@ def scoped_figures(
     return trust_figures(cases, labels, seed=SEED, policy=scope.question.policy)
 
 
-def _progress(run: RunChoice, reader: Reader) -> Progress:
+def _progress(run: RunChoice, reader: Reader) -> JudgingProgress:
     counted = dict(
         Judgment.objects.filter(run=run.id)
         .exclude(comparison__in=withheld_comparisons(reader.only))
@@ -295,7 +295,7 @@ def _progress(run: RunChoice, reader: Reader) -> Progress:
         .values_list("status")
         .annotate(rows=Count("id"))
     )
-    return Progress(
+    return JudgingProgress(
         done=counted.get(JudgmentStatus.DONE.value, 0),
         pending=counted.get(JudgmentStatus.PENDING.value, 0),
         unreadable=counted.get(JudgmentStatus.UNPARSEABLE.value, 0),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from annotation.models import Dataset, User
 from benchmark.core.ablation import Vary
-from benchmark.services.ablations import Step, preferences_of, steps, variants_of
+from benchmark.services.ablations import AblationStep, preferences_of, steps, variants_of
 from judging.core.estimates import ASSUMED_PREFERENCE, RunEstimate
 from judging.core.run_plans import applied_plans
 from judging.models import JudgeRun, Preference
@@ -37,7 +37,7 @@ def estimate_ablation(
 
 
 def _of_step(
-    dataset: Dataset, annotator: User, vary: Vary, step: Step, *, most: int
+    dataset: Dataset, annotator: User, vary: Vary, step: AblationStep, *, most: int
 ) -> Iterator[RunEstimate]:
     asked = asked_like(step.settings, dataset=dataset, annotator=annotator, judge=step.distiller)
     finished = finished_like(asked.run)
@@ -52,7 +52,7 @@ def _of_step(
         yield estimate_judgments(run, cells, most=most)
 
 
-def _members(finished: JudgeRun, vary: Vary, step: Step) -> dict[int, tuple[int, ...]]:
+def _members(finished: JudgeRun, vary: Vary, step: AblationStep) -> dict[int, tuple[int, ...]]:
     return preferences_of(list(variants_of(finished, vary, step)))
 
 

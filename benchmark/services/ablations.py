@@ -40,7 +40,7 @@ Finish = Callable[[JudgeRun], JudgeRun]
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class AblationVariant:
     """One way of doing it: whose preferences vote, by scenario, and who judges."""
 
     name: str
@@ -105,7 +105,7 @@ class _Bench:
     annotator: User
     finish: Finish
 
-    def distilled(self, step: Step) -> JudgeRun:
+    def distilled(self, step: AblationStep) -> JudgeRun:
         run = distillation_under(
             step.settings, dataset=self.dataset, annotator=self.annotator, judge=step.distiller
         )
@@ -126,7 +126,7 @@ def _done(run: JudgeRun, finish: Finish) -> JudgeRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AblationStep:
     """A distillation of an ablation, and who judges under what it distils."""
 
     name: str
@@ -135,33 +135,33 @@ class Step:
     judges: tuple[str, ...]
 
 
-def steps(vary: Vary, judges: Sequence[str]) -> list[Step]:
+def steps(vary: Vary, judges: Sequence[str]) -> list[AblationStep]:
     """The distillations of an ablation; the first judge distils and judges, all where they vary."""
     usual, alone = PairwiseSettings(), (judges[0],)
     match vary:
         case Vary.WINDOW:
             windows = (Window.LAST_TURN, Window.LAST_TWO_TURNS, Window.ALL)
             return [
-                Step(window.value, replace(usual, window=window), judges[0], alone)
+                AblationStep(window.value, replace(usual, window=window), judges[0], alone)
                 for window in windows
             ]
         case Vary.DEV_SIZE:
             return [
-                Step(str(size), replace(usual, dev_size=size), judges[0], alone)
+                AblationStep(str(size), replace(usual, dev_size=size), judges[0], alone)
                 for size in DEV_SIZES
             ]
         case Vary.JUDGE:
-            return [Step(each, usual, each, tuple(judges)) for each in judges]
+            return [AblationStep(each, usual, each, tuple(judges)) for each in judges]
         case _:
-            return [Step("", usual, judges[0], alone)]
+            return [AblationStep("", usual, judges[0], alone)]
 
 
-def _variants(bench: _Bench, vary: Vary, judges: Sequence[str]) -> Iterator[Variant]:
+def _variants(bench: _Bench, vary: Vary, judges: Sequence[str]) -> Iterator[AblationVariant]:
     for step in steps(vary, judges):
         yield from variants_of(bench.distilled(step), vary, step)
 
 
-def variants_of(run: JudgeRun, vary: Vary, step: Step) -> Iterator[Variant]:
+def variants_of(run: JudgeRun, vary: Vary, step: AblationStep) -> Iterator[AblationVariant]:
     """What is measured of a finished distillation.
 
     Raises:
@@ -175,7 +175,7 @@ def variants_of(run: JudgeRun, vary: Vary, step: Step) -> Iterator[Variant]:
         # Each distiller's set, selected by its own verdicts, applied by each judge.
         for judge in step.judges:
             name = f"{step.name} > {judge}" if vary is Vary.JUDGE else step.name
-            yield Variant(name, run, judge, _selected(run))
+            yield AblationVariant(name, run, judge, _selected(run))
 
 
 def _sets(run: JudgeRun) -> list[PreferenceSet]:
@@ -190,7 +190,7 @@ def _selected(run: JudgeRun) -> dict[int, tuple[int, ...]]:
     }
 
 
-def _by_size(run: JudgeRun, judge: str) -> Iterator[Variant]:
+def _by_size(run: JudgeRun, judge: str) -> Iterator[AblationVariant]:
     """The best subset of each size by the stored matrix; a scenario with fewer has its largest."""
     rules = SelectionSettings(
         aggregate_eligible=settings_from_config(run.config).aggregate_eligible
@@ -210,7 +210,7 @@ def _by_size(run: JudgeRun, judge: str) -> Iterator[Variant]:
             for size, columns in sizes.items()
         }
     for size in range(1, max(map(max, found.values()), default=0) + 1):
-        yield Variant(
+        yield AblationVariant(
             str(size),
             run,
             judge,
@@ -218,7 +218,7 @@ def _by_size(run: JudgeRun, judge: str) -> Iterator[Variant]:
         )
 
 
-def _by_preferences(run: JudgeRun, judge: str) -> Iterator[Variant]:
+def _by_preferences(run: JudgeRun, judge: str) -> Iterator[AblationVariant]:
     """The base judge, every pair's preference, the aggregate alone, and the selected set."""
     kinds = dict(run.preferences.filter(control=Control.NONE).values_list("pk", "kind"))
     columns = {row.scenario_id: list(row.columns) for row in _sets(run)}
@@ -230,13 +230,15 @@ def _by_preferences(run: JudgeRun, judge: str) -> Iterator[Variant]:
         }
 
     base = {scenario: tuple(keys[:1]) for scenario, keys in columns.items()}
-    yield Variant("none", run, judge, base)
-    yield Variant("all pairs", run, judge, of_kind(PreferenceKind.PAIR))
-    yield Variant("aggregate", run, judge, of_kind(PreferenceKind.AGGREGATE))
-    yield Variant("selected", run, judge, _selected(run))
+    yield AblationVariant("none", run, judge, base)
+    yield AblationVariant("all pairs", run, judge, of_kind(PreferenceKind.PAIR))
+    yield AblationVariant("aggregate", run, judge, of_kind(PreferenceKind.AGGREGATE))
+    yield AblationVariant("selected", run, judge, _selected(run))
 
 
-def _measured(name: str, variants: Sequence[Variant], finish: Finish) -> Iterator[AblationRow]:
+def _measured(
+    name: str, variants: Sequence[AblationVariant], finish: Finish
+) -> Iterator[AblationRow]:
     runs = _runs(variants, finish)
     shared = _shared_tests(variants)
     for variant in variants:
@@ -255,7 +257,7 @@ def _measured(name: str, variants: Sequence[Variant], finish: Finish) -> Iterato
         )
 
 
-def _runs(variants: Sequence[Variant], finish: Finish) -> dict[tuple[int, str], JudgeRun]:
+def _runs(variants: Sequence[AblationVariant], finish: Finish) -> dict[tuple[int, str], JudgeRun]:
     """One run for all variants of a distillation and a judge, under all their preferences."""
     found: dict[tuple[int, str], JudgeRun] = {}
     for variant in variants:
@@ -271,7 +273,7 @@ def _runs(variants: Sequence[Variant], finish: Finish) -> dict[tuple[int, str], 
     return found
 
 
-def preferences_of(variants: Sequence[Variant]) -> dict[int, tuple[int, ...]]:
+def preferences_of(variants: Sequence[AblationVariant]) -> dict[int, tuple[int, ...]]:
     """The preferences of some variants by scenario, each once."""
     union: dict[int, dict[int, None]] = {}
     for variant in variants:
@@ -280,7 +282,7 @@ def preferences_of(variants: Sequence[Variant]) -> dict[int, tuple[int, ...]]:
     return {scenario: tuple(members) for scenario, members in union.items()}
 
 
-def _shared_tests(variants: Sequence[Variant]) -> set[int]:
+def _shared_tests(variants: Sequence[AblationVariant]) -> set[int]:
     """The comparisons that are in the test part of every variant."""
     parts = [
         {key for plan in distil_plans(each.distillation.config) for key, _ in plan.test_winners}
@@ -291,7 +293,7 @@ def _shared_tests(variants: Sequence[Variant]) -> set[int]:
 
 def _judged(
     run: JudgeRun,
-    variant: Variant,
+    variant: AblationVariant,
     scenario_of: Mapping[int, int],
     truth: Mapping[int, Verdict],
     shared: set[int],

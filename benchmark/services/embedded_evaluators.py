@@ -18,7 +18,7 @@ from judging.core.satisfaction_baselines import NEAREST_NAMES, Prediction
 from judging.core.satisfaction_decisions import likeliest
 from judging.core.satisfaction_model import predict
 from judging.core.satisfaction_nearest import nearest_predictions
-from judging.core.satisfaction_stacking import Turns, fit_stack, predict_stack
+from judging.core.satisfaction_stacking import StackedTurns, fit_stack, predict_stack
 from judging.models import LearnedModel
 from judging.services.satisfaction_training import learned_model
 
@@ -127,12 +127,12 @@ def predict_stacked(
     ]
 
 
-def _turns(predictions: Predictions, judged: Judged, users: Sequence[int]) -> Turns:
+def _turns(predictions: Predictions, judged: Judged, users: Sequence[int]) -> StackedTurns:
     known = [[one for one in own if one is not None] for own in predictions]
     flat = [one for own in known for one in own]
     sizes = [len(own) for own in known]
     scores = [_graded(one) for own in judged for one in own]
-    return Turns(
+    return StackedTurns(
         learned=np.array([one.expected for one in flat], dtype=np.float64),
         dissatisfied=np.array([one.dissatisfied for one in flat], dtype=np.float64),
         judged=np.array(scores, dtype=np.float64),

@@ -63,7 +63,7 @@ DEFAULT_EVALUATORS: Final = (
 
 
 @dataclass(frozen=True)
-class Comparison:
+class EvaluationData:
     """What every evaluator is given: the training users' turns and the test users'."""
 
     train_dataset: Dataset
@@ -95,7 +95,7 @@ class Predicted:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class EvaluationScale:
     """What predictions are measured on: gold turns, the reference's predictions, the bootstrap."""
 
     gold: Sequence[GoldBlock]
@@ -154,10 +154,10 @@ def evaluate_satisfaction(
         Refused: a name is neither a baseline nor a judge; a dataset has no rated turn; a judge's
             run did not finish.
     """
-    given = Comparison(train, test, _rated(train, level), _rated(test, level), observer)
+    given = EvaluationData(train, test, _rated(train, level), _rated(test, level), observer)
     shared = _raters(train, given.train.gold) & _raters(test, given.test.gold)
     predicted, skipped = _predict_all(evaluators, given)
-    scale = Scale(given.test.gold, _baseline(REFERENCE, given).predictions, seed, draws)
+    scale = EvaluationScale(given.test.gold, _baseline(REFERENCE, given).predictions, seed, draws)
     measured = [_measured(one, scale) for one in predicted]
     names = names_of(dataset=test)
     training = _training(predicted, given, seed=seed, draws=draws)
@@ -191,7 +191,7 @@ def evaluate_satisfaction(
     )
 
 
-def _measured(one: Predicted, scale: Scale) -> tuple[EvaluatorFigures, EvaluatorDetails]:
+def _measured(one: Predicted, scale: EvaluationScale) -> tuple[EvaluatorFigures, EvaluatorDetails]:
     found = figures(
         one.name,
         one.setting,
@@ -208,7 +208,7 @@ def _measured(one: Predicted, scale: Scale) -> tuple[EvaluatorFigures, Evaluator
 
 
 def _training(
-    predicted: Sequence[Predicted], given: Comparison, *, seed: int, draws: int
+    predicted: Sequence[Predicted], given: EvaluationData, *, seed: int, draws: int
 ) -> tuple[EvaluatorFigures, EvaluatorDetails] | None:
     """How the learned evaluator does on its training users, each of them held out."""
     trained = next((one for one in predicted if one.name == LEARNED), None)
@@ -216,10 +216,12 @@ def _training(
         return None
     reference = baseline_predictions(REFERENCE, given.train.gold, train=counts_of(given.train.gold))
     held_out = Predicted(LEARNED, HELD_OUT, given.learned.training, trained.seconds)
-    return _measured(held_out, Scale(given.train.gold, reference, seed, draws))
+    return _measured(held_out, EvaluationScale(given.train.gold, reference, seed, draws))
 
 
-def _predict_all(evaluators: Sequence[str], given: Comparison) -> tuple[list[Predicted], list[str]]:
+def _predict_all(
+    evaluators: Sequence[str], given: EvaluationData
+) -> tuple[list[Predicted], list[str]]:
     """What every evaluator says, and why some say nothing."""
     predicted: list[Predicted] = []
     skipped: list[str] = []
@@ -239,7 +241,7 @@ def _predict_all(evaluators: Sequence[str], given: Comparison) -> tuple[list[Pre
     return predicted, skipped
 
 
-def _names(evaluators: Sequence[str], given: Comparison) -> Iterable[str]:
+def _names(evaluators: Sequence[str], given: EvaluationData) -> Iterable[str]:
     """The names asked for, each once; STORED stands for those of the runs that there are."""
     known: dict[str, None] = {}
     for name in evaluators:
@@ -276,7 +278,7 @@ def _require_known(name: str) -> None:
         raise Refused("judge:unknown", f"{error}, or one of {ours}") from error
 
 
-def _predict(name: str, given: Comparison) -> list[Predicted]:
+def _predict(name: str, given: EvaluationData) -> list[Predicted]:
     """One evaluator by name: a baseline, the learned one alone or stacked, or else a judge."""
     if name.upper() in Baseline.__members__:
         return [_baseline(Baseline(name.upper()), given)]
@@ -287,7 +289,7 @@ def _predict(name: str, given: Comparison) -> list[Predicted]:
     return _judge(name, given)
 
 
-def _embedded(name: str, given: Comparison) -> Predicted:
+def _embedded(name: str, given: EvaluationData) -> Predicted:
     """An evaluator of this program; the seconds of the learned one hold its training."""
     started = time.perf_counter()
     if name == LEARNED:
@@ -298,7 +300,7 @@ def _embedded(name: str, given: Comparison) -> Predicted:
     return Predicted(name, setting, predictions, time.perf_counter() - started)
 
 
-def _stacked(name: str, given: Comparison) -> Predicted:
+def _stacked(name: str, given: EvaluationData) -> Predicted:
     """The learned evaluator corrected by a judge, who scores the training users' turns as well."""
     judge = name.removeprefix(STACKED)
     require_honest_stacking(judge)
@@ -320,14 +322,14 @@ def _stacked(name: str, given: Comparison) -> Predicted:
     return Predicted(f"{STACKED}{asked.judge}", asked.setting, predictions, seconds)
 
 
-def _baseline(baseline: Baseline, given: Comparison) -> Predicted:
+def _baseline(baseline: Baseline, given: EvaluationData) -> Predicted:
     started = time.perf_counter()
     predictions = baseline_predictions(baseline, given.test.gold, train=counts_of(given.train.gold))
     known = baseline.partition("_")[0].lower()
     return Predicted(baseline.lower(), known, predictions, time.perf_counter() - started)
 
 
-def _judge(name: str, given: Comparison) -> list[Predicted]:
+def _judge(name: str, given: EvaluationData) -> list[Predicted]:
     """A judge's run over the test dataset, in every setting that needs no further call."""
     found = judged_dataset(
         name,

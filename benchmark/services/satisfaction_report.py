@@ -7,7 +7,7 @@ from typing import Any
 
 from annotation.core.intervals import ends
 from benchmark.core.metrics import Metric, MetricName
-from benchmark.core.satisfaction_chances import ChanceFigures, Estimate, LikelyReasons
+from benchmark.core.satisfaction_chances import ChanceEstimate, ChanceFigures, LikelyReasons
 from benchmark.core.satisfaction_details import EvaluatorDetails
 from benchmark.core.satisfaction_evaluation import EvaluatorFigures
 
@@ -91,7 +91,7 @@ def stored_chances(found: ChanceFigures) -> dict[str, Any]:
     }
 
 
-def _estimate(found: Estimate) -> dict[str, float | None]:
+def _estimate(found: ChanceEstimate) -> dict[str, float | None]:
     return {"value": found.value, **ends(found.interval)}
 
 

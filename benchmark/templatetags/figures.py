@@ -6,7 +6,7 @@ from django import template
 from django.utils.translation import gettext as _
 
 from annotation.models.wording import REASONS
-from benchmark.core.metrics import MetricName, Undefined
+from benchmark.core.metrics import MetricName, UndefinedMetric
 from benchmark.core.paper_satisfaction import Differs
 from benchmark.core.recalibration import Recalibration
 from benchmark.core.satisfaction_reasons import SATISFIED, UNKNOWN
@@ -76,14 +76,14 @@ def paper_difference(differs: Differs) -> str:
 
 
 @register.filter
-def undefined_reason(reason: Undefined) -> str:
+def undefined_reason(reason: UndefinedMetric) -> str:
     """Why a metric has no value."""
     return {
-        Undefined.EMPTY: _("no turns"),
-        Undefined.CONSTANT_GOLD: _("all stated scores are equal"),
-        Undefined.CONSTANT_PREDICTION: _("all predicted scores are equal"),
-        Undefined.ONE_CLASS: _("one class never occurs"),
-        Undefined.NO_USABLE_USER: _("no user with three different turns"),
+        UndefinedMetric.EMPTY: _("no turns"),
+        UndefinedMetric.CONSTANT_GOLD: _("all stated scores are equal"),
+        UndefinedMetric.CONSTANT_PREDICTION: _("all predicted scores are equal"),
+        UndefinedMetric.ONE_CLASS: _("one class never occurs"),
+        UndefinedMetric.NO_USABLE_USER: _("no user with three different turns"),
     }[reason]
 
 

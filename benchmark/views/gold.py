@@ -10,11 +10,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from benchmark.core.gold_records import gold_records
-from benchmark.forms import POLICIES, GoldForm, asked
+from benchmark.forms import POLICIES, GoldQuestionForm, asked
 from benchmark.queries import gold as queries
 from benchmark.queries.gold import GoldScope
 from benchmark.queries.gold_rows import gold_rows as gold_rows_behind
-from benchmark.queries.rows import Outcome
+from benchmark.queries.rows import VerdictMatch
 from benchmark.views.figures import FIGURES_ID
 from benchmark.views.files import csv_file
 from benchmark.views.readers import require_sees_everyone
@@ -42,7 +42,7 @@ def gold(request: HttpRequest) -> HttpResponse:
 def gold_rows(request: HttpRequest) -> HttpResponse:
     """The comparisons behind a number, with the gold answer and the judge's decisions."""
     require_sees_everyone(request)
-    form = asked(GoldForm, request.GET)
+    form = asked(GoldQuestionForm, request.GET)
     found = gold_rows_behind(
         form.question(),
         subset=form.cleaned_data["subset"],
@@ -55,7 +55,7 @@ def gold_rows(request: HttpRequest) -> HttpResponse:
         "scope": found.scope,
         "page": found.page,
         "back": _query(found.scope),
-        "outcomes": [(each.value, found.counts[each]) for each in Outcome],
+        "outcomes": [(each.value, found.counts[each]) for each in VerdictMatch],
     }
     return render(request, "benchmark/gold_rows.html", context)
 
@@ -78,7 +78,7 @@ def gold_csv(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest) -> queries.GoldPage:
-    return queries.gold_page(asked(GoldForm, request.GET).question())
+    return queries.gold_page(asked(GoldQuestionForm, request.GET).question())
 
 
 def _query(scope: GoldScope) -> str:

@@ -20,7 +20,7 @@ from benchmark.core.judge_records import (
 from benchmark.forms import POLICIES, RULES, TableRowsForm, TablesForm, asked
 from benchmark.queries import judge_table_rows as rows_queries
 from benchmark.queries.judge_tables import TablesPage, tables_page
-from benchmark.queries.rows import Outcome
+from benchmark.queries.rows import VerdictMatch
 from benchmark.views.figures import FIGURES_ID
 from benchmark.views.files import csv_file
 from benchmark.views.judge_cells import (
@@ -73,7 +73,7 @@ def judge_rows(request: HttpRequest) -> HttpResponse:
         "scope": found.scope,
         "page": found.page,
         "back": urlencode(tables_query(found.scope)),
-        "outcomes": [(each.value, found.counts[each]) for each in Outcome],
+        "outcomes": [(each.value, found.counts[each]) for each in VerdictMatch],
     }
     return render(request, "benchmark/judge_rows.html", context)
 

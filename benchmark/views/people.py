@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from benchmark.forms import PeopleForm, QueueForm, asked
+from benchmark.forms import DisagreementForm, PeopleForm, asked
 from benchmark.queries.disagreements import queue_page
 from benchmark.queries.vote_agreement import PeoplePage, people_page
 from benchmark.views.figures import FIGURES_ID
@@ -57,7 +57,7 @@ def people_csv(request: HttpRequest) -> HttpResponse:
 def disagreements(request: HttpRequest) -> HttpResponse:
     """The comparisons on which a judge and a person disagree, its surest verdicts first."""
     require_sees_everyone(request)
-    form = asked(QueueForm, request.GET)
+    form = asked(DisagreementForm, request.GET)
     found = queue_page(form.question(), page=request.GET.get("page", ""))
     context = {
         "found": found,

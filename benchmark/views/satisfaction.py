@@ -13,7 +13,7 @@ from annotation.core.intervals import ends
 from annotation.core.tables import Row
 from benchmark.core.learning_curve import CURVE_METRICS
 from benchmark.core.paper_satisfaction import TABLE_2, TABLE_3, ours_beside
-from benchmark.core.satisfaction_chances import Estimate
+from benchmark.core.satisfaction_chances import ChanceEstimate
 from benchmark.core.satisfaction_groups import GAINED
 from benchmark.core.satisfaction_reasons import COLUMNS
 from benchmark.queries.learning_curve import stored_curve
@@ -158,7 +158,7 @@ def _reasons(row: EvaluatorRow) -> Iterator[Row]:
 def _likely(row: EvaluatorRow) -> Iterator[Row]:
     if (likely := row.details.likely) is not None:
         for name in ("accuracy", "top_2", "macro_f1", "gain"):
-            one: Estimate = getattr(likely, name)
+            one: ChanceEstimate = getattr(likely, name)
             yield {"figure": name, "value": one.value, **ends(one.interval)}
         for name in ("commonest", "commonest_f1"):
             yield {"figure": name, "value": getattr(likely, name), **ends(None)}

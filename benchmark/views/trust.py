@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from benchmark.core.metrics import MetricName
 from benchmark.core.trust import Figures, TrustFigures
 from benchmark.forms import POLICIES, RULES, RowsForm, TrustForm, asked
-from benchmark.queries.rows import Behind, Outcome, RowsPage, evidence_rows
+from benchmark.queries.rows import Behind, RowsPage, VerdictMatch, evidence_rows
 from benchmark.queries.trust import TrustPage, TrustScope, trust_page
 from benchmark.views.figures import (
     FIGURES_ID,
@@ -137,6 +137,6 @@ def trust_rows(request: HttpRequest) -> HttpResponse:
         "scope": found.scope,
         "page": found.page,
         "back": trust_query(found.scope),
-        "outcomes": [(each.value, found.counts[each]) for each in Outcome],
+        "outcomes": [(each.value, found.counts[each]) for each in VerdictMatch],
     }
     return render(request, "benchmark/trust_rows.html", context)

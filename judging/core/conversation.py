@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.structured import without_reasoning
 
 MAX_MESSAGE_CHARACTERS: Final = 20_000
@@ -169,17 +169,17 @@ def messages_for_model(
         earlier: Message and reply, None where there is none, in order.
         text: The new message.
     """
-    messages = [Message(Role.SYSTEM, system_prompt)] if system_prompt.strip() else []
+    messages = [Message(Speaker.SYSTEM, system_prompt)] if system_prompt.strip() else []
     unanswered: list[str] = []
     for asked, reply in earlier:
         unanswered.append(asked)
         if reply is not None:
             messages += [
-                Message(Role.USER, "\n\n".join(unanswered)),
-                Message(Role.ASSISTANT, reply),
+                Message(Speaker.USER, "\n\n".join(unanswered)),
+                Message(Speaker.ASSISTANT, reply),
             ]
             unanswered = []
-    return (*messages, Message(Role.USER, "\n\n".join([*unanswered, text])))
+    return (*messages, Message(Speaker.USER, "\n\n".join([*unanswered, text])))
 
 
 def visible_text(content: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from annotation.core.refusals import Refused
 from judging.core.chat import ChatRequest, JsonSchema, Sampling, checked_extra
 from judging.core.key_variables import may_hold_key
@@ -106,12 +106,12 @@ def without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     What the system said stands, in its order, before the first user message; where no user speaks
     it becomes the first one.
     """
-    said = "\n\n".join(message.text for message in messages if message.role is Role.SYSTEM)
-    rest = [message for message in messages if message.role is not Role.SYSTEM]
+    said = "\n\n".join(message.text for message in messages if message.role is Speaker.SYSTEM)
+    rest = [message for message in messages if message.role is not Speaker.SYSTEM]
     if not said:
         return tuple(rest)
     for place, message in enumerate(rest):
-        if message.role is Role.USER:
-            rest[place] = Message(Role.USER, f"{said}\n\n{message.text}")
+        if message.role is Speaker.USER:
+            rest[place] = Message(Speaker.USER, f"{said}\n\n{message.text}")
             return tuple(rest)
-    return (Message(Role.USER, said), *rest)
+    return (Message(Speaker.USER, said), *rest)

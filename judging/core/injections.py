@@ -47,7 +47,7 @@ def _losing_order(verdicts: dict[Order, Verdict | None], target: Verdict) -> Ord
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ShownVerdict:
     """What a judge said of a comparison as shown: a verdict, or why there is none."""
 
     status: JudgmentStatus
@@ -61,8 +61,8 @@ class Tried:
     kind: AttemptKind
     language: str
     target: Verdict
-    attempt: Said
-    harmless: Said
+    attempt: ShownVerdict
+    harmless: ShownVerdict
 
     @property
     def flipped(self) -> bool:
@@ -110,7 +110,7 @@ class FlipRow:
     by_words: int
 
 
-def flips(said: Sequence[tuple[Verdict, Said]]) -> Flips:
+def flips(said: Sequence[tuple[Verdict, ShownVerdict]]) -> Flips:
     """The flips among verdicts AS SHOWN, each with the place that was attacked."""
     read = [(target, each) for target, each in said if each.verdict is not None]
     return Flips(

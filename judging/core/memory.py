@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from judging.core.calibration import HIGHEST, LOWEST, history_mean, score_counts
-from judging.core.questions import RatedTurn
+from judging.core.questions import HistoryTurn
 
 SCHEMA_VERSION: Final = 1
 
@@ -122,11 +122,11 @@ class ScoreGroup:
     """Examples of one score, for the comparison of adjacent scores."""
 
     score: int
-    turns: tuple[RatedTurn, ...]
+    turns: tuple[HistoryTurn, ...]
     total: int
 
 
-def statistics(history: Sequence[RatedTurn]) -> ScoreStatistics:
+def statistics(history: Sequence[HistoryTurn]) -> ScoreStatistics:
     """Counts of the whole history, in all and by scenario in order of first appearance."""
     by_scenario: dict[str, list[int]] = {}
     for turn in history:
@@ -140,7 +140,9 @@ def statistics(history: Sequence[RatedTurn]) -> ScoreStatistics:
     )
 
 
-def grouped_examples(history: Sequence[RatedTurn], *, per_score: int = 3) -> tuple[ScoreGroup, ...]:
+def grouped_examples(
+    history: Sequence[HistoryTurn], *, per_score: int = 3
+) -> tuple[ScoreGroup, ...]:
     """Examples grouped by score, highest first; scores that never occur are left out.
 
     Within a score the scenarios take turns, and within a scenario the sessions do, each in
@@ -286,14 +288,14 @@ def _statement_to_json(statement: Statement) -> dict[str, object]:
     return {"text": statement.text, "turn_ids": list(statement.turn_ids)}
 
 
-def _spread(turns: Sequence[RatedTurn]) -> list[RatedTurn]:
+def _spread(turns: Sequence[HistoryTurn]) -> list[HistoryTurn]:
     """Turns of one score in round-robin order over scenarios, then over sessions."""
-    scenarios: dict[str, dict[str, list[RatedTurn]]] = {}
+    scenarios: dict[str, dict[str, list[HistoryTurn]]] = {}
     for turn in turns:
         scenarios.setdefault(turn.scenario, {}).setdefault(turn.session_key, []).append(turn)
     return _round_robin([_round_robin(list(sessions.values())) for sessions in scenarios.values()])
 
 
-def _round_robin(queues: Sequence[Sequence[RatedTurn]]) -> list[RatedTurn]:
+def _round_robin(queues: Sequence[Sequence[HistoryTurn]]) -> list[HistoryTurn]:
     longest = max(len(queue) for queue in queues)
     return [queue[place] for place in range(longest) for queue in queues if place < len(queue)]

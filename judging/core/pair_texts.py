@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from annotation.core.choices import Verdict
-from annotation.core.dialogue import Dialogue, Message, Role
+from annotation.core.dialogue import Dialogue, Message, Speaker
 from annotation.core.language import language_of
 from judging.core.questions import LabelledPair
 
@@ -61,7 +61,7 @@ def pair_texts(
     shared = next(
         (place for place, turn in enumerate(earlier) if not turn.same_reply), len(earlier)
     )
-    messages = [Message(Role.SYSTEM, system_prompt)] if system_prompt else []
+    messages = [Message(Speaker.SYSTEM, system_prompt)] if system_prompt else []
     for turn in earlier[:shared]:
         _add(messages, turn.user_message, turn.reply_a)
     own = earlier[shared:]
@@ -80,9 +80,9 @@ def pair_texts(
 
 def _add(messages: list[Message], user: str | None, reply: str | None) -> None:
     if user is not None:
-        messages.append(Message(Role.USER, user))
+        messages.append(Message(Speaker.USER, user))
     if reply is not None:
-        messages.append(Message(Role.ASSISTANT, reply))
+        messages.append(Message(Speaker.ASSISTANT, reply))
 
 
 def _line(replies: Sequence[str | None], following: Sequence[str | None], text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from annotation.core.splits import DEFAULT_DEV_SIZE, DEFAULT_SEED, Sampling
+from annotation.core.splits import DEFAULT_DEV_SIZE, DEFAULT_SEED, SplitSampling
 from judging.core.judge_modes import DistilPrompt, JudgePrompt
 from judging.core.verdicts import VerdictRule
 from judging.core.windows import Window
@@ -18,7 +18,7 @@ class PairwiseSettings:
 
     dev_size: int = DEFAULT_DEV_SIZE
     seed: int = DEFAULT_SEED
-    sampling: Sampling = Sampling.DEFAULT
+    sampling: SplitSampling = SplitSampling.DEFAULT
     verdict_rule: VerdictRule = VerdictRule.STRICT
     window: Window = Window.ALL
     aggregate_eligible: bool = False
@@ -39,7 +39,7 @@ def settings_from_config(config: Mapping[str, Any]) -> PairwiseSettings:
     return PairwiseSettings(
         **{
             **known,
-            "sampling": Sampling(known.get("sampling", Sampling.DEFAULT)),
+            "sampling": SplitSampling(known.get("sampling", SplitSampling.DEFAULT)),
             "verdict_rule": VerdictRule(known.get("verdict_rule", VerdictRule.STRICT)),
             "window": Window(known.get("window", Window.ALL)),
             "prompt": JudgePrompt(known.get("prompt", JudgePrompt.PERSONAL)),

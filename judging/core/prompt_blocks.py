@@ -9,8 +9,8 @@ from typing import Final
 from annotation.core.choices import Reason
 from judging.core.calibration import LOWEST
 from judging.core.memory import ScoreGroup, ScoreStatistics
-from judging.core.prompts import Block, neutralise
-from judging.core.questions import RatedTurn, Rubrics
+from judging.core.prompts import PromptText, neutralise
+from judging.core.questions import HistoryTurn, Rubrics
 from judging.core.tokens import shorten
 from judging.core.windows import Excerpt
 
@@ -95,7 +95,7 @@ class PairExcerpt:
     rejected: str
 
 
-def dialogue_block(shown: Excerpt, *, language: str, tokens: int | None = None) -> Block:
+def dialogue_block(shown: Excerpt, *, language: str, tokens: int | None = None) -> PromptText:
     """A conversation, each message inside the tag of its role.
 
     Messages are whole, or shortened to about `tokens` each.
@@ -106,12 +106,12 @@ def dialogue_block(shown: Excerpt, *, language: str, tokens: int | None = None) 
     ]
     if shown.omitted:
         lines.insert(0, _WORDS[language].omitted.format(count=shown.omitted))
-    return Block("\n".join(lines))
+    return PromptText("\n".join(lines))
 
 
-def pairs_block(pairs: Sequence[PairExcerpt], *, tokens: int, language: str) -> Block:
+def pairs_block(pairs: Sequence[PairExcerpt], *, tokens: int, language: str) -> PromptText:
     """Several labelled pairs; each message and each response is shortened to about `tokens`."""
-    return Block(
+    return PromptText(
         "\n\n".join(
             "<pair>\n<dialogue>\n"
             f"{dialogue_block(pair.dialogue, language=language, tokens=tokens)}\n</dialogue>\n"
@@ -125,7 +125,7 @@ def pairs_block(pairs: Sequence[PairExcerpt], *, tokens: int, language: str) -> 
 
 def history_block(
     groups: Sequence[ScoreGroup], *, aliases: Mapping[str, str], tokens: int, language: str
-) -> Block:
+) -> PromptText:
     """Rated turns grouped by score; a turn takes about `tokens`.
 
     `aliases` gives each turn id the name under which it may be cited, so that no id of a row
@@ -138,13 +138,13 @@ def history_block(
             words.group.format(score=group.score, shown=len(group.turns), total=group.total)
         )
         parts.extend(_turn(turn, aliases[turn.turn_id], tokens, words) for turn in group.turns)
-    return Block("\n\n".join(parts))
+    return PromptText("\n\n".join(parts))
 
 
-def turns_block(turns: Sequence[RatedTurn], *, tokens: int, language: str) -> Block:
+def turns_block(turns: Sequence[HistoryTurn], *, tokens: int, language: str) -> PromptText:
     """Rated turns one after another, without a name to cite; a turn takes about `tokens`."""
     words = _WORDS[language]
-    return Block(
+    return PromptText(
         "\n\n".join(
             _rated(
                 turn,
@@ -157,12 +157,12 @@ def turns_block(turns: Sequence[RatedTurn], *, tokens: int, language: str) -> Bl
     )
 
 
-def reasons_block(reasons: Sequence[str]) -> Block:
+def reasons_block(reasons: Sequence[str]) -> PromptText:
     """Reasons as a list, a line each."""
-    return Block("\n".join(f"- {_line(reason)}" for reason in reasons))
+    return PromptText("\n".join(f"- {_line(reason)}" for reason in reasons))
 
 
-def rubrics_block(rubrics: Rubrics | None, *, language: str) -> Block:
+def rubrics_block(rubrics: Rubrics | None, *, language: str) -> PromptText:
     """Numbered rubrics of both classes: S1, S2 … for satisfied, D1, D2 … for dissatisfied."""
     words = _WORDS[language]
     lines: list[str] = []
@@ -173,7 +173,7 @@ def rubrics_block(rubrics: Rubrics | None, *, language: str) -> Block:
         ):
             numbered = (f"{letter}{at}. {_line(text)}" for at, text in enumerate(texts, start=1))
             lines += [heading, *(numbered if texts else [words.unknown])]
-    return Block("\n".join(lines) or words.unknown)
+    return PromptText("\n".join(lines) or words.unknown)
 
 
 def rating_word(*, satisfied: bool, language: str) -> str:
@@ -206,12 +206,12 @@ def text_or_unknown(text: str, *, language: str) -> str:
     return text if text.strip() else _WORDS[language].unknown
 
 
-def _turn(turn: RatedTurn, alias: str, tokens: int, words: _Words) -> str:
+def _turn(turn: HistoryTurn, alias: str, tokens: int, words: _Words) -> str:
     heading = words.turn.format(alias=alias, score=turn.score, task=_line(turn.scenario))
     return _rated(turn, heading, tokens, words)
 
 
-def _rated(turn: RatedTurn, heading: str, tokens: int, words: _Words) -> str:
+def _rated(turn: HistoryTurn, heading: str, tokens: int, words: _Words) -> str:
     lines = ["<turn>", heading]
     if turn.task_context.strip():
         lines.append(f"<task>\n{_part(turn.task_context, tokens // 6)}\n</task>")

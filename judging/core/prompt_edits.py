@@ -40,7 +40,7 @@ class EditFault:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlaceholderPosition:
     """Where a value enters: its placeholder, alone on a line or not, and the tags around it."""
 
     mark: str
@@ -50,7 +50,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class PromptRequirement:
     """A text that must stay in a prompt, and whether it is where it belongs."""
 
     text: str
@@ -68,7 +68,7 @@ def plain_text(told: str) -> str:
     return told.replace("\r\n", "\n").rstrip("\n")
 
 
-def places(text: str) -> tuple[Place, ...]:
+def places(text: str) -> tuple[PlaceholderPosition, ...]:
     """Where values enter a prompt, in order."""
     lines = ["", *text.splitlines(), ""]
     found = []
@@ -76,9 +76,9 @@ def places(text: str) -> tuple[Place, ...]:
         if _MARK.fullmatch(line):
             opens = before if _TAG.fullmatch(before) and not before.startswith("</") else ""
             closes = after if _TAG.fullmatch(after) and after.startswith("</") else ""
-            found.append(Place(line, alone=True, opens=opens, closes=closes))
+            found.append(PlaceholderPosition(line, alone=True, opens=opens, closes=closes))
         else:
-            found += [Place(mark, alone=False) for mark in _MARK.findall(line)]
+            found += [PlaceholderPosition(mark, alone=False) for mark in _MARK.findall(line)]
     return tuple(found)
 
 
@@ -97,16 +97,16 @@ def closing_lines(text: str) -> tuple[str, ...]:
     return tuple(lines[steps[-1] + 1 :] if steps else lines[-1:])
 
 
-def requirements(original: Prompt, text: str) -> tuple[Requirement, ...]:
+def requirements(original: Prompt, text: str) -> tuple[PromptRequirement, ...]:
     """What an edit of a prompt must keep, each with whether this text does."""
     wanted, given = places(original.text), places(text)
     right = [place for place, same in zip(wanted, given, strict=False) if place == same]
     closing = closing_lines(original.text)
     kept = text.splitlines()[-len(closing) :] == list(closing)
     return (
-        *(Requirement(each.mark, each in right) for each in wanted),
-        *(Requirement(word, word in text) for word in _reasons(original)),
-        *((Requirement("\n".join(closing), kept),) if closing else ()),
+        *(PromptRequirement(each.mark, each in right) for each in wanted),
+        *(PromptRequirement(word, word in text) for word in _reasons(original)),
+        *((PromptRequirement("\n".join(closing), kept),) if closing else ()),
     )
 
 

@@ -60,7 +60,7 @@ _OPENERS: Final = re.compile(
 _HARMLESS: Final = {"<": "‹", "[": "⟦"}
 
 
-class Block(str):
+class PromptText(str):
     """A text composed of values that are already neutralised; it enters a prompt as it is."""
 
     __slots__ = ()
@@ -92,7 +92,7 @@ class Prompt:
         return frozenset(_PLACEHOLDER.findall(self.text))
 
     def render(self, values: Mapping[str, str]) -> str:
-        """The prompt with its values; each is neutralised, unless it is a `Block`.
+        """The prompt with its values; each is neutralised, unless it is a `PromptText`.
 
         Raises:
             Refused: the values are not exactly those that the prompt names.
@@ -101,7 +101,7 @@ class Prompt:
             wrong = ", ".join(sorted(values.keys() ^ self.placeholders))
             raise Refused("prompt:broken", f"{self.label}: missing or unknown values: {wrong}")
         ready = {
-            name: value if isinstance(value, Block) else neutralise(value)
+            name: value if isinstance(value, PromptText) else neutralise(value)
             for name, value in values.items()
         }
         return _PLACEHOLDER.sub(lambda found: ready[found.group(1)], self.text)

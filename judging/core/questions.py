@@ -103,7 +103,7 @@ class GradeAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class RatedTurn:
+class HistoryTurn:
     """One labelled turn of a user's history.
 
     `dialogue` is the whole conversation where a session was rated; then `user_message` and
@@ -125,7 +125,7 @@ class RatedTurn:
 class MemoryQuestion:
     """The labelled history behind a user memory; never the target scenario (seed 003, 3.2)."""
 
-    history: tuple[RatedTurn, ...]
+    history: tuple[HistoryTurn, ...]
     target_scenario: str
     language: str
     profile: dict[str, object] = field(default_factory=dict)
@@ -172,8 +172,8 @@ class TurnQuestion:
     variant: Variant = Variant.CHECKLIST
     level: Level = Level.TURN
     scenario: str = ""
-    nearest: tuple[RatedTurn, ...] = ()
-    examples: tuple[RatedTurn, ...] = ()
+    nearest: tuple[HistoryTurn, ...] = ()
+    examples: tuple[HistoryTurn, ...] = ()
     rubrics: Rubrics | None = None
 
 
@@ -187,7 +187,7 @@ class InductionQuestion:
     satisfied: bool
     language: str
     most: int
-    turn: RatedTurn | None = None
+    turn: HistoryTurn | None = None
     reasons: tuple[str, ...] = ()
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from annotation.core.choices import Reason
-from annotation.core.dialogue import Dialogue, Message, Role
+from annotation.core.dialogue import Dialogue, Message, Speaker
 from annotation.core.formats.records import PROFILE_FIELDS
 from judging.core import memory as memories
-from judging.core.questions import MemoryQuestion, RatedTurn, Rubrics, TurnQuestion
+from judging.core.questions import HistoryTurn, MemoryQuestion, Rubrics, TurnQuestion
 from judging.core.satisfaction_variants import Level, Variant
 
 WINDOW: Final = 5
@@ -25,7 +25,7 @@ WINDOW: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Rating:
+class HistoryRating:
     """One response of a turn that the user rated; `turn_id` is what a statement cites."""
 
     turn_id: str
@@ -44,7 +44,7 @@ class UserTurn:
 
     user_message: str | None
     response: str | None
-    ratings: tuple[Rating, ...] = ()
+    ratings: tuple[HistoryRating, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class UserSession:
     task_context: str
     turns: tuple[UserTurn, ...]
     profile: Mapping[str, object] = field(default_factory=dict)
-    rating: Rating | None = None
+    rating: HistoryRating | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ScoringTarget:
     """A turn to score: everything a judge may see of it, and nothing that a rater said."""
 
     turn_id: str
@@ -80,8 +80,8 @@ class Block:
 
     user: str
     scenario: str
-    targets: tuple[Target, ...]
-    history: tuple[RatedTurn, ...]
+    targets: tuple[ScoringTarget, ...]
+    history: tuple[HistoryTurn, ...]
 
 
 def build_blocks(
@@ -114,7 +114,7 @@ def history_of(
     *,
     target_scenario: str,
     level: Level = Level.TURN,
-) -> tuple[RatedTurn, ...]:
+) -> tuple[HistoryTurn, ...]:
     """What one user labelled outside the target scenario, in the order given."""
     return tuple(
         turn
@@ -125,7 +125,7 @@ def history_of(
     )
 
 
-def rated_turns(session: UserSession, *, level: Level = Level.TURN) -> tuple[RatedTurn, ...]:
+def rated_turns(session: UserSession, *, level: Level = Level.TURN) -> tuple[HistoryTurn, ...]:
     """The labelled turns of a session, or the labelled session, as a memory reads them."""
     if level is Level.SESSION:
         return () if session.rating is None else (_rated_session(session, session.rating),)
@@ -136,17 +136,19 @@ def rated_turns(session: UserSession, *, level: Level = Level.TURN) -> tuple[Rat
     )
 
 
-def _rated_session(session: UserSession, rating: Rating) -> RatedTurn:
+def _rated_session(session: UserSession, rating: HistoryRating) -> HistoryTurn:
     said = conversation(session.turns)
     user, assistant = (
         "\n".join(message.text for message in said if message.role is role)
-        for role in (Role.USER, Role.ASSISTANT)
+        for role in (Speaker.USER, Speaker.ASSISTANT)
     )
     return replace(_rated(session, rating, user, assistant), dialogue=said)
 
 
-def _rated(session: UserSession, rating: Rating, user_message: str, response: str) -> RatedTurn:
-    return RatedTurn(
+def _rated(
+    session: UserSession, rating: HistoryRating, user_message: str, response: str
+) -> HistoryTurn:
+    return HistoryTurn(
         turn_id=rating.turn_id,
         scenario=session.scenario,
         task_context=session.task_context,
@@ -163,9 +165,9 @@ def conversation(turns: Sequence[UserTurn]) -> Dialogue:
     dialogue: list[Message] = []
     for turn in turns:
         if turn.user_message is not None:
-            dialogue.append(Message(Role.USER, turn.user_message))
+            dialogue.append(Message(Speaker.USER, turn.user_message))
         if turn.response is not None:
-            dialogue.append(Message(Role.ASSISTANT, turn.response))
+            dialogue.append(Message(Speaker.ASSISTANT, turn.response))
     return tuple(dialogue)
 
 
@@ -197,15 +199,15 @@ def memory_question(block: Block, *, language: str) -> MemoryQuestion:
 
 
 def turn_question(
-    target: Target,
+    target: ScoringTarget,
     *,
     memory: memories.Memory | None,
     language: str,
     variant: Variant = Variant.CHECKLIST,
     level: Level = Level.TURN,
     scenario: str = "",
-    nearest: tuple[RatedTurn, ...] = (),
-    examples: tuple[RatedTurn, ...] = (),
+    nearest: tuple[HistoryTurn, ...] = (),
+    examples: tuple[HistoryTurn, ...] = (),
     rubrics: Rubrics | None = None,
 ) -> TurnQuestion:
     """What a judge reads to score one turn, or session; see `TurnQuestion`."""
@@ -226,28 +228,32 @@ def turn_question(
     )
 
 
-def _targets(session: UserSession) -> Iterable[Target]:
+def _targets(session: UserSession) -> Iterable[ScoringTarget]:
     for position, turn in enumerate(session.turns):
         dialogue = window(session.turns, before=position)
         for rating in turn.ratings:
             yield _target(session, rating, position, turn.user_message or "", dialogue)
 
 
-def _whole(session: UserSession) -> Iterable[Target]:
+def _whole(session: UserSession) -> Iterable[ScoringTarget]:
     """The session as a target: its last response, and everything said before it."""
     said = conversation(session.turns)
-    ends = bool(said) and said[-1].role is Role.ASSISTANT
+    ends = bool(said) and said[-1].role is Speaker.ASSISTANT
     response = said[-1].text if ends else ""
-    user = "\n".join(message.text for message in said if message.role is Role.USER)
+    user = "\n".join(message.text for message in said if message.role is Speaker.USER)
     position = max(0, len(session.turns) - 1)
     for rating in () if session.rating is None else (replace(session.rating, response=response),):
         yield _target(session, rating, position, user, said[:-1] if ends else said)
 
 
 def _target(
-    session: UserSession, rating: Rating, position: int, user_message: str, dialogue: Dialogue
-) -> Target:
-    return Target(
+    session: UserSession,
+    rating: HistoryRating,
+    position: int,
+    user_message: str,
+    dialogue: Dialogue,
+) -> ScoringTarget:
+    return ScoringTarget(
         turn_id=rating.turn_id,
         session_key=session.key,
         position=position,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.judge_modes import JudgePrompt
 from judging.core.prompt_blocks import dialogue_block
 from judging.core.prompt_edits import FILES, PromptBook
@@ -63,7 +63,7 @@ def reference_prompt(
     It is shown what both responses answer, and neither of them.
     """
     prompt = book.load(_WRITE, language=language)
-    asked = tuple(Message(Role.USER, text) for text in pair.following)
+    asked = tuple(Message(Speaker.USER, text) for text in pair.following)
     tokens = budget - estimate_tokens(prompt.text)
     shown = excerpt((*pair.dialogue, *asked), window=window, budget=tokens)
     return prompt.render({"dialogue": dialogue_block(shown, language=prompt.language)})

@@ -23,7 +23,7 @@ from judging.core.satisfaction_general import (
     Scaling,
     spread_of,
 )
-from judging.core.satisfaction_own import Turns, Variances, personal
+from judging.core.satisfaction_own import OwnTurns, Variances, personal
 from judging.core.satisfaction_texts import Sparse
 
 _USUAL_DISSATISFIED: Final = 0.15
@@ -57,9 +57,9 @@ class Prepared:
     centre: FloatArray
     groups: tuple[Group, ...]
 
-    def turns(self, own: IntArray) -> Turns:
+    def turns(self, own: IntArray) -> OwnTurns:
         """Some of its passages."""
-        return Turns(
+        return OwnTurns(
             self.rows[own],
             self.texts[own],
             self.centre,

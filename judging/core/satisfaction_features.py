@@ -17,11 +17,11 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.lexical.features import FEATURES as LEXICAL
 from judging.core.lexical.features import Feature, measure
-from judging.core.questions import RatedTurn
-from judging.core.retrieval import Target
+from judging.core.questions import HistoryTurn
+from judging.core.retrieval import ScoringTarget
 
 
 class Group(StrEnum):
@@ -140,7 +140,9 @@ _DIGITS: Final = re.compile(r"\d+")
 _SPACE: Final = re.compile(r"\s+")
 
 
-def passages(turns: Sequence[Target | RatedTurn], *, scenario: str = "") -> tuple[Passage, ...]:
+def passages(
+    turns: Sequence[ScoringTarget | HistoryTurn], *, scenario: str = ""
+) -> tuple[Passage, ...]:
     """The turns of some sessions, each with the turns of its session given before it.
 
     A session's turns stand in their order. Of several responses to one turn, which targets
@@ -150,13 +152,13 @@ def passages(turns: Sequence[Target | RatedTurn], *, scenario: str = "") -> tupl
         turns: of history, or targets.
         scenario: of the targets; a turn of history knows its own.
     """
-    earlier: dict[str, list[Target | RatedTurn]] = {}
+    earlier: dict[str, list[ScoringTarget | HistoryTurn]] = {}
     found: list[Passage] = []
     for turn in turns:
         before = earlier.setdefault(turn.session_key, [])
         found.append(
             Passage(
-                scenario=turn.scenario if isinstance(turn, RatedTurn) else scenario,
+                scenario=turn.scenario if isinstance(turn, HistoryTurn) else scenario,
                 session_key=turn.session_key,
                 task_context=turn.task_context,
                 user_message=turn.user_message,
@@ -172,13 +174,17 @@ def passages(turns: Sequence[Target | RatedTurn], *, scenario: str = "") -> tupl
     return tuple(found)
 
 
-def _of_one_turn(one: Target | RatedTurn, other: Target | RatedTurn) -> bool:
-    return isinstance(one, Target) and isinstance(other, Target) and one.position == other.position
+def _of_one_turn(one: ScoringTarget | HistoryTurn, other: ScoringTarget | HistoryTurn) -> bool:
+    return (
+        isinstance(one, ScoringTarget)
+        and isinstance(other, ScoringTarget)
+        and one.position == other.position
+    )
 
 
 def features_of(passage: Passage) -> Values:
     """The features of a passage, in the order of NAMES; counts and lengths as log2(1 + n)."""
-    request = (Message(Role.USER, passage.user_message),)
+    request = (Message(Speaker.USER, passage.user_message),)
     return (*measure(passage.response, request), *_own(passage))
 
 

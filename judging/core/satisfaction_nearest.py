@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from judging.core.calibration import round_half_up
-from judging.core.questions import RatedTurn
-from judging.core.retrieval import Block, Target
+from judging.core.questions import HistoryTurn
+from judging.core.retrieval import Block, ScoringTarget
 from judging.core.satisfaction_baselines import Prediction
 from judging.core.satisfaction_texts import Sparse, counted, passage_text, text_space
 
@@ -55,5 +55,5 @@ def _of_block(
     return tuple(Prediction(round_half_up(float(mean)), float(mean)) for mean in means)
 
 
-def _text(turn: Target | RatedTurn) -> str:
+def _text(turn: ScoringTarget | HistoryTurn) -> str:
     return passage_text(turn.user_message, turn.response)

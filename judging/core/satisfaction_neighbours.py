@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from judging.core.questions import RatedTurn
-from judging.core.retrieval import Target
+from judging.core.questions import HistoryTurn
+from judging.core.retrieval import ScoringTarget
 from judging.core.satisfaction_texts import passage_text
 
 NEIGHBOURS: Final = 4
-Turns = Sequence[Target] | Sequence[RatedTurn]
+Turns = Sequence[ScoringTarget] | Sequence[HistoryTurn]
 
 
 class TurnSpace:
@@ -37,8 +37,12 @@ class TurnSpace:
             self._counts.data = 1.0 + np.log(self._counts.data)
 
     def nearest(
-        self, targets: Sequence[Target], history: Sequence[RatedTurn], *, k: int = NEIGHBOURS
-    ) -> tuple[tuple[RatedTurn, ...], ...]:
+        self,
+        targets: Sequence[ScoringTarget],
+        history: Sequence[HistoryTurn],
+        *,
+        k: int = NEIGHBOURS,
+    ) -> tuple[tuple[HistoryTurn, ...], ...]:
         """For each target its k nearest turns, the most alike first; of equals the earlier one.
 
         All of them are turns that this space was made of. A history of k turns or fewer is shown
@@ -70,5 +74,5 @@ def _unit(counts: Any, weights: Any) -> Any:
     return weighted
 
 
-def _text(turn: Target | RatedTurn) -> str:
+def _text(turn: ScoringTarget | HistoryTurn) -> str:
     return passage_text(turn.user_message, turn.response)

@@ -31,7 +31,7 @@ class Variances:
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class OwnTurns:
     """Some turns of one user: standardised features (n x d), centred text similarity by `texts`.
 
     `texts` are unit vectors and `centre` the training texts' mean.
@@ -53,7 +53,7 @@ class Guess:
     slopes: FloatArray
 
 
-def similarity(one: Turns, other: Turns) -> FloatArray:
+def similarity(one: OwnTurns, other: OwnTurns) -> FloatArray:
     """Products of the centred text vectors, len(one) x len(other)."""
     products = (one.texts @ other.texts.T).toarray()
     left, right = one.texts @ one.centre, other.texts @ one.centre
@@ -61,7 +61,9 @@ def similarity(one: Turns, other: Turns) -> FloatArray:
     return centred
 
 
-def personal(targets: Turns, history: Turns, surprise: FloatArray, variances: Variances) -> Guess:
+def personal(
+    targets: OwnTurns, history: OwnTurns, surprise: FloatArray, variances: Variances
+) -> Guess:
     """The expected surprise of each target, by effect.
 
     A target's scenario and session hold no label, so those two effects only keep a scenario or

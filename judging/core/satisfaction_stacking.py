@@ -41,7 +41,7 @@ _FLAT: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class StackedTurns:
     """Some turns in order: what was learned of each, what the judge said, whose and in which block.
 
     `learned` are expectations 1-5 and `dissatisfied` chances 0-1; `judged` is nan where the judge
@@ -54,9 +54,9 @@ class Turns:
     blocks: NDArray[np.intp]
     users: NDArray[np.intp]
 
-    def taken(self, these: NDArray[np.bool_]) -> Turns:
+    def taken(self, these: NDArray[np.bool_]) -> StackedTurns:
         """Some of them."""
-        return Turns(
+        return StackedTurns(
             self.learned[these],
             self.dissatisfied[these],
             self.judged[these],
@@ -77,7 +77,7 @@ class Correction:
     intercept: float
     weights: FloatArray
 
-    def expected(self, turns: Turns) -> FloatArray:
+    def expected(self, turns: StackedTurns) -> FloatArray:
         """Corrected expectations, 1-5; a turn without a judged score keeps the learned one."""
         moved = self.intercept + (_columns(turns) - self.centre) / self.spread @ self.weights
         return bent(turns.learned + np.where(np.isnan(turns.judged), 0.0, moved))
@@ -102,7 +102,7 @@ class Stacked:
     dissatisfied: FloatArray
 
 
-def fit_stack(turns: Turns, gold: Sequence[int], *, seed: int) -> Stack:
+def fit_stack(turns: StackedTurns, gold: Sequence[int], *, seed: int) -> Stack:
     """Learn what a judge adds.
 
     Args:
@@ -132,7 +132,7 @@ def fit_stack(turns: Turns, gold: Sequence[int], *, seed: int) -> Stack:
     )
 
 
-def predict_stack(stack: Stack, turns: Turns) -> Stacked:
+def predict_stack(stack: Stack, turns: StackedTurns) -> Stacked:
     """What the stack says of some turns of other users."""
     expected = stack.correction.expected(turns)
     return Stacked(
@@ -152,7 +152,7 @@ def _folds(users: NDArray[np.intp], seed: int) -> NDArray[np.intp]:
     return found
 
 
-def _columns(turns: Turns) -> FloatArray:
+def _columns(turns: StackedTurns) -> FloatArray:
     """The judge's score, its distance from the block's mean, the expectation; n x 3."""
     known = ~np.isnan(turns.judged)
     count = np.bincount(turns.blocks[known], minlength=turns.blocks.max(initial=-1) + 1)
@@ -162,7 +162,7 @@ def _columns(turns: Turns) -> FloatArray:
     return np.column_stack([judged, np.where(known, judged - mean, 0.0), turns.learned])
 
 
-def _fit(turns: Turns, gold: NDArray[np.intp], penalty: float) -> Correction:
+def _fit(turns: StackedTurns, gold: NDArray[np.intp], penalty: float) -> Correction:
     known = ~np.isnan(turns.judged)
     columns = _columns(turns)[known]
     centre, spread = columns.mean(axis=0), columns.std(axis=0) + _FLAT
@@ -177,7 +177,7 @@ def _fit(turns: Turns, gold: NDArray[np.intp], penalty: float) -> Correction:
 
 
 def _held_out(
-    turns: Turns, gold: NDArray[np.intp], folds: NDArray[np.intp], penalty: float
+    turns: StackedTurns, gold: NDArray[np.intp], folds: NDArray[np.intp], penalty: float
 ) -> FloatArray:
     """Corrected expectations, each by a correction that saw none of that user's labels."""
     found = np.zeros(len(gold))
@@ -204,7 +204,7 @@ def _chosen(
     return best if by_user.mean() > _MARGIN * error else PENALTIES[-1]
 
 
-def _wide(expected: FloatArray, turns: Turns) -> FloatArray:
+def _wide(expected: FloatArray, turns: StackedTurns) -> FloatArray:
     """What the chance of dissatisfaction is read from: n x 2."""
     kept = np.clip(turns.dissatisfied, 1e-6, 1 - 1e-6)
     return np.column_stack([expected, np.log(kept / (1.0 - kept))])

@@ -49,7 +49,7 @@ def folds(
     return (Fold(first, second), Fold(second, first))
 
 
-class Scored(Protocol):
+class HasScore(Protocol):
     """Anything with a score of 1-5."""
 
     @property
@@ -58,7 +58,7 @@ class Scored(Protocol):
         ...
 
 
-Rated = TypeVar("Rated", bound=Scored)
+Rated = TypeVar("Rated", bound=HasScore)
 
 
 def balanced(rated: Sequence[Rated], *, seed: int = SEED) -> tuple[Rated, ...]:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from annotation.core.refusals import gettext_noop
-from judging.core.structured import PLAIN, SATISFIED, Flag, ReplyForm
+from judging.core.structured import PLAIN, SATISFIED, ReplyForm, ScoreFlag
 
 
 class Level(StrEnum):
@@ -76,11 +76,11 @@ class VariantSpec:
     form: ReplyForm = field(default=PLAIN)
 
 
-_TWO_BOUNDARIES: Final = ReplyForm(flags=(Flag("reaches_4", 4), Flag("reaches_5", 5)))
-_SIDE_FIRST: Final = ReplyForm(flags=(Flag(SATISFIED, 4),))
-_GUARDED: Final = ReplyForm(flags=(Flag("task_met", 4, only_caps=True),))
+_TWO_BOUNDARIES: Final = ReplyForm(flags=(ScoreFlag("reaches_4", 4), ScoreFlag("reaches_5", 5)))
+_SIDE_FIRST: Final = ReplyForm(flags=(ScoreFlag(SATISFIED, 4),))
+_GUARDED: Final = ReplyForm(flags=(ScoreFlag("task_met", 4, only_caps=True),))
 _FEEDBACK_FIRST: Final = ReplyForm(analysis_first=True)
-_SIDE_ALONE: Final = ReplyForm(flags=(Flag(SATISFIED, 4),), binary=True)
+_SIDE_ALONE: Final = ReplyForm(flags=(ScoreFlag(SATISFIED, 4),), binary=True)
 
 
 def _turn(name: str) -> Mapping[Level, str]:

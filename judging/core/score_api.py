@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from annotation.core.dialogue import Dialogue, Message, Role
+from annotation.core.dialogue import Dialogue, Message, Speaker
 
 REWARD_SCALE: Final = "reward"
 """A score whose range only its model knows; a higher one is better."""
@@ -22,7 +22,7 @@ _FIELDS: Final = ("score", "reward", "value", "scores", "rewards", "values")
 
 def scored_messages(dialogue: Dialogue, response: str) -> Dialogue:
     """The conversation with the response to score as its last message."""
-    return (*dialogue, Message(Role.ASSISTANT, response))
+    return (*dialogue, Message(Speaker.ASSISTANT, response))
 
 
 def score_body(chat_body: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class TurnReply:
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class ScoreFlag:
     """A yes-or-no field that must agree with the score: yes from `score` on, no below.
 
     With `only_caps` a yes allows any score, and a no one below `score`.
@@ -66,7 +66,7 @@ class ReplyForm:
     the scores nearest to the boundary (protocols B 2.2).
     """
 
-    flags: tuple[Flag, ...] = ()
+    flags: tuple[ScoreFlag, ...] = ()
     analysis_first: bool = False
     binary: bool = False
 

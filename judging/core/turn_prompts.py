@@ -21,7 +21,7 @@ from judging.core.prompt_blocks import (
 )
 from judging.core.prompt_edits import FILES, PromptBook
 from judging.core.prompts import Prompt, prompt_language
-from judging.core.questions import InductionQuestion, RatedTurn, TurnQuestion
+from judging.core.questions import HistoryTurn, InductionQuestion, TurnQuestion
 from judging.core.satisfaction_variants import SPECS, Level, Need, Variant
 from judging.core.tokens import estimate_tokens
 from judging.core.windows import Excerpt, Window, excerpt
@@ -95,7 +95,7 @@ def _values(question: TurnQuestion, language: str, *, room: int) -> Mapping[str,
             return Excerpt(question.dialogue, 0)
         return excerpt(question.dialogue, window=Window.ALL, budget=room)
 
-    def rated(turns: Sequence[RatedTurn]) -> str:
+    def rated(turns: Sequence[HistoryTurn]) -> str:
         tokens = min(MOST_EXAMPLE_TOKENS, room // (2 * max(1, len(turns))))
         return turns_block(turns, tokens=max(LEAST_EXAMPLE_TOKENS, tokens), language=language)
 

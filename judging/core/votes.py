@@ -23,7 +23,7 @@ class VoteRule(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ballot:
+class MemberVerdict:
     """One member's verdict in the comparison's own coordinates.
 
     `log_odds` is log P(A)/P(B) in the same coordinates, where the judge knows it.
@@ -42,7 +42,9 @@ class Vote:
     rule: VoteRule
 
 
-def vote(ballots: Sequence[Ballot], *, order: Order, rule: VoteRule = VoteRule.DEFAULT) -> Vote:
+def vote(
+    ballots: Sequence[MemberVerdict], *, order: Order, rule: VoteRule = VoteRule.DEFAULT
+) -> Vote:
     """The decision of a set on one comparison and order.
 
     Args:

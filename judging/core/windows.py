@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from annotation.core.dialogue import Dialogue, Role
+from annotation.core.dialogue import Dialogue, Speaker
 from judging.core.tokens import estimate_tokens
 
 
@@ -53,7 +53,8 @@ def _turns(dialogue: Dialogue) -> tuple[Dialogue, list[Dialogue]]:
     starts = [
         place
         for place, message in enumerate(dialogue)
-        if message.role is Role.USER and (place == 0 or dialogue[place - 1].role is not Role.USER)
+        if message.role is Speaker.USER
+        and (place == 0 or dialogue[place - 1].role is not Speaker.USER)
     ]
     if not starts:
         return dialogue, []

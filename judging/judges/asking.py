@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from annotation.core.refusals import Refused
 from judging.core.chat import JsonSchema, Reply
 from judging.core.questions import Call
@@ -57,7 +57,7 @@ async def ask(
     Raises:
         EndpointDownError: nobody is asked any more, where the client stops at such a point.
     """
-    messages = (Message(Role.USER, prompt),) if isinstance(prompt, str) else prompt
+    messages = (Message(Speaker.USER, prompt),) if isinstance(prompt, str) else prompt
     attempt = 0
     while True:
         request = client.endpoint.request(

@@ -116,7 +116,7 @@ class ConversationRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelRow:
+class ConversationModelRow:
     """How often a model was talked with in a study, and how fast it answered."""
 
     name: str
@@ -153,7 +153,7 @@ def conversation_rows(page: Sequence[Conversation]) -> list[ConversationRow]:
     return [_row(talk) for talk in page]
 
 
-def model_rows(study: Study) -> list[ModelRow]:
+def model_rows(study: Study) -> list[ConversationModelRow]:
     """The models of a study with what came of them, by name; chosen ones and used ones."""
     times: dict[int, list[tuple[int, int]]] = {}
     counts: dict[int, list[int]] = {}
@@ -177,7 +177,7 @@ def model_rows(study: Study) -> list[ModelRow]:
     rows = ModelEndpoint.objects.filter(chosen | Q(pk__in=talks)).distinct().order_by("name")
     in_use = set(ModelEndpoint.objects.filter(chosen, enabled=True).values_list("pk", flat=True))
     return [
-        ModelRow(
+        ConversationModelRow(
             name=row.name,
             in_use=row.pk in in_use,
             conversations=talks.get(row.pk, (0, 0))[0],

@@ -10,10 +10,10 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Count, F, Q
 
 from annotation.core.choices import JudgmentStatus, Verdict
-from annotation.core.dialogue import Dialogue, Message, Role
+from annotation.core.dialogue import Dialogue, Message, Speaker
 from annotation.core.refusals import Refused
 from judging.core.injection_corpus import AttemptKind
-from judging.core.injections import FlipRow, Flips, Said, Tried, flip_rows
+from judging.core.injections import FlipRow, Flips, ShownVerdict, Tried, flip_rows
 from judging.core.judge_modes import JudgePrompt
 from judging.models import InjectedText, InjectionCheck, InjectionTrial
 
@@ -113,7 +113,7 @@ def check_figures(check_id: int) -> CheckFigures:
     if check is None:
         raise Refused("injection:unknown")
     clean_failed, codes = 0, set()
-    said: dict[tuple[Any, ...], dict[str, Said]] = {}
+    said: dict[tuple[Any, ...], dict[str, ShownVerdict]] = {}
     fields = ("pair", "order", "key", "kind", "language", "target")
     rows = check.trials.order_by("pk").values_list(
         "added", "status", "verdict", "error_code", *fields
@@ -124,7 +124,7 @@ def check_figures(check_id: int) -> CheckFigures:
         if added == InjectedText.CLEAN:
             clean_failed += failed
             continue
-        one = Said(JudgmentStatus(status), None if verdict is None else Verdict(verdict))
+        one = ShownVerdict(JudgmentStatus(status), None if verdict is None else Verdict(verdict))
         said.setdefault(tuple(rest), {})[added] = one
     tried = [
         Tried(
@@ -236,7 +236,7 @@ def trial_page(check_id: int, trial_id: int) -> TrialPage:
     return TrialPage(
         row=TrialRow(attempt, harmless),
         clean=clean,
-        dialogue=tuple(Message(Role(each["role"]), each["text"]) for each in pair["dialogue"]),
+        dialogue=tuple(Message(Speaker(each["role"]), each["text"]) for each in pair["dialogue"]),
         first=first,
         second=second,
     )

@@ -37,7 +37,7 @@ class PreferenceVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedPrompt:
+class DistilPromptFile:
     """The prompt file that a preference was distilled with, and the SHA-256 of its text."""
 
     label: str
@@ -58,7 +58,7 @@ class PreferencePage:
     versions: tuple[PreferenceVersion, ...]
     pair: PairTexts | None
     call: LlmCall | None
-    prompt: AskedPrompt | None
+    prompt: DistilPromptFile | None
     sets: tuple[PreferenceSet, ...]
     unknown: tuple[str, ...]
 
@@ -124,11 +124,11 @@ def _version(row: Preference, versions: Mapping[int, Preference]) -> PreferenceV
     )
 
 
-def _prompt_of(first: Preference) -> AskedPrompt | None:
+def _prompt_of(first: Preference) -> DistilPromptFile | None:
     return None if first.run is None else asked_prompt(first, first.run.config)
 
 
-def asked_prompt(distilled: Preference, config: Mapping[str, Any]) -> AskedPrompt | None:
+def asked_prompt(distilled: Preference, config: Mapping[str, Any]) -> DistilPromptFile | None:
     """The prompt of a distilled preference as its run recorded it; None where there was none.
 
     The aggregate over a single pair is asked by the prompt of a pair.
@@ -151,7 +151,7 @@ def asked_prompt(distilled: Preference, config: Mapping[str, Any]) -> AskedPromp
     ending = f".{prompt_language(distilled.language)}"
     return next(
         (
-            AskedPrompt(label, digest)
+            DistilPromptFile(label, digest)
             for label, digest in used.items()
             if label.split(".")[0] in names and label.endswith(ending)
         ),

@@ -30,8 +30,8 @@ from judging.core.prompt_blocks import (
     text_or_unknown,
     turns_block,
 )
-from judging.core.prompts import Block, Prompt, prompt_language
-from judging.core.questions import RatedTurn
+from judging.core.prompts import Prompt, PromptText, prompt_language
+from judging.core.questions import HistoryTurn
 from judging.core.windows import Excerpt
 from judging.models import Preference, UserMemory
 from judging.queries.comparisons import FILE_ORDER, response_texts_of, texts_of
@@ -157,12 +157,12 @@ class _Source:
             )
         return None
 
-    def _dialogue(self) -> Block | None:
+    def _dialogue(self) -> PromptText | None:
         if self._shown is None:
             return None
         return dialogue_block(Excerpt(self._shown.dialogue, 0), language=self._language)
 
-    def _pairs(self) -> Block | None:
+    def _pairs(self) -> PromptText | None:
         if self._pair is None:
             return None
         one = PairExcerpt(Excerpt(self._pair.dialogue, 0), self._pair.text_a, self._pair.text_b)
@@ -200,11 +200,11 @@ class _Source:
         return render(memory_from_content(stored), self._language)
 
     @cached_property
-    def _rated_turns(self) -> tuple[RatedTurn, ...]:
+    def _rated_turns(self) -> tuple[HistoryTurn, ...]:
         """The history of somebody who rated in more than one scenario."""
         return next(self._histories(), ())
 
-    def _histories(self) -> Iterator[tuple[RatedTurn, ...]]:
+    def _histories(self) -> Iterator[tuple[HistoryTurn, ...]]:
         dataset = self._owner.dataset_id
         users = rated(dataset_id=dataset).order_by("annotator_id").values_list("annotator_id")
         for (user,) in users.distinct()[:_LOOKED_AT]:
@@ -212,7 +212,7 @@ class _Source:
                 if stored.block.history:
                     yield stored.block.history
 
-    def _history(self) -> Block | None:
+    def _history(self) -> PromptText | None:
         if not self._rated_turns:
             return None
         groups = grouped_examples(self._rated_turns, per_score=EXAMPLES_PER_SCORE)
@@ -222,7 +222,7 @@ class _Source:
             groups, aliases=aliases, tokens=_EXAMPLE_TOKENS, language=self._language
         )
 
-    def _examples(self) -> Block | None:
+    def _examples(self) -> PromptText | None:
         if not self._rated_turns:
             return None
         some = self._rated_turns[:EXAMPLES_PER_SCORE]

@@ -38,7 +38,7 @@ class ComparedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class JudgePair:
     """Two judges: of what both judged in the same order, without a preference, how much alike."""
 
     first: str
@@ -51,7 +51,7 @@ class ComparedRuns:
     """The columns in the order asked for, and every two of them against each other."""
 
     runs: Sequence[ComparedRun]
-    pairs: Sequence[Pair]
+    pairs: Sequence[JudgePair]
 
 
 def compared_runs(ids: Sequence[int]) -> ComparedRuns:
@@ -64,7 +64,7 @@ def compared_runs(ids: Sequence[int]) -> ComparedRuns:
     return ComparedRuns(
         runs=[_compared(run, cells[run.pk]) for run in runs],
         pairs=[
-            Pair(_name(one), _name(two), share)
+            JudgePair(_name(one), _name(two), share)
             for one, two in combinations(runs, 2)
             if (share := alike(cells[one.pk], cells[two.pk])).n
         ],

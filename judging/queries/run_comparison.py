@@ -36,7 +36,7 @@ class PreferenceJudgments:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparisonPage:
+class JudgedComparisonPage:
     """A comparison as a run judged it: the texts, and every reply in both orders.
 
     `grades` are those of A and B where the run graded responses, else empty.
@@ -54,7 +54,7 @@ class ComparisonPage:
         return settings_from_config(self.run.config).prompt is not JudgePrompt.PERSONAL
 
 
-def comparison_page(run_id: int, comparison_id: int) -> ComparisonPage:
+def comparison_page(run_id: int, comparison_id: int) -> JudgedComparisonPage:
     """What one run made of one comparison.
 
     Raises:
@@ -72,7 +72,7 @@ def comparison_page(run_id: int, comparison_id: int) -> ComparisonPage:
         grouped[row.preference_id].append(row)
     run = JudgeRun.objects.select_related("dataset", "annotator").get(pk=run_id)
     comparison = Comparison.objects.select_related("turn__session__scenario").get(pk=comparison_id)
-    return ComparisonPage(
+    return JudgedComparisonPage(
         run=run,
         comparison=comparison,
         texts=texts_of([comparison_id]).get(comparison_id),

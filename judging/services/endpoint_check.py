@@ -15,7 +15,7 @@ from typing import Final
 from asgiref.sync import async_to_sync
 
 from annotation.core.choices import Verdict
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.chat import ChatRequest, Reply
 from judging.core.endpoints import Endpoint
 from judging.core.questions import LabelledPair, PairAnswer, ShownPair
@@ -146,9 +146,9 @@ async def _check(
 
 async def _abilities(client: ChatClient) -> tuple[Ability, Ability, Ability]:
     where = client.endpoint
-    hello = (Message(Role.USER, "Say hello in one short sentence."),)
-    letter = (Message(Role.USER, "Answer with one letter and nothing else: A or B."),)
-    score = (Message(Role.USER, "Rate this reply from 1 to 5 as JSON: 'Hello, how are you?'"),)
+    hello = (Message(Speaker.USER, "Say hello in one short sentence."),)
+    letter = (Message(Speaker.USER, "Answer with one letter and nothing else: A or B."),)
+    score = (Message(Speaker.USER, "Rate this reply from 1 to 5 as JSON: 'Hello, how are you?'"),)
     chat = await _try(client, where.request(hello, max_tokens=40))
     if not chat.works:
         return chat, Ability(works=False, said="not tried"), Ability(works=False, said="not tried")

@@ -26,7 +26,7 @@ _RECENT: Final = 1000
 
 
 @dataclass(slots=True)
-class Tally:
+class StageEstimates:
     """The stages of a run that was asked for, as they are tried out."""
 
     run: JudgeRun
@@ -105,10 +105,10 @@ async def _outcomes(
     return outcomes
 
 
-def tally_of(run: JudgeRun, *, most: int) -> Tally:
+def tally_of(run: JudgeRun, *, most: int) -> StageEstimates:
     """An empty one: of a run that would be started, writing so many prompts at most a stage."""
     prices = Prices() if run.endpoint is None else prices_of(run.endpoint)
-    return Tally(run, most, prices)
+    return StageEstimates(run, most, prices)
 
 
 def _mean_output(endpoint: ModelEndpoint | None) -> float | None:

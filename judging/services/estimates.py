@@ -38,7 +38,7 @@ from judging.services.distillation import (
     labelled_pairs,
     written_in,
 )
-from judging.services.estimate_tallies import Tally, tally_of
+from judging.services.estimate_tallies import StageEstimates, tally_of
 from judging.services.grades import GradeTask, ask_grade, grade_tasks, sides_of
 from judging.services.judgments import (
     ORDERS,
@@ -175,7 +175,7 @@ def estimate_rejudging(asked: AskedRejudging, *, most: int = MOST_PROMPTS) -> Ru
     return tally.total()
 
 
-def _try_cells(tally: Tally, cells: Sequence[_Cell]) -> None:
+def _try_cells(tally: StageEstimates, cells: Sequence[_Cell]) -> None:
     """Judgments of some cells, and the reference answers that the judge writes before them."""
     written: Mapping[int, str] = {}
     if settings_from_config(tally.run.config).prompt is JudgePrompt.OWN_REFERENCE:
@@ -199,7 +199,7 @@ def _try_cells(tally: Tally, cells: Sequence[_Cell]) -> None:
     tally.try_out(StageName.JUDGE, len(cells), make, ask_judge)
 
 
-def _try_references(tally: Tally, comparisons: Sequence[int]) -> Mapping[int, str]:
+def _try_references(tally: StageEstimates, comparisons: Sequence[int]) -> Mapping[int, str]:
     """The answers that a judge writes itself, by comparison: as they are stored, or a stand-in."""
     given = shown_references(tally.run, set(comparisons))
     without = [key for key in comparisons if not given.get(key)]
@@ -215,7 +215,7 @@ def _try_references(tally: Tally, comparisons: Sequence[int]) -> Mapping[int, st
     return {key: stored.get(key) or ASSUMED_REFERENCE for key in without}
 
 
-def _try_grades(tally: Tally, comparisons: Sequence[int]) -> None:
+def _try_grades(tally: StageEstimates, comparisons: Sequence[int]) -> None:
     """Grades of the responses of some comparisons, each once."""
     sides = sides_of(comparisons)
     responses = list(dict.fromkeys(side for key in comparisons for side in sides[key]))
@@ -254,7 +254,7 @@ def estimate_satisfaction(asked: JudgeRun, *, most: int = MOST_PROMPTS) -> RunEs
 
 
 def _try_memories(
-    tally: Tally, blocks: Sequence[StoredBlock]
+    tally: StageEstimates, blocks: Sequence[StoredBlock]
 ) -> dict[tuple[int, int], Memory | None]:
     """The memory of each block: as it is stored, or a stand-in."""
     answers = tally.try_out(

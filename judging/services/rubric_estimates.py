@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from judging.core.questions import RatedTurn, Rubrics
+from judging.core.questions import HistoryTurn, Rubrics
 from judging.core.rubric_induction import REASONS_A_TURN, RUBRICS_A_CLASS, TURNS_A_CHUNK
 from judging.core.satisfaction_settings import SatisfactionSettings
 from judging.models import InducedRubric, JudgeRun, RubricStep
 from judging.queries.satisfaction.labels import turns_of_labels
-from judging.services.estimate_tallies import Tally
+from judging.services.estimate_tallies import StageEstimates
 from judging.services.rubrics import (
     CONDENSE_STAGE,
     EXTRACT_STAGE,
@@ -31,7 +31,7 @@ _STAGES: Final = {
 
 
 def try_rubrics(
-    tally: Tally, asked: JudgeRun, settings: SatisfactionSettings
+    tally: StageEstimates, asked: JudgeRun, settings: SatisfactionSettings
 ) -> dict[int, Rubrics | None]:
     """Tries out the stages of an induction; the rubrics of each fold, by their usual length."""
     rows = planned_rubrics(asked, settings)
@@ -44,7 +44,7 @@ def try_rubrics(
 
 
 def _tasks(
-    rows: Sequence[InducedRubric], turns: dict[int, RatedTurn], places: Sequence[int]
+    rows: Sequence[InducedRubric], turns: dict[int, HistoryTurn], places: Sequence[int]
 ) -> list[RubricTask]:
     return [
         RubricTask(

@@ -15,7 +15,7 @@ from judging.core.satisfaction_settings import SatisfactionSettings
 from judging.core.satisfaction_training_users import balanced, folds
 from judging.core.satisfaction_variants import SPECS, Need
 from judging.models import InducedRubric, JudgeRun, RubricStep
-from judging.queries.satisfaction.labels import LabelRow, first_labels, raters
+from judging.queries.satisfaction.labels import FirstRating, first_labels, raters
 from judging.queries.satisfaction.teaching import TEACHING, folds_of
 
 _CHUNK: Final = 500
@@ -96,7 +96,7 @@ def planned_rubrics(run: JudgeRun, settings: SatisfactionSettings) -> list[Induc
 
 
 def _rows(
-    run: JudgeRun, fold: int, labels: list[LabelRow], *, satisfied: bool
+    run: JudgeRun, fold: int, labels: list[FirstRating], *, satisfied: bool
 ) -> list[InducedRubric]:
     if not labels:
         return []

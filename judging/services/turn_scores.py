@@ -11,8 +11,8 @@ from django.utils import timezone
 from annotation.core.choices import JudgmentStatus
 from judging.core.memory import Memory
 from judging.core.memory_parsing import memory_from_content
-from judging.core.questions import RatedTurn, Rubrics, TurnAnswer, TurnQuestion
-from judging.core.retrieval import Target, turn_question
+from judging.core.questions import HistoryTurn, Rubrics, TurnAnswer, TurnQuestion
+from judging.core.retrieval import ScoringTarget, turn_question
 from judging.core.satisfaction_neighbours import TurnSpace
 from judging.core.satisfaction_settings import SatisfactionSettings, satisfaction_settings
 from judging.core.satisfaction_variants import SPECS, Need
@@ -94,13 +94,13 @@ class ShownBeside:
 
     settings: SatisfactionSettings
     fold_by_user: Mapping[int, int]
-    examples: Sequence[tuple[RatedTurn, ...]]
+    examples: Sequence[tuple[HistoryTurn, ...]]
     rubrics: Mapping[int, Rubrics | None]
     spaces: dict[int, TurnSpace] = field(default_factory=dict)
 
     def with_nearest(
-        self, targets: Sequence[Target], stored: StoredBlock
-    ) -> Iterable[tuple[Target, tuple[RatedTurn, ...]]]:
+        self, targets: Sequence[ScoringTarget], stored: StoredBlock
+    ) -> Iterable[tuple[ScoringTarget, tuple[HistoryTurn, ...]]]:
         """Targets of a block, each with its nearest turns where those are shown."""
         if SPECS[self.settings.variant].need is not Need.NEAREST:
             return ((target, ()) for target in targets)
@@ -115,9 +115,9 @@ class ShownBeside:
         self,
         row_id: int,
         stored: StoredBlock,
-        target: Target,
+        target: ScoringTarget,
         memory: Memory | None,
-        nearest: tuple[RatedTurn, ...],
+        nearest: tuple[HistoryTurn, ...],
     ) -> TurnTask:
         """One turn of a block to score."""
         need, fold = SPECS[self.settings.variant].need, self.fold_by_user.get(stored.user_id)

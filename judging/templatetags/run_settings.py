@@ -8,7 +8,7 @@ from django import template
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.splits import Sampling
+from annotation.core.splits import SplitSampling
 from judging.core.calibration import Calibration
 from judging.core.judge_modes import DistilPrompt, JudgePrompt
 from judging.core.satisfaction_variants import LEVEL_TEXTS, VARIANT_TEXTS
@@ -42,8 +42,8 @@ _NAMES: Final = {
 }
 _WORDS: Final = {
     "sampling": {
-        Sampling.DEFAULT.value: _("by data, size and seed"),
-        Sampling.PAPER.value: _AS_IN_THE_PAPER,
+        SplitSampling.DEFAULT.value: _("by data, size and seed"),
+        SplitSampling.PAPER.value: _AS_IN_THE_PAPER,
     },
     "verdict_rule": {
         VerdictRule.STRICT.value: _("strictly, the stated verdict alone"),

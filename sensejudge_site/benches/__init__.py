@@ -15,7 +15,7 @@ _UNITS: Final = {"per_s": "/s", "ms": "ms", "s": "s", "kb": "KB", "mb": "MB", "p
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class BenchFigure:
     """One measured number, beside the one a peer was measured at where there is one.
 
     The name says the unit by a word of it (`ms`, `s`, `kb`, `mb`, `per_s`, `percent`), but for
@@ -38,7 +38,7 @@ class Bench:
     """The figures of one benchmark."""
 
     name: str
-    figures: tuple[Figure, ...]
+    figures: tuple[BenchFigure, ...]
 
 
 def names() -> list[str]:

@@ -10,11 +10,11 @@ import numpy as np
 from annotation.core.agreement_report import (
     SCORE_SCALE,
     Answers,
-    Scale,
+    AnswerScale,
     agreement_report,
     verdict_scale,
 )
-from sensejudge_site.benches import Bench, Figure
+from sensejudge_site.benches import Bench, BenchFigure
 
 _LABELS: Final = 50_000
 _ANNOTATORS: Final = 5
@@ -28,14 +28,14 @@ def run() -> Bench:
     return Bench(
         name="agreement",
         figures=(
-            Figure("labels", _LABELS),
-            Figure("verdicts_ms", _best_ms(verdict_scale(ties=True))),
-            Figure("scores_ms", _best_ms(SCORE_SCALE)),
+            BenchFigure("labels", _LABELS),
+            BenchFigure("verdicts_ms", _best_ms(verdict_scale(ties=True))),
+            BenchFigure("scores_ms", _best_ms(SCORE_SCALE)),
         ),
     )
 
 
-def _best_ms(scale: Scale) -> float:
+def _best_ms(scale: AnswerScale) -> float:
     answers = _answers(scale)
     best = float("inf")
     for _ in range(_REPEATS):
@@ -45,7 +45,7 @@ def _best_ms(scale: Scale) -> float:
     return best * 1000
 
 
-def _answers(scale: Scale) -> Answers:
+def _answers(scale: AnswerScale) -> Answers:
     """Every item answered by five; three in four answers are the item's own value."""
     rng = np.random.default_rng(1)
     items = _LABELS // _ANNOTATORS

@@ -25,11 +25,11 @@ from annotation.core.formats import pandalm
 from annotation.core.naming import rater_username
 from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings
-from benchmark.core.rehearsal import Annotator, Rehearsal, rehearse
+from benchmark.core.rehearsal import AnnotatorLabels, Rehearsal, rehearse
 from benchmark.core.seeded import Seeded, seeded_accuracy, seeded_gain
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Voice
 from judging.core.pair_texts import EarlierTurn, PairTexts, pair_texts
-from sensejudge_site.benches import Bench, Figure
+from sensejudge_site.benches import Bench, BenchFigure
 from sensejudge_site.demo.generate import SLUG
 from sensejudge_site.demo.personas import PERSONAS, Labeller, Persona, noise_free_choice
 from sensejudge_site.demo.sessions import WrittenResponse, WrittenSession, written_sessions
@@ -59,7 +59,7 @@ def _of_file(path: Path, seeds: int) -> Iterator[tuple[str, list[Rehearsal]]]:
     except Refused as error:
         raise Refused("bench:input", str(error)) from error
     for name, labels in pairs.labels.items():
-        annotator = Annotator(rater_username(pandalm.NAME, name), labels, labels)
+        annotator = AnnotatorLabels(rater_username(pandalm.NAME, name), labels, labels)
         yield (
             name,
             [
@@ -91,7 +91,7 @@ def _of_personas(seeds: int) -> Iterator[tuple[str, list[Rehearsal]]]:
                 rehearse(
                     items,
                     texts,
-                    Annotator(
+                    AnnotatorLabels(
                         rater_username(SLUG, persona.name), _labelled(persona, pairs, seed), truth
                     ),
                     SplitSettings(SLUG, "", seed=seed),
@@ -151,10 +151,10 @@ def _labelled(persona: Persona, pairs: Sequence[_DemoPair], seed: int) -> dict[i
     }
 
 
-def _figures(name: str, runs: Sequence[Rehearsal]) -> Iterator[Figure]:
+def _figures(name: str, runs: Sequence[Rehearsal]) -> Iterator[BenchFigure]:
     judged = {word: [each.judged[voice] for each in runs] for word, voice in _VOICES.items()}
     selected = judged["selected"]
-    yield Figure(
+    yield BenchFigure(
         f"{name}_comparisons", seeded_accuracy(selected, seed=_DRAWN_BY, draws=1).comparisons
     )
     for word, rows in judged.items():
@@ -162,16 +162,16 @@ def _figures(name: str, runs: Sequence[Rehearsal]) -> Iterator[Figure]:
     for word in ("base", "shuffled"):
         gain = seeded_gain(judged[word], selected, seed=_DRAWN_BY)
         yield from _with_ends(f"{name}_gain_over_{word}", gain)
-    yield Figure(
+    yield BenchFigure(
         f"{name}_doubtful_selections",
         sum(each.assessment is None or each.assessment.flagged for each in runs),
     )
 
 
-def _with_ends(name: str, found: Seeded) -> Iterator[Figure]:
+def _with_ends(name: str, found: Seeded) -> Iterator[BenchFigure]:
     """In percent; what nothing was measured of is left out."""
     if found.value is not None:
-        yield Figure(f"{name}_percent", found.value * 100)
+        yield BenchFigure(f"{name}_percent", found.value * 100)
     if found.interval is not None:
-        yield Figure(f"{name}_low_percent", found.interval.low * 100)
-        yield Figure(f"{name}_high_percent", found.interval.high * 100)
+        yield BenchFigure(f"{name}_low_percent", found.interval.low * 100)
+        yield BenchFigure(f"{name}_high_percent", found.interval.high * 100)

@@ -21,7 +21,7 @@ from random import Random
 from typing import Final
 
 from annotation.core.refusals import Refused
-from sensejudge_site.benches import Bench, Figure
+from sensejudge_site.benches import Bench, BenchFigure
 from sensejudge_site.benches.annotate.client import Browser
 from sensejudge_site.benches.annotate.people import MANAGER, PASSWORD
 from sensejudge_site.benches.annotate.rows import synthetic_text
@@ -49,8 +49,8 @@ def run(*, items: int = PAIRS) -> Bench:
         write(file, items)
         try:
             figures = [
-                Figure("pairs", items),
-                Figure("file_mb", file.stat().st_size / 2**20),
+                BenchFigure("pairs", items),
+                BenchFigure("file_mb", file.stat().st_size / 2**20),
                 *_by_command(site, file, items),
                 *_by_upload(site, file),
             ]
@@ -79,19 +79,19 @@ def write(file: Path, pairs: int) -> None:
             stream.write(f"{json.dumps(row)}\n")
 
 
-def _by_command(site: Site, file: Path, pairs: int) -> Iterator[Figure]:
+def _by_command(site: Site, file: Path, pairs: int) -> Iterator[BenchFigure]:
     idle = _command(site, "import_records", "--help")
     done = _command(site, "import_records", str(file), "--dataset", "by-command", "--json")
     if json.loads(done.output)["created"] != pairs:
         message = "the command did not import every pair"
         raise Refused("bench:failed", message)
-    yield Figure("command_s", done.seconds)
-    yield Figure("command_start_s", idle.seconds)
-    yield Figure("command_cpu_s", done.cpu_seconds)
-    yield Figure("command_above_idle_mb", done.peak_mb - idle.peak_mb)
+    yield BenchFigure("command_s", done.seconds)
+    yield BenchFigure("command_start_s", idle.seconds)
+    yield BenchFigure("command_cpu_s", done.cpu_seconds)
+    yield BenchFigure("command_above_idle_mb", done.peak_mb - idle.peak_mb)
 
 
-def _by_upload(site: Site, file: Path) -> Iterator[Figure]:
+def _by_upload(site: Site, file: Path) -> Iterator[BenchFigure]:
     with site.server() as server:
         browser = Browser(server.port)
         if not browser.sign_in(MANAGER, PASSWORD):
@@ -107,11 +107,11 @@ def _by_upload(site: Site, file: Path) -> Iterator[Figure]:
         if reply.status != 200:
             message = f"the upload answered {reply.status}"
             raise Refused("bench:failed", message)
-        yield Figure("upload_s", reply.seconds, _PUBLISHED_SECONDS)
+        yield BenchFigure("upload_s", reply.seconds, _PUBLISHED_SECONDS)
         after = server.cpu_seconds()
         if idle is not None and cpu is not None and after is not None:
-            yield Figure("upload_cpu_s", after - cpu)
-            yield Figure("upload_above_idle_mb", max(peaks, default=idle) - idle)
+            yield BenchFigure("upload_cpu_s", after - cpu)
+            yield BenchFigure("upload_above_idle_mb", max(peaks, default=idle) - idle)
         browser.close()
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from judging.core.matrix import Cells, Matrix
 from judging.core.selection import assess, select
-from sensejudge_site.benches import Bench, Figure
+from sensejudge_site.benches import Bench, BenchFigure
 
 _SIZES: Final = (
     (10, 12, 197.0),
@@ -23,12 +23,12 @@ _REPEATS: Final = 5
 def run() -> Bench:
     """The best of five runs in milliseconds, and once the whole assessment of 10 x 12."""
     figures = [
-        Figure(f"select_{rows}x{columns}_ms", _best_ms(_matrix(rows, columns)), published)
+        BenchFigure(f"select_{rows}x{columns}_ms", _best_ms(_matrix(rows, columns)), published)
         for rows, columns, published in _SIZES
     ]
     start = time.perf_counter()
     assess(_matrix(10, 12))
-    figures.append(Figure("assess_10x12_ms", (time.perf_counter() - start) * 1000))
+    figures.append(BenchFigure("assess_10x12_ms", (time.perf_counter() - start) * 1000))
     return Bench(name="select", figures=tuple(figures))
 
 

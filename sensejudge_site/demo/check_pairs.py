@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Final
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.questions import LabelledPair
 from judging.services.endpoint_check import CheckPair
 from judging.services.injection_check import TriedPair
@@ -52,13 +52,13 @@ def _close_pair(session: WrittenSession) -> TriedPair:
 
 def _pair(session: WrittenSession) -> LabelledPair:
     *earlier, last = session.turns
-    messages = [Message(Role.SYSTEM, session.system_prompt)] if session.system_prompt else []
+    messages = [Message(Speaker.SYSTEM, session.system_prompt)] if session.system_prompt else []
     for turn in earlier:
         messages += [
-            Message(Role.USER, turn.user_message),
-            Message(Role.ASSISTANT, turn.responses[0].text),
+            Message(Speaker.USER, turn.user_message),
+            Message(Speaker.ASSISTANT, turn.responses[0].text),
         ]
-    messages.append(Message(Role.USER, last.user_message))
+    messages.append(Message(Speaker.USER, last.user_message))
     texts = sorted((response.text for response in last.responses), key=len)
     return LabelledPair(tuple(messages), chosen=texts[0], rejected=texts[-1])
 

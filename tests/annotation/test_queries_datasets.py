@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.choices import Verdict
-from annotation.core.datasets import AnnotatorRow, Counts
+from annotation.core.datasets import AnnotatorCounts, DatasetCounts
 from annotation.models import Comparison, Dataset, Session
 from annotation.queries.datasets import (
     annotator_rows,
@@ -28,13 +28,13 @@ def dataset(tmp_path):
     return Dataset.objects.get()
 
 
-ALL = Counts(sessions=2, turns=5, responses=9, comparisons=4, labels=6, ratings=4)
+ALL = DatasetCounts(sessions=2, turns=5, responses=9, comparisons=4, labels=6, ratings=4)
 
 
 def test_datasets_have_their_counts(dataset):
     make_dataset(slug="empty", name="A first one")
     empty, full = datasets()
-    assert (empty.slug, empty.counts) == ("empty", Counts())
+    assert (empty.slug, empty.counts) == ("empty", DatasetCounts())
     assert (full.name, full.simulated, full.licence) == ("Everything", True, "CC0-1.0")
     assert full.counts == ALL == dataset_row(dataset).counts
     assert slugs() == ["data", "empty"]
@@ -43,15 +43,15 @@ def test_datasets_have_their_counts(dataset):
 def test_scenarios_share_the_counts_out(dataset):
     first, second = scenarios(dataset)
     assert (first.name, second.name) == ("s", "t")
-    assert first.counts == Counts(1, 4, 6, 2, 4, 4)
-    assert second.counts == Counts(1, 1, 3, 2, 2, 0)
+    assert first.counts == DatasetCounts(1, 4, 6, 2, 4, 4)
+    assert second.counts == DatasetCounts(1, 1, 3, 2, 2, 0)
 
 
 def test_annotators_have_their_counts(dataset):
     assert annotator_rows(dataset) == [
-        AnnotatorRow("User_1", imported=True, labels=0, ratings=1),
-        AnnotatorRow("ann", imported=True, labels=4, ratings=2),
-        AnnotatorRow("bob", imported=True, labels=2, ratings=1),
+        AnnotatorCounts("User_1", imported=True, labels=0, ratings=1),
+        AnnotatorCounts("ann", imported=True, labels=4, ratings=2),
+        AnnotatorCounts("bob", imported=True, labels=2, ratings=1),
     ]
 
 
@@ -64,7 +64,7 @@ def test_an_unknown_dataset_is_answered_with_the_known_ones(dataset):
 def test_sessions_come_in_file_order_with_how_they_open(dataset):
     page = sessions_page(dataset)
     assert [(row.scenario, row.opening) for row in page] == [("s", "a"), ("t", "p")]
-    assert page.object_list[0].counts == Counts(1, 4, 6, 2, 4, 4)
+    assert page.object_list[0].counts == DatasetCounts(1, 4, 6, 2, 4, 4)
     assert (page.number, page.paginator.count) == (1, 2)
 
 

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from annotation.core.study_progress import NoEstimate, Standing
+from annotation.core.study_progress import AnnotatorStatus, NoEstimate
 from annotation.models import Claim, Participation, Study
 from annotation.queries.assignment import progress_of
 from annotation.queries.studies import study_page
@@ -96,15 +96,15 @@ def test_everybody_has_a_standing():
     found = live(study)
     standings = {each.username: each.standing for each in found.annotators}
     assert standings == {
-        "working": Standing.WORKING,
-        "slow": Standing.SLOW,
-        "lapsed": Standing.LAPSED,
-        "paused": Standing.PAUSED,
-        "silent": Standing.SILENT,
-        "away": Standing.AWAY,
-        "finished": Standing.FINISHED,
-        "gone": Standing.GONE,
-        "waiting": Standing.AWAY,
+        "working": AnnotatorStatus.WORKING,
+        "slow": AnnotatorStatus.SLOW,
+        "lapsed": AnnotatorStatus.LAPSED,
+        "paused": AnnotatorStatus.PAUSED,
+        "silent": AnnotatorStatus.SILENT,
+        "away": AnnotatorStatus.AWAY,
+        "finished": AnnotatorStatus.FINISHED,
+        "gone": AnnotatorStatus.GONE,
+        "waiting": AnnotatorStatus.AWAY,
     }
     assert {each.username for each in found.stuck} == {"slow", "lapsed", "paused", "silent"}
     assert [(row.name, row.phase) for row in found.held] == [

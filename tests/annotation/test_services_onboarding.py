@@ -5,7 +5,7 @@ import pytest
 from annotation.core.choices import StudyKind
 from annotation.core.guidelines import Change
 from annotation.core.onboarding import Step
-from annotation.core.quiz import Question, digest, from_records
+from annotation.core.quiz import QuizQuestion, digest, from_records
 from annotation.core.studies import StudyPlan
 from annotation.models import (
     AnnotatorProfile,
@@ -318,7 +318,7 @@ class TestTheQuiz:
     @pytest.mark.parametrize(("ask_again", "step"), [(False, None), (True, Step.QUIZ)])
     def test_changed_asks_those_who_passed_only_on_wish(self, study, annotator, ask_again, step):
         attempt(study, annotator, RIGHT)
-        quiz = (Question("New?", ("a", "b"), 0),)
+        quiz = (QuizQuestion("New?", ("a", "b"), 0),)
         set_quiz(study=study.slug, quiz=quiz, ask_again=ask_again, by=make_manager())
         assert step_of(study, annotator) is step
         event = AuditEvent.objects.get(action="study.quiz")
@@ -330,7 +330,7 @@ class TestTheQuiz:
 
     def test_with_a_fault_is_refused_whole(self, study):
         with refuses("quiz:faulty"):
-            set_quiz(study=study.slug, quiz=(Question(),), ask_again=True, by=make_manager())
+            set_quiz(study=study.slug, quiz=(QuizQuestion(),), ask_again=True, by=make_manager())
         study.refresh_from_db()
         assert study.quiz == QUIZ
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from sensejudge_site.benches.annotate.client import Browser
-from sensejudge_site.benches.annotate.load import Tally, label
+from sensejudge_site.benches.annotate.load import LoadCounts, label
 from sensejudge_site.benches.annotate.people import MANAGER, PASSWORD, SINGLE, name_of
 from sensejudge_site.benches.annotate.site import Site
 from tests.attacks import Outcome
@@ -50,7 +50,7 @@ def attack(site: Site) -> Outcome:
     site.ask("rows", "fill", str(ITEMS), "0", "1")
     folder = Path(site.env["SENSEJUDGE_VAR"])
     figures: dict[str, float | str] = {"rows": ROWS}
-    tallies: list[Tally] = []
+    tallies: list[LoadCounts] = []
     with site.server() as server:
         annotator = Browser(server.port)
         annotator.sign_in(name_of(0), PASSWORD)
@@ -100,9 +100,9 @@ def _written(file: Path, rows: int) -> Path:
 
 
 @contextmanager
-def _labelling(browser: Browser) -> Iterator[Tally]:
+def _labelling(browser: Browser) -> Iterator[LoadCounts]:
     """Somebody labels until the end of the block."""
-    tally, over = Tally(), threading.Event()
+    tally, over = LoadCounts(), threading.Event()
 
     def work() -> None:
         while not over.wait(THINKING):

@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
 from annotation.core.refusals import Refused
-from sensejudge_site.benches.annotate.client import Browser, Reply
+from sensejudge_site.benches.annotate.client import Browser, PageReply
 from sensejudge_site.benches.annotate.site import HOST, Site, free_port
 from tests.attacks import Outcome
 from tests.fake_llm import FakeLlm
@@ -100,7 +100,7 @@ def _from_two_pages(site: Site, dataset: str, annotator: str) -> None:
                 raise Refused("bench:failed", "the manager could not sign in")
             browser.get("/runs/new/")
 
-        def start(browser: Browser) -> Reply:
+        def start(browser: Browser) -> PageReply:
             token = {"csrfmiddlewaretoken": browser.cookies["csrftoken"]}
             return browser.post("/runs/new/", form | token)
 

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from sensejudge_site.benches import Figure
+from sensejudge_site.benches import BenchFigure
 
 
 def run(*arguments):
@@ -42,7 +42,7 @@ def test_people_get_a_table():
     ],
 )
 def test_a_figure_s_unit_is_what_its_name_ends_on(name, unit):
-    assert Figure(name, 1.0).unit == unit
+    assert BenchFigure(name, 1.0).unit == unit
 
 
 def test_a_setting_that_a_bench_does_not_have_exits_2():

@@ -13,7 +13,7 @@ import pytest
 from annotation.models import AuditEvent, Claim, PairwiseLabel, Study
 from sensejudge_site.benches.annotate import Plan, measure, run
 from sensejudge_site.benches.annotate.client import Browser, answer_form, weight_of
-from sensejudge_site.benches.annotate.load import Tally, crowd, percentile_ms
+from sensejudge_site.benches.annotate.load import LoadCounts, crowd, percentile_ms
 from sensejudge_site.benches.annotate.people import SINGLE, TRIPLE
 from sensejudge_site.benches.annotate.rows import check, counted, fill, main, synthetic_text
 from sensejudge_site.benches.annotate.site import Server
@@ -116,7 +116,7 @@ def test_percentiles_are_measured_values(share, milliseconds):
 
 def test_without_a_request_there_is_no_time():
     assert percentile_ms([], 0.5) == 0.0
-    assert Tally().requests_per_second == 0.0
+    assert LoadCounts().requests_per_second == 0.0
 
 
 def test_a_synthetic_text_is_about_a_kilobyte_of_markdown():

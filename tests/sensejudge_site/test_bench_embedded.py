@@ -14,7 +14,7 @@ from annotation.core.naming import rater_username
 from annotation.core.splits import SplitSettings
 from annotation.models import Dataset, User
 from annotation.services.imports import import_records
-from benchmark.core.rehearsal import Annotator, rehearse
+from benchmark.core.rehearsal import AnnotatorLabels, rehearse
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED
 from benchmark.queries.evidence import StandIn, stand_in_cases
 from judging.core.pairwise_settings import PairwiseSettings
@@ -78,7 +78,7 @@ def test_a_stored_run_under_the_same_names_decides_the_same(tmp_path, name):
         rehearsed = rehearse(
             pairs.items,
             pairs.texts,
-            Annotator(user.username, labels, labels),
+            AnnotatorLabels(user.username, labels, labels),
             SplitSettings("pandalm", "pandalm", seed=seed),
         )
         (stored,) = distilled.preference_sets.filter(control="NONE")

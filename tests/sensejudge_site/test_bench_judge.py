@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sensejudge_site.benches.judge import measure
-from sensejudge_site.benches.judge.server import PAIR_ENDS, Counts, common_prefix
+from sensejudge_site.benches.judge.server import PAIR_ENDS, ServerCounts, common_prefix
 
 
 @given(st.text("ab", max_size=12), st.text("ab", max_size=12))
@@ -16,7 +16,7 @@ def test_texts_begin_alike_as_far_as_they_do(one, two):
 
 
 def test_what_repeats_is_counted_up_to_the_end_of_the_pair():
-    counts = Counts()
+    counts = ServerCounts()
     for prompt in (f"aaaa{PAIR_ENDS}x", f"aaaa{PAIR_ENDS}y", f"aabb{PAIR_ENDS}y"):
         counts.add(prompt)
     pair = 4 + len(PAIR_ENDS)

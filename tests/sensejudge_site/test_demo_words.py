@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from annotation.core.intervals import Interval
-from benchmark.core.metrics import Metric, MetricName, Undefined
+from benchmark.core.metrics import Metric, MetricName, UndefinedMetric
 from benchmark.core.ranking import ModelRating, Ranking, Standing, WinRate
 from benchmark.core.report import ReportRow
 from benchmark.queries.leaderboard import Board, Source
@@ -98,7 +98,7 @@ def test_satisfaction_stands_calibrated_and_raw():
         turns=186,
         metrics=(
             MetricRow(MetricName.PEARSON, sure, Metric(0.39)),
-            MetricRow(MetricName.AUC, Metric(None, undefined=next(iter(Undefined))), sure),
+            MetricRow(MetricName.AUC, Metric(None, undefined=next(iter(UndefinedMetric))), sure),
         ),
     )
     lines = printed(satisfaction=figures)

@@ -28,7 +28,7 @@ def connect(tmp_path):
 
 def test_the_scheme_means_this_transport(connect):
     with connect() as connection:
-        assert isinstance(connection.transport, file_broker.Transport)
+        assert isinstance(connection.transport, file_broker.FileTransport)
 
 
 def test_a_reader_among_writers_gets_every_message_whole(connect):

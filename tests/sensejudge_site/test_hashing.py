@@ -16,7 +16,7 @@ from django.contrib.auth.hashers import (
 
 from sensejudge_site import hashing
 from sensejudge_site import settings as site_settings
-from sensejudge_site.hashing import HASHES, RUSH_SECONDS, Queue
+from sensejudge_site.hashing import HASHES, RUSH_SECONDS, HashQueue
 from sensejudge_site.refused_sign_ins import BusyError
 from tests.factory import make_user
 
@@ -65,7 +65,7 @@ class TestHashers:
 
 class TestQueue:
     def test_two_are_hashed_at_a_time_and_all_of_them_are(self):
-        queue, lock, running, most = Queue(), threading.Lock(), [0], [0]
+        queue, lock, running, most = HashQueue(), threading.Lock(), [0], [0]
 
         def hash_one():
             with lock:
@@ -82,7 +82,7 @@ class TestQueue:
         assert most[0] == HASHES
 
     def test_a_fault_is_its_caller_s(self):
-        queue = Queue()
+        queue = HashQueue()
 
         def fail():
             raise ValueError("no")
@@ -92,7 +92,7 @@ class TestQueue:
         assert queue.hashed(lambda: 1) == 1
 
     def test_in_a_rush_the_next_ones_are_refused(self, now):
-        queue = Queue()
+        queue = HashQueue()
         with full(queue):
             assert not refuses(queue)  # the rush begins
             now[0] += RUSH_SECONDS - 0.01
@@ -107,13 +107,13 @@ class TestQueue:
             assert not refuses(queue)  # that rush was over
 
     def test_who_comes_when_nobody_is_there_is_never_refused(self, now):
-        queue = Queue()
+        queue = HashQueue()
         for _time in range(100):
             assert not refuses(queue)
             now[0] += 0.05
 
     def test_who_has_a_place_needs_no_second(self):
-        queue = Queue()
+        queue = HashQueue()
         with queue.place(), queue.place():
             assert queue._inside == 1
             assert queue.hashed(lambda: 1) == 1

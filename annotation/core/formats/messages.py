@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from annotation.core.dialogue import Role
+from annotation.core.dialogue import Speaker
 from annotation.core.formats.records import (
     Extra,
     ResponseRecord,
@@ -18,7 +18,7 @@ from annotation.core.formats.records import (
 class SpokenMessage:
     """One message as a file has it, with what the file says about it."""
 
-    role: Role
+    role: Speaker
     text: str
     model: str = ""
     extra: Extra | None = None
@@ -35,7 +35,7 @@ def turns_of(messages: Iterable[SpokenMessage]) -> tuple[TurnRecord, ...]:
     turns: list[TurnRecord] = []
     answered = True
     for message in messages:
-        if message.role is Role.USER:
+        if message.role is Speaker.USER:
             turns.append(TurnRecord(message.text))
             answered = False
             continue

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from annotation.core.choices import SATISFIED_FROM, Hallucination, Reason
-from annotation.core.dialogue import Role
+from annotation.core.dialogue import Speaker
 from annotation.core.formats.faults import Fault, gettext_noop
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.messages import SpokenMessage, turns_of
@@ -47,7 +47,7 @@ _HALLUCINATIONS: Final = {
     "否": Hallucination.NO,
     "无法判断": Hallucination.UNSURE,
 }
-_ROLES: Final = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM}
+_ROLES: Final = {"user": Speaker.USER, "assistant": Speaker.ASSISTANT, "system": Speaker.SYSTEM}
 _INNER: Final = ("human_exp_V2", "data")
 _TOLD: Final = (
     "user",
@@ -120,12 +120,12 @@ def _history(
     for place, message in enumerate(fields.items("history")):
         role = _ROLES.get(message.text("role").strip().lower())
         text = message.text("content")
-        if role is None or (role is Role.SYSTEM and place > 0):
+        if role is None or (role is Speaker.SYSTEM and place > 0):
             reason = gettext_noop("user or assistant is expected (system only first)")
             message.fault("role", reason, message.data.get("role"))
-        elif role is Role.SYSTEM:
+        elif role is Speaker.SYSTEM:
             system_prompt = text
-        elif role is Role.USER:
+        elif role is Speaker.USER:
             spoken.append(SpokenMessage(role, text))
         else:
             rating = _rating(message, user, aside)

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from annotation.core.choices import Verdict
-from annotation.core.dialogue import Role
+from annotation.core.dialogue import Speaker
 from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.messages import SpokenMessage, turns_of
@@ -41,7 +41,7 @@ BENCHMARK: Final = "benchmark"
 
 _KNOWN: Final = ("prompt", "chosen", "chosen_model", "rejected", "rejected_model", "subset")
 _KNOWN_OF_LISTS: Final = ("prompt", "chosen", "rejected", "models", "num_correct", "subset")
-_ROLES: Final = {"system": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
+_ROLES: Final = {"system": Speaker.SYSTEM, "user": Speaker.USER, "assistant": Speaker.ASSISTANT}
 
 
 def looks_like(row: object) -> bool:
@@ -56,13 +56,13 @@ def looks_like(row: object) -> bool:
 def parse(fields: Fields) -> SessionRecord:
     """One row as a session whose last turn holds the comparison."""
     scenario = fields.short("subset", SCENARIO_CHARS) if fields.has("subset") else SCENARIO
-    messages = _messages(fields, "prompt", Role.USER)
-    system = messages.pop(0).text if messages and messages[0].role is Role.SYSTEM else ""
+    messages = _messages(fields, "prompt", Speaker.USER)
+    system = messages.pop(0).text if messages and messages[0].role is Speaker.SYSTEM else ""
     for message in messages:
-        if message.role is Role.SYSTEM:
+        if message.role is Speaker.SYSTEM:
             fields.fault("prompt", gettext_noop("a system message must come first"), message.text)
     turns = turns_of(messages)
-    if not messages or messages[-1].role is not Role.USER:
+    if not messages or messages[-1].role is not Speaker.USER:
         fields.fault("prompt", gettext_noop("must end on the user's message"))
         turns = (*turns, TurnRecord(None))
     compared = (_lists if _has_lists(fields) else _pair)(fields, turns[-1].user_message)
@@ -177,8 +177,8 @@ def _comparison_key(fields: Fields, content: str) -> str:
 
 
 def _response(fields: Fields, name: str) -> ResponseRecord:
-    messages = _messages(fields, name, Role.ASSISTANT)
-    if not messages or messages[-1].role is not Role.ASSISTANT:
+    messages = _messages(fields, name, Speaker.ASSISTANT)
+    if not messages or messages[-1].role is not Speaker.ASSISTANT:
         fields.fault(name, gettext_noop("must end on the assistant's message"))
     return ResponseRecord(
         key=name,
@@ -187,7 +187,7 @@ def _response(fields: Fields, name: str) -> ResponseRecord:
     )
 
 
-def _messages(fields: Fields, name: str, speaker: Role) -> list[SpokenMessage]:
+def _messages(fields: Fields, name: str, speaker: Speaker) -> list[SpokenMessage]:
     """The messages of a field; a plain text is one message of `speaker`."""
     if not isinstance(fields.data.get(name), list):
         return [SpokenMessage(speaker, fields.text(name))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from annotation.core.dialogue import Role
+from annotation.core.dialogue import Speaker
 from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import SCENARIO_CHARS, Fields
 from annotation.core.formats.messages import SpokenMessage, turns_of
@@ -18,7 +18,7 @@ from annotation.core.formats.records import SessionRecord, content_key
 NAME: Final = "sensebench"
 
 _MESSAGES: Final = "messages"
-_ROLES: Final = {"human": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM}
+_ROLES: Final = {"human": Speaker.USER, "assistant": Speaker.ASSISTANT, "system": Speaker.SYSTEM}
 _TOPIC_PREFIX: Final = "sense_bmk:"
 
 
@@ -47,10 +47,10 @@ def parse(fields: Fields) -> SessionRecord:
         )
     spoken = [_message(message) for message in messages]
     system_prompt = ""
-    if spoken and spoken[0].role is Role.SYSTEM:
+    if spoken and spoken[0].role is Speaker.SYSTEM:
         system_prompt = spoken.pop(0).text
     for message, said in zip(messages[-len(spoken) :] if spoken else [], spoken, strict=True):
-        if said.role is Role.SYSTEM:
+        if said.role is Speaker.SYSTEM:
             message.fault(
                 "from", gettext_noop("a system message must come first"), message.data.get("from")
             )
@@ -74,7 +74,7 @@ def _message(fields: Fields) -> SpokenMessage:
         parts.append(part.text("value"))
     extra = fields.rest("from", "content", "topic")
     return SpokenMessage(
-        _ROLES.get(role.strip().lower(), Role.USER), "\n".join(parts), extra=extra or None
+        _ROLES.get(role.strip().lower(), Speaker.USER), "\n".join(parts), extra=extra or None
     )
 
 

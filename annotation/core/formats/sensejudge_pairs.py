@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from annotation.core.dialogue import Role
+from annotation.core.dialogue import Speaker
 from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import (
     KEY_CHARS,
@@ -48,7 +48,7 @@ _PAIR: Final = (
     "text_b",
     "labels",
 )
-_ROLES: Final = {"user": Role.USER, "assistant": Role.ASSISTANT}
+_ROLES: Final = {"user": Speaker.USER, "assistant": Speaker.ASSISTANT}
 
 
 def parse(fields: Fields) -> SessionRecord:
@@ -83,15 +83,15 @@ def _context(fields: Fields) -> list[SpokenMessage]:
         fields.fault("dialogue", gettext_noop("either prompt or dialogue must be given"))
         return []
     if fields.has("prompt"):
-        return [SpokenMessage(Role.USER, fields.text("prompt"))]
+        return [SpokenMessage(Speaker.USER, fields.text("prompt"))]
     messages = []
     for item in fields.items("dialogue"):
         item.refuse_unknown("role", "content")
         role = item.text("role")
         if role not in _ROLES:
             item.fault("role", gettext_noop("user or assistant is expected"), role)
-        messages.append(SpokenMessage(_ROLES.get(role, Role.USER), item.text("content")))
-    if not messages or messages[-1].role is not Role.USER:
+        messages.append(SpokenMessage(_ROLES.get(role, Speaker.USER), item.text("content")))
+    if not messages or messages[-1].role is not Speaker.USER:
         fields.fault(
             "dialogue", gettext_noop("must end on the user's message that both responses answer")
         )

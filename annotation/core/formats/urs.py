@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from annotation.core.choices import SATISFIED_FROM, Reason
-from annotation.core.dialogue import Role
+from annotation.core.dialogue import Speaker
 from annotation.core.formats.faults import Fault, gettext_noop, shown
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.messages import SpokenMessage, turns_of
@@ -41,7 +41,7 @@ _TOLD: Final = (
     "satisfaction",
     "comment",
 )
-_ROLES: Final = {"user": Role.USER, "assistant": Role.ASSISTANT}
+_ROLES: Final = {"user": Speaker.USER, "assistant": Speaker.ASSISTANT}
 
 
 def knows_text(first_line: str) -> bool:
@@ -111,10 +111,10 @@ def parse(fields: Fields) -> SessionRecord:
 
 
 def _single(fields: Fields, model: str) -> list[SpokenMessage]:
-    question = SpokenMessage(Role.USER, fields.short("question", MAX_ROW_CHARS))
+    question = SpokenMessage(Speaker.USER, fields.short("question", MAX_ROW_CHARS))
     if not fields.has("response"):
         return [question]
-    return [question, SpokenMessage(Role.ASSISTANT, fields.text("response"), model=model)]
+    return [question, SpokenMessage(Speaker.ASSISTANT, fields.text("response"), model=model)]
 
 
 def _dialogue(fields: Fields, model: str) -> list[SpokenMessage]:
@@ -134,5 +134,5 @@ def _dialogue(fields: Fields, model: str) -> list[SpokenMessage]:
             message.fault("role", reason, message.data.get("role"))
             continue
         said = message.text("content")
-        spoken.append(SpokenMessage(role, said, model=model if role is Role.ASSISTANT else ""))
+        spoken.append(SpokenMessage(role, said, model=model if role is Speaker.ASSISTANT else ""))
     return spoken

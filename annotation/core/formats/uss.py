@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from annotation.core.choices import SATISFIED_FROM, Reason
-from annotation.core.dialogue import Role
+from annotation.core.dialogue import Speaker
 from annotation.core.formats.faults import Fault, gettext_noop
 from annotation.core.formats.fields import KEY_CHARS, SCENARIO_CHARS, Fields, number_of
 from annotation.core.formats.messages import SpokenMessage, turns_of
@@ -27,7 +27,7 @@ NAME: Final = "uss"
 
 _LINE: Final = re.compile(r"(?:USER|SYSTEM)\t")
 _OVERALL: Final = "OVERALL"
-_ROLES: Final = {"USER": Role.USER, "SYSTEM": Role.ASSISTANT}
+_ROLES: Final = {"USER": Speaker.USER, "SYSTEM": Speaker.ASSISTANT}
 _COLUMNS: Final = ("role", "text", "action", "scores", "explanations")
 _LAST_ONLY: Final = gettext_noop("OVERALL must be the last line of its dialogue")
 _NO_SCORES: Final = gettext_noop("scores 1-5 separated by commas are expected")
@@ -101,7 +101,7 @@ class _Heard:
             return
         text = message.text("text")
         ratings = _ratings(message)
-        if role is Role.USER and text.strip() == _OVERALL:
+        if role is Speaker.USER and text.strip() == _OVERALL:
             self.overall = ratings
             if not is_last:
                 message.fault("text", _LAST_ONLY, text)
@@ -112,11 +112,11 @@ class _Heard:
         self.spoken.append(SpokenMessage(role, text, extra={"action": action} if action else None))
 
     def _rate(
-        self, place: int, message: Fields, role: Role, ratings: tuple[SatisfactionRecord, ...]
+        self, place: int, message: Fields, role: Speaker, ratings: tuple[SatisfactionRecord, ...]
     ) -> None:
-        if role is not Role.USER:
+        if role is not Speaker.USER:
             message.fault("scores", gettext_noop("only user lines rate"), message.data["scores"])
-        elif self.spoken and self.spoken[-1].role is Role.ASSISTANT:
+        elif self.spoken and self.spoken[-1].role is Speaker.ASSISTANT:
             self.spoken[-1] = replace(self.spoken[-1], satisfaction=ratings)
         else:
             self.apart[str(place)] = message.data["scores"]
@@ -124,7 +124,7 @@ class _Heard:
     def extra(self) -> dict[str, object]:
         """What the data model has no column for."""
         actions = [
-            each.extra["action"] for each in self.spoken if each.role is Role.USER and each.extra
+            each.extra["action"] for each in self.spoken if each.role is Speaker.USER and each.extra
         ]
         kept: dict[str, object] = {"ratings_apart": self.apart, "user_actions": actions}
         return {name: value for name, value in kept.items() if value}

@@ -79,7 +79,7 @@ _LEFT_AFTER: Final = timedelta(seconds=60)
 
 
 @dataclass(slots=True)
-class Target:
+class ImportTarget:
     """The dataset that an import goes to, as it stood when the first row was read.
 
     A dataset without an id is to be made. `changed` are the columns that the file tells.
@@ -99,7 +99,7 @@ class Target:
 
 
 def publish(
-    staging: Staging, target: Target, *, actor: User | None, detail: Mapping[str, Any] | None
+    staging: Staging, target: ImportTarget, *, actor: User | None, detail: Mapping[str, Any] | None
 ) -> None:
     """Store all that is staged, and the dataset itself; `detail` is for the audit log, if any.
 
@@ -149,7 +149,7 @@ def _last_import(dataset: Dataset) -> int | None:
     return done.order_by("-pk").values_list("pk", flat=True).first()
 
 
-def _check(target: Target) -> None:
+def _check(target: ImportTarget) -> None:
     """Refuse where the dataset is no longer the one whose rows were compared."""
     if target.dataset.pk is None:
         if Dataset.objects.filter(slug=target.dataset.slug).exists():
@@ -160,7 +160,7 @@ def _check(target: Target) -> None:
         raise Refused("import:outrun")
 
 
-def _stored(target: Target, hidden: Dataset | None) -> Dataset:
+def _stored(target: ImportTarget, hidden: Dataset | None) -> Dataset:
     """The dataset of the target: stored with what the file says of it."""
     dataset = target.dataset
     if dataset.pk is not None:

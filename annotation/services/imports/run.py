@@ -26,7 +26,7 @@ from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from annotation.services.imports.merge import Merger
 from annotation.services.imports.people import People, Places, names_in
-from annotation.services.imports.publishing import Target, publish
+from annotation.services.imports.publishing import ImportTarget, publish
 from annotation.services.imports.report import ImportReport
 from annotation.services.imports.staging import Staging
 from annotation.services.imports.tree import Batch, load_batch
@@ -104,7 +104,7 @@ def import_records(
     for attempt in range(1, _ATTEMPTS + 1):
         with Staging() as staging:
             chosen, rows = open_records(path, format_name, formats)
-            target = Target.of(dataset_slug)
+            target = ImportTarget.of(dataset_slug)
             job = _Job(
                 target=target,
                 staging=staging,
@@ -164,7 +164,7 @@ class _Job:
     def __init__(
         self,
         *,
-        target: Target,
+        target: ImportTarget,
         staging: Staging,
         now: datetime,
         only_users: frozenset[str] | None,

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from judging.core.lexical.features import FEATURES, Feature, Measures
 from judging.core.lexical.pairwise import AGAINST_IT, PRIOR, compare
-from judging.core.lexical.vocabulary import Statement, Strength, speakable, write
+from judging.core.lexical.vocabulary import ParsedSentence, Strength, speakable, write
 from judging.core.questions import LabelledPair, ShownPair
 
 Floats = npt.NDArray[np.float64]
@@ -140,9 +140,9 @@ def _shares(contrasts: Sequence[Measures]) -> dict[Feature, float]:
     return dict(zip(FEATURES, shares.tolist(), strict=True))
 
 
-def _statements(values: Mapping[Feature, float], scale: _Scale) -> list[Statement]:
+def _statements(values: Mapping[Feature, float], scale: _Scale) -> list[ParsedSentence]:
     """The most telling values as statements, one a family, the most telling first."""
-    found: list[Statement] = []
+    found: list[ParsedSentence] = []
     families: set[int] = set()
     for feature in sorted(values, key=lambda name: (-abs(values[name]), FEATURES.index(name))):
         value, family = values[feature], _FAMILY_OF.get(feature)
@@ -153,7 +153,7 @@ def _statements(values: Mapping[Feature, float], scale: _Scale) -> list[Statemen
             continue
         if family is not None:
             families.add(family)
-        found.append(Statement(feature, sign, _strength(abs(value), scale)))
+        found.append(ParsedSentence(feature, sign, _strength(abs(value), scale)))
     return found
 
 

@@ -16,7 +16,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
-from annotation.core.dialogue import Dialogue, Role
+from annotation.core.dialogue import Dialogue, Speaker
 from judging.core.lexical.anatomy import Anatomy, read
 from judging.core.lexical.lexicon import Cue
 from judging.core.lexical.request import Request, as_request
@@ -192,7 +192,7 @@ def measure(response: str, dialogue: Dialogue) -> Measures:
 
 def last_request(dialogue: Dialogue) -> str:
     """The last user message, "" where the dialogue has none."""
-    return next((item.text for item in reversed(dialogue) if item.role is Role.USER), "")
+    return next((item.text for item in reversed(dialogue) if item.role is Speaker.USER), "")
 
 
 @lru_cache(maxsize=2_048)

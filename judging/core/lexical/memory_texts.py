@@ -11,13 +11,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.calibration import score_counts
 from judging.core.lexical import memory_phrases
 from judging.core.lexical.distil import SALIENCE
 from judging.core.lexical.features import FEATURES, SPREADS, Feature, Measures, measure
-from judging.core.lexical.vocabulary import Statement, Strength, speakable, write
-from judging.core.questions import RatedTurn
+from judging.core.lexical.vocabulary import ParsedSentence, Strength, speakable, write
+from judging.core.questions import HistoryTurn
 
 _FORM: Final = frozenset(
     {
@@ -45,11 +45,11 @@ _STRONG: Final = 0.7
 class _Measured:
     """A rated turn with its features."""
 
-    turn: RatedTurn
+    turn: HistoryTurn
     values: Measures
 
 
-def write_texts(history: Sequence[RatedTurn], *, language: str) -> dict[str, object]:
+def write_texts(history: Sequence[HistoryTurn], *, language: str) -> dict[str, object]:
     """The texts of a memory, with the keys of `core.memory.TEXT_FIELDS`.
 
     Args:
@@ -74,11 +74,11 @@ def write_texts(history: Sequence[RatedTurn], *, language: str) -> dict[str, obj
     }
 
 
-def _measured(turn: RatedTurn) -> Measures:
-    return measure(turn.response, (Message(Role.USER, turn.user_message),))
+def _measured(turn: HistoryTurn) -> Measures:
+    return measure(turn.response, (Message(Speaker.USER, turn.user_message),))
 
 
-def _statement(text: str, turns: Sequence[RatedTurn]) -> dict[str, object]:
+def _statement(text: str, turns: Sequence[HistoryTurn]) -> dict[str, object]:
     return {"text": text, "turn_ids": [turn.turn_id for turn in turns[:_CITED]]}
 
 
@@ -118,7 +118,7 @@ def _differences(
     worse: Sequence[_Measured],
     *,
     among: Collection[Feature] = FEATURES,
-) -> list[Statement]:
+) -> list[ParsedSentence]:
     """What the better turns have more or less of, the most telling first.
 
     A difference of means counts in usual spreads, times how often people decide by the property,
@@ -128,13 +128,13 @@ def _differences(
         return []
     pairs = len(better) * len(worse) / (len(better) + len(worse))
     belief = pairs / (pairs + _DOUBT)
-    found: list[tuple[float, Statement]] = []
+    found: list[tuple[float, ParsedSentence]] = []
     for place, feature in enumerate(FEATURES):
         gap = (_mean(better, place) - _mean(worse, place)) / SPREADS[place]
         value = gap * SALIENCE[feature] * belief
         sign = 1 if value > 0 else -1
         if feature in among and abs(value) >= _SLIGHT and speakable(feature, sign):
-            found.append((abs(value), Statement(feature, sign, _strength(abs(value)))))
+            found.append((abs(value), ParsedSentence(feature, sign, _strength(abs(value)))))
     return [statement for _, statement in sorted(found, key=lambda item: -item[0])[:_FEW]]
 
 
@@ -149,7 +149,7 @@ def _strength(value: float) -> Strength:
 
 
 def _said(
-    statements: Sequence[Statement],
+    statements: Sequence[ParsedSentence],
     better: Sequence[_Measured],
     worse: Sequence[_Measured],
     language: str,
@@ -168,7 +168,7 @@ def _said(
     return {"text": write(statements, language), "turn_ids": cited}
 
 
-def _complaints(history: Sequence[RatedTurn], language: str) -> list[dict[str, object]]:
+def _complaints(history: Sequence[HistoryTurn], language: str) -> list[dict[str, object]]:
     """The reasons of low scores, the most frequent first."""
     counts = Counter(turn.reason for turn in history if turn.reason is not None)
     said = []
@@ -179,7 +179,7 @@ def _complaints(history: Sequence[RatedTurn], language: str) -> list[dict[str, o
     return said
 
 
-def _observations(history: Sequence[RatedTurn], language: str) -> list[dict[str, object]]:
+def _observations(history: Sequence[HistoryTurn], language: str) -> list[dict[str, object]]:
     """How each scenario's scores differ from the others', in order of first appearance."""
     said: list[dict[str, object]] = []
     for scenario in dict.fromkeys(turn.scenario for turn in history):
@@ -198,5 +198,5 @@ def _observations(history: Sequence[RatedTurn], language: str) -> list[dict[str,
     return said
 
 
-def _mean_score(turns: Sequence[RatedTurn]) -> float:
+def _mean_score(turns: Sequence[HistoryTurn]) -> float:
     return sum(turn.score for turn in turns) / len(turns)

@@ -31,7 +31,7 @@ class Strength(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class ParsedSentence:
     """One sentence of a preference: a direction (+1 or -1) of a feature, and how strongly."""
 
     feature: Feature
@@ -40,7 +40,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Preference:
+class ParsedPreference:
     """A parsed text: a weight for each feature it speaks about, and what was not understood."""
 
     weights: Mapping[Feature, float]
@@ -60,7 +60,7 @@ def name_of(feature: Feature, sign: int, language: str) -> str:
     return pole.zh[0] if language.startswith("zh") else pole.en[0]
 
 
-def write(statements: Iterable[Statement], language: str) -> str:
+def write(statements: Iterable[ParsedSentence], language: str) -> str:
     """The statements as one text, in their order.
 
     Args:
@@ -83,7 +83,7 @@ def write(statements: Iterable[Statement], language: str) -> str:
 
 
 @lru_cache(maxsize=1_024)
-def parse(text: str) -> Preference:
+def parse(text: str) -> ParsedPreference:
     """The weights that a text states; several sentences on one feature add up, within +-2."""
     weights: dict[Feature, float] = {}
     unknown: list[str] = []
@@ -93,7 +93,7 @@ def parse(text: str) -> Preference:
         for feature, weight in found:
             total = weights.get(feature, 0.0) + weight
             weights[feature] = max(-_MOST, min(_MOST, total))
-    return Preference(MappingProxyType(weights), tuple(unknown))
+    return ParsedPreference(MappingProxyType(weights), tuple(unknown))
 
 
 _Value = TypeVar("_Value")
@@ -143,7 +143,7 @@ _BULLET: Final = re.compile(r"^(?:[-*•]|\d{1,3}[)、])\s*")
 _JOINT: Final = re.compile(r",? and |, |、|，|和|以及")
 
 
-def _pole(statement: Statement) -> Pole:
+def _pole(statement: ParsedSentence) -> Pole:
     return _BY_DIRECTION[statement.feature, statement.sign]
 
 

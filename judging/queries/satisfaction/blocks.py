@@ -15,7 +15,7 @@ from annotation.core.language import language_of
 from annotation.models import AnnotatorProfile, Response, SatisfactionLabel, Session, Turn
 from judging.core.retrieval import (
     Block,
-    Rating,
+    HistoryRating,
     UserSession,
     UserTurn,
     build_blocks,
@@ -170,9 +170,11 @@ def _stored(block: Block, sessions: dict[str, _SessionRow]) -> StoredBlock:
     )
 
 
-def _ratings(labels: QuerySet[SatisfactionLabel]) -> dict[int, dict[int, dict[int, list[Rating]]]]:
+def _ratings(
+    labels: QuerySet[SatisfactionLabel],
+) -> dict[int, dict[int, dict[int, list[HistoryRating]]]]:
     """User, session and turn to the ratings of that turn's responses in their order."""
-    found: dict[int, dict[int, dict[int, list[Rating]]]] = {}
+    found: dict[int, dict[int, dict[int, list[HistoryRating]]]] = {}
     seen: set[tuple[int, int]] = set()
     rows = labels.order_by("response__position", "response_id", "created_at", "id").values_list(
         "annotator_id",
@@ -187,22 +189,24 @@ def _ratings(labels: QuerySet[SatisfactionLabel]) -> dict[int, dict[int, dict[in
         if (user_id, response_id) in seen:
             continue
         seen.add((user_id, response_id))
-        rating = Rating(str(response_id), text or "", score, Reason(reason) if reason else None)
+        rating = HistoryRating(
+            str(response_id), text or "", score, Reason(reason) if reason else None
+        )
         found.setdefault(user_id, {}).setdefault(session_id, {}).setdefault(turn_id, []).append(
             rating
         )
     return found
 
 
-def _whole_ratings(labels: QuerySet[SatisfactionLabel]) -> dict[tuple[int, int], Rating]:
+def _whole_ratings(labels: QuerySet[SatisfactionLabel]) -> dict[tuple[int, int], HistoryRating]:
     """User and session to what the user said first of the whole of it."""
-    found: dict[tuple[int, int], Rating] = {}
+    found: dict[tuple[int, int], HistoryRating] = {}
     rows = labels.order_by("created_at", "id").values_list(
         "annotator_id", "session_id", "score", "reason"
     )
     for user_id, session_id, score, reason in rows.iterator():
         if session_id is not None:
-            rating = Rating(str(session_id), "", score, Reason(reason) if reason else None)
+            rating = HistoryRating(str(session_id), "", score, Reason(reason) if reason else None)
             found.setdefault((user_id, session_id), rating)
     return found
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from annotation.core.choices import Reason
 from annotation.core.language import language_of
 from annotation.models import SatisfactionLabel
-from judging.core.questions import RatedTurn
+from judging.core.questions import HistoryTurn
 from judging.core.satisfaction_corpus import Example
 from judging.core.satisfaction_variants import Level
 from judging.queries.satisfaction.blocks import gold_ratings, rated, stored_blocks
@@ -37,7 +37,7 @@ def raters(*, dataset_id: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelRow:
+class FirstRating:
     """One user's first rating of a response."""
 
     id: int
@@ -46,7 +46,7 @@ class LabelRow:
     language: str
 
 
-def first_labels(*, dataset_id: int, user_ids: Collection[int]) -> tuple[LabelRow, ...]:
+def first_labels(*, dataset_id: int, user_ids: Collection[int]) -> tuple[FirstRating, ...]:
     """First ratings of some users by user name, session and turn: an order that no row id shapes.
 
     One query.
@@ -70,14 +70,14 @@ def first_labels(*, dataset_id: int, user_ids: Collection[int]) -> tuple[LabelRo
             "response__turn__user_message",
         )
     )
-    found: dict[tuple[int, int | None], LabelRow] = {}
+    found: dict[tuple[int, int | None], FirstRating] = {}
     for key, user_id, response_id, score, language, message in rows:
-        row = LabelRow(key, user_id, score, language or language_of(message or ""))
+        row = FirstRating(key, user_id, score, language or language_of(message or ""))
         found.setdefault((user_id, response_id), row)
     return tuple(found.values())
 
 
-def turns_of_labels(ids: Collection[int]) -> dict[int, RatedTurn]:
+def turns_of_labels(ids: Collection[int]) -> dict[int, HistoryTurn]:
     """Rated turns by the id of their label; what was taken back, or lost its text, is left out."""
     rows = SatisfactionLabel.objects.filter(pk__in=ids, response__text__isnull=False).values_list(
         "pk",
@@ -91,7 +91,7 @@ def turns_of_labels(ids: Collection[int]) -> dict[int, RatedTurn]:
         "response__turn__session__key",
     )
     return {
-        key: RatedTurn(
+        key: HistoryTurn(
             turn_id=str(response_id),
             scenario=scenario,
             task_context=task,

@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.db.models import QuerySet
 
 from annotation.core.choices import JudgmentStatus
-from judging.core.questions import RatedTurn, Rubrics
+from judging.core.questions import HistoryTurn, Rubrics
 from judging.models import InducedRubric, JudgeRun, RubricStep
 from judging.queries.satisfaction.labels import turns_of_labels
 
@@ -34,7 +34,7 @@ def fold_by_user(config: Mapping[str, Any]) -> dict[int, int]:
     return {user: at for at, fold in enumerate(folds_of(config)) for user in fold["judged"]}
 
 
-def examples_by_fold(config: Mapping[str, Any]) -> list[tuple[RatedTurn, ...]]:
+def examples_by_fold(config: Mapping[str, Any]) -> list[tuple[HistoryTurn, ...]]:
     """The examples of each fold in the order in which they were drawn. One query."""
     folds = folds_of(config)
     wanted = {key for fold in folds for key in fold["examples"]}
@@ -64,7 +64,7 @@ class FoldPage:
     number: int
     judged: int
     training: int
-    examples: tuple[RatedTurn, ...]
+    examples: tuple[HistoryTurn, ...]
     rubrics: Rubrics | None
     turns: int
 

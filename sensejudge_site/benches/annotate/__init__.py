@@ -16,9 +16,9 @@ from http import HTTPStatus
 from typing import Final
 
 from annotation.core.refusals import Refused
-from sensejudge_site.benches import Bench, Figure
+from sensejudge_site.benches import Bench, BenchFigure
 from sensejudge_site.benches.annotate.client import Browser, weight_of
-from sensejudge_site.benches.annotate.load import Tally, crowd, label, percentile_ms
+from sensejudge_site.benches.annotate.load import LoadCounts, crowd, label, percentile_ms
 from sensejudge_site.benches.annotate.people import (
     DATASET,
     LABELLERS,
@@ -79,7 +79,7 @@ def run(*, setting: str = "small", items: int | None = None, labels: int | None 
 
 
 def measure(
-    plan: Plan, figures_of: Callable[[Site, Plan], Iterator[Figure]] | None = None
+    plan: Plan, figures_of: Callable[[Site, Plan], Iterator[BenchFigure]] | None = None
 ) -> Bench:
     """Make the deployment, start the server, label, export, count.
 
@@ -94,8 +94,8 @@ def measure(
         site.ask("rows", "fill", *(str(number) for number in sizes))
         try:
             figures = [
-                Figure("items", plan.items),
-                Figure("labels", plan.labels),
+                BenchFigure("items", plan.items),
+                BenchFigure("labels", plan.labels),
                 *(figures_of or _figures)(site, plan),
             ]
         finally:
@@ -103,14 +103,14 @@ def measure(
     return Bench(name="annotate", figures=tuple(figures))
 
 
-def _figures(site: Site, plan: Plan) -> Iterator[Figure]:
+def _figures(site: Site, plan: Plan) -> Iterator[BenchFigure]:
     with site.server():
         pass  # the first start compiles; a warm one is measured
     with site.server() as server:
-        yield Figure("warm_start_s", server.seconds)
+        yield BenchFigure("warm_start_s", server.seconds)
         yield from _export(server.port)
         browsers = [_signed_in(server.port, name_of(each)) for each in range(plan.annotators)]
-        tallies = {SINGLE: Tally(), TRIPLE: Tally()}
+        tallies = {SINGLE: LoadCounts(), TRIPLE: LoadCounts()}
         yield from _alone(browsers[0], server, plan, tallies[SINGLE])
         for study, name in ((SINGLE, ""), (TRIPLE, "overlap3_")):
             for sessions, rounds in plan.crowds:
@@ -126,7 +126,7 @@ def _figures(site: Site, plan: Plan) -> Iterator[Figure]:
     yield from _counts(site, plan, tallies)
 
 
-def _memory(site: Site, _plan: Plan) -> Iterator[Figure]:
+def _memory(site: Site, _plan: Plan) -> Iterator[BenchFigure]:
     """What the server holds while a manager downloads everything, above what it held before."""
     with site.server() as server:
         browser = _signed_in(server.port, MANAGER)
@@ -135,15 +135,15 @@ def _memory(site: Site, _plan: Plan) -> Iterator[Figure]:
         if idle is None:
             message = "this system does not tell how much memory a process holds"
             raise Refused("bench:failed", message)
-        yield Figure("idle_mb", idle)
+        yield BenchFigure("idle_mb", idle)
         for kind in _EXPORTED:
             started, held, size = time.perf_counter(), idle, 0
             for block in browser.download(f"/datasets/{DATASET}/export/{kind}.jsonl"):
                 size += block
                 held = max(held, server.resident_mb() or 0.0)
-            yield Figure(f"export_{kind}_s", time.perf_counter() - started)
-            yield Figure(f"export_{kind}_file_mb", size / _KILO**2)
-            yield Figure(f"export_{kind}_above_idle_mb", held - idle)
+            yield BenchFigure(f"export_{kind}_s", time.perf_counter() - started)
+            yield BenchFigure(f"export_{kind}_file_mb", size / _KILO**2)
+            yield BenchFigure(f"export_{kind}_above_idle_mb", held - idle)
         browser.close()
 
 
@@ -154,39 +154,41 @@ class _Spent:
         self._server = server
         self._before = server.cpu_seconds()
 
-    def figure(self, name: str, tally: Tally) -> Iterator[Figure]:
+    def figure(self, name: str, tally: LoadCounts) -> Iterator[BenchFigure]:
         """Milliseconds a request, where the system tells."""
         after = self._server.cpu_seconds()
         if self._before is not None and after is not None and tally.seconds:
             spent = after - self._before
-            yield Figure(f"{name}_server_cpu_a_request_ms", 1000 * spent / len(tally.seconds))
+            yield BenchFigure(f"{name}_server_cpu_a_request_ms", 1000 * spent / len(tally.seconds))
 
 
-def _alone(browser: Browser, server: Server, plan: Plan, tally: Tally) -> Iterator[Figure]:
+def _alone(
+    browser: Browser, server: Server, plan: Plan, tally: LoadCounts
+) -> Iterator[BenchFigure]:
     """One annotator: what the page weighs, then how long pages and answers take."""
     until = time.perf_counter() + plan.limit_seconds
     tally.add(label(browser, SINGLE, rounds=_WARM_UP_ROUNDS, until=until))
     weight = weight_of(browser, f"/studies/{SINGLE}/next/")
-    yield Figure("page_kb_gzipped", weight.wire_bytes / _KILO)
-    yield Figure("page_requests", weight.requests)
+    yield BenchFigure("page_kb_gzipped", weight.wire_bytes / _KILO)
+    yield BenchFigure("page_requests", weight.requests)
     spent = _Spent(server)
     alone = label(browser, SINGLE, rounds=plan.rounds, until=until)
     tally.add(alone)
     for name, seconds in (("next", alone.next_seconds), ("submit", alone.submit_seconds)):
-        yield Figure(f"{name}_p50_ms", percentile_ms(seconds, 0.5))
-        yield Figure(f"{name}_p95_ms", percentile_ms(seconds, 0.95))
+        yield BenchFigure(f"{name}_p50_ms", percentile_ms(seconds, 0.5))
+        yield BenchFigure(f"{name}_p95_ms", percentile_ms(seconds, 0.95))
     yield from spent.figure("alone", alone)
-    yield Figure("errors", alone.errors)
+    yield BenchFigure("errors", alone.errors)
 
 
-def _crowd_figures(name: str, tally: Tally) -> Iterator[Figure]:
-    yield Figure(f"{name}_requests_per_s", tally.requests_per_second)
-    yield Figure(f"{name}_p50_ms", percentile_ms(tally.seconds, 0.5))
-    yield Figure(f"{name}_p95_ms", percentile_ms(tally.seconds, 0.95))
-    yield Figure(f"{name}_errors", tally.errors)
+def _crowd_figures(name: str, tally: LoadCounts) -> Iterator[BenchFigure]:
+    yield BenchFigure(f"{name}_requests_per_s", tally.requests_per_second)
+    yield BenchFigure(f"{name}_p50_ms", percentile_ms(tally.seconds, 0.5))
+    yield BenchFigure(f"{name}_p95_ms", percentile_ms(tally.seconds, 0.95))
+    yield BenchFigure(f"{name}_errors", tally.errors)
 
 
-def _export(port: int) -> Iterator[Figure]:
+def _export(port: int) -> Iterator[BenchFigure]:
     """A manager downloads the conversations with their pairs, and the labels."""
     browser = _signed_in(port, MANAGER)
     total = 0.0
@@ -196,17 +198,17 @@ def _export(port: int) -> Iterator[Figure]:
             message = f"the export of {kind} answered {reply.status}"
             raise Refused("bench:failed", message)
         total += reply.seconds
-        yield Figure(f"export_{kind}_s", reply.seconds)
-    yield Figure("export_s", total)
+        yield BenchFigure(f"export_{kind}_s", reply.seconds)
+    yield BenchFigure("export_s", total)
     browser.close()
 
 
-def _counts(site: Site, plan: Plan, tallies: dict[str, Tally]) -> Iterator[Figure]:
+def _counts(site: Site, plan: Plan, tallies: dict[str, LoadCounts]) -> Iterator[BenchFigure]:
     counted = site.ask("rows", "count")
-    yield Figure("items_over_overlap", counted["over_overlap"])
+    yield BenchFigure("items_over_overlap", counted["over_overlap"])
     for study, before in ((SINGLE, plan.labels), (TRIPLE, 0)):
-        yield Figure(f"{study}_accepted", tallies[study].accepted)
-        yield Figure(f"{study}_rows", counted[study] - before)
+        yield BenchFigure(f"{study}_accepted", tallies[study].accepted)
+        yield BenchFigure(f"{study}_rows", counted[study] - before)
 
 
 def _signed_in(port: int, name: str) -> Browser:

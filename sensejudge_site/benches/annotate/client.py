@@ -29,7 +29,7 @@ _ASSET: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class PageReply:
     """What came back: status, decoded body, bytes on the wire, seconds until the last of them."""
 
     status: int
@@ -47,7 +47,7 @@ class Browser:
     cookies: dict[str, str] = field(default_factory=dict)
     _connection: http.client.HTTPConnection | None = None
 
-    def get(self, path: str) -> Reply:
+    def get(self, path: str) -> PageReply:
         """Fetch a page, as it is or gzipped."""
         return self._send("GET", path, None)
 
@@ -65,11 +65,11 @@ class Browser:
         while block := response.read(_BLOCK):
             yield len(block)
 
-    def post(self, path: str, fields: dict[str, str]) -> Reply:
+    def post(self, path: str, fields: dict[str, str]) -> PageReply:
         """Send a form."""
         return self._send("POST", path, urlencode(fields))
 
-    def upload(self, path: str, fields: dict[str, str], file: bytes) -> Reply:
+    def upload(self, path: str, fields: dict[str, str], file: bytes) -> PageReply:
         """Send the form of a page with its token and a file."""
         token = dict(_HIDDEN.findall(self.get(path).body)).get("csrfmiddlewaretoken", "")
         parts = [
@@ -98,7 +98,7 @@ class Browser:
 
     def _send(
         self, method: str, path: str, body: str | bytes | None, content_type: str = _FORM_TYPE
-    ) -> Reply:
+    ) -> PageReply:
         started = time.perf_counter()
         try:
             response = self._ask(method, path, body, content_type)
@@ -109,7 +109,7 @@ class Browser:
         seconds = time.perf_counter() - started
         encoding = response.headers.get("Content-Encoding", "")
         text = (gzip.decompress(data) if encoding == "gzip" else data).decode("utf-8", "replace")
-        return Reply(response.status, text, len(data), seconds, encoding)
+        return PageReply(response.status, text, len(data), seconds, encoding)
 
     def _ask(
         self, method: str, path: str, body: str | bytes | None, content_type: str = _FORM_TYPE
@@ -132,14 +132,14 @@ class Browser:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerForm:
+class PageForm:
     """The form of a labelling page: where it goes, with its hidden fields and the first button."""
 
     action: str
     fields: dict[str, str]
 
 
-def answer_form(page: str) -> AnswerForm | None:
+def answer_form(page: str) -> PageForm | None:
     """The form of a page that shows a pair; None where there is none, as when nothing is left."""
     found = _FORM.search(page)
     if found is None:
@@ -149,7 +149,7 @@ def answer_form(page: str) -> AnswerForm | None:
     if button is None:
         return None
     pairs = [*_HIDDEN.findall(inside), button.groups()]
-    return AnswerForm(unescape(action), {name: unescape(value) for name, value in pairs})
+    return PageForm(unescape(action), {name: unescape(value) for name, value in pairs})
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def weight_of(browser: Browser, path: str) -> Weight:
     return Weight(sum(gzipped(each) for each in replies), len(replies))
 
 
-def gzipped(reply: Reply) -> int:
+def gzipped(reply: PageReply) -> int:
     """Bytes on the wire; of what came uncompressed, what a proxy's gzip makes of it."""
     if reply.encoding:
         return reply.wire_bytes

@@ -14,7 +14,7 @@ from sensejudge_site.benches.annotate.client import Browser, answer_form
 
 
 @dataclass(slots=True)
-class Tally:
+class LoadCounts:
     """What some annotators saw: seconds a page and an answer took, answers accepted, errors."""
 
     next_seconds: list[float] = field(default_factory=list)
@@ -23,7 +23,7 @@ class Tally:
     errors: int = 0
     wall_seconds: float = 0.0
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: LoadCounts) -> None:
         """Count what somebody else saw at the same time."""
         self.next_seconds += other.next_seconds
         self.submit_seconds += other.submit_seconds
@@ -49,9 +49,9 @@ def percentile_ms(seconds: Sequence[float], share: float) -> float:
     return sorted(seconds)[rank - 1] * 1000
 
 
-def label(browser: Browser, study: str, *, rounds: int, until: float) -> Tally:
+def label(browser: Browser, study: str, *, rounds: int, until: float) -> LoadCounts:
     """Ask for an item and answer it, `rounds` times or until the clock says `until`."""
-    tally = Tally()
+    tally = LoadCounts()
     for _round in range(rounds):
         if time.perf_counter() >= until:
             break
@@ -63,7 +63,7 @@ def label(browser: Browser, study: str, *, rounds: int, until: float) -> Tally:
     return tally
 
 
-def _one_round(browser: Browser, study: str, tally: Tally) -> bool:
+def _one_round(browser: Browser, study: str, tally: LoadCounts) -> bool:
     """One item; whether there may be another."""
     page = browser.get(f"/studies/{study}/next/")
     tally.next_seconds.append(page.seconds)
@@ -82,7 +82,9 @@ def _one_round(browser: Browser, study: str, tally: Tally) -> bool:
     return True
 
 
-def crowd(browsers: Sequence[Browser], study: str, *, rounds: int, limit_seconds: float) -> Tally:
+def crowd(
+    browsers: Sequence[Browser], study: str, *, rounds: int, limit_seconds: float
+) -> LoadCounts:
     """All of them at the same time, each `rounds` items."""
     started = time.perf_counter()
     with ThreadPoolExecutor(len(browsers)) as threads:
@@ -92,7 +94,7 @@ def crowd(browsers: Sequence[Browser], study: str, *, rounds: int, limit_seconds
                 browsers,
             )
         )
-    together = Tally(wall_seconds=time.perf_counter() - started)
+    together = LoadCounts(wall_seconds=time.perf_counter() - started)
     for tally in tallies:
         together.add(tally)
     return together

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from annotation.core.refusals import Refused
-from sensejudge_site.benches import Bench, Figure
+from sensejudge_site.benches import Bench, BenchFigure
 from sensejudge_site.benches.annotate.site import HOST, Site, scratch_site
 
 CONCURRENCIES: Final = (32, 256)
@@ -45,7 +45,7 @@ def measure(*, calls: int, concurrencies: Sequence[int]) -> Bench:
     with scratch_site() as empty, _server(site := _compiled(empty)) as port:
         site.manage("migrate", "--verbosity=0")
         try:
-            figures = [Figure("calls", calls), *_figures(site, port, calls, concurrencies)]
+            figures = [BenchFigure("calls", calls), *_figures(site, port, calls, concurrencies)]
         finally:
             site.manage("flush", "--no-input", "--verbosity=0")
     return Bench(name="judge", figures=tuple(figures))
@@ -59,11 +59,13 @@ def _compiled(site: Site) -> Site:
     return kept
 
 
-def _figures(site: Site, port: int, calls: int, concurrencies: Sequence[int]) -> Iterator[Figure]:
+def _figures(
+    site: Site, port: int, calls: int, concurrencies: Sequence[int]
+) -> Iterator[BenchFigure]:
     for concurrency in concurrencies:
         bare = _ask(site, "bare", port, calls, concurrency)
-        yield Figure(f"bare_calls_per_s_at_{concurrency}", bare["calls_per_s"])
-        yield Figure(f"bare_cpu_ms_a_call_at_{concurrency}", bare["cpu_ms_a_call"])
+        yield BenchFigure(f"bare_calls_per_s_at_{concurrency}", bare["calls_per_s"])
+        yield BenchFigure(f"bare_cpu_ms_a_call_at_{concurrency}", bare["cpu_ms_a_call"])
         _stats(port)  # from here on the server counts anew
         first = _ask(site, "client", port, calls, concurrency)
         seen = _stats(port)
@@ -72,12 +74,12 @@ def _figures(site: Site, port: int, calls: int, concurrencies: Sequence[int]) ->
             raise Refused("bench:failed", message)
         for name in ("calls_per_s", "cpu_ms_a_call", "peak_mb_above_idle"):
             figure = f"{name}_at_{concurrency}"
-            yield Figure(figure, first[name], _PUBLISHED.get(figure))
-        yield Figure(f"prefix_percent_at_{concurrency}", 100 * seen["prefix_share"])
-        yield Figure(f"rows_at_{concurrency}", first["rows"])
+            yield BenchFigure(figure, first[name], _PUBLISHED.get(figure))
+        yield BenchFigure(f"prefix_percent_at_{concurrency}", 100 * seen["prefix_share"])
+        yield BenchFigure(f"rows_at_{concurrency}", first["rows"])
         again = _ask(site, "client", port, calls, concurrency, "again")
-        yield Figure(f"second_run_calls_at_{concurrency}", _stats(port)["calls"])
-        yield Figure(f"second_run_s_at_{concurrency}", again["seconds"])
+        yield BenchFigure(f"second_run_calls_at_{concurrency}", _stats(port)["calls"])
+        yield BenchFigure(f"second_run_s_at_{concurrency}", again["seconds"])
 
 
 def _ask(site: Site, module: str, port: int, calls: int, concurrency: int, *more: str) -> Any:

@@ -33,7 +33,7 @@ def common_prefix(one: str, two: str) -> int:
 
 
 @dataclass(slots=True)
-class Counts:
+class ServerCounts:
     """What came in since the last look."""
 
     calls: int = 0
@@ -58,7 +58,7 @@ class Counts:
 class Connection(asyncio.Protocol):
     """One kept-alive connection; requests come one after the other."""
 
-    def __init__(self, counts: list[Counts], latency: float) -> None:
+    def __init__(self, counts: list[ServerCounts], latency: float) -> None:
         self._counts, self._latency = counts, latency
         self._read = b""
 
@@ -83,7 +83,7 @@ class Connection(asyncio.Protocol):
     def _answer(self, head: bytes, body: bytes) -> None:
         if head.startswith(b"GET"):
             self._write(self._counts[0].to_json())
-            self._counts[0] = Counts()
+            self._counts[0] = ServerCounts()
             return
         asked = json.loads(body)
         prompt = "\n".join(message["content"] for message in asked["messages"])
@@ -131,7 +131,7 @@ def _completion(model: str, prompt: str) -> bytes:
 
 
 async def _serve(latency: float) -> None:
-    counts = [Counts()]
+    counts = [ServerCounts()]
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Connection(counts, latency), "127.0.0.1", 0)
     sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from annotation.core.adjudication import Tally, shown_order, shuffled, tallies
+from annotation.core.adjudication import ValueCounts, shown_order, shuffled, tallies
 from annotation.core.agreement_report import Answers
 from annotation.core.answers import AnswerKind, Target, TargetKind
 from annotation.core.choices import Order
@@ -22,7 +22,7 @@ TARGET = Target(TargetKind.COMPARISON, 7)
     ],
 )
 def test_disagreement_is_entropy(counts, entropy, disputed):
-    tally = Tally(TARGET, counts)
+    tally = ValueCounts(TARGET, counts)
     assert tally.entropy == pytest.approx(entropy, abs=1e-4)
     assert str(tally.entropy) != "-0.0"
     assert (tally.disputed, tally.annotators) == (disputed, sum(counts))
@@ -33,8 +33,8 @@ def test_items_with_one_annotator_are_not_tallied():
     item, annotator, value = np.array(rows).T
     answers = Answers(item, annotator, value, item * 0, item * 0)
     assert tallies(answers, AnswerKind.VERDICTS, categories=3) == [
-        Tally(Target(TargetKind.COMPARISON, 7), (1, 1, 0)),
-        Tally(Target(TargetKind.COMPARISON, 9), (0, 0, 2)),
+        ValueCounts(Target(TargetKind.COMPARISON, 7), (1, 1, 0)),
+        ValueCounts(Target(TargetKind.COMPARISON, 9), (0, 0, 2)),
     ]
 
 

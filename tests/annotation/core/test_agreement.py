@@ -8,7 +8,7 @@ import pytest
 from annotation.core.agreement import (
     Coefficient,
     Measure,
-    Undefined,
+    UndefinedAgreement,
     Weighting,
     answer_counts,
     coefficient,
@@ -92,8 +92,8 @@ def test_a_quotient_by_nothing_is_no_number():
     [
         (0.5, 9, Coefficient(Measure.AC1, 0.5, None, 9, 18, Interval(0, 1))),
         (0.5, 1, Coefficient(Measure.AC1, 0.5, None, 1, 18, None)),
-        (nan, 9, Coefficient(Measure.AC1, None, Undefined.ONE_CATEGORY, 9, 18, None)),
-        (nan, 0, Coefficient(Measure.AC1, None, Undefined.NO_ITEMS, 0, 18, None)),
+        (nan, 9, Coefficient(Measure.AC1, None, UndefinedAgreement.ONE_CATEGORY, 9, 18, None)),
+        (nan, 0, Coefficient(Measure.AC1, None, UndefinedAgreement.NO_ITEMS, 0, 18, None)),
     ],
 )
 def test_an_undefined_figure_says_why(value, items, expected):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from annotation.core.agreement import Measure, Undefined
+from annotation.core.agreement import Measure, UndefinedAgreement
 from annotation.core.agreement_cohen import cross_table, pair_coefficients
 from tests.paths import shared_data
 
@@ -48,7 +48,7 @@ def test_a_table_worked_by_hand():
 
 @pytest.mark.parametrize(
     ("pairs", "reason"),
-    [([], Undefined.NO_ITEMS), ([(0, 0)] * 7, Undefined.ONE_CATEGORY)],
+    [([], UndefinedAgreement.NO_ITEMS), ([(0, 0)] * 7, UndefinedAgreement.ONE_CATEGORY)],
 )
 @pytest.mark.parametrize("measure", KAPPAS)
 def test_an_undefined_kappa_says_why(pairs, reason, measure):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.core.agreement import Measure, Undefined, answer_counts
+from annotation.core.agreement import Measure, UndefinedAgreement, answer_counts
 from annotation.core.agreement_many import STATISTICS, coefficients
 
 # Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", section C: four observers,
@@ -118,14 +118,14 @@ def test_unanimous_raters_of_one_value():
     # Chance agreement of AC1 vanishes where one value has it all; the others are undefined.
     assert found[Measure.AC1].value == 1
     for measure in (Measure.FLEISS, Measure.ALPHA_NOMINAL, Measure.ALPHA_ORDINAL):
-        assert found[measure].undefined is Undefined.ONE_CATEGORY
+        assert found[measure].undefined is UndefinedAgreement.ONE_CATEGORY
         assert found[measure].interval is None
 
 
 @pytest.mark.parametrize("table", [np.zeros((0, 3)), [[1, 0], [0, 1]]])
 def test_without_two_answers_on_one_item_nothing_is_defined(table):
     for result in measured(table, *EVERY).values():
-        assert (result.value, result.undefined) == (None, Undefined.NO_ITEMS)
+        assert (result.value, result.undefined) == (None, UndefinedAgreement.NO_ITEMS)
         assert (result.items, result.answers, result.interval) == (0, 0, None)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from annotation.core.agreement import Coefficient, Measure, Undefined
+from annotation.core.agreement import Coefficient, Measure, UndefinedAgreement
 from annotation.core.agreement_report import (
     MATRIX_LIMIT,
     SCORE_SCALE,
@@ -81,7 +81,7 @@ def test_a_second_answer_of_the_same_annotator_does_not_count():
 def test_nothing_is_a_report_that_says_so():
     for rows in ([], [(1, 7, A), (2, 8, B)]):
         found = report(rows)
-        assert found.overall.leading.undefined is Undefined.NO_ITEMS
+        assert found.overall.leading.undefined is UndefinedAgreement.NO_ITEMS
         assert (found.overall.same_share, found.overall.same_interval) == (None, None)
         assert (found.annotators, found.overlaps, found.fewest, found.most) == ((), (), 0, 0)
 
@@ -125,7 +125,7 @@ def test_a_crowd_is_cut_to_those_with_the_most_in_common():
 )
 def test_the_lower_end_of_the_interval_decides(leading, finding):
     value, items, interval = leading
-    undefined = None if value is not None else Undefined.ONE_CATEGORY
+    undefined = None if value is not None else UndefinedAgreement.ONE_CATEGORY
     span = Interval(*interval) if interval else None
     found = Coefficient(Measure.ALPHA_NOMINAL, value, undefined, items, 2 * items, span)
     assert finding_of(found) is finding

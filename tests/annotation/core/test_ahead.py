@@ -7,7 +7,7 @@ import pytest
 from annotation.core.ahead import shown_digest
 from annotation.core.assignment import Progress
 from annotation.core.choices import StudyKind
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from annotation.core.labelling import PairTask, Place, Rules, ShownResponse
 
 RULES = Rules(
@@ -58,7 +58,7 @@ def test_where_in_the_study_one_is_has_no_part_in_it():
         {"rules": replace(RULES, allow_tie=False)},
         {"system_prompt": "Be kind."},
         {"task_context": "A trip."},
-        {"dialogue": (Message(Role.USER, "Hello"),)},
+        {"dialogue": (Message(Speaker.USER, "Hello"),)},
         {"question": None},
         {"first": TASK.second, "second": TASK.first},
         {"first": ShownResponse(None)},

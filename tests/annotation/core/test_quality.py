@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from annotation.core.choices import Order, Verdict
 from annotation.core.quality import (
     Answered,
-    Figure,
     PauseRule,
-    Undefined,
+    QualityMeasure,
+    UndefinedFigure,
     Yardstick,
     chance_alike,
     figures_of,
@@ -43,7 +43,7 @@ def test_gold_of_verdicts_is_right_where_the_verdict_is_the_same():
     """3 of 4 right: Wilson 95 % is 0.3006 to 0.9544 (z = 1.959964; centre (0.75 + 0.4802)/1.9604,
     half width 1.959964 * sqrt(0.1875/4 + 0.9604/16)/1.9604)."""
     answers = [said(1, A), said(2, B), said(3, TIE), said(4, A), said(5, A)]
-    share = shares(answers, gold={1: A, 2: B, 3: TIE, 4: B})[Figure.GOLD]
+    share = shares(answers, gold={1: A, 2: B, 3: TIE, 4: B})[QualityMeasure.GOLD]
     assert (share.hits, share.answers, share.value) == (3, 4, 0.75)
     assert share.interval.low == pytest.approx(0.3006, abs=1e-4)
     assert share.interval.high == pytest.approx(0.9544, abs=1e-4)
@@ -53,7 +53,7 @@ def test_gold_of_verdicts_is_right_where_the_verdict_is_the_same():
 def test_gold_of_scores_is_right_one_off_and_exact_apart():
     answers = [said(1, 4), said(2, 3), said(3, 1)]
     found = shares(answers, gold={1: 4, 2: 4, 3: 4}, verdicts=False)
-    assert (found[Figure.GOLD].hits, found[Figure.GOLD_EXACT].hits) == (2, 1)
+    assert (found[QualityMeasure.GOLD].hits, found[QualityMeasure.GOLD_EXACT].hits) == (2, 1)
 
 
 def test_a_repeat_is_compared_with_its_annotators_own_first_answer():
@@ -65,7 +65,7 @@ def test_a_repeat_is_compared_with_its_annotators_own_first_answer():
         said(1, B, repeat=2),
         said(9, A, repeat=1),  # its first is not among the answers
     ]
-    rows = measured(answers, Figure.REPEATS, NOTHING_KNOWN)
+    rows = measured(answers, QualityMeasure.REPEATS, NOTHING_KNOWN)
     assert [(row.answer.annotator, row.hit, row.against) for row in rows] == [
         (1, True, A),
         (2, False, B),
@@ -75,13 +75,13 @@ def test_a_repeat_is_compared_with_its_annotators_own_first_answer():
 
 def test_a_repeat_of_a_gold_item_is_no_second_gold_answer():
     answers = [said(1, A), said(1, B, repeat=1)]
-    assert shares(answers, gold={1: A})[Figure.GOLD].answers == 1
+    assert shares(answers, gold={1: A})[QualityMeasure.GOLD].answers == 1
 
 
 def test_repeated_scores_are_alike_one_off_and_exact_apart():
     answers = [said(1, 4), said(1, 5, repeat=1), said(2, 2), said(2, 4, repeat=1)]
     found = shares(answers, verdicts=False)
-    assert (found[Figure.REPEATS].hits, found[Figure.REPEATS_EXACT].hits) == (1, 0)
+    assert (found[QualityMeasure.REPEATS].hits, found[QualityMeasure.REPEATS_EXACT].hits) == (1, 0)
 
 
 def test_position_bias_is_of_first_answers_with_a_winner_and_a_known_order():
@@ -93,7 +93,7 @@ def test_position_bias_is_of_first_answers_with_a_winner_and_a_known_order():
         said(5, A),
         said(1, A, shown=Order.SWAPPED, repeat=1),
     ]
-    share = shares(answers)[Figure.POSITION]
+    share = shares(answers)[QualityMeasure.POSITION]
     assert (share.hits, share.answers) == (2, 3)
     assert share.bias == pytest.approx(2 / 3 - 0.5)
     assert share.bias_interval.low == pytest.approx(share.interval.low - 0.5)
@@ -109,26 +109,29 @@ def test_time_counts_where_it_was_measured():
     ]
     found = quality_of(answers, NOTHING_KNOWN, verdicts=True)
     assert (found.seconds, found.measured) == (3.0, 3)
-    assert (found.share(Figure.FAST).hits, found.share(Figure.FAST).answers) == (1, 3)
+    assert (found.share(QualityMeasure.FAST).hits, found.share(QualityMeasure.FAST).answers) == (
+        1,
+        3,
+    )
 
 
 def test_flags_are_of_all_answers_and_answers_are_first_ones():
     answers = [said(1, A, flagged=True), said(1, A, repeat=1), said(2, A)]
     found = shares(answers)
-    assert (found[Figure.FLAGS].hits, found[Figure.FLAGS].answers) == (1, 3)
-    assert (found[Figure.ANSWERS].hits, found[Figure.ANSWERS].answers) == (2, 2)
+    assert (found[QualityMeasure.FLAGS].hits, found[QualityMeasure.FLAGS].answers) == (1, 3)
+    assert (found[QualityMeasure.ANSWERS].hits, found[QualityMeasure.ANSWERS].answers) == (2, 2)
 
 
 def test_what_is_undefined_says_why():
     found = quality_of([], NOTHING_KNOWN, verdicts=True)
     assert found.seconds is None
     assert {figure: share.undefined for figure, share in found.shares.items()} == {
-        Figure.GOLD: Undefined.NO_GOLD,
-        Figure.REPEATS: Undefined.NO_REPEATS,
-        Figure.POSITION: Undefined.NO_WINNER,
-        Figure.FAST: Undefined.NOT_MEASURED,
-        Figure.FLAGS: Undefined.NO_ANSWERS,
-        Figure.ANSWERS: Undefined.NO_ANSWERS,
+        QualityMeasure.GOLD: UndefinedFigure.NO_GOLD,
+        QualityMeasure.REPEATS: UndefinedFigure.NO_REPEATS,
+        QualityMeasure.POSITION: UndefinedFigure.NO_WINNER,
+        QualityMeasure.FAST: UndefinedFigure.NOT_MEASURED,
+        QualityMeasure.FLAGS: UndefinedFigure.NO_ANSWERS,
+        QualityMeasure.ANSWERS: UndefinedFigure.NO_ANSWERS,
     }
     for share in found.shares.values():
         assert (share.value, share.bias, share.interval, share.bias_interval) == (None,) * 4
@@ -136,33 +139,35 @@ def test_what_is_undefined_says_why():
 
 
 def test_verdicts_have_a_position_and_scores_an_exact_figure():
-    assert Figure.POSITION in figures_of(verdicts=True)
-    assert Figure.GOLD_EXACT not in figures_of(verdicts=True)
-    assert Figure.POSITION not in figures_of(verdicts=False)
-    assert {Figure.GOLD_EXACT, Figure.REPEATS_EXACT} <= set(figures_of(verdicts=False))
+    assert QualityMeasure.POSITION in figures_of(verdicts=True)
+    assert QualityMeasure.GOLD_EXACT not in figures_of(verdicts=True)
+    assert QualityMeasure.POSITION not in figures_of(verdicts=False)
+    assert {QualityMeasure.GOLD_EXACT, QualityMeasure.REPEATS_EXACT} <= set(
+        figures_of(verdicts=False)
+    )
 
 
 def test_chance_of_two_verdicts_alike():
     """Three A and one B: (3 * 3 + 1 * 1) / 16."""
-    assert chance_alike({A: 3, B: 1}, Figure.REPEATS) == 10 / 16
+    assert chance_alike({A: 3, B: 1}, QualityMeasure.REPEATS) == 10 / 16
 
 
 def test_chance_of_two_scores_near():
     """One 1, two 2, one 5. Near: 1-1, 1-2, 2-1, 2-2, 5-5 = 1 + 2 + 2 + 4 + 1 of 16; alike 6."""
-    assert chance_alike({1: 1, 2: 2, 5: 1}, Figure.REPEATS) == 10 / 16
-    assert chance_alike({1: 1, 2: 2, 5: 1}, Figure.REPEATS_EXACT) == 6 / 16
+    assert chance_alike({1: 1, 2: 2, 5: 1}, QualityMeasure.REPEATS) == 10 / 16
+    assert chance_alike({1: 1, 2: 2, 5: 1}, QualityMeasure.REPEATS_EXACT) == 6 / 16
 
 
 def test_the_chance_stands_beside_repeats_and_is_of_first_answers():
     answers = [said(1, A), said(2, A), said(3, B), said(1, B, repeat=1)]
-    assert shares(answers)[Figure.REPEATS].chance == pytest.approx(5 / 9)
-    assert shares(answers)[Figure.FAST].chance is None
+    assert shares(answers)[QualityMeasure.REPEATS].chance == pytest.approx(5 / 9)
+    assert shares(answers)[QualityMeasure.FAST].chance is None
 
 
 def test_everybody_has_figures_of_their_own():
     answers = [said(1, A, annotator=1), said(1, B, annotator=2)]
     _together, found = qualities(answers, Yardstick({1: A}, 3.0), verdicts=True)
-    assert [found[each].share(Figure.GOLD).value for each in (1, 2)] == [1.0, 0.0]
+    assert [found[each].share(QualityMeasure.GOLD).value for each in (1, 2)] == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +178,7 @@ def test_everybody_has_figures_of_their_own():
 def test_a_rule_pauses_below_its_bound_once_there_are_answers(hits, misses, broken):
     answers = [said(number, A if number < hits else B) for number in range(hits + misses)]
     gold = dict.fromkeys(range(hits + misses), A)
-    rows = measured(answers, Figure.GOLD, Yardstick(gold, 3.0))
+    rows = measured(answers, QualityMeasure.GOLD, Yardstick(gold, 3.0))
     assert PauseRule(below=0.6, after=5).is_broken(rows) is broken
 
 
@@ -181,7 +186,7 @@ def test_a_share_at_its_bound_is_not_below_it_whatever_floats_make_of_it():
     """0.55 * 20 is 11.000000000000002 in floating point, yet 11 of 20 is 0.55."""
     gold = dict.fromkeys(range(20), A)
     answers = [said(number, A if number < 11 else B) for number in range(20)]
-    rows = measured(answers, Figure.GOLD, Yardstick(gold, 3.0))
+    rows = measured(answers, QualityMeasure.GOLD, Yardstick(gold, 3.0))
     assert not PauseRule(below=0.55, after=5).is_broken(rows)
 
 
@@ -204,7 +209,7 @@ answers_given = st.lists(
 def test_showing_every_pair_the_other_way_round_mirrors_the_bias(answers):
     """The same verdicts under the other order: whoever won as first wins as second."""
     turned = [replace(each, shown=each.shown and each.shown.other()) for each in answers]
-    before, after = (shares(each)[Figure.POSITION] for each in (answers, turned))
+    before, after = (shares(each)[QualityMeasure.POSITION] for each in (answers, turned))
     assert before.answers == after.answers
     assert before.hits == after.answers - after.hits
 

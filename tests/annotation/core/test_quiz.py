@@ -13,9 +13,9 @@ from annotation.core.quiz import (
     MAX_QUESTION_CHARS,
     MAX_QUESTIONS,
     EditAction,
-    Fault,
-    Question,
     QuizFault,
+    QuizFaultCode,
+    QuizQuestion,
     checked,
     digest,
     edited,
@@ -26,8 +26,10 @@ from annotation.core.quiz import (
 )
 from tests.refusals import refuses
 
-TIE = Question("When is a tie right?", ("Never", "Rarely", "Always"), 1, "Prefer one if you can.")
-WHO = Question("Who wrote the answers?", ("Nobody knows", "People"), 0)
+TIE = QuizQuestion(
+    "When is a tie right?", ("Never", "Rarely", "Always"), 1, "Prefer one if you can."
+)
+WHO = QuizQuestion("Who wrote the answers?", ("Nobody knows", "People"), 0)
 QUIZ = (TIE, WHO)
 
 
@@ -40,22 +42,22 @@ def test_a_sound_quiz_has_no_fault():
 @pytest.mark.parametrize(
     ("change", "faults"),
     [
-        ({"question": ""}, [Fault.NO_QUESTION]),
-        ({"question": "?" * (MAX_QUESTION_CHARS + 1)}, [Fault.TOO_LONG]),
-        ({"explanation": "!" * (MAX_EXPLANATION_CHARS + 1)}, [Fault.TOO_LONG]),
-        ({"choices": ("a", "b" * (MAX_CHOICE_CHARS + 1))}, [Fault.TOO_LONG]),
-        ({"choices": ("a",), "answer": 0}, [Fault.TOO_FEW_CHOICES]),
-        ({"choices": (), "answer": None}, [Fault.TOO_FEW_CHOICES, Fault.NO_ANSWER]),
-        ({"choices": tuple("abcdefghi")}, [Fault.TOO_MANY_CHOICES]),
-        ({"choices": ("a", "")}, [Fault.EMPTY_CHOICE]),
-        ({"choices": ("a", "a", "b")}, [Fault.CHOICE_TWICE]),
-        ({"answer": None}, [Fault.NO_ANSWER]),
-        ({"answer": 3}, [Fault.NO_ANSWER]),
-        ({"answer": -1}, [Fault.NO_ANSWER]),
-        ({"question": WHO.question}, [Fault.QUESTION_TWICE]),
+        ({"question": ""}, [QuizFaultCode.NO_QUESTION]),
+        ({"question": "?" * (MAX_QUESTION_CHARS + 1)}, [QuizFaultCode.TOO_LONG]),
+        ({"explanation": "!" * (MAX_EXPLANATION_CHARS + 1)}, [QuizFaultCode.TOO_LONG]),
+        ({"choices": ("a", "b" * (MAX_CHOICE_CHARS + 1))}, [QuizFaultCode.TOO_LONG]),
+        ({"choices": ("a",), "answer": 0}, [QuizFaultCode.TOO_FEW_CHOICES]),
+        ({"choices": (), "answer": None}, [QuizFaultCode.TOO_FEW_CHOICES, QuizFaultCode.NO_ANSWER]),
+        ({"choices": tuple("abcdefghi")}, [QuizFaultCode.TOO_MANY_CHOICES]),
+        ({"choices": ("a", "")}, [QuizFaultCode.EMPTY_CHOICE]),
+        ({"choices": ("a", "a", "b")}, [QuizFaultCode.CHOICE_TWICE]),
+        ({"answer": None}, [QuizFaultCode.NO_ANSWER]),
+        ({"answer": 3}, [QuizFaultCode.NO_ANSWER]),
+        ({"answer": -1}, [QuizFaultCode.NO_ANSWER]),
+        ({"question": WHO.question}, [QuizFaultCode.QUESTION_TWICE]),
         (
             {"question": "", "choices": ("", ""), "answer": None},
-            [Fault.NO_QUESTION, Fault.EMPTY_CHOICE, Fault.NO_ANSWER],
+            [QuizFaultCode.NO_QUESTION, QuizFaultCode.EMPTY_CHOICE, QuizFaultCode.NO_ANSWER],
         ),
     ],
 )
@@ -69,14 +71,14 @@ def test_every_fault_of_a_question_is_told(change, faults):
 
 def test_a_quiz_has_an_end():
     quiz = tuple(replace(TIE, question=f"{n}?") for n in range(MAX_QUESTIONS + 1))
-    assert faults_of(quiz) == [QuizFault(Fault.TOO_MANY_QUESTIONS)]
+    assert faults_of(quiz) == [QuizFault(QuizFaultCode.TOO_MANY_QUESTIONS)]
     assert faults_of(quiz[1:]) == []
     assert MAX_CHOICES == 8
 
 
 def test_empty_questions_are_no_repetition():
-    faults = [each.fault for each in faults_of((Question(), Question()))]
-    assert Fault.QUESTION_TWICE not in faults
+    faults = [each.fault for each in faults_of((QuizQuestion(), QuizQuestion()))]
+    assert QuizFaultCode.QUESTION_TWICE not in faults
 
 
 def test_a_quiz_reads_back_as_it_was_stored():
@@ -104,13 +106,13 @@ RECORD = {"question": "a?", "choices": ["x", "y"], "answer": 0}
 def test_what_is_no_question_is_said_with_its_number(record):
     with refuses("quiz:faulty") as refused:
         from_records([RECORD, record])
-    assert refused.value.faults == (QuizFault(Fault.UNREADABLE, 2),)
+    assert refused.value.faults == (QuizFault(QuizFaultCode.UNREADABLE, 2),)
 
 
 def test_what_is_no_list_is_no_quiz():
     with refuses("quiz:faulty") as refused:
         from_records({"question": "a?"})
-    assert refused.value.faults == (QuizFault(Fault.UNREADABLE),)
+    assert refused.value.faults == (QuizFault(QuizFaultCode.UNREADABLE),)
 
 
 def test_a_stored_quiz_with_a_fault_is_refused():
@@ -141,7 +143,7 @@ def test_the_digest_names_what_people_see_and_hides_what_is_right():
 @pytest.mark.parametrize(
     ("action", "places", "after"),
     [
-        (EditAction.ADD_QUESTION, (), (TIE, WHO, Question())),
+        (EditAction.ADD_QUESTION, (), (TIE, WHO, QuizQuestion())),
         (EditAction.REMOVE_QUESTION, (0,), (WHO,)),
         (EditAction.REMOVE_QUESTION, (2,), QUIZ),
         (EditAction.MOVE_UP, (1,), (WHO, TIE)),
@@ -173,7 +175,7 @@ def test_a_mark_that_is_not_there_stays_away():
 
 questions = st.integers(2, MAX_CHOICES).flatmap(
     lambda n: st.builds(
-        Question,
+        QuizQuestion,
         question=st.sampled_from(["p?", "q?", "r?", "s?"]),
         choices=st.just(tuple(f"choice {place}" for place in range(n))),
         answer=st.integers(0, n - 1),

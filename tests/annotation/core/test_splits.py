@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.splits import Sampling, SplitItem, SplitSettings, split
+from annotation.core.splits import SplitItem, SplitSampling, SplitSettings, split
 from tests.paths import shared_data
 
 
@@ -25,7 +25,7 @@ def settings(**changes):
     ("count", "dev"),
     [(0, 0), (1, 0), (2, 1), (3, 1), (9, 4), (19, 9), (20, 10), (21, 10), (500, 10)],
 )
-@pytest.mark.parametrize("sampling", [Sampling.DEFAULT])
+@pytest.mark.parametrize("sampling", [SplitSampling.DEFAULT])
 def test_a_small_scenario_gives_half_to_dev(count, dev, sampling):
     parts = split(items(count), settings(sampling=sampling))
     assert (len(parts.dev), len(parts.test)) == (dev, count - dev)
@@ -35,7 +35,7 @@ def test_a_small_scenario_gives_half_to_dev(count, dev, sampling):
     count=st.integers(0, 60),
     size=st.integers(1, 20),
     seed=st.integers(0, 5),
-    sampling=st.sampled_from(Sampling),
+    sampling=st.sampled_from(SplitSampling),
 )
 def test_each_comparison_is_in_exactly_one_part(count, size, seed, sampling):
     parts = split(items(count), settings(size=size, seed=seed, sampling=sampling))
@@ -102,18 +102,18 @@ def test_texts_that_are_not_available_are_not_known_to_be_equal():
     ],
 )
 def test_paper_sampling_draws_as_the_released_code(count, dev):
-    assert split(items(count, start=0), settings(sampling=Sampling.PAPER)).dev == dev
+    assert split(items(count, start=0), settings(sampling=SplitSampling.PAPER)).dev == dev
 
 
 def test_paper_sampling_gives_the_released_vectors():
     vectors = json.loads(shared_data("vectors/paper_code.json").read_text())
     for count, dev in vectors["sensejudge_dev_split_indices"].items():
-        parts = split(items(int(count), start=0), settings(sampling=Sampling.PAPER))
+        parts = split(items(int(count), start=0), settings(sampling=SplitSampling.PAPER))
         assert list(parts.dev) == dev
 
 
 def test_paper_sampling_loses_no_small_scenario():
-    parts = split(items(9), settings(sampling=Sampling.PAPER))
+    parts = split(items(9), settings(sampling=SplitSampling.PAPER))
     assert (len(parts.dev), len(parts.test)) == (4, 5)
 
 

@@ -15,7 +15,7 @@ from annotation.core.studies import (
     held_phase,
     sorted_studies,
 )
-from annotation.core.study_progress import Estimate, Facts, Standing
+from annotation.core.study_progress import AnnotatorStatus, Facts, TimeLeft
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -37,7 +37,7 @@ def row(**changes):
     return StudyRow(**{**fields, **changes})
 
 
-def person(standing=Standing.AWAY, *, done=0, running=0, member=True, paused=False):
+def person(standing=AnnotatorStatus.AWAY, *, done=0, running=0, member=True, paused=False):
     facts = Facts(
         member=member,
         paused=paused,
@@ -64,7 +64,7 @@ def live(*annotators, **changes):
         held_count=0,
         last_hour=0,
         seconds=None,
-        estimate=Estimate(0.0),
+        estimate=TimeLeft(0.0),
     )
 
 
@@ -109,14 +109,14 @@ def test_a_lease_longer_than_any_page_makes_was_made_by_a_manager(minutes, phase
 
 def test_a_study_is_summed_over_its_annotators():
     found = live(
-        person(Standing.SLOW, done=5, running=1),
+        person(AnnotatorStatus.SLOW, done=5, running=1),
         person(done=4),
-        person(Standing.PAUSED, paused=True),
-        person(Standing.GONE, member=False),
+        person(AnnotatorStatus.PAUSED, paused=True),
+        person(AnnotatorStatus.GONE, member=False),
     )
     assert (found.missing, found.repeats) == (23, 2)  # 30 wanted; 9 answered, 7 of them wanted
     assert (found.active, found.able) == (1, 2)
-    assert [each.standing for each in found.stuck] == [Standing.SLOW, Standing.PAUSED]
+    assert [each.standing for each in found.stuck] == [AnnotatorStatus.SLOW, AnnotatorStatus.PAUSED]
     assert found.out_of_reach  # three are wanted for each item
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from annotation.core.study_progress import (
     SILENT_AFTER,
     SLOW_AT_LEAST,
-    Estimate,
+    AnnotatorStatus,
     Facts,
     NoEstimate,
-    Standing,
+    TimeLeft,
     is_active,
     long_after,
     medians,
@@ -50,27 +50,39 @@ def ago(**time):
 @pytest.mark.parametrize(
     ("changes", "usual", "standing"),
     [
-        ({"member": False, "paused": True}, None, Standing.GONE),
-        ({"paused": True, "since": ago(minutes=1)}, None, Standing.PAUSED),
-        ({"since": ago(minutes=1)}, None, Standing.WORKING),
+        ({"member": False, "paused": True}, None, AnnotatorStatus.GONE),
+        ({"paused": True, "since": ago(minutes=1)}, None, AnnotatorStatus.PAUSED),
+        ({"since": ago(minutes=1)}, None, AnnotatorStatus.WORKING),
         # No median: five minutes.
-        ({"since": ago(minutes=6), "last_answer": None}, None, Standing.SLOW),
+        ({"since": ago(minutes=6), "last_answer": None}, None, AnnotatorStatus.SLOW),
         # Its own median of 200 s: ten minutes.
-        ({"since": ago(minutes=9), "seconds": 200.0, "last_answer": None}, 1.0, Standing.WORKING),
-        ({"since": ago(minutes=11), "seconds": 200.0, "last_answer": None}, 1.0, Standing.SLOW),
+        (
+            {"since": ago(minutes=9), "seconds": 200.0, "last_answer": None},
+            1.0,
+            AnnotatorStatus.WORKING,
+        ),
+        (
+            {"since": ago(minutes=11), "seconds": 200.0, "last_answer": None},
+            1.0,
+            AnnotatorStatus.SLOW,
+        ),
         # Everybody's median where they have none.
-        ({"since": ago(minutes=9), "last_answer": None}, 200.0, Standing.WORKING),
+        ({"since": ago(minutes=9), "last_answer": None}, 200.0, AnnotatorStatus.WORKING),
         # A short median does not make one slow within five minutes.
-        ({"since": ago(minutes=4), "seconds": 2.0, "last_answer": None}, None, Standing.WORKING),
+        (
+            {"since": ago(minutes=4), "seconds": 2.0, "last_answer": None},
+            None,
+            AnnotatorStatus.WORKING,
+        ),
         # Given to them while they were at another item, which they finished a minute ago.
-        ({"since": ago(hours=3), "last_answer": ago(minutes=1)}, None, Standing.WORKING),
-        ({"lapsed": 1}, None, Standing.LAPSED),
-        ({"left": 0}, None, Standing.FINISHED),
-        ({"last_answer": ago(days=2)}, None, Standing.SILENT),
-        ({"last_answer": None, "joined": ago(days=2)}, None, Standing.SILENT),
-        ({"last_answer": None}, None, Standing.AWAY),
-        ({"last_answer": None, "joined": None}, None, Standing.AWAY),
-        ({}, None, Standing.AWAY),
+        ({"since": ago(hours=3), "last_answer": ago(minutes=1)}, None, AnnotatorStatus.WORKING),
+        ({"lapsed": 1}, None, AnnotatorStatus.LAPSED),
+        ({"left": 0}, None, AnnotatorStatus.FINISHED),
+        ({"last_answer": ago(days=2)}, None, AnnotatorStatus.SILENT),
+        ({"last_answer": None, "joined": ago(days=2)}, None, AnnotatorStatus.SILENT),
+        ({"last_answer": None}, None, AnnotatorStatus.AWAY),
+        ({"last_answer": None, "joined": None}, None, AnnotatorStatus.AWAY),
+        ({}, None, AnnotatorStatus.AWAY),
     ],
 )
 def test_standing(changes, usual, standing):
@@ -78,12 +90,20 @@ def test_standing(changes, usual, standing):
 
 
 def test_the_stuck_are_those_that_need_somebody():
-    stuck = {each for each in Standing if each.is_stuck}
-    assert stuck == {Standing.PAUSED, Standing.SLOW, Standing.LAPSED, Standing.SILENT}
+    stuck = {each for each in AnnotatorStatus if each.is_stuck}
+    assert stuck == {
+        AnnotatorStatus.PAUSED,
+        AnnotatorStatus.SLOW,
+        AnnotatorStatus.LAPSED,
+        AnnotatorStatus.SILENT,
+    }
 
 
 def test_exactly_a_day_is_not_yet_silence():
-    assert standing_of(facts(last_answer=NOW - SILENT_AFTER), usual=None, now=NOW) is Standing.AWAY
+    assert (
+        standing_of(facts(last_answer=NOW - SILENT_AFTER), usual=None, now=NOW)
+        is AnnotatorStatus.AWAY
+    )
 
 
 def test_what_is_with_somebody_is_counted_whatever_its_lease():
@@ -99,11 +119,11 @@ def test_taking_long_is_never_before_five_minutes(seconds):
 @pytest.mark.parametrize(
     ("answers", "seconds", "active", "estimate"),
     [
-        (0, None, 0, Estimate(0.0)),
-        (-1, 5.0, 1, Estimate(0.0)),
-        (10, None, 2, Estimate(None, NoEstimate.NO_TIMES)),
-        (10, 30.0, 0, Estimate(None, NoEstimate.NOBODY)),
-        (10, 30.0, 2, Estimate(150.0)),  # 10 answers of 30 s by two people
+        (0, None, 0, TimeLeft(0.0)),
+        (-1, 5.0, 1, TimeLeft(0.0)),
+        (10, None, 2, TimeLeft(None, NoEstimate.NO_TIMES)),
+        (10, 30.0, 0, TimeLeft(None, NoEstimate.NOBODY)),
+        (10, 30.0, 2, TimeLeft(150.0)),  # 10 answers of 30 s by two people
     ],
 )
 def test_time_left(answers, seconds, active, estimate):

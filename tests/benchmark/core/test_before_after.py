@@ -8,7 +8,7 @@ from annotation.core.choices import Order, Verdict
 from benchmark.core.before_after import leans, people_lean
 from benchmark.core.bias import consistency, human_position_bias, judge_position_bias
 from benchmark.core.judge_records import lean_records, people_record
-from benchmark.core.leanings import Pair
+from benchmark.core.leanings import ResponsePair
 from benchmark.core.length_bias import Sized, length_bias
 from benchmark.core.self_preference import Rivals, self_preference
 from benchmark.core.trust import BASE, SELECTED, Case, HumanLabel
@@ -33,7 +33,7 @@ def case(key, base, selected=None, human=A, annotator=0):
 
 
 def pair(model_a="gpt-4", model_b="claude-2", length_a=200, length_b=100):
-    return Pair(model_a, model_b, length_a, length_b)
+    return ResponsePair(model_a, model_b, length_a, length_b)
 
 
 def found(cases, pairs=None, judge="gpt-4", seed=1):

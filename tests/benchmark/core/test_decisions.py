@@ -1,5 +1,5 @@
 from annotation.core.choices import JudgmentStatus, Order, Verdict
-from benchmark.core.decisions import Reply, decide
+from benchmark.core.decisions import StoredJudgment, decide
 from judging.core.votes import VoteRule
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
@@ -9,7 +9,7 @@ UNPARSEABLE, FAILED = JudgmentStatus.UNPARSEABLE, JudgmentStatus.FAILED
 
 
 def reply(preference, order, verdict=None, status=DONE, log_odds=None):
-    return Reply(preference, order, status, verdict, log_odds)
+    return StoredJudgment(preference, order, status, verdict, log_odds)
 
 
 def test_the_members_vote_in_each_order_and_others_do_not():

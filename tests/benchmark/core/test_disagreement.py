@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
-from benchmark.core.decisions import Reply
+from benchmark.core.decisions import StoredJudgment
 from benchmark.core.disagreement import Opinion, disagreements, opinion
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
@@ -11,7 +11,7 @@ A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 
 def reply(verdict, *, preference=1, order=Order.ORIGINAL, log_odds=None):
     status = JudgmentStatus.DONE if verdict else JudgmentStatus.UNPARSEABLE
-    return Reply(preference, order, status, verdict, log_odds)
+    return StoredJudgment(preference, order, status, verdict, log_odds)
 
 
 def said(for_a=0, for_b=0, ties=0, log_odds=None):

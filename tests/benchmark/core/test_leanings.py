@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from annotation.core.choices import Order, Verdict
-from benchmark.core.leanings import Pair, leaning_records, leanings
+from benchmark.core.leanings import ResponsePair, leaning_records, leanings
 from benchmark.core.trust import BASE, SELECTED, Case, HumanLabel
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 PAIRS = {
-    1: Pair("gpt-4", "claude-v1", 300, 100),
-    2: Pair("gpt-4", "llama-13b", 100, 300),
-    3: Pair("gpt-4", "llama-13b", None, None),
+    1: ResponsePair("gpt-4", "claude-v1", 300, 100),
+    2: ResponsePair("gpt-4", "llama-13b", 100, 300),
+    3: ResponsePair("gpt-4", "llama-13b", None, None),
 }
 
 

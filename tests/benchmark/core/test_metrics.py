@@ -13,7 +13,7 @@ from benchmark.core.metrics import (
     MIN_TURNS_PER_USER,
     Metric,
     MetricName,
-    Undefined,
+    UndefinedMetric,
     evaluate,
     scored,
 )
@@ -219,19 +219,19 @@ def test_the_papers_figures_of_two_classes(papers):
 @pytest.mark.parametrize(
     ("gold", "predicted", "name", "reason"),
     [
-        ([3, 3], [1, 2], MetricName.PEARSON, Undefined.CONSTANT_GOLD),
-        ([3, 4], [2, 2], MetricName.PEARSON, Undefined.CONSTANT_PREDICTION),
-        ([3, 4], [2, 2], MetricName.SPEARMAN, Undefined.CONSTANT_PREDICTION),
-        ([3, 3], [3, 3], MetricName.QWK, Undefined.CONSTANT_GOLD),
-        ([3, 3], [1, 2], MetricName.WITHIN_USER_PEARSON, Undefined.CONSTANT_GOLD),
-        ([3, 4], [2, 2], MetricName.WITHIN_USER_SPEARMAN, Undefined.CONSTANT_PREDICTION),
-        ([4, 5], [4, 4], MetricName.F1_DSAT, Undefined.ONE_CLASS),
-        ([1, 2], [1, 2], MetricName.F1_SAT, Undefined.ONE_CLASS),
-        ([4, 5], [1, 2], MetricName.FALSE_SAT, Undefined.ONE_CLASS),
-        ([1, 2], [1, 2], MetricName.FALSE_DSAT, Undefined.ONE_CLASS),
-        ([4, 5], [1, 2], MetricName.AUC, Undefined.ONE_CLASS),
-        ([4, 5], [1, 2], MetricName.USER_FISHER_PEARSON, Undefined.NO_USABLE_USER),
-        ([4, 5, 4], [2, 2, 2], MetricName.USER_FISHER_SPEARMAN, Undefined.NO_USABLE_USER),
+        ([3, 3], [1, 2], MetricName.PEARSON, UndefinedMetric.CONSTANT_GOLD),
+        ([3, 4], [2, 2], MetricName.PEARSON, UndefinedMetric.CONSTANT_PREDICTION),
+        ([3, 4], [2, 2], MetricName.SPEARMAN, UndefinedMetric.CONSTANT_PREDICTION),
+        ([3, 3], [3, 3], MetricName.QWK, UndefinedMetric.CONSTANT_GOLD),
+        ([3, 3], [1, 2], MetricName.WITHIN_USER_PEARSON, UndefinedMetric.CONSTANT_GOLD),
+        ([3, 4], [2, 2], MetricName.WITHIN_USER_SPEARMAN, UndefinedMetric.CONSTANT_PREDICTION),
+        ([4, 5], [4, 4], MetricName.F1_DSAT, UndefinedMetric.ONE_CLASS),
+        ([1, 2], [1, 2], MetricName.F1_SAT, UndefinedMetric.ONE_CLASS),
+        ([4, 5], [1, 2], MetricName.FALSE_SAT, UndefinedMetric.ONE_CLASS),
+        ([1, 2], [1, 2], MetricName.FALSE_DSAT, UndefinedMetric.ONE_CLASS),
+        ([4, 5], [1, 2], MetricName.AUC, UndefinedMetric.ONE_CLASS),
+        ([4, 5], [1, 2], MetricName.USER_FISHER_PEARSON, UndefinedMetric.NO_USABLE_USER),
+        ([4, 5, 4], [2, 2, 2], MetricName.USER_FISHER_SPEARMAN, UndefinedMetric.NO_USABLE_USER),
     ],
 )
 def test_what_has_no_value_says_why(gold, predicted, name, reason):
@@ -241,7 +241,7 @@ def test_what_has_no_value_says_why(gold, predicted, name, reason):
 
 @pytest.mark.parametrize("name", MetricName)
 def test_no_turns_no_value(name):
-    assert evaluate(scored([], [], []), name) == Metric(None, Undefined.EMPTY)
+    assert evaluate(scored([], [], []), name) == Metric(None, UndefinedMetric.EMPTY)
 
 
 def test_every_metric_has_its_function():

@@ -8,7 +8,7 @@ import pytest
 from annotation.core.choices import Reason
 from benchmark.core.metrics import MetricName, evaluate, scored
 from judging.core.calibration import score_counts
-from judging.core.retrieval import Rating, UserSession, UserTurn, build_blocks
+from judging.core.retrieval import HistoryRating, UserSession, UserTurn, build_blocks
 from judging.core.satisfaction_baselines import mean
 from tests.paths import shared_data
 
@@ -36,7 +36,7 @@ def turns_of(history):
         if message["role"] == "assistant":
             score = int(message["satisfaction"])
             reason = Reason.OTHER if score <= 3 else None
-            rating = Rating(str(at), message["content"], score, reason)
+            rating = HistoryRating(str(at), message["content"], score, reason)
             turns.append(UserTurn(history[at - 1]["content"], message["content"], (rating,)))
     return tuple(turns)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Verdict
-from benchmark.core.bradley_terry import Outcome, outcome_of
+from benchmark.core.bradley_terry import VerdictCounts, outcome_of
 from benchmark.core.ranking import Standing, bradley_terry, win_rates
 from tests.paths import shared_data
 from tests.refusals import refuses
@@ -21,7 +21,7 @@ outcomes = st.lists(
 
 def games(*results):
     """Outcomes from (winner, loser, times)."""
-    return [Outcome(one, other, 1, 0) for one, other, times in results for _ in range(times)]
+    return [VerdictCounts(one, other, 1, 0) for one, other, times in results for _ in range(times)]
 
 
 def by_model(rows):
@@ -30,7 +30,7 @@ def by_model(rows):
 
 def test_a_tie_is_half_a_win_for_each():
     verdicts = [Verdict.A, Verdict.TIE, Verdict.B, Verdict.A]
-    assert outcome_of("x", "y", verdicts) == Outcome("x", "y", 2.5, 1.5)
+    assert outcome_of("x", "y", verdicts) == VerdictCounts("x", "y", 2.5, 1.5)
 
 
 def test_three_wins_to_one_are_the_logarithm_of_three():
@@ -116,7 +116,9 @@ def test_no_comparisons_are_an_empty_ranking():
 
 
 def test_a_model_against_itself_and_an_unjudged_comparison_say_nothing():
-    assert bradley_terry([Outcome("x", "x", 1, 0), Outcome("x", "y", 0, 0)]).models == ()
+    assert (
+        bradley_terry([VerdictCounts("x", "x", 1, 0), VerdictCounts("x", "y", 0, 0)]).models == ()
+    )
 
 
 def test_one_model_far_ahead_of_a_chain_converges():
@@ -129,7 +131,7 @@ def test_one_model_far_ahead_of_a_chain_converges():
 
 def test_win_rates_weigh_verdicts_and_their_intervals_count_comparisons():
     # Two comparisons of x and y with two verdicts each: x wins 3 of 4, on n = 2.
-    rate = win_rates([Outcome("x", "y", 2, 0), Outcome("y", "x", 1, 1)])[0]
+    rate = win_rates([VerdictCounts("x", "y", 2, 0), VerdictCounts("y", "x", 1, 1)])[0]
     assert (rate.model, rate.value, rate.comparisons, rate.verdicts) == ("x", 0.75, 2, 4)
     # Wilson with 1.5 of 2 and z² = 3.8415: (1.7104 ± 1.1325) / 2.9207
     assert (rate.interval.low, rate.interval.high) == pytest.approx((0.1979, 0.9733), abs=1e-4)
@@ -147,7 +149,8 @@ def test_renaming_models_permutes_the_ranking(rows):
     # m1 < m2 < m3 < m4 becomes z3 > z2 > ...: the reverse order of names.
     names = {f"m{number}": f"z{9 - number}" for number in range(1, 5)}
     renamed = [
-        Outcome(names[row.model_a], names[row.model_b], row.wins_a, row.wins_b) for row in rows
+        VerdictCounts(names[row.model_a], names[row.model_b], row.wins_a, row.wins_b)
+        for row in rows
     ]
     before, after = (by_model(bradley_terry(each, draws=0).models) for each in (rows, renamed))
     groups = [row for row in before.values() if row.standing is Standing.RATED]
@@ -160,7 +163,7 @@ def test_renaming_models_permutes_the_ranking(rows):
 
 @given(outcomes)
 def test_the_order_of_the_two_models_in_a_comparison_does_not_matter(rows):
-    turned = [Outcome(row.model_b, row.model_a, row.wins_b, row.wins_a) for row in rows]
+    turned = [VerdictCounts(row.model_b, row.model_a, row.wins_b, row.wins_a) for row in rows]
     assert bradley_terry(turned, draws=20, seed=3) == bradley_terry(rows, draws=20, seed=3)
 
 

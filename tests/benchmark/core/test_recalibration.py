@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.core.metrics import Undefined
+from benchmark.core.metrics import UndefinedMetric
 from benchmark.core.recalibration import (
     METRICS,
     RawBlock,
@@ -79,4 +79,4 @@ def test_methods_are_compared_on_the_same_turns():
 def test_nothing_to_compare():
     for one in compare([]):
         assert one.mean is None
-        assert {metric.undefined for metric in one.metrics} == {Undefined.EMPTY}
+        assert {metric.undefined for metric in one.metrics} == {UndefinedMetric.EMPTY}

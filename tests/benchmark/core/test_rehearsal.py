@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.splits import SplitItem, SplitSettings
-from benchmark.core.rehearsal import Annotator, rehearse
+from benchmark.core.rehearsal import AnnotatorLabels, rehearse
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED
 from judging.core.correctness import shuffled_winners
 from judging.core.pair_texts import pair_texts
@@ -27,7 +27,7 @@ def texts_of(text_a, text_b, number):
 def rehearsed(pairs, verdicts, truth=None):
     items = [SplitItem(number, number, *pair) for number, pair in enumerate(pairs)]
     texts = {number: texts_of(*pair, number) for number, pair in enumerate(pairs)}
-    annotator = Annotator("eggs:eve", verdicts, verdicts if truth is None else truth)
+    annotator = AnnotatorLabels("eggs:eve", verdicts, verdicts if truth is None else truth)
     return rehearse(items, texts, annotator, SETTINGS)
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.core.metrics import MetricName, Undefined
+from benchmark.core.metrics import MetricName, UndefinedMetric
 from benchmark.core.satisfaction_evaluation import (
     EXPECTED,
     GoldBlock,
@@ -118,7 +118,7 @@ def test_intervals_can_be_left_out():
     (own,) = baseline_predictions(Baseline.GLOBAL_MEAN, [KNOWN], train=TRAIN)
     found = figures("x", "", [KNOWN], [own], seconds=0, seed=1, draws=0)
     assert found.whole[MetricName.MAE].interval is None
-    assert found.whole[MetricName.PEARSON].undefined is Undefined.CONSTANT_PREDICTION
+    assert found.whole[MetricName.PEARSON].undefined is UndefinedMetric.CONSTANT_PREDICTION
 
 
 def test_counts_are_those_of_the_gold():

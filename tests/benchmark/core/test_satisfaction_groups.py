@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.core.metrics import MetricName, Undefined
+from benchmark.core.metrics import MetricName, UndefinedMetric
 from benchmark.core.satisfaction_evaluation import GoldBlock
 from benchmark.core.satisfaction_groups import GAINED, by_scenario, by_user, gains
 from judging.core.satisfaction_baselines import Prediction
@@ -85,7 +85,7 @@ def test_scenarios_stand_apart():
     assert travel.metrics[MetricName.MAE].value == pytest.approx(4 / 4)
     assert travel.metrics[MetricName.MAE].interval is not None
     assert (gifts.scenario, gifts.turns, gifts.users) == ("gifts", 1, 1)
-    assert gifts.metrics[MetricName.PEARSON].undefined is Undefined.CONSTANT_GOLD
+    assert gifts.metrics[MetricName.PEARSON].undefined is UndefinedMetric.CONSTANT_GOLD
     without = by_scenario(BLOCKS, RIGHT, seed=1, draws=0)[0]
     assert without.metrics[MetricName.MAE].interval is None
 
@@ -95,7 +95,7 @@ def test_users_stand_apart():
     assert (first.user, first.turns, first.stated, first.predicted) == (1, 4, 14 / 4, 14 / 4)
     assert first.metrics[MetricName.MAE].value == pytest.approx(2 / 4)
     assert (second.user, second.turns, second.stated, second.predicted) == (2, 1, 5.0, 4.0)
-    assert second.metrics[MetricName.PEARSON].undefined is Undefined.CONSTANT_GOLD
+    assert second.metrics[MetricName.PEARSON].undefined is UndefinedMetric.CONSTANT_GOLD
 
 
 def test_a_user_without_a_score_stands_nowhere():

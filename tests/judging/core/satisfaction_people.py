@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from annotation.core.choices import Reason
-from judging.core.retrieval import Rating, UserSession, UserTurn, build_blocks
+from judging.core.retrieval import HistoryRating, UserSession, UserTurn, build_blocks
 from judging.core.satisfaction_corpus import Example
 from judging.core.satisfaction_decisions import REASONS
 
@@ -30,7 +30,7 @@ def sessions(*, users=8, turns=4, seed=0, targets_score=None, target_scenario=No
                     score = targets_score
                 complaint = REASONS[int(random.integers(3))]
                 reason = complaint if score < 4 else None
-                rating = Rating(f"{user}-{scenario}-{place}", text, score, reason)
+                rating = HistoryRating(f"{user}-{scenario}-{place}", text, score, reason)
                 own.append(UserTurn(f"What about {WORDS[place]}?", text, (rating,)))
             found.append(
                 UserSession(

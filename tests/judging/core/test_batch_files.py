@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.batch_files import BatchFailure, LineFault, read_batch, request_line
 from judging.core.chat import ChatRequest
 from tests.refusals import refuses
 
-REQUEST = ChatRequest("http://x/v1", "m", (Message(Role.USER, "你好"),))
+REQUEST = ChatRequest("http://x/v1", "m", (Message(Speaker.USER, "你好"),))
 KEY = REQUEST.key()
 OTHER = "f" * 64
 

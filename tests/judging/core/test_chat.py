@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.chat import (
     ChatRequest,
     JsonSchema,
@@ -19,7 +19,7 @@ from judging.core.chat import (
 from judging.core.verdicts import TokenLogprob
 from tests.refusals import refuses
 
-REQUEST = ChatRequest("http://127.0.0.1:1/v1", "m", (Message(Role.USER, "Hello 你好"),))
+REQUEST = ChatRequest("http://127.0.0.1:1/v1", "m", (Message(Speaker.USER, "Hello 你好"),))
 
 
 def completion(content, **extra):
@@ -55,8 +55,8 @@ def test_the_key_is_the_digest_of_the_canonical_json():
     [
         replace(REQUEST, base_url="http://127.0.0.1:2/v1"),
         replace(REQUEST, model="n"),
-        replace(REQUEST, messages=(Message(Role.SYSTEM, "Hello 你好"),)),
-        replace(REQUEST, messages=(Message(Role.USER, "Hello"),)),
+        replace(REQUEST, messages=(Message(Speaker.SYSTEM, "Hello 你好"),)),
+        replace(REQUEST, messages=(Message(Speaker.USER, "Hello"),)),
         replace(REQUEST, sampling=Sampling(temperature=0.1)),
         replace(REQUEST, sampling=Sampling(max_tokens=1)),
         replace(REQUEST, sampling=Sampling(extra={"top_p": 0.5})),

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.chat import JsonSchema, Sampling
 from judging.core.endpoints import Endpoint
 from tests.refusals import refuses
 
-MESSAGES = (Message(Role.USER, "Hello"),)
+MESSAGES = (Message(Speaker.USER, "Hello"),)
 SCHEMA = JsonSchema("x", {})
 
 
@@ -63,19 +63,19 @@ def test_further_fields_cannot_touch_what_is_filled_in_here(extra):
         Endpoint("e", "http://127.0.0.1/v1", "m", sampling=Sampling(extra=extra))
 
 
-SYSTEM, SECOND = Message(Role.SYSTEM, "Be kind."), Message(Role.SYSTEM, "Be brief.")
-USER, REPLY = Message(Role.USER, "Hello"), Message(Role.ASSISTANT, "Hi")
+SYSTEM, SECOND = Message(Speaker.SYSTEM, "Be kind."), Message(Speaker.SYSTEM, "Be brief.")
+USER, REPLY = Message(Speaker.USER, "Hello"), Message(Speaker.ASSISTANT, "Hi")
 
 
 @pytest.mark.parametrize(
     ("messages", "merged"),
     [
         ((USER, REPLY), (USER, REPLY)),
-        ((SYSTEM, USER, REPLY), (Message(Role.USER, "Be kind.\n\nHello"), REPLY)),
-        ((SYSTEM, SECOND, USER), (Message(Role.USER, "Be kind.\n\nBe brief.\n\nHello"),)),
-        ((SYSTEM, REPLY, USER), (REPLY, Message(Role.USER, "Be kind.\n\nHello"))),
-        ((SYSTEM,), (Message(Role.USER, "Be kind."),)),
-        ((SYSTEM, REPLY), (Message(Role.USER, "Be kind."), REPLY)),
+        ((SYSTEM, USER, REPLY), (Message(Speaker.USER, "Be kind.\n\nHello"), REPLY)),
+        ((SYSTEM, SECOND, USER), (Message(Speaker.USER, "Be kind.\n\nBe brief.\n\nHello"),)),
+        ((SYSTEM, REPLY, USER), (REPLY, Message(Speaker.USER, "Be kind.\n\nHello"))),
+        ((SYSTEM,), (Message(Speaker.USER, "Be kind."),)),
+        ((SYSTEM, REPLY), (Message(Speaker.USER, "Be kind."), REPLY)),
     ],
 )
 def test_without_a_system_role_the_first_user_message_says_it(messages, merged):

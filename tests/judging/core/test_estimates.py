@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.chat import ChatRequest, Sampling
 from judging.core.estimates import (
     RunEstimate,
@@ -20,7 +20,7 @@ PRICES = Prices(input=Decimal(1), output=Decimal(2))
 
 
 def request(text):
-    return ChatRequest("http://x", "m", (Message(Role.USER, text),), Sampling(max_tokens=50))
+    return ChatRequest("http://x", "m", (Message(Speaker.USER, text),), Sampling(max_tokens=50))
 
 
 def stage(*texts, questions, looked_at, unasked=0):

@@ -6,15 +6,15 @@ import re
 
 import pytest
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.injection_corpus import INJECTIONS
 from judging.core.judge_prompts import distil_prompt, memory_prompt, pair_prompt
 from judging.core.prompts import TAGS, neutralise
 from judging.core.questions import (
+    HistoryTurn,
     InductionQuestion,
     LabelledPair,
     MemoryQuestion,
-    RatedTurn,
     Rubrics,
     ShownPair,
     TurnQuestion,
@@ -29,7 +29,11 @@ STRUCTURE = re.compile(r"</?(?:" + "|".join(TAGS) + r")>")
 
 
 def pair(language, text):
-    dialogue = (Message(Role.USER, text), Message(Role.ASSISTANT, text), Message(Role.USER, text))
+    dialogue = (
+        Message(Speaker.USER, text),
+        Message(Speaker.ASSISTANT, text),
+        Message(Speaker.USER, text),
+    )
     return pair_prompt(
         ShownPair(dialogue, text, text),
         preference=text,
@@ -41,12 +45,12 @@ def pair(language, text):
 
 
 def distil(language, text):
-    pairs = (LabelledPair((Message(Role.USER, text),), text, text),) * 2
+    pairs = (LabelledPair((Message(Speaker.USER, text),), text, text),) * 2
     return distil_prompt(pairs, language=language, window=Window.ALL, budget=9_000)
 
 
 def memory(language, text):
-    turn = RatedTurn("1", text, text, text, text, 2, None, "s")
+    turn = HistoryTurn("1", text, text, text, text, 2, None, "s")
     question = MemoryQuestion((turn,), "target", language, {"likes": [text]})
     return memory_prompt(question, budget=9_000)
 
@@ -55,9 +59,11 @@ def score(variant, level):
     """Builds the prompt of one variant, with the text wherever a text can stand."""
 
     def build(language, text):
-        turn = RatedTurn("1", text, text, text, text, 2, None, "s", (Message(Role.USER, text),))
+        turn = HistoryTurn(
+            "1", text, text, text, text, 2, None, "s", (Message(Speaker.USER, text),)
+        )
         question = TurnQuestion(
-            (Message(Role.USER, text),),
+            (Message(Speaker.USER, text),),
             text,
             text,
             {text: text},
@@ -77,7 +83,7 @@ def score(variant, level):
 
 
 def induced(language, text):
-    turn = RatedTurn("1", text, text, text, text, 2, None, "s")
+    turn = HistoryTurn("1", text, text, text, text, 2, None, "s")
     questions = (
         InductionQuestion(satisfied=True, language=language, most=3, turn=turn),
         InductionQuestion(satisfied=False, language=language, most=3, reasons=(text, text)),
@@ -111,7 +117,7 @@ def test_a_value_stands_whole_between_its_delimiters(language, attempt):
 
 @ATTEMPTS
 def test_no_value_opens_a_place_for_another(attempt):
-    dialogue = (Message(Role.USER, "q"),)
+    dialogue = (Message(Speaker.USER, "q"),)
     text = pair_prompt(
         ShownPair(dialogue, attempt, "SECOND"),
         preference="PREFERENCE",

@@ -6,16 +6,16 @@ from hypothesis import strategies as st
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from judging.core.injection_corpus import ATTEMPTS, INJECTIONS, AttemptKind, harmless
-from judging.core.injections import Flips, Said, Tried, attacks_on, flip_rows, flips
+from judging.core.injections import Flips, ShownVerdict, Tried, attacks_on, flip_rows, flips
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 FOR_A = next(each for each in ATTEMPTS if each.target is A)
 FOR_B = ATTEMPTS[0]
-UNREADABLE, FAILED = Said(JudgmentStatus.UNPARSEABLE), Said(JudgmentStatus.FAILED)
+UNREADABLE, FAILED = ShownVerdict(JudgmentStatus.UNPARSEABLE), ShownVerdict(JudgmentStatus.FAILED)
 
 
 def said(verdict):
-    return Said(JudgmentStatus.DONE, verdict)
+    return ShownVerdict(JudgmentStatus.DONE, verdict)
 
 
 def clean(original, swapped):

@@ -13,12 +13,12 @@ from judging.core.memory import (
     texts_to_json,
 )
 from judging.core.memory_parsing import MAX_ITEMS, MAX_TEXT, memory_from_content, parse_texts
-from judging.core.questions import RatedTurn
+from judging.core.questions import HistoryTurn
 from tests.refusals import refuses
 
 
 def make_turn(turn_id, score, *, scenario="travel", session="1"):
-    return RatedTurn(
+    return HistoryTurn(
         turn_id=turn_id,
         scenario=scenario,
         task_context="a week in Dalian",

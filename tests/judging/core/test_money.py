@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.chat import ChatRequest, JsonSchema, Sampling, Usage
 from judging.core.money import (
     FRAME_TOKENS,
@@ -21,7 +21,9 @@ UNCACHED = Prices(Decimal("2.5"), None, Decimal(10))
 
 
 def request(*texts, **fields):
-    return ChatRequest("http://x", "m", tuple(Message(Role.USER, text) for text in texts), **fields)
+    return ChatRequest(
+        "http://x", "m", tuple(Message(Speaker.USER, text) for text in texts), **fields
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.pair_texts import EarlierTurn, pair_texts
 
 
@@ -25,7 +25,7 @@ def shared(user, reply):
 
 def test_a_first_turn_is_the_request_alone():
     found = texts()
-    assert found.dialogue == (Message(Role.USER, "Second?"),)
+    assert found.dialogue == (Message(Speaker.USER, "Second?"),)
     assert (found.text_a, found.text_b, found.language) == ("Long answer.", "Short.", "en")
 
 
@@ -34,11 +34,11 @@ def test_shared_turns_are_the_conversation():
         system_prompt="Be kind.", earlier=[shared("First?", "Yes."), shared("Then?", None)]
     )
     assert found.dialogue == (
-        Message(Role.SYSTEM, "Be kind."),
-        Message(Role.USER, "First?"),
-        Message(Role.ASSISTANT, "Yes."),
-        Message(Role.USER, "Then?"),
-        Message(Role.USER, "Second?"),
+        Message(Speaker.SYSTEM, "Be kind."),
+        Message(Speaker.USER, "First?"),
+        Message(Speaker.ASSISTANT, "Yes."),
+        Message(Speaker.USER, "Then?"),
+        Message(Speaker.USER, "Second?"),
     )
     assert found.text_a == "Long answer."
 
@@ -53,9 +53,9 @@ def test_what_each_line_said_before_belongs_to_its_text():
         ]
     )
     assert found.dialogue == (
-        Message(Role.USER, "Hello"),
-        Message(Role.ASSISTANT, "Hi."),
-        Message(Role.USER, "First?"),
+        Message(Speaker.USER, "Hello"),
+        Message(Speaker.ASSISTANT, "Hi."),
+        Message(Speaker.USER, "First?"),
     )
     assert found.text_a == (
         "[Assistant]\nOne.\n\n[User]\nMore?\n\n[Assistant]\n\n\n[User]\nSecond?\n\n"
@@ -71,7 +71,7 @@ def test_what_each_line_said_before_belongs_to_its_text():
 
 def test_a_turn_without_a_user_message_adds_no_message():
     found = texts(earlier=[shared(None, "Welcome.")], user_message=None)
-    assert found.dialogue == (Message(Role.ASSISTANT, "Welcome."),)
+    assert found.dialogue == (Message(Speaker.ASSISTANT, "Welcome."),)
 
 
 @pytest.mark.parametrize(

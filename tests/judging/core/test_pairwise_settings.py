@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from annotation.core.splits import Sampling
+from annotation.core.splits import SplitSampling
 from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
 from judging.core.verdicts import VerdictRule
 from judging.core.windows import Window
@@ -12,7 +12,7 @@ def test_settings_survive_a_configuration_with_other_keys():
     settings = PairwiseSettings(
         dev_size=4,
         seed=7,
-        sampling=Sampling.PAPER,
+        sampling=SplitSampling.PAPER,
         verdict_rule=VerdictRule.LOGPROB,
         window=Window.LAST_TURN,
         aggregate_eligible=True,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from annotation.core.choices import Reason
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.memory import ScoreGroup, statistics
 from judging.core.prompt_blocks import (
     PairExcerpt,
@@ -16,10 +16,10 @@ from judging.core.prompt_blocks import (
     statistics_line,
     text_or_unknown,
 )
-from judging.core.questions import RatedTurn
+from judging.core.questions import HistoryTurn
 from judging.core.windows import Excerpt
 
-SHOWN = Excerpt((Message(Role.USER, "Hello </user>"), Message(Role.ASSISTANT, "Hi")), 0)
+SHOWN = Excerpt((Message(Speaker.USER, "Hello </user>"), Message(Speaker.ASSISTANT, "Hi")), 0)
 
 
 def rated(**changes):
@@ -32,7 +32,7 @@ def rated(**changes):
         "score": 2,
         "reason": Reason.UNUSABLE,
     } | changes
-    return RatedTurn(**fields)
+    return HistoryTurn(**fields)
 
 
 def test_each_message_stands_in_the_tag_of_its_role():
@@ -51,7 +51,7 @@ def test_what_is_left_out_is_said(language, line):
 
 
 def test_messages_can_be_shortened():
-    long = Excerpt((Message(Role.USER, "w" * 400),), 0)
+    long = Excerpt((Message(Speaker.USER, "w" * 400),), 0)
     assert len(dialogue_block(long, language="en", tokens=10)) < 80
 
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from annotation.core.choices import Reason, Verdict
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.judge_modes import DistilPrompt, JudgePrompt
 from judging.core.judge_prompts import (
     distil_prompt,
@@ -23,9 +23,9 @@ from judging.core.preference_texts import read_preference
 from judging.core.prompt_blocks import reason_words
 from judging.core.prompts import FOLDER, LANGUAGES, Prompt, load_prompt
 from judging.core.questions import (
+    HistoryTurn,
     LabelledPair,
     MemoryQuestion,
-    RatedTurn,
     ShownPair,
     TurnQuestion,
 )
@@ -38,14 +38,14 @@ from judging.core.verdicts import TokenLogprob, letter_log_odds, parse_paper, pa
 from judging.core.windows import Window
 
 DIALOGUE = (
-    Message(Role.SYSTEM, "Be kind."),
-    Message(Role.USER, "First question 第一问"),
-    Message(Role.ASSISTANT, "First answer"),
-    Message(Role.USER, "Second question"),
+    Message(Speaker.SYSTEM, "Be kind."),
+    Message(Speaker.USER, "First question 第一问"),
+    Message(Speaker.ASSISTANT, "First answer"),
+    Message(Speaker.USER, "Second question"),
 )
 PAIR = ShownPair(DIALOGUE, "Answer one", "Answer two")
 LABELLED = LabelledPair(DIALOGUE, "Answer one", "Answer two")
-TURN = RatedTurn("481", "travel", "A weekend", "Where to?", "To the sea", 3, Reason.OTHER, "s")
+TURN = HistoryTurn("481", "travel", "A weekend", "Where to?", "To the sea", 3, Reason.OTHER, "s")
 LANGUAGE = pytest.mark.parametrize("language", LANGUAGES)
 TESTED = {
     "judge_pair",
@@ -232,7 +232,9 @@ def test_prompts_of_one_comparison_share_everything_up_to_the_preference(languag
 
 def test_preferences_of_any_length_share_the_prefix_where_the_budget_is_short():
     long = ShownPair(
-        tuple(Message(Role.USER if i % 2 == 0 else Role.ASSISTANT, "w" * 200) for i in range(21)),
+        tuple(
+            Message(Speaker.USER if i % 2 == 0 else Speaker.ASSISTANT, "w" * 200) for i in range(21)
+        ),
         "one",
         "two",
     )
@@ -288,7 +290,7 @@ def test_a_memory_prompt_names_turns_by_alias_and_states_the_statistics():
 
 def test_a_long_history_is_cut_to_the_budget():
     history = tuple(
-        RatedTurn(str(i), "travel", "c" * 900, "u" * 900, "r" * 900, 1 + i % 5, None, str(i))
+        HistoryTurn(str(i), "travel", "c" * 900, "u" * 900, "r" * 900, 1 + i % 5, None, str(i))
         for i in range(60)
     )
     text = memory_prompt(MemoryQuestion(history, "food", "en"), budget=3_500)

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.judge_modes import JudgePrompt
 from judging.core.judge_prompts import distil_prompt, memory_prompt, pair_prompt, prompts_used
 from judging.core.prompt_edits import (
     FILES,
     MOST_CHARACTERS,
     EditFault,
-    Place,
+    PlaceholderPosition,
     PromptBook,
     book_of,
     closing_lines,
@@ -21,12 +21,12 @@ from judging.core.prompt_edits import (
     requirements,
 )
 from judging.core.prompts import FOLDER, LANGUAGES, load_prompt
-from judging.core.questions import LabelledPair, MemoryQuestion, RatedTurn, ShownPair
+from judging.core.questions import HistoryTurn, LabelledPair, MemoryQuestion, ShownPair
 from judging.core.windows import Window
 from tests.refusals import refuses
 
-DIALOGUE = (Message(Role.USER, "How?"),)
-TURN = RatedTurn("1", "travel", "", "Where to?", "To the sea", 4, None, "s")
+DIALOGUE = (Message(Speaker.USER, "How?"),)
+TURN = HistoryTurn("1", "travel", "", "Where to?", "To the sea", 4, None, "s")
 
 
 def edited(name="judge_pair_base", language="en", **replaced):
@@ -119,10 +119,10 @@ def test_closing_lines_follow_the_last_step_or_are_the_json_at_the_end(text, clo
 def test_places_tell_a_value_in_its_tags_from_one_alone_and_one_in_a_sentence():
     text = "<task>\n{{task}}\n</task>\n{{statistics}}\nIt is {{one}} of {{two}}."
     assert places(text) == (
-        Place("{{task}}", alone=True, opens="<task>", closes="</task>"),
-        Place("{{statistics}}", alone=True),
-        Place("{{one}}", alone=False),
-        Place("{{two}}", alone=False),
+        PlaceholderPosition("{{task}}", alone=True, opens="<task>", closes="</task>"),
+        PlaceholderPosition("{{statistics}}", alone=True),
+        PlaceholderPosition("{{one}}", alone=False),
+        PlaceholderPosition("{{two}}", alone=False),
     )
 
 

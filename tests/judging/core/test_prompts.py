@@ -12,8 +12,8 @@ from judging.core.prompts import (
     FOLDER,
     LANGUAGES,
     TAGS,
-    Block,
     Prompt,
+    PromptText,
     load_prompt,
     neutralise,
     prompt_language,
@@ -41,7 +41,7 @@ def test_a_missing_or_unknown_value_is_refused(values):
 
 def test_values_are_neutralised_and_composed_blocks_are_not():
     rendered = prompt("{{value}} {{block}}").render(
-        {"value": "</dialogue>", "block": Block("<user>\nhello\n</user>")}
+        {"value": "</dialogue>", "block": PromptText("<user>\nhello\n</user>")}
     )
     assert rendered == "‹/dialogue> <user>\nhello\n</user>"
 

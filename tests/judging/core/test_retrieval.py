@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Reason
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.memory import Memory, content, render, statistics
 from judging.core.memory_parsing import parse_texts
 from judging.core.retrieval import (
-    Rating,
+    HistoryRating,
     UserSession,
     UserTurn,
     build_blocks,
@@ -35,7 +35,7 @@ TEXTS = {
 def rate(turn_id, response, score):
     if score is None:
         return ()
-    return (Rating(turn_id, response, score, Reason.UNUSABLE if score < 4 else None),)
+    return (HistoryRating(turn_id, response, score, Reason.UNUSABLE if score < 4 else None),)
 
 
 def make_session(key, scenario, scores, *, user="u", profile=None):
@@ -94,7 +94,7 @@ def test_the_window_is_the_last_five_messages_before_the_response():
         "answer 2",
         "ask 3",
     ]
-    assert window(session.turns, before=0) == (Message(Role.USER, "ask 0"),)
+    assert window(session.turns, before=0) == (Message(Speaker.USER, "ask 0"),)
     assert len(window(session.turns, before=3, messages=1)) == 1
 
 
@@ -104,8 +104,11 @@ def test_two_messages_of_one_side_in_a_row_both_stand():
         UserTurn("second", "answer"),
         UserTurn(None, "more", rate("m", "more", 2)),
     )
-    assert window(turns, before=1) == (Message(Role.USER, "first"), Message(Role.USER, "second"))
-    assert window(turns, before=2)[-1] == Message(Role.ASSISTANT, "answer")
+    assert window(turns, before=1) == (
+        Message(Speaker.USER, "first"),
+        Message(Speaker.USER, "second"),
+    )
+    assert window(turns, before=2)[-1] == Message(Speaker.ASSISTANT, "answer")
     (block,) = build_blocks([UserSession("u", "travel", "t", "", turns)])
     assert block.targets[0].user_message == ""
 
@@ -238,7 +241,7 @@ def test_a_target_has_no_place_for_a_label(field):
 
 
 def rate_session(session, score):
-    rating = Rating(f"session {session.key}", "", score, Reason.OTHER if score < 4 else None)
+    rating = HistoryRating(f"session {session.key}", "", score, Reason.OTHER if score < 4 else None)
     return replace(session, rating=rating)
 
 
@@ -276,7 +279,13 @@ def test_labels_of_the_other_level_are_not_looked_at():
 
 def test_a_session_that_ends_on_its_user_has_no_last_response():
     session = UserSession(
-        "u", "travel", "t", "", (UserTurn("a", "b"), UserTurn("c", None)), {}, Rating("1", "", 4)
+        "u",
+        "travel",
+        "t",
+        "",
+        (UserTurn("a", "b"), UserTurn("c", None)),
+        {},
+        HistoryRating("1", "", 4),
     )
     (block,) = build_blocks([session], level=Level.SESSION)
     (target,) = block.targets

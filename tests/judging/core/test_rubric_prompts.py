@@ -7,7 +7,7 @@ import re
 import pytest
 
 from annotation.core.choices import Verdict
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.bracketed import parse_bracketed, parse_grade
 from judging.core.injection_corpus import INJECTIONS
 from judging.core.judge_modes import JudgePrompt
@@ -26,9 +26,9 @@ PAIRWISE = (JudgePrompt.PAIRWISE, JudgePrompt.THOUGHT, JudgePrompt.REFERENCE)
 GRADING = (JudgePrompt.SINGLE, JudgePrompt.SINGLE_REFERENCE)
 STRUCTURE = re.compile(r"</?(?:" + "|".join(TAGS) + r")>")
 DIALOGUE = (
-    Message(Role.USER, "First question"),
-    Message(Role.ASSISTANT, "First answer"),
-    Message(Role.USER, "Second question"),
+    Message(Speaker.USER, "First question"),
+    Message(Speaker.ASSISTANT, "First answer"),
+    Message(Speaker.USER, "Second question"),
 )
 
 
@@ -99,7 +99,7 @@ def test_swapping_the_responses_swaps_nothing_else():
 @LANGUAGE
 @pytest.mark.parametrize("attempt", INJECTIONS)
 def test_no_value_is_more_than_a_value(attempt, language):
-    dialogue = (Message(Role.USER, attempt),)
+    dialogue = (Message(Speaker.USER, attempt),)
     for build, responses, mode in [
         (pair, ("first", "second"), JudgePrompt.REFERENCE),
         (grade, ("response",), JudgePrompt.SINGLE_REFERENCE),

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.core.questions import RatedTurn
-from judging.core.retrieval import Target
+from judging.core.questions import HistoryTurn
+from judging.core.retrieval import ScoringTarget
 from judging.core.satisfaction_features import (
     GROUPS,
     NAMES,
@@ -23,11 +23,11 @@ def passage(asked="ab?", answer="abcd", before=(), task="abc"):
 
 
 def target(position, response, key="s"):
-    return Target(f"{key}{position}", key, position, "why", (), response, "task", {})
+    return ScoringTarget(f"{key}{position}", key, position, "why", (), response, "task", {})
 
 
 def rated(response, score, key="s"):
-    return RatedTurn("1", "gifts", "task", "why", response, score, None, key)
+    return HistoryTurn("1", "gifts", "task", "why", response, score, None, key)
 
 
 def test_every_feature_has_a_name_and_a_group():

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from judging.core.questions import RatedTurn
-from judging.core.retrieval import Block, Target
+from judging.core.questions import HistoryTurn
+from judging.core.retrieval import Block, ScoringTarget
 from judging.core.satisfaction_nearest import nearest_predictions
 
 TEXTS = {"rice soup": 5, "rice bowl": 4, "old museum": 1}
@@ -11,10 +11,11 @@ TEXTS = {"rice soup": 5, "rice bowl": 4, "old museum": 1}
 
 def block(*responses, history=TEXTS):
     targets = tuple(
-        Target(str(at), "s", at, "what", (), text, "", {}) for at, text in enumerate(responses)
+        ScoringTarget(str(at), "s", at, "what", (), text, "", {})
+        for at, text in enumerate(responses)
     )
     rated = tuple(
-        RatedTurn(text, "gifts", "", "what", text, score, None) for text, score in history.items()
+        HistoryTurn(text, "gifts", "", "what", text, score, None) for text, score in history.items()
     )
     return Block("ann", "travel", targets, rated)
 

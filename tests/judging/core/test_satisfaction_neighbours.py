@@ -3,19 +3,19 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from annotation.core.dialogue import Message, Role
-from judging.core.questions import RatedTurn
-from judging.core.retrieval import Target
+from annotation.core.dialogue import Message, Speaker
+from judging.core.questions import HistoryTurn
+from judging.core.retrieval import ScoringTarget
 from judging.core.satisfaction_neighbours import TurnSpace
 from judging.core.satisfaction_texts import passage_text
 
 
 def target(request, response):
-    return Target("t", "s", 0, request, (Message(Role.USER, request),), response, "", {})
+    return ScoringTarget("t", "s", 0, request, (Message(Speaker.USER, request),), response, "", {})
 
 
 def turn(name, request, response="Yes."):
-    return RatedTurn(name, "travel", "", request, response, 4, None)
+    return HistoryTurn(name, "travel", "", request, response, 4, None)
 
 
 HISTORY = (

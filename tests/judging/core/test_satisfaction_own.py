@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from judging.core.satisfaction_own import Turns, Variances, personal, similarity
+from judging.core.satisfaction_own import OwnTurns, Variances, personal, similarity
 
 ONLY_LEVEL = Variances(level=1.0, scenario=0.0, session=0.0, slopes=0.0, wording=0.0, noise=2.0)
 
@@ -13,7 +13,7 @@ def turns(features, texts=None, scenarios=None, sessions=None):
     rows = np.asarray(features, dtype=float)
     n = len(rows)
     vectors = np.zeros((n, 2)) if texts is None else np.asarray(texts, dtype=float)
-    return Turns(
+    return OwnTurns(
         rows,
         sparse.csr_matrix(vectors),
         np.array([0.5, 0.0]),

@@ -8,7 +8,7 @@ import pytest
 from judging.core.satisfaction_stacking import (
     MIN_JUDGED,
     PENALTIES,
-    Turns,
+    StackedTurns,
     fit_stack,
     predict_stack,
 )
@@ -34,7 +34,7 @@ def people(seed, *, judge):
         "noise": random.normal(3.5, 1, len(users)),
         "shifted": random.normal(0, 2, blocks.max() + 1)[blocks] + unseen,
     }[judge]
-    turns = Turns(
+    turns = StackedTurns(
         learned=level + random.normal(0, 0.1, len(users)),
         dissatisfied=np.clip(random.normal(0.3, 0.1, len(users)), 0.01, 0.99),
         judged=judged,
@@ -74,7 +74,7 @@ def test_a_judge_that_knows_nothing_costs_nothing(seed):
 def test_turns_that_the_judge_left_out_keep_the_learned_score():
     stack = fit_stack(*people(1, judge="informative"), seed=42)
     turns, _gold = people(2, judge="informative")
-    gaps = Turns(
+    gaps = StackedTurns(
         turns.learned,
         turns.dissatisfied,
         np.where(np.arange(len(turns.judged)) % 3 == 0, np.nan, turns.judged),
@@ -90,7 +90,7 @@ def test_turns_that_the_judge_left_out_keep_the_learned_score():
 def test_a_judge_of_too_few_turns_is_refused():
     turns, gold = people(1, judge="informative")
     judged = np.where(np.arange(len(turns.judged)) < MIN_JUDGED - 1, turns.judged, np.nan)
-    few = Turns(turns.learned, turns.dissatisfied, judged, turns.blocks, turns.users)
+    few = StackedTurns(turns.learned, turns.dissatisfied, judged, turns.blocks, turns.users)
     with refuses("learned:too-few-ratings", match="stacking needs 50 judged turns"):
         fit_stack(few, gold, seed=42)
 
@@ -100,7 +100,7 @@ def test_a_single_user_cannot_show_that_a_judge_helps():
     own = turns.users == 0
     one = turns.taken(own)
     stack = fit_stack(
-        Turns(
+        StackedTurns(
             np.tile(one.learned, 2),
             np.tile(one.dissatisfied, 2),
             np.tile(one.judged, 2),

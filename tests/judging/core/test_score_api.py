@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.chat import read_completion
 from judging.core.score_api import parse_score, score_as_completion, score_body, scored_messages
 from tests.refusals import refuses
@@ -29,8 +29,8 @@ def test_what_is_posted_has_the_response_apart_from_what_was_said_before():
 
 
 def test_the_response_is_the_last_message():
-    asked = (Message(Role.USER, "Hi"),)
-    assert scored_messages(asked, "Hello!") == (*asked, Message(Role.ASSISTANT, "Hello!"))
+    asked = (Message(Speaker.USER, "Hi"),)
+    assert scored_messages(asked, "Hello!") == (*asked, Message(Speaker.ASSISTANT, "Hello!"))
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from annotation.core.choices import Reason
 from judging.core.structured import (
     PLAIN,
-    Flag,
     Repair,
     ReplyForm,
+    ScoreFlag,
     TurnReply,
     last_object,
     normalise_reason,
@@ -217,10 +217,10 @@ def test_objects_without_the_key_do_not_count():
     assert last_object('{"b": 2} {broken', key="a") is None
 
 
-BOUNDARIES = ReplyForm(flags=(Flag("reaches_4", 4), Flag("reaches_5", 5)))
-GUARDED = ReplyForm(flags=(Flag("task_met", 4, only_caps=True),))
+BOUNDARIES = ReplyForm(flags=(ScoreFlag("reaches_4", 4), ScoreFlag("reaches_5", 5)))
+GUARDED = ReplyForm(flags=(ScoreFlag("task_met", 4, only_caps=True),))
 FEEDBACK = ReplyForm(analysis_first=True)
-SIDE = ReplyForm(flags=(Flag("satisfied", 4),), binary=True)
+SIDE = ReplyForm(flags=(ScoreFlag("satisfied", 4),), binary=True)
 
 
 def stated(score, **flags):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.choices import Reason
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.prompts import LANGUAGES
-from judging.core.questions import InductionQuestion, RatedTurn, Rubrics, TurnQuestion
+from judging.core.questions import HistoryTurn, InductionQuestion, Rubrics, TurnQuestion
 from judging.core.satisfaction_variants import SPECS, Level, Need, Variant
 from judging.core.tokens import estimate_tokens
 from judging.core.turn_prompts import (
@@ -18,11 +18,11 @@ from judging.core.turn_prompts import (
 )
 
 DIALOGUE = (
-    Message(Role.USER, "The first request"),
-    Message(Role.ASSISTANT, "The first reply"),
-    Message(Role.USER, "The last request"),
+    Message(Speaker.USER, "The first request"),
+    Message(Speaker.ASSISTANT, "The first reply"),
+    Message(Speaker.USER, "The last request"),
 )
-TURN = RatedTurn("9", "cooking", "A dinner", "How?", "So.", 2, Reason.UNUSABLE, "s")
+TURN = HistoryTurn("9", "cooking", "A dinner", "How?", "So.", 2, Reason.UNUSABLE, "s")
 EVERY = pytest.mark.parametrize(
     ("variant", "level"),
     [(variant, level) for variant, spec in SPECS.items() for level in spec.prompts],
@@ -79,7 +79,7 @@ def test_an_example_shows_score_task_reason_and_no_name_to_cite():
 
 
 def test_long_examples_are_shortened_to_the_budget_and_the_response_is_not():
-    long = RatedTurn("9", "cooking", "", "u" * 9_000, "r" * 9_000, 2, None)
+    long = HistoryTurn("9", "cooking", "", "u" * 9_000, "r" * 9_000, 2, None)
     asked = question(Variant.RETRIEVAL, nearest=(long,) * 4, response="w" * 4_000)
     text = turn_prompt(asked, budget=4_000)
     assert "w" * 4_000 in text
@@ -89,7 +89,7 @@ def test_long_examples_are_shortened_to_the_budget_and_the_response_is_not():
 
 def test_a_long_conversation_is_cut_from_its_beginning_where_the_whole_of_it_is_scored():
     talk = tuple(
-        Message(Role.USER if at % 2 == 0 else Role.ASSISTANT, f"Message {at}. " * 90)
+        Message(Speaker.USER if at % 2 == 0 else Speaker.ASSISTANT, f"Message {at}. " * 90)
         for at in range(21)
     )
     text = turn_prompt(question(level=Level.SESSION, dialogue=talk), budget=3_000)
@@ -101,7 +101,7 @@ def test_a_long_conversation_is_cut_from_its_beginning_where_the_whole_of_it_is_
 
 
 def test_a_rated_session_is_shown_as_it_went():
-    session = RatedTurn("9", "cooking", "", "a\nb", "c", 4, None, "s", DIALOGUE)
+    session = HistoryTurn("9", "cooking", "", "a\nb", "c", 4, None, "s", DIALOGUE)
     text = turn_prompt(question(Variant.RETRIEVAL, nearest=(session,)), budget=8_000)
     shown = text[text.index("<turn>") : text.index("</turn>")]
     assert shown.index("The first request") < shown.index("<assistant>\nThe first reply")

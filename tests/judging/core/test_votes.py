@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Order, Verdict
-from judging.core.votes import Ballot, VoteRule, score, vote
+from judging.core.votes import MemberVerdict, VoteRule, score, vote
 from tests.paths import shared_data
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
@@ -15,7 +15,7 @@ DEFAULT, PAPER, SOFT = VoteRule.DEFAULT, VoteRule.PAPER, VoteRule.SOFT
 
 
 def ballots(verdicts):
-    return [Ballot(Verdict(one)) for one in verdicts]
+    return [MemberVerdict(Verdict(one)) for one in verdicts]
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,8 @@ def test_the_members_decide(verdicts, order, rule, winner):
 
 
 def test_a_tie_verdict_counts_for_neither():
-    assert vote([Ballot(TIE), Ballot(B)], order=Order.ORIGINAL).winner is B
-    assert vote([Ballot(TIE)], order=Order.ORIGINAL).winner is TIE
+    assert vote([MemberVerdict(TIE), MemberVerdict(B)], order=Order.ORIGINAL).winner is B
+    assert vote([MemberVerdict(TIE)], order=Order.ORIGINAL).winner is TIE
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_tie_verdict_counts_for_neither():
     ],
 )
 def test_soft_sums_log_odds(strengths, winner, counted):
-    members = [Ballot(A, log_odds=strength) for strength in strengths]
+    members = [MemberVerdict(A, log_odds=strength) for strength in strengths]
     decided = vote(members, order=Order.ORIGINAL, rule=SOFT)
     assert (decided.winner, decided.counted) == (winner, counted)
 
@@ -62,7 +62,7 @@ def test_the_paper_rule_gives_the_released_row_votes():
     vectors = json.loads(shared_data("vectors/paper_code.json").read_text())
     for cells, swapped, columns, (correct, _, valid) in vectors["sensejudge_row_vote"]:
         chosen = [cells[column] for column in columns if column < len(cells)]
-        members = [Ballot(A if cell else B) for cell in chosen if cell is not None]
+        members = [MemberVerdict(A if cell else B) for cell in chosen if cell is not None]
         order = Order.SWAPPED if swapped else Order.ORIGINAL
         winner = vote(members, order=order, rule=PAPER).winner
         assert (winner is A, winner is not None) == (correct, valid)

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.tokens import estimate_tokens
 from judging.core.windows import Excerpt, Window, excerpt
 
-ROLES = {"s": Role.SYSTEM, "u": Role.USER, "a": Role.ASSISTANT}
+ROLES = {"s": Speaker.SYSTEM, "u": Speaker.USER, "a": Speaker.ASSISTANT}
 
 
 def talk(*messages):

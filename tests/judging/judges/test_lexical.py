@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from annotation.core.choices import Verdict
-from annotation.core.dialogue import Dialogue, Message, Role
+from annotation.core.dialogue import Dialogue, Message, Speaker
 from judging.core.memory import TEXT_FIELDS
 from judging.core.questions import (
+    HistoryTurn,
     LabelledPair,
     MemoryQuestion,
-    RatedTurn,
     ShownPair,
     TurnQuestion,
 )
@@ -18,7 +18,7 @@ from judging.judges.lexical import LexicalJudge
 from judging.judges.protocol import Judge
 from tests.paths import shared_data
 
-ASKED = (Message(Role.USER, "How do I boil an egg?"),)
+ASKED = (Message(Speaker.USER, "How do I boil an egg?"),)
 SHORT, LONG = "Seven minutes.", "Boil the egg for seven minutes in salted water, then cool it."
 
 
@@ -42,7 +42,7 @@ def test_it_distils_a_text_and_judges_by_it(judge):
 
 def test_it_builds_a_memory_and_scores_by_it(judge):
     history = tuple(
-        RatedTurn(str(n), "eggs", "", "How?", LONG if n % 2 else SHORT, 4 + n % 2, None)
+        HistoryTurn(str(n), "eggs", "", "How?", LONG if n % 2 else SHORT, 4 + n % 2, None)
         for n in range(8)
     )
     memory = asyncio.run(judge.build_memory(MemoryQuestion(history, "soups", "en")))
@@ -68,7 +68,7 @@ def pandalm() -> Iterator[tuple[Dialogue, str, str, Verdict]]:
         if row["annotator1"]:
             request = f"{row['instruction']}\n{row['input']}".strip()
             winner = Verdict.A if row["annotator1"] == 1 else Verdict.B
-            dialogue = (Message(Role.USER, request),)
+            dialogue = (Message(Speaker.USER, request),)
             yield dialogue, str(row["response1"]), str(row["response2"]), winner
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.injection_corpus import ATTEMPTS, INJECTIONS
 from judging.core.questions import LabelledPair, ShownPair, TurnQuestion
 from judging.judges.lexical import LexicalJudge
@@ -57,7 +57,7 @@ def test_a_distilled_preference_repeats_nothing_of_what_it_was_distilled_from():
     judge = LexicalJudge()
     for attempt in INJECTIONS:
         pair = LabelledPair(
-            (Message(Role.USER, attempt),), chosen=f"Short. {attempt}", rejected="A longer text."
+            (Message(Speaker.USER, attempt),), chosen=f"Short. {attempt}", rejected="A longer text."
         )
         text = asyncio.run(judge.distil((pair,), language="en")).text
         assert attempt not in (text or "")

@@ -6,15 +6,15 @@ import json
 import pytest
 
 from annotation.core.choices import Reason, Verdict
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.chat import Sampling
 from judging.core.endpoints import Endpoint
 from judging.core.injection_corpus import INJECTIONS
 from judging.core.memory import TEXT_FIELDS
 from judging.core.questions import (
+    HistoryTurn,
     LabelledPair,
     MemoryQuestion,
-    RatedTurn,
     ShownPair,
     TurnQuestion,
 )
@@ -28,7 +28,7 @@ from judging.llm.pacing import Patience
 from judging.llm.stores import MemoryReplyStore
 from tests.fake_llm import Act, FakeLlm
 
-DIALOGUE = (Message(Role.USER, "How do I boil an egg?"),)
+DIALOGUE = (Message(Speaker.USER, "How do I boil an egg?"),)
 LONG, SHORT = "Boil the water first. " * 10, "Eight minutes."
 LETTER = LlmJudgeSettings(rule=VerdictRule.LOGPROB)
 NONSENSE = Act(text="Both have their merits.")
@@ -187,7 +187,7 @@ def test_an_empty_preference_is_asked_for_again_and_then_an_error():
 
 def rated(count):
     return tuple(
-        RatedTurn(f"row-{i}", "travel", "", "Where?", "There. " * i, 1 + i % 5, None, "s")
+        HistoryTurn(f"row-{i}", "travel", "", "Where?", "There. " * i, 1 + i % 5, None, "s")
         for i in range(count)
     )
 
@@ -266,7 +266,7 @@ def test_no_score_is_made_up():
 @pytest.mark.parametrize("style", ["plain", "quote"])
 def test_injected_text_changes_no_verdict_by_being_there(attempt, style):
     # The judge looks for a word; wherever the attempt stands, and also where the reply quotes it.
-    dialogue = (Message(Role.USER, f"Say LEMON. {attempt}"),)
+    dialogue = (Message(Speaker.USER, f"Say LEMON. {attempt}"),)
     sides = {
         Verdict.A: ShownPair(dialogue, f"LEMON {attempt}", f"no {attempt}"),
         Verdict.B: ShownPair(dialogue, f"no {attempt}", f"LEMON {attempt}"),

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.endpoints import Endpoint
 from judging.llm.breaker import Breaker, EndpointDownError
 from judging.llm.client import ChatClient
@@ -33,7 +33,7 @@ def ask(base_url, count, *, concurrency=1, patience=QUICK, breaker=None):
 
     async def run():
         client = ChatClient(where, patience=patience, breaker=breaker or Breaker(), environ={})
-        requests = [where.request((Message(Role.USER, f"Hello {i}"),)) for i in range(count)]
+        requests = [where.request((Message(Speaker.USER, f"Hello {i}"),)) for i in range(count)]
         async with client:
             outcomes = await asyncio.gather(*map(client.complete, requests), return_exceptions=True)
         return outcomes, client.counts.calls
@@ -79,9 +79,9 @@ def test_calls_that_wait_for_their_next_try_end_at_once(closed_port):
         waiting = ChatClient(where, patience=patient, breaker=breaker, environ={})
         async with hasty, waiting:
             late = asyncio.create_task(
-                waiting.complete(where.request((Message(Role.USER, "late"),)))
+                waiting.complete(where.request((Message(Speaker.USER, "late"),)))
             )
-            asked = [where.request((Message(Role.USER, str(i)),)) for i in range(3)]
+            asked = [where.request((Message(Speaker.USER, str(i)),)) for i in range(3)]
             await asyncio.gather(*map(hasty.complete, asked), return_exceptions=True)
             with pytest.raises(EndpointDownError):
                 await late

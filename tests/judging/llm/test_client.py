@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.chat import JsonSchema, Sampling, Usage
 from judging.core.endpoints import Endpoint
 from judging.llm.client import ChatClient
@@ -25,7 +25,7 @@ def endpoint(server, **fields):
 
 def say(text, **fields):
     """A request with one message."""
-    return lambda where: where.request((Message(Role.USER, text),), **fields)
+    return lambda where: where.request((Message(Speaker.USER, text),), **fields)
 
 
 def ask(server, *questions, store=None, environ=None, patience=QUICK, **fields):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.chat import Usage
 from judging.core.endpoints import Endpoint
 from judging.llm.client import ChatClient
@@ -28,7 +28,7 @@ def stream(server, *, times=1, store=None, stop_at=None, timeout=5.0, occasion="
 
     async def one(client, number):
         request = replace(
-            where.request((Message(Role.USER, "Where to?"),)), occasion=f"{occasion}{number}"
+            where.request((Message(Speaker.USER, "Where to?"),)), occasion=f"{occasion}{number}"
         )
         asking = asyncio.create_task(client.stream(request, told.append))
         while stop_at is not None and not asking.done():

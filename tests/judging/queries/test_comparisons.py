@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.choices import Verdict
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.queries.comparisons import split_items, texts_of, verdicts_of
 from tests.factory import (
     make_comparison,
@@ -80,10 +80,10 @@ def test_the_conversation_is_the_original_line(django_assert_num_queries):
     with django_assert_num_queries(3):
         found = texts_of([comparison.pk])[comparison.pk]
     assert found.dialogue == (
-        Message(Role.SYSTEM, "Be brief."),
-        Message(Role.USER, "One?"),
-        Message(Role.ASSISTANT, "Said."),
-        Message(Role.USER, "Two?"),
+        Message(Speaker.SYSTEM, "Be brief."),
+        Message(Speaker.USER, "One?"),
+        Message(Speaker.ASSISTANT, "Said."),
+        Message(Speaker.USER, "Two?"),
     )
     assert (found.text_a, found.text_b) == (comparison.response_a.text, comparison.response_b.text)
 

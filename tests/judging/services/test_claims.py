@@ -7,7 +7,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.utils import timezone
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.endpoints import Endpoint
 from judging.llm.client import ChatClient
 from judging.llm.errors import LlmError
@@ -72,7 +72,9 @@ def asked_by_two(server, *, questions=20):
     where = Endpoint("fake", server.base_url, "m")
 
     async def ask(client):
-        requests = [where.request((Message(Role.USER, f"Question {n}"),)) for n in range(questions)]
+        requests = [
+            where.request((Message(Speaker.USER, f"Question {n}"),)) for n in range(questions)
+        ]
         return await asyncio.gather(
             *(client.complete(request) for request in requests), return_exceptions=True
         )
@@ -108,7 +110,7 @@ def test_a_call_that_failed_may_be_asked_by_whoever_waited():
 def test_a_dead_owner_is_waited_for_no_longer_than_its_claim(settings):
     settings.RUN_STALE_SECONDS = 4
     where = Endpoint("fake", "http://127.0.0.1/v1", "m")
-    request = where.request((Message(Role.USER, "Question 0"),))
+    request = where.request((Message(Speaker.USER, "Question 0"),))
     CallClaim.objects.create(key=request.key(), owner="dead", expires_at=later(seconds=1))
 
     async def ask():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.endpoints import Endpoint
 from judging.core.questions import LabelledPair
 from judging.services.endpoint_check import CheckPair, check_endpoint
@@ -10,10 +10,11 @@ from tests.fake_llm import Act, FakeLlm
 
 PAIRS = [
     CheckPair(
-        LabelledPair((Message(Role.USER, "How long for an egg?"),), "Eight.", "Well, " * 30), "en"
+        LabelledPair((Message(Speaker.USER, "How long for an egg?"),), "Eight.", "Well, " * 30),
+        "en",
     ),
     CheckPair(
-        LabelledPair((Message(Role.USER, "鸡蛋煮多久？"),), "八分钟。", "这个嘛，" * 30), "zh"
+        LabelledPair((Message(Speaker.USER, "鸡蛋煮多久？"),), "八分钟。", "这个嘛，" * 30), "zh"
     ),
 ]
 

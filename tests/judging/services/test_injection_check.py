@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.injection_corpus import ATTEMPTS, INJECTIONS, harmless
 from judging.core.judge_modes import JudgePrompt
 from judging.models import InjectedText, InjectionCheck, InjectionTrial
@@ -20,7 +20,7 @@ from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
-DIALOGUE = (Message(Role.USER, "How do I boil an egg?"),)
+DIALOGUE = (Message(Speaker.USER, "How do I boil an egg?"),)
 PAIR = TriedPair(DIALOGUE, "Boil it for GOODWORD minutes.", "Eight minutes.", "en")
 
 

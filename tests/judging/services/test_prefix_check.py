@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.endpoints import Endpoint
 from judging.core.prompts import load_prompt
 from judging.core.questions import LabelledPair
@@ -15,7 +15,7 @@ def pair(number, language="en"):
     asked = "How long for egg" if language == "en" else "鸡蛋煮多久"
     return CheckPair(
         LabelledPair(
-            (Message(Role.USER, f"{asked} {number}?"),), f"Eight {number}. " * 90, "Well. "
+            (Message(Speaker.USER, f"{asked} {number}?"),), f"Eight {number}. " * 90, "Well. "
         ),
         language,
     )

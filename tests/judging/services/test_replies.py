@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from asgiref.sync import async_to_sync
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.chat import ChatRequest, Reply, TokenStep, Usage
 from judging.core.endpoints import Endpoint
 from judging.core.verdicts import TokenLogprob
@@ -23,7 +23,9 @@ USAGE = Usage(input_tokens=1_000, cached_tokens=400, output_tokens=100)
 
 
 def question(number=0, **fields):
-    request = ChatRequest("http://127.0.0.1/v1", "m", (Message(Role.USER, f"Question {number}"),))
+    request = ChatRequest(
+        "http://127.0.0.1/v1", "m", (Message(Speaker.USER, f"Question {number}"),)
+    )
     return replace(request, **fields)
 
 
@@ -176,7 +178,7 @@ def test_the_second_run_of_a_job_makes_no_call(endpoint):
                 RowReplyStore(endpoint=endpoint) as store,
                 ChatClient(where, store=store) as client,
             ):
-                messages = [(Message(Role.USER, f"Question {i}"),) for i in range(100)]
+                messages = [(Message(Speaker.USER, f"Question {i}"),) for i in range(100)]
                 await asyncio.gather(*(client.complete(where.request(m)) for m in messages))
                 return client.counts
 

@@ -3,21 +3,23 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.dialogue import Role
+from annotation.core.dialogue import Speaker
 from annotation.core.formats.messages import SpokenMessage, turns_of
 
 MESSAGES = st.lists(
-    st.builds(SpokenMessage, st.sampled_from([Role.USER, Role.ASSISTANT]), st.text(max_size=5))
+    st.builds(
+        SpokenMessage, st.sampled_from([Speaker.USER, Speaker.ASSISTANT]), st.text(max_size=5)
+    )
 )
 
 
 @given(MESSAGES)
 def test_turns_say_the_same_messages_in_the_same_order(messages):
-    said: list[tuple[Role, str | None]] = []
+    said: list[tuple[Speaker, str | None]] = []
     for turn in turns_of(messages):
         if turn.user_message is not None:
-            said.append((Role.USER, turn.user_message))
-        said.extend((Role.ASSISTANT, response.text) for response in turn.responses)
+            said.append((Speaker.USER, turn.user_message))
+        said.extend((Speaker.ASSISTANT, response.text) for response in turn.responses)
     assert said == [(message.role, message.text) for message in messages]
 
 

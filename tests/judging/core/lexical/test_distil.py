@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.lexical.distil import SALIENCE, distil, estimate
 from judging.core.lexical.features import FEATURES, Feature
 from judging.core.lexical.vocabulary import parse
 from judging.core.questions import LabelledPair
 
-ASKED = (Message(Role.USER, "How do I boil an egg?"),)
+ASKED = (Message(Speaker.USER, "How do I boil an egg?"),)
 PLAIN = "Boil the egg for seven minutes in salted water, then cool it under the tap."
 
 

@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.lexical.features import FEATURES, Feature, contrast, last_request, measure
 
-ASKED = (Message(Role.USER, "How do I boil an egg?"),)
+ASKED = (Message(Speaker.USER, "How do I boil an egg?"),)
 
 
 def difference(feature, more, less, dialogue=ASKED):
@@ -54,28 +54,28 @@ def test_each_feature_tells_more_from_less(feature, more, less):
 
 
 def test_fit_follows_the_request():
-    asked = (Message(Role.USER, "Briefly: why?"),)
+    asked = (Message(Speaker.USER, "Briefly: why?"),)
     assert difference(Feature.FIT, "Because.", "because of that " * 60, asked) > 0
 
 
 def test_the_last_user_message_is_the_request():
     dialogue = (
-        Message(Role.USER, "first"),
-        Message(Role.ASSISTANT, "answer"),
-        Message(Role.USER, "second"),
+        Message(Speaker.USER, "first"),
+        Message(Speaker.ASSISTANT, "answer"),
+        Message(Speaker.USER, "second"),
     )
     assert last_request(dialogue) == "second"
-    assert last_request((Message(Role.SYSTEM, "only"),)) == ""
+    assert last_request((Message(Speaker.SYSTEM, "only"),)) == ""
 
 
 def test_without_a_request_nothing_is_close_copied_or_foreign():
-    assert measure("Any text", ()) == measure("Any text", (Message(Role.SYSTEM, "x"),))
+    assert measure("Any text", ()) == measure("Any text", (Message(Speaker.SYSTEM, "x"),))
     assert difference(Feature.CLOSENESS, "Any", "text", ()) == 0
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=40))
 def test_swapping_negates_every_contrast_exactly(first, second, request):
-    dialogue = (Message(Role.USER, request),)
+    dialogue = (Message(Speaker.USER, request),)
     one, two = measure(first, dialogue), measure(second, dialogue)
     assert contrast(one, two) == tuple(-value for value in contrast(two, one))
 

@@ -9,7 +9,7 @@ from judging.core.lexical.memory_phrases import complaints_in, usual_answer_in
 from judging.core.lexical.vocabulary import parse
 from judging.core.memory import TEXT_FIELDS
 from judging.core.memory_parsing import parse_texts
-from judging.core.questions import RatedTurn
+from judging.core.questions import HistoryTurn
 
 LONG = "Take the early train and book a room near the station for both nights of the trip. " * 2
 LISTED = "## Plan\n" + "\n".join(f"- **part {n}** of the trip" for n in range(6))
@@ -17,7 +17,7 @@ SHORT = "Take a train."
 
 
 def rated(number, response, score, *, scenario="trips", reason=None):
-    return RatedTurn(
+    return HistoryTurn(
         turn_id=f"t{number}",
         scenario=scenario,
         task_context="",
@@ -31,7 +31,7 @@ def rated(number, response, score, *, scenario="trips", reason=None):
 
 def history(*groups):
     """Groups of (how many, response, score, keywords) as one history with distinct ids."""
-    turns: list[RatedTurn] = []
+    turns: list[HistoryTurn] = []
     for count, response, score, extra in groups:
         for _ in range(count):
             turns.append(rated(len(turns), response, score, **extra))

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Verdict
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.lexical.pairwise import judge_pair
 from judging.core.questions import ShownPair
 
-ASKED = (Message(Role.USER, "How do I boil an egg?"),)
+ASKED = (Message(Speaker.USER, "How do I boil an egg?"),)
 SHORT = "Seven minutes."
 LONG = "Boil the egg for seven minutes in salted water, then cool it under the tap."
 LISTED = "To boil an egg:\n- heat the water\n- wait seven minutes\n- cool it"

@@ -9,7 +9,7 @@ import random
 import pytest
 
 from annotation.core.choices import Verdict
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.lexical.distil import distil
 from judging.core.lexical.pairwise import judge_pair
 from judging.core.matrix import Matrix
@@ -63,7 +63,7 @@ def write(style, language, draw):
 def draw_pair(persona, language, draw):
     """(dialogue, the truly better response, the other)."""
     better, other = sorted(draw.sample(STYLES, 2), key=PERSONAS[persona].index)
-    dialogue = (Message(Role.USER, WORDS[language]["ask"]),)
+    dialogue = (Message(Speaker.USER, WORDS[language]["ask"]),)
     return LabelledPair(dialogue, write(better, language, draw), write(other, language, draw))
 
 

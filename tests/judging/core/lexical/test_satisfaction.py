@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Reason
-from annotation.core.dialogue import Message, Role
+from annotation.core.dialogue import Message, Speaker
 from judging.core.lexical.satisfaction import score_turn
 from judging.core.questions import TurnQuestion
 
-ASKED = (Message(Role.USER, "How do I plan a trip?"),)
+ASKED = (Message(Speaker.USER, "How do I plan a trip?"),)
 USUAL = (
     "Usual length: 50 words. Usual number of headings, list items, bold spans and table rows: 0."
 )
@@ -114,7 +114,7 @@ class TestReason:
         assert score(response, memory(2.0)).reason is reason
 
     def test_a_missed_demand(self):
-        dialogue = (Message(Role.USER, "Put the trip in a table"),)
+        dialogue = (Message(Speaker.USER, "Put the trip in a table"),)
         words = PLAIN + " Walk along the river, then have lunch at the market by the bridge."
         assert score(words, memory(2.0), dialogue=dialogue).reason is Reason.REQUIREMENT_UNMET
 

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from judging.core.lexical.features import FEATURES, Feature
 from judging.core.lexical.phrases import POLES
-from judging.core.lexical.vocabulary import Statement, Strength, parse, speakable, write
+from judging.core.lexical.vocabulary import ParsedSentence, Strength, parse, speakable, write
 
 STATEMENTS = [
-    Statement(pole.feature, pole.sign, strength)
+    ParsedSentence(pole.feature, pole.sign, strength)
     for pole, strength in itertools.product(POLES, Strength)
 ]
 
@@ -31,7 +31,7 @@ def test_every_sentence_reads_back_as_it_was_meant(statement, language):
 @given(st.permutations(FEATURES), st.integers(0, 6), st.sampled_from(["en", "zh"]))
 def test_texts_of_several_sentences_read_back(features, count, language):
     poles = {pole.feature: pole for pole in POLES}
-    chosen = [Statement(f, poles[f].sign, Strength.PLAIN) for f in features[:count]]
+    chosen = [ParsedSentence(f, poles[f].sign, Strength.PLAIN) for f in features[:count]]
     preference = parse(write(chosen, language))
     assert preference.unknown == ()
     assert dict(preference.weights) == {item.feature: item.sign for item in chosen}
@@ -44,9 +44,9 @@ def test_every_phrase_names_one_pole():
 
 def test_the_sentences_are_readable():
     statements = [
-        Statement(Feature.LENGTH, -1, Strength.STRONG),
-        Statement(Feature.EMOJI, 1, Strength.SLIGHT),
-        Statement(Feature.CODE, 1, Strength.PLAIN),
+        ParsedSentence(Feature.LENGTH, -1, Strength.STRONG),
+        ParsedSentence(Feature.EMOJI, 1, Strength.SLIGHT),
+        ParsedSentence(Feature.CODE, 1, Strength.PLAIN),
     ]
     assert write(statements, "en") == (
         "Strongly prefers short answers. Slightly prefers emoji. Prefers answers with code."

@@ -53,7 +53,7 @@ messages: .venv/.dev
 	$(PY) manage.py makemessages --locale zh_Hans --ignore '.venv/*' --ignore 'var/*' --ignore 'tests/*' --no-location --no-obsolete
 	$(PY) manage.py compilemessages --ignore '.venv' --ignore 'var'
 
-# A real llama.cpp server with a very small model: proves the protocol, not quality (README).
+# A real llama.cpp server with a very small model: proves the protocol, not quality (CONTRIBUTING.md).
 llm-check: .venv/.base
 	PYTHON="$(PYTHON)" .ci/llm-check
 

@@ -1,4 +1,4 @@
-"""One settings file; deployments differ by environment variables only (README, "Deploy").
+"""One settings file; deployments differ by environment variables only (docs/deploy.md).
 
 Without any variable: SQLite under var/, the Celery worker as a thread of the web process, a broker
 of files, and a secret key made once and kept in var/ with mode 600.
@@ -233,7 +233,7 @@ CELERY_TIMEZONE = TIME_ZONE
 # A run whose worker gave no sign of life for this long is taken over by the next worker to start.
 RUN_STALE_SECONDS = env.int("RUN_STALE_SECONDS", default=60)
 
-# An endpoint without a row: what LLM_* say (README, "Judge with an LLM") -----
+# An endpoint without a row: what LLM_* say (docs/llm.md) -----
 
 LLM_BASE_URL = env.str("LLM_BASE_URL", default="")
 LLM_MODEL = env.str("LLM_MODEL", default="")

@@ -125,7 +125,7 @@ class Site:
 
     @contextmanager
     def server(self, *options: str, host: str = HOST) -> Iterator[Server]:
-        """A server until the end of the block, started as the README says, with further options.
+        """A server until the end of the block, started as the documents say, with further options.
 
         Raises:
             Refused: it does not come up.
@@ -153,7 +153,7 @@ class Site:
 
     @property
     def _server(self) -> tuple[str, ...]:
-        """As the README starts one on such a database."""
+        """As the documents start one on such a database."""
         return _PRODUCTION if self.on_postgres else _DEFAULT
 
 

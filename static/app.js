@@ -369,6 +369,11 @@
 
   /* The rating page: one turn is current; a reason is kept only at 3 and below. */
   const turns = () => [...document.querySelectorAll("[data-turn]")];
+  const isComplete = (turn) =>
+    isRated(turn) &&
+    [...turn.querySelectorAll("fieldset")].every(
+      (each) => each.closest(".menu") || !each.checkVisibility() || each.querySelector(":checked"),
+    );
   const isRated = (turn) => turn.querySelector(":is(.rate, .question) :checked") !== null;
   const makeCurrent = (turn) => {
     count(); // for the turn one leaves
@@ -398,7 +403,8 @@
   const countRated = () => {
     const place = document.getElementById("rated");
     if (!place) return;
-    const numbers = [".rate :checked", ".rate"].map((each) => document.querySelectorAll(each).length);
+    const rates = [...document.querySelectorAll(".rate")];
+    const numbers = [rates.filter((each) => isComplete(each.closest("[data-turn]"))).length, rates.length];
     place.textContent = place.dataset.text.replace(/%d/g, () => numbers.shift());
   };
   document.addEventListener("change", (event) => {

@@ -112,8 +112,10 @@ def test_the_reason_is_asked_for_exactly_at_three_and_below(open_page):
         expect(reasons(page, 1)).to_be_visible()
     page.keyboard.press("Enter")  # the browser asks for the reason, nothing is sent
     assert not SatisfactionLabel.objects.exists()
+    expect(page.locator("#rated")).to_have_text("0 of 1 rated")
     page.keyboard.press("o")
     expect(page.get_by_role("radio", name="Other")).to_be_checked()
+    expect(page.locator("#rated")).to_have_text("1 of 1 rated")
     page.keyboard.press("4")
     expect(reasons(page, 1)).to_be_hidden()
     page.keyboard.press("d")  # no reason to give: the key does nothing

@@ -27,12 +27,12 @@ def prompt_name(prompt: str) -> str:
     """How a page calls a prompt that takes no preferences; the word of any other."""
     return {
         JudgePrompt.PAIRWISE.value: _("Generic rubric"),
-        JudgePrompt.THOUGHT.value: _("Generic rubric, the request solved first"),
-        JudgePrompt.REFERENCE.value: _("Beside a reference answer"),
-        JudgePrompt.OWN_REFERENCE.value: _("Beside a reference answer that the judge wrote"),
-        JudgePrompt.SINGLE.value: _("By grades from 1 to 10"),
-        JudgePrompt.SINGLE_REFERENCE.value: _("By grades beside a reference answer"),
-        JudgePrompt.REWARD.value: _("By the scores of a reward model"),
+        JudgePrompt.THOUGHT.value: _("Generic rubric, solving the request first"),
+        JudgePrompt.REFERENCE.value: _("With a reference answer"),
+        JudgePrompt.OWN_REFERENCE.value: _("With a reference answer written by the judge"),
+        JudgePrompt.SINGLE.value: _("Grades from 1 to 10"),
+        JudgePrompt.SINGLE_REFERENCE.value: _("Grades with a reference answer"),
+        JudgePrompt.REWARD.value: _("Reward model scores"),
     }.get(prompt, prompt)
 
 
@@ -44,7 +44,7 @@ def metric_name(name: MetricName) -> str:
         MetricName.SPEARMAN: _("Spearman"),
         MetricName.WITHIN_USER_PEARSON: _("Pearson within users"),
         MetricName.QWK: _("weighted kappa"),
-        MetricName.F1_DSAT: _("F1 of dissatisfied"),
+        MetricName.F1_DSAT: _("F1 (dissatisfied)"),
         MetricName.MAE: _("mean absolute error"),
     }[name]
 
@@ -60,17 +60,20 @@ def curve_metric(name: str) -> str:
 def paper_difference(differs: Differs) -> str:
     """What differs between a row of the paper's table and ours, beyond users and model."""
     return {
-        Differs.NOT_RUN: _("quoted only: a dependency of 2 GB for the weakest rows"),
-        Differs.NEAREST: _(
-            "words are weighed by the training users' texts, not anew in each block"
+        Differs.NOT_RUN: _(
+            "quoted only: running it would need a 2 GB dependency for the weakest rows"
         ),
-        Differs.PROMPT: _("the prompt is written after the paper's description"),
+        Differs.NEAREST: _(
+            "word weights come from the training users' texts and are not recomputed in each block"
+        ),
+        Differs.PROMPT: _("our own prompt, based on the paper's description"),
         Differs.TEACHING: _(
-            "the prompt is written after the paper's description; no user teaches their own scoring"
+            "our own prompt, based on the paper's description; examples for a user come only "
+            "from other users"
         ),
         Differs.MEMORY: _(
             "history mean and distribution are computed, ties get equal scores, and short "
-            "histories keep raw ones"
+            "histories keep raw scores"
         ),
     }[differs]
 
@@ -80,10 +83,10 @@ def undefined_reason(reason: UndefinedMetric) -> str:
     """Why a metric has no value."""
     return {
         UndefinedMetric.EMPTY: _("no turns"),
-        UndefinedMetric.CONSTANT_GOLD: _("all stated scores are equal"),
+        UndefinedMetric.CONSTANT_GOLD: _("all user scores are equal"),
         UndefinedMetric.CONSTANT_PREDICTION: _("all predicted scores are equal"),
-        UndefinedMetric.ONE_CLASS: _("one class never occurs"),
-        UndefinedMetric.NO_USABLE_USER: _("no user with three different turns"),
+        UndefinedMetric.ONE_CLASS: _("one of the two classes never occurs"),
+        UndefinedMetric.NO_USABLE_USER: _("no user has enough turns with different scores"),
     }[reason]
 
 
@@ -92,7 +95,7 @@ def reason_word(word: str) -> str:
     """How a page calls a row or column of the table of reasons."""
     known = {
         SATISFIED: _("satisfied"),
-        UNKNOWN: _("no reason on record"),
+        UNKNOWN: _("reason not recorded"),
         **dict(REASONS),
     }
     return str(known[word])
@@ -102,9 +105,9 @@ def reason_word(word: str) -> str:
 def fallback_reason(reason: Fallback) -> str:
     """Why a score could not be calibrated."""
     return {
-        Fallback.NO_HISTORY: _("raw, the user has no history in other scenarios"),
-        Fallback.SHORT_HISTORY: _("raw, the user has fewer than five turns of history"),
-        Fallback.NO_REFERENCE: _("raw, the block has no original responses to refer to"),
+        Fallback.NO_HISTORY: _("raw score: no history in other scenarios"),
+        Fallback.SHORT_HISTORY: _("raw score: fewer than five turns of history"),
+        Fallback.NO_REFERENCE: _("raw score: no original responses in the block to compare with"),
     }[reason]
 
 
@@ -113,8 +116,8 @@ def recalibration_name(method: Recalibration) -> str:
     """A way to map raw scores, in words."""
     return {
         Recalibration.RAW: _("none"),
-        Recalibration.MEAN_SHIFT: _("shift of the mean"),
-        Recalibration.CDF: _("to the user's distribution (CDF)"),
-        Recalibration.PAPER_MEAN_SHIFT: _("shift of the mean, as the paper's code"),
-        Recalibration.PAPER_CDF: _("to the user's distribution, as the paper"),
+        Recalibration.MEAN_SHIFT: _("mean shift"),
+        Recalibration.CDF: _("match to the user's distribution (CDF)"),
+        Recalibration.PAPER_MEAN_SHIFT: _("mean shift, as in the paper's code"),
+        Recalibration.PAPER_CDF: _("match to the user's distribution, as in the paper"),
     }[method]

@@ -78,11 +78,11 @@ def _plot(rows: tuple[AblationRowView, ...]) -> IntervalPlot:
 def vary_name(vary: Vary) -> str:
     """What was varied, as a heading."""
     return {
-        Vary.WINDOW: _("What the judge sees of a conversation"),
-        Vary.DEV_SIZE: _("How many labelled pairs it learns from"),
-        Vary.SUBSET_SIZE: _("How many preferences vote"),
-        Vary.JUDGE: _("Who distils, who judges"),
-        Vary.PREFERENCES: _("Which preferences vote"),
+        Vary.WINDOW: _("Conversation shown to the judge"),
+        Vary.DEV_SIZE: _("Number of labelled pairs to learn from"),
+        Vary.SUBSET_SIZE: _("Number of voting preferences"),
+        Vary.JUDGE: _("Distilling and judging models"),
+        Vary.PREFERENCES: _("Choice of voting preferences"),
     }[vary]
 
 
@@ -93,7 +93,7 @@ def variant_name(vary: Vary, variant: str) -> str:
         (Vary.WINDOW, "LAST_TWO_TURNS"): _("the last two turns"),
         (Vary.WINDOW, "ALL"): _("all turns"),
         (Vary.PREFERENCES, "none"): _("none (base judge)"),
-        (Vary.PREFERENCES, "all pairs"): _("one of every pair"),
-        (Vary.PREFERENCES, "aggregate"): _("the joint one alone"),
-        (Vary.PREFERENCES, "selected"): _("the selected ones"),
+        (Vary.PREFERENCES, "all pairs"): _("one per pair"),
+        (Vary.PREFERENCES, "aggregate"): _("joint preference only"),
+        (Vary.PREFERENCES, "selected"): _("selected preferences"),
     }.get((vary, variant), variant)

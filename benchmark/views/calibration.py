@@ -40,9 +40,9 @@ def _histograms(
 ) -> list[tuple[str, str, list[tuple[int, int]], BarChart]]:
     """The three distributions by level, with what leads to their turns and charts on one scale."""
     named = [
-        (_("Stated by the users"), "stated", found.histograms.stated, "control"),
-        (_("Raw scores of the judge"), "raw", found.histograms.raw, "c2"),
-        (_("Calibrated scores"), "calibrated", found.histograms.calibrated, "c1"),
+        (_("User scores"), "stated", found.histograms.stated, "control"),
+        (_("Raw judge scores"), "raw", found.histograms.raw, "c2"),
+        (_("Calibrated judge scores"), "calibrated", found.histograms.calibrated, "c1"),
     ]
     highest = max(max(counts) for _name, _column, counts, _css in named)
     return [

@@ -163,7 +163,7 @@ def reliability_plot(found: Sequence[ReliabilityPoint]) -> ScatterPlot:
 
 
 def _reliability_text(point: ReliabilityPoint) -> str:
-    return _("predicted %(predicted)d: stated %(stated).1f on average, n = %(n)d") % {
+    return _("predicted %(predicted)d: mean user score %(stated).1f, n = %(n)d") % {
         "predicted": point.predicted,
         "stated": point.stated,
         "n": point.n,
@@ -209,9 +209,9 @@ def board_view(board: Board) -> BoardView:
 def source_name(board: Board) -> str:
     """Whose verdicts a leaderboard counts."""
     return {
-        Source.HUMAN: _("By the human labels"),
-        Source.SELECTED: _("By the judge, with selected preferences (%(judge)s)"),
-        Source.BASE: _("By the base judge (%(judge)s)"),
+        Source.HUMAN: _("Human labels"),
+        Source.SELECTED: _("Judge with selected preferences (%(judge)s)"),
+        Source.BASE: _("Base judge (%(judge)s)"),
     }[board.source] % {"judge": board.judge}
 
 
@@ -234,8 +234,8 @@ def standing_name(standing: Standing) -> str:
     """Why a model has, or has no, rating."""
     return {
         Standing.RATED: _("rated"),
-        Standing.UNBOUNDED: _("unbounded: never lost, or never won"),
-        Standing.NOT_COMPARABLE: _("not comparable: no chain of verdicts"),
+        Standing.UNBOUNDED: _("unbounded: never lost or never won"),
+        Standing.NOT_COMPARABLE: _("not comparable: no verdicts connect it to the others"),
     }[standing]
 
 

@@ -141,7 +141,7 @@ def _agreement_group(page: TablesPage, line: JudgeLine) -> JudgeGroup:
                 lambda each: each.selected,
             ),
             gained(
-                _("gain, points"),
+                _("gain (pp)"),
                 "",
                 lambda each: (each.gain.value, each.gain.interval, each.gain.comparisons),
                 lambda each: each.gain,
@@ -157,7 +157,7 @@ def _agreement_group(page: TablesPage, line: JudgeLine) -> JudgeGroup:
                 lambda each: each.shuffled,
             ),
             gained(
-                _("gain over shuffled, points"),
+                _("gain over shuffled (pp)"),
                 "control",
                 lambda each: (
                     each.gain_over_shuffled.value,
@@ -189,7 +189,7 @@ def lean_table(page: TablesPage) -> tuple[JudgeGroup, ...]:
         _estimate(people.slope, _slope),
         EMPTY,
     )
-    return (JudgeGroup(None, "", None, (TableLine(_("their labels"), "", cells),)), *groups)
+    return (JudgeGroup(None, "", None, (TableLine(_("human labels"), "", cells),)), *groups)
 
 
 def _lean_group(scope: TablesScope, line: JudgeLine) -> JudgeGroup:

@@ -30,7 +30,7 @@ def lean_plots(page: TablesPage) -> tuple[LeanPlot, ...]:
     """Figure 3 and table 2 drawn: each judge without preferences, and with them below."""
     drawn = [
         (
-            _("Who favours the first shown?"),
+            _("Position bias"),
             _("Position bias of each judge, base and with preferences; the table has the numbers"),
             [row for line in page.lines for row in _rows(line, line.leans.position, in_points)],
             points,
@@ -38,7 +38,7 @@ def lean_plots(page: TablesPage) -> tuple[LeanPlot, ...]:
             (-_LITTLE, _LITTLE),
         ),
         (
-            _("Same winner in both orders"),
+            _("Consistency across orders"),
             _("Consistency of each judge, base and with preferences; the table has the numbers"),
             [row for line in page.lines for row in _rows(line, line.leans.consistency, in_percent)],
             percent,

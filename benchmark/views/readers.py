@@ -29,4 +29,6 @@ def require_sees_everyone(request: HttpRequest) -> None:
         PermissionDenied: an annotator asks.
     """
     if reader_of(request).only is not None:
-        raise PermissionDenied(_("Annotators stay blind to models and to one another."))
+        raise PermissionDenied(
+            _("Annotators cannot see this page: it shows models and other people's answers.")
+        )

@@ -70,7 +70,7 @@ def chance_plot(bins: Sequence[ChanceBin]) -> ScatterPlot:
 
 
 def _chance_text(one: ChanceBin) -> str:
-    return _("said %(chance)s, dissatisfied %(share)s, n = %(n)d") % {
+    return _("predicted %(chance)s, dissatisfied %(share)s, n = %(n)d") % {
         "chance": percent(one.chance),
         "share": percent(one.share),
         "n": one.turns,

@@ -29,7 +29,7 @@ _FIGURES: Final = {
     "pearson": _("Pearson"),
     "spearman": _("Spearman"),
     "qwk": _("weighted kappa"),
-    "f1_dsat": _("F1 of dissatisfied"),
+    "f1_dsat": _("F1 (dissatisfied)"),
     "mae": _("mean absolute error"),
     "pearson_expected": _("Pearson, unrounded"),
     "within_user_pearson_expected": _("Pearson within users, unrounded"),

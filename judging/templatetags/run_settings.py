@@ -74,8 +74,8 @@ _WORDS: Final = {
     "train": {"": _("others of this dataset")},
     "calibration": {
         Calibration.RAW.value: _("none"),
-        Calibration.MEAN_SHIFT.value: _("shift of the mean"),
-        Calibration.CDF.value: _("to the user's distribution (CDF)"),
+        Calibration.MEAN_SHIFT.value: _("mean shift"),
+        Calibration.CDF.value: _("match to the user's distribution (CDF)"),
         Calibration.REFERENCE_CDF.value: _("from reference scores (CDF)"),
     },
 }

@@ -229,7 +229,7 @@ def test_where_the_money_ends_at_a_later_annotator_the_others_are_kept(texts, se
     assert {row["annotator"] for row in report.rows} == {"ann"}
     client.force_login(make_user(role="VIEWER"))
     page = client.get("/trust/ablations/").content.decode()
-    assert "The money ended before these were measured: bea." in page
+    assert "The budget ran out before these were measured: bea." in page
 
 
 def test_a_budget_needs_prices_of_every_endpoint_that_is_asked(texts, server):
@@ -261,14 +261,14 @@ def test_wrong_input_ends_with_2(options):
 
 def test_the_page_shows_what_is_stored(client, study, django_assert_max_num_queries):
     client.force_login(make_user(role="VIEWER"))
-    assert "No ablation yet" in client.get("/trust/ablations/").content.decode()
+    assert "No ablations yet" in client.get("/trust/ablations/").content.decode()
     ablated(study, Vary.PREFERENCES)
     ablated(study, Vary.SUBSET_SIZE)
     with django_assert_max_num_queries(10):
         page = client.get("/trust/ablations/")
     text = page.content.decode()
-    assert text.index("How many preferences vote") < text.index("Which preferences vote")
-    assert "the selected ones" in text
+    assert text.index("Number of voting preferences") < text.index("Choice of voting preferences")
+    assert "selected preferences" in text
     assert f"/runs/{JudgeRun.objects.filter(kind='ABLATION').latest('pk').pk}/" in text
     assert client.get("/trust/ablations/", {"dataset": "other"}).context["views"] == []
     assert client.post("/trust/ablations/").status_code == 405

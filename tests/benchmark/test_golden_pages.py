@@ -34,7 +34,7 @@ def told(client, address):
 def test_llmbar_has_its_vanilla_rows_on_the_page_of_gold_answers(viewer):
     imported("llmbar_vanilla.jsonl", dataset="llmbar")
     page = told(viewer, "/trust/gold/?dataset=llmbar")
-    table = page.split("name the first shown")[1]
+    table = page.split("first shown chosen")[1]
     # Accuracy, one outcome in both orders and first shown named, of 838 replies on 419 pairs;
     # LLaMA2's .5585 is published as .559 (tests/sensejudge_site/test_recorded_judges.py).
     for judge, *shares in (
@@ -56,7 +56,7 @@ def test_llmbar_s_judges_stand_side_by_side_with_what_they_lean_to(viewer):
         row = agreement.split(f"{judge} recorded base")[1].split(" base ")[0]
         assert re.search(rf"{share} \d+ … \d+ n 419", row), judge
     # Falcon names the first shown 650 times and the second 188: 27.6 points over half.
-    falcon = page.split("own family favoured")[1].split("Falcon recorded base")[1]
+    falcon = page.split("own-family bias")[1].split("Falcon recorded base")[1]
     assert re.match(r" \+27.6 \S+ … \S+ n 838 462 41.5%", falcon)
 
 

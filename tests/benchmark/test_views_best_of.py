@@ -214,8 +214,8 @@ def test_a_reward_model_is_counted_as_the_benchmark_counts_it(tmp_path, viewer):
     [best] = [row for row in rows_told if row["level"] == "best-of"]
     assert (int(best["n"]), int(best["items"])) == (len(whole), 12)
     assert float(best["accuracy"]) == pytest.approx(sum(earned) / len(whole))
-    assert "By the scores of a reward model" in best_of(viewer)
-    assert "By the scores of a reward model" in text(viewer.get("/trust/judges/?dataset=rb2"))
+    assert "Reward model scores" in best_of(viewer)
+    assert "Reward model scores" in text(viewer.get("/trust/judges/?dataset=rb2"))
 
 
 def scored_run(dataset, judge, scores):
@@ -252,7 +252,7 @@ def test_a_reward_model_has_the_benchmarks_score_of_ties(dataset, viewer):
     assert (row["judge"], row["n"]) == ("good", 1)
     assert row["accuracy"] == pytest.approx(1.01, abs=0.0001)
     table = best_of(viewer)
-    assert "Ties, by margins" in table
+    assert "Ties (margin score)" in table
     assert table.count("1.010") == 3  # the score and the ends of its interval
     assert "101.0 %" not in table
     out = io.StringIO()

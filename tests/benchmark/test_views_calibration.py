@@ -64,8 +64,8 @@ def test_distributions_before_and_after(viewer, run, django_assert_max_num_queri
         f'<td class="n"><a href="{turns}?stated={level}">{n}</a></td>'
         for level, n in enumerate((2, 4, 6, 8, 4), start=1)
     )
-    assert f"<tr><th>Stated by the users</th>{stated}</tr>" in shown
-    assert "Every score could be calibrated." in shown
+    assert f"<tr><th>User scores</th>{stated}</tr>" in shown
+    assert "All scores were calibrated." in shown
     assert f'<a href="/runs/{run.pk}/turns/?user=' in shown
 
 
@@ -77,7 +77,7 @@ def test_a_short_history_is_told(viewer):
     run = run_to_end(start_satisfaction_run(dataset=dataset, judge="lexical").pk)
     shown = text(viewer.get(address(run)))
     rows = f"/runs/{run.pk}/turns/?fallback=SHORT_HISTORY"
-    told = "6 × raw, the user has fewer than five turns of history"
+    told = "6 × raw score: fewer than five turns of history"
     assert f'<a href="{rows}">{told}</a>.' in shown
     told = viewer.get(rows).content.decode()
     assert told.count("not calibrated: little history") == 1 + 6  # the filter, and each row
@@ -97,7 +97,7 @@ def test_a_run_without_calibration_says_so(viewer):
     started = start_satisfaction_run(dataset=dataset, judge="lexical", settings=settings)
     shown = text(viewer.get(address(run_to_end(started.pk))))
     assert "This run is not calibrated." in shown
-    assert "Every score could be calibrated." not in shown
+    assert "All scores were calibrated." not in shown
 
 
 def test_the_runs_own_method_stands_among_the_others(viewer, run):
@@ -107,7 +107,7 @@ def test_the_runs_own_method_stands_among_the_others(viewer, run):
     finals = [level * n for level, n in enumerate(found.histograms.calibrated, start=1)]
     assert own.mean == pytest.approx(sum(finals) / found.turns)
     assert text(page).count('<span class="tag">this run</span>') == 1
-    assert "as the paper" in text(page)
+    assert "as in the paper" in text(page)
 
 
 @pytest.mark.parametrize("level", Level)
@@ -160,7 +160,7 @@ def json_rows(export, dataset):
 
 def test_before_anything_is_scored_the_page_says_so(viewer):
     run = make_run(make_dataset(), kind="SATISFACTION")
-    assert "Nothing is scored yet" in text(viewer.get(address(run)))
+    assert "No scores yet" in text(viewer.get(address(run)))
 
 
 def test_another_kind_of_run_has_no_such_page(viewer):

@@ -84,14 +84,14 @@ def test_a_line_a_judge_and_a_column_a_scenario_pooled_over_annotators(viewer):
     # The lexical judge is right with preferences, the recorded one on half: best first.
     assert table.index("lexical") < table.index("GPT-4")
     assert "recorded" in table
-    for label in ("base", "with preferences", "gain, points", "shuffled labels"):
+    for label in ("base", "with preferences", "gain (pp)", "shuffled labels"):
         assert label in table
     assert "100.0 %" in table
     assert "+50.0" in table
     # Two annotators' replies that could not be read, in both orders.
     assert "4 unreadable" in table
     assert "counts them as wrong" in page
-    assert "leaves them out" in text(viewer.get(f"{JUDGES}?policy=WRONG"))
+    assert "excludes them" in text(viewer.get(f"{JUDGES}?policy=WRONG"))
 
 
 def test_one_annotator_can_be_asked_for(viewer):
@@ -124,7 +124,7 @@ def test_every_cell_leads_to_its_rows(viewer):
     for link in {each.replace("&amp;", "&") for each in links}:
         rows = viewer.get(f"{ROWS}?{link}")
         assert rows.status_code == 200, link
-        assert "No comparisons here" not in text(rows), link
+        assert "No comparisons" not in text(rows), link
     # Of one cell: what it says is what stands there.
     writing = next(
         each
@@ -154,9 +154,9 @@ def test_gold_answers_can_stand_in_the_annotators_place(viewer):
     stage = study()
     give_gold(stage, "ABABAABB")
     page = text(viewer.get(f"{JUDGES}?of=gold"))
-    assert "against gold answers" in page
-    assert "Agreement with the gold answers" in page
-    assert "their labels" not in page
+    assert "compared with gold answers" in page
+    assert "Agreement with gold answers" in page
+    assert "<td>human labels</td>" not in page
     # One run a judge is read: eight comparisons and no label more.
     link = urlencode({"of": "gold", "judge": "GPT-4", "way": "recorded", "voice": "base"})
     rows = text(viewer.get(f"{ROWS}?{link}"))
@@ -170,7 +170,7 @@ def test_without_labels_gold_answers_are_what_there_is(viewer):
     give_gold(stage, "AABB")
     record(stage, "GPT-4", "AAB?")
     page = text(viewer.get(JUDGES))
-    assert "against gold answers" in page
+    assert "compared with gold answers" in page
     assert "1 unreadable" in page
     # One verdict for both orders tells nothing of position and consistency.
     assert 'class="chart"' not in page

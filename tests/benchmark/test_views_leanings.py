@@ -26,7 +26,7 @@ def study():
 
 
 def section(page):
-    return page.split("What does it lean to?")[1].split("</section>")[0]
+    return page.split("Length bias")[1].split("</section>")[0]
 
 
 def test_length_bias_stands_before_and_after_preferences_beside_the_annotator(viewer):
@@ -61,11 +61,11 @@ def test_a_judge_s_own_family_is_shown_to_those_who_see_models(client):
     ann.save()
     client.force_login(ann)
     page = text(client.get("/trust/"))
-    assert "What does it lean to?" in page
+    assert "Length bias" in page
     assert "Own family" not in page
 
 
 def test_without_texts_and_families_there_is_nothing_to_show(viewer):
     study()
     Response.objects.update(text=None)
-    assert "What does it lean to?" not in text(viewer.get("/trust/"))
+    assert "Length bias" not in text(viewer.get("/trust/"))

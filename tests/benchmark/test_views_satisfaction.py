@@ -63,7 +63,7 @@ def test_reports_are_only_read(viewer):
 
 def test_without_a_report_the_page_says_how_to_make_one(viewer):
     answer = viewer.get(PAGE)
-    assert "Nothing was compared yet" in text(answer)
+    assert "No reports yet" in text(answer)
     assert "User-memory evaluator" in text(answer)
     assert viewer.get(FILE).content.decode().strip() == ""
 
@@ -72,12 +72,12 @@ def test_the_newest_report_stands_beside_the_paper(viewer, report, django_assert
     with django_assert_num_queries(5):  # session, user, reports, the newest one, its curve
         answer = viewer.get(PAGE)
     shown = text(answer)
-    assert "the turns of rated, trained on train" in shown
+    assert "turns of rated, trained on train" in shown
     assert ">nearest_3</a></th><td>history</td>" in shown
     assert "Gain over the user's own mean" in unescape(shown)
     assert '<th>GPT-5.4-mini, memory, CDF</th><td>the paper</td><td class="n">0.421</td>' in shown
     assert "20 draws, seed 7" in shown
-    assert "Left out, learned: training needs 4 users" in shown
+    assert "Left out: learned: training needs 4 users" in shown
     assert '<th>User-memory evaluator</th><td>the paper</td><td class="n">0.36</td>' in shown
 
 
@@ -85,7 +85,7 @@ def test_an_older_report_by_its_number(viewer, report):
     train = make_rated_dataset("other", users=("eve",))
     newer = evaluate_satisfaction(train=train, test=train, evaluators=["global_mean"], draws=0)
     shown = text(viewer.get(PAGE))
-    assert f"Report {newer.report_id}: the turns of other" in shown
+    assert f"Report {newer.report_id}: turns of other" in shown
     assert "1 user rated in both datasets" in shown
     assert "nearest_3" in text(viewer.get(f"{PAGE}?report={report.report_id}"))
 
@@ -106,8 +106,8 @@ def test_a_judge_that_names_reasons_has_a_table_of_them(viewer):
         make_endpoint(name="fake", base_url=server.base_url)
         evaluate_satisfaction(train=test, test=test, evaluators=["fake"], draws=5)
     shown = text(viewer.get("/trust/satisfaction/evaluator/1/"))
-    assert "of the named reasons are the user's own" in shown
-    assert "no reason on record" in shown
+    assert "of the predicted reasons match the user's own" in shown
+    assert "reason not recorded" in shown
     rows = list(csv.DictReader(io.StringIO(viewer.get(f"{FILE}?table=reasons").content.decode())))
     raw = [row for row in rows if row["setting"] == "memory raw"]
     assert (len(raw), sum(int(row["turns"]) for row in raw)) == (49, 24)
@@ -173,11 +173,11 @@ CURVE = [
 
 def test_the_learned_evaluator_stands_with_what_made_it(viewer, learned_report):
     shown = text(viewer.get(PAGE))
-    assert "on its training users, held out" in shown
-    assert '<a href="/datasets/train/learned/1/">What it was made of</a>' in shown
+    assert "own training users, held out" in shown
+    assert '<a href="/datasets/train/learned/1/">Training details</a>' in shown
     assert "4 users, held out" in shown
     assert '0.250 <span class="iv">0.10 … 0.40</span><br><span' in shown
-    assert '<span class="iv">draws 0.20 … 0.30</span>' in shown
+    assert '<span class="iv">range 0.20 … 0.30</span>' in shown
     assert "<td>nearest_1, history</td>" in shown  # beside the paper's nearest-history row
     left = shown.split("not run here</th>")[1:]  # once under each table, with what it leaves out
     assert len(left) == 2
@@ -185,10 +185,10 @@ def test_the_learned_evaluator_stands_with_what_made_it(viewer, learned_report):
     assert [name.count(";") + 1 for name in names] == [9, 6]  # all but one, and all
     assert "Nearest-history score" not in names[0]
     training = text(viewer.get(TRAINING))
-    assert "the turns of train, each user held out" in training
-    assert "Is the chance of dissatisfaction right?" in training
-    assert "always the commonest" in training
-    assert "Is the chance of dissatisfaction right?" in text(viewer.get(f"{PAGE}evaluator/2/"))
+    assert "turns of train, each user held out" in training
+    assert "Calibration of the predicted dissatisfaction" in training
+    assert "always the most common" in training
+    assert "Calibration of the predicted dissatisfaction" in text(viewer.get(f"{PAGE}evaluator/2/"))
 
 
 @pytest.mark.parametrize(

@@ -335,7 +335,7 @@ def test_rows_of_the_annotator_are_labels_with_a_winner_and_a_known_order(viewer
 
 def test_no_rows_is_a_page_of_its_own(viewer):
     study()
-    assert "No comparisons here" in text(viewer.get(f"{ROWS}?outcome=split"))
+    assert "No comparisons" in text(viewer.get(f"{ROWS}?outcome=split"))
 
 
 def test_imported_verdicts_are_read_against_the_labels_in_the_tables(viewer):

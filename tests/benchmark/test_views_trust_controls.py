@@ -71,8 +71,8 @@ def test_a_run_by_a_generic_rubric_is_a_control_of_the_same_judge(viewer):
     JudgeRun.objects.filter(pk=other.pk).update(judge="another")
     rows, page = rows_of(viewer, ann)
     assert rows["Generic rubric"].value == 0.75
-    assert rows["By grades from 1 to 10"].value == 1.0
-    assert "Beside a reference answer" not in rows
+    assert rows["Grades from 1 to 10"].value == 1.0
+    assert "With a reference answer" not in rows
     assert page.context["scope"].run.id == run.pk
     assert f"{newest.pk} · " in page.content.decode()
     assert "· Generic rubric</option>" in page.content.decode()
@@ -151,7 +151,7 @@ def test_a_control_that_is_not_there_has_no_rows(viewer):
     for more in ({"of": "other", "who": "nobody"}, {"of": "rubric", "who": "%d"}):
         answer = viewer.get("/trust/rows/", {"annotator": ann.pk, **more})
         assert answer.status_code == 200
-        assert "No comparisons here" in answer.content.decode()
+        assert "No comparisons" in answer.content.decode()
 
 
 @pytest.mark.parametrize("of", ["other", "rubric", "longer", "majority"])

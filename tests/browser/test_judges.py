@@ -61,7 +61,7 @@ def test_a_judge_is_chosen_without_a_new_page_and_its_number_leads_to_rows(open_
     page.locator("tr", has_text="hep-cpp").get_by_role("link").first.click()
     expect(page.get_by_role("heading", name="hep-cpp")).to_be_visible()
     page.get_by_role("link", name="unreadable").click()
-    expect(page.get_by_text("No comparisons here")).to_be_visible()
+    expect(page.get_by_text("No comparisons")).to_be_visible()
 
 
 def test_from_all_judges_to_one_comparison_and_back(open_page):
@@ -74,8 +74,8 @@ def test_from_all_judges_to_one_comparison_and_back(open_page):
     table = page.get_by_role("region", name="Agreement of all judges by scenario")
     expect(table.get_by_role("rowheader", name="GPT-4")).to_be_visible()
     page.evaluate("window.kept = true")
-    page.get_by_label("Against").select_option(label="gold answers")
-    heading = page.get_by_role("heading", name="Agreement with the gold answers, by scenario")
+    page.get_by_label("Compared with").select_option(label="gold answers")
+    heading = page.get_by_role("heading", name="Agreement with gold answers by scenario")
     expect(heading).to_be_visible()
     assert page.evaluate("window.kept")
     table.get_by_role("row", name="GPT-4").get_by_role("link").first.click()

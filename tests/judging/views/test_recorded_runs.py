@@ -88,5 +88,5 @@ def test_the_leaderboard_counts_recorded_verdicts(manager):
     stage.label(stage.rater("ann"), "ABAB")
     record(stage, "gpt4_pair", "AAAB")
     page = text(manager.get("/leaderboard/"))
-    assert "By the base judge (gpt4_pair)" in page
+    assert "Base judge (gpt4_pair)" in page
     assert "75 %" in page

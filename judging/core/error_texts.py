@@ -13,219 +13,218 @@ from annotation.core.refusals import gettext_noop, register
 
 ERROR_TEXTS: Final[dict[str, str]] = {
     "llm:unavailable": gettext_noop(
-        "The endpoint could not be reached or failed; check that it runs, then retry what failed."
+        "The endpoint could not be reached or failed. Check that it is running, then retry."
     ),
     "llm:timeout": gettext_noop(
-        "The endpoint did not answer in time; raise its time-out or lower its calls at a time, "
-        "then retry what failed."
+        "The endpoint did not answer in time. Raise its timeout or lower its max concurrent "
+        "calls, then retry."
     ),
     "llm:rate-limited": gettext_noop(
-        "The endpoint asks for fewer calls; set its requests or tokens a minute, "
-        "then retry what failed."
+        "The endpoint is rate-limited. Set its requests or tokens per minute, then retry."
     ),
     "llm:malformed": gettext_noop(
-        "The endpoint's answer is not a chat completion; check that the base URL ends where "
-        "/chat/completions begins."
+        "The endpoint's reply is not a chat completion. Check that the base URL ends just before "
+        "/chat/completions."
     ),
     "llm:refused-key": gettext_noop(
-        "The endpoint refused the key; check the environment variable that the endpoint names."
+        "The endpoint rejected the API key. Check the environment variable set for this endpoint."
     ),
     "llm:forbidden": gettext_noop(
-        "The endpoint forbids this call to this key; ask whoever runs it."
+        "The API key is not allowed to make this call. Ask the endpoint's provider."
     ),
     "llm:unknown-model": gettext_noop(
-        "The endpoint knows no such model or address; check its base URL and model name."
+        "The endpoint does not know this model or address. Check its base URL and model name."
     ),
-    "llm:quota": gettext_noop("The account behind the key has no money left; top it up."),
+    "llm:quota": gettext_noop(
+        "The account behind the API key has no credit left. Top it up, then retry."
+    ),
     "llm:bad-request": gettext_noop(
-        "The endpoint refused the request, often because the prompt is too long; check its "
-        "context window and what it said."
+        "The endpoint rejected the request, often because the prompt is too long. Check its "
+        "context window and its error message."
     ),
     "llm:bad-endpoint": gettext_noop(
-        "The endpoint's base URL cannot be used; give an http or https address without a password."
+        "The endpoint's base URL is not valid. Use an http or https address without a password."
     ),
     "llm:key-variable": gettext_noop(
-        "The endpoint names an environment variable that may not be sent; choose one that begins "
-        "with LLM_, or list it in LLM_KEY_VARIABLES."
+        "The endpoint's key variable is not allowed. Choose one that begins with LLM_, or add it "
+        "to LLM_KEY_VARIABLES."
     ),
     "llm:no-logprobs": gettext_noop(
-        "The endpoint returns no log-probabilities; choose another way to read verdicts."
+        "The endpoint returns no log-probabilities. Choose another way to read verdicts."
     ),
     "llm:no-answer": gettext_noop(
-        "The model's reply is empty; where it reasons, raise the most tokens a reply."
+        "The model's reply is empty. If the model reasons first, raise its max output tokens."
     ),
     "budget:spent": gettext_noop(
-        "The run's budget has no room for another call; raise it, then retry what failed."
+        "The run's budget does not cover another call. Raise it, then retry."
     ),
     "batch:faults": gettext_noop(
-        "The file of replies has faults, and nothing of it was read; mend or leave out the lines."
+        "The reply file has errors. Nothing was read. Correct or remove those lines."
     ),
     "batch:no-chat": gettext_noop(
-        "Batch files hold chats alone; this judge asks no endpoint, or one that scores responses."
+        "Batch files only hold chat requests. This judge calls no endpoint, or its endpoint "
+        "scores responses."
     ),
     "llm:not-stored": gettext_noop(
-        "The reply is not stored; write the run's batch file and read its replies in."
+        "The reply has not been read yet. Write the run's batch file, then read its replies."
     ),
     "budget:no-prices": gettext_noop(
-        "The judge's calls have no price, so a budget cannot be kept; give its endpoint prices."
+        "The judge's calls have no price, so a budget cannot be applied. Set prices for its "
+        "endpoint."
     ),
-    "budget:negative": gettext_noop("A budget is an amount of money, 0 or more."),
+    "budget:negative": gettext_noop("Enter a budget of 0 or more."),
     "verdict:unparseable": gettext_noop(
-        "The reply states no verdict; read it, and try another model if it happens often."
+        "The reply contains no verdict. Read it; if this happens often, try another model."
     ),
     "recorded:call-failed": gettext_noop(
-        "The source recorded a call that failed, not a reply; there is nothing to try again here."
+        "The source recorded a failed call instead of a reply, so it cannot be retried here."
     ),
     "score:unparseable": gettext_noop(
-        "The reply holds no usable score; read it, and try another model if it happens often."
+        "The reply contains no usable score. Read it; if this happens often, try another model."
     ),
     "memory:unparseable": gettext_noop(
-        "The reply is not a user memory; read it, and try another model or write the memory."
+        "The reply is not a user memory. Read it, then try another model or write the memory "
+        "yourself."
     ),
     "memory:no-history": gettext_noop(
-        "This user rated nothing in other scenarios, so there is nothing to build a memory from."
+        "This user has no ratings in other scenarios, so a memory cannot be built."
     ),
     "memory:missing": gettext_noop(
-        "The memory that this turn is scored with was not built; retry what failed."
+        "The memory needed to score this turn was not built. Retry the failed calls."
     ),
-    "memory:up-to-date": gettext_noop(
-        "Nothing was rated since that a new version would be written from."
-    ),
+    "memory:up-to-date": gettext_noop("There are no new ratings, so no new version was written."),
     "memory:not-editable": gettext_noop(
-        "Somebody saved a newer version of this memory, or it was never built; look at it again."
+        "Someone has saved a newer version of this memory, or it was never built. Open it again."
     ),
-    "run:failed": gettext_noop("The judge's run did not finish; its page says why."),
-    "run:no-ratings": gettext_noop(
-        "Nobody rated a response of this dataset whose text is available."
-    ),
+    "run:failed": gettext_noop("The judge's run did not finish. See its page for the reason."),
+    "run:no-ratings": gettext_noop("This dataset has no rated responses with available text."),
     "learned:too-few-ratings": gettext_noop(
-        "There is too little to learn from: it takes ratings of four users, good and bad ones."
+        "There are too few ratings to learn from. Training needs both good and bad ratings from "
+        "four users."
     ),
     "rubrics:unparseable": gettext_noop(
-        "The reply is no list of sentences; read it, and try another model if it happens often."
+        "The reply is not a list of sentences. Read it; if this happens often, try another model."
     ),
     "rubrics:nothing-found": gettext_noop(
-        "No reason could be drawn from the ratings that this should come from; see their errors."
+        "No reasons could be extracted from the ratings. See their errors."
     ),
     "rubrics:missing": gettext_noop(
-        "The rubrics that this turn is judged by were not induced; retry what failed."
+        "The rubrics needed to judge this turn were not written. Retry the failed calls."
     ),
     "run:variant-level": gettext_noop(
-        "This way of asking has no prompt for what is to be scored; choose another one."
+        "This method has no prompt for what you want to score. Choose another method."
     ),
     "run:no-training-users": gettext_noop(
-        "Nobody else rated here, so there is nobody to take examples or rubrics from; name a "
-        "dataset of training users, or choose another way of asking."
+        "There are no other users here to take examples or rubrics from. Choose a dataset of "
+        "training users or another method."
     ),
-    "run:unknown-training": gettext_noop("There is no such dataset of training users."),
-    "score:no-turn": gettext_noop(
-        "The rating of this turn was taken back after the run was started."
-    ),
+    "run:unknown-training": gettext_noop("The dataset of training users was not found."),
+    "score:no-turn": gettext_noop("The rating of this turn was withdrawn after the run started."),
     "run:superseded": gettext_noop(
-        "This run was dispatched anew or cancelled meanwhile; what it had committed stays."
+        "This run has been restarted or cancelled. Results saved so far are kept."
     ),
-    "run:unknown": gettext_noop("There is no such run; choose one from the list."),
+    "run:unknown": gettext_noop("The run was not found. Choose one from the list."),
     "run:crashed": gettext_noop(
-        "Something that nobody foresaw stopped the run; report what it says, then retry it."
+        "An unexpected error stopped the run. Report the details, then retry."
     ),
     "run:endpoint-down": gettext_noop(
-        "The endpoint failed call after call, so nobody asks it any more; put right what it says, "
-        "then retry: whatever has no answer yet is asked."
+        "The run stopped after repeated endpoint failures. Fix the reported error, then retry; "
+        "only unanswered calls are repeated."
     ),
     "run:no-labels": gettext_noop(
-        "The annotator labelled no comparison here that has both texts and a winner."
+        "This annotator has not labelled any comparison with both texts and a winner."
     ),
     "run:not-distilled": gettext_noop(
-        "There is no finished distillation to take preferences from; distil first."
+        "There are no preferences to use yet. Distil preferences first."
     ),
-    "run:not-finished": gettext_noop("The run is under way; wait for it, or cancel it."),
+    "run:not-finished": gettext_noop(
+        "The run is in progress. Wait for it to finish, or cancel it."
+    ),
     "run:equal-under-way": gettext_noop(
         "An identical run is in progress. Wait for it, or stop it before you resume this one."
     ),
     "run:recorded": gettext_noop(
-        "The verdicts of this run were recorded elsewhere; there is nothing to ask again."
+        "The verdicts of this run were recorded elsewhere, so they cannot be repeated."
     ),
     "judge:unknown": gettext_noop(
-        "There is no judge of that name in use; name an endpoint that is, or lexical."
+        "No enabled judge has that name. Use an enabled endpoint, or lexical."
     ),
     "judge:no-prompts": gettext_noop(
-        "The lexical judge compares in its own way; choose an endpoint to ask by another prompt."
+        "The lexical judge does not use prompts. Choose an endpoint to compare with another prompt."
     ),
     "judge:only-scores": gettext_noop(
-        "This endpoint is a reward model: measure with it by scores, or choose another judge."
+        "This endpoint is a reward model. Measure it by scores, or choose another judge."
     ),
     "judge:no-scores": gettext_noop(
-        "This endpoint is no reward model; choose one that scores responses, or another prompt."
+        "This endpoint is not a reward model. Choose one that scores responses, or another prompt."
     ),
     "run:no-references": gettext_noop(
-        "No comparison to judge here has a reference answer; choose a prompt without one."
+        "None of these comparisons has a reference answer. Choose a prompt without one."
     ),
-    "run:no-control": gettext_noop("There is no such control of this run; choose one below."),
+    "run:no-control": gettext_noop("This run has no such control. Choose one below."),
     "run:prompt-without-sets": gettext_noop(
-        "Only the prompt of the paper takes preferences; this one judges without any."
+        "Only the paper's prompt uses preferences. This prompt judges without them."
     ),
     "ablation:run-failed": gettext_noop(
-        "A run of the ablation did not finish; its page says why. Retry it, then ask again."
+        "A run of the ablation did not finish. See its page for the reason, retry it, then start "
+        "the ablation again."
     ),
     "selection:too-many-columns": gettext_noop(
-        "There are more than 20 preferences to choose from, so not every subset is tried."
+        "With more than 20 preferences, not every subset can be tried."
     ),
     "grade:missing": gettext_noop("A response of this comparison was not graded."),
     "selection:no-labels": gettext_noop(
-        "No dev comparison has a label with a winner, so the base judge stands in."
+        "No labelled dev comparison has a winner, so the base judge is used."
     ),
     "selection:no-verdict": gettext_noop(
-        "The judge gave no verdict on the dev comparisons, so the base judge stands in."
+        "The judge gave no verdict on the dev comparisons, so the base judge is used."
     ),
     "comparison:no-text": gettext_noop("A response's text is no longer available."),
     "preference:missing": gettext_noop(
-        "The preference of this judgment was not distilled; retry what failed."
+        "The preference for this judgment was not distilled. Retry the failed calls."
     ),
     "preference:no-pairs": gettext_noop(
-        "The texts that this preference should be distilled from are not available."
+        "The texts needed to distil this preference are not available."
     ),
     "preference:empty": gettext_noop(
-        "The reply holds no preference; read it, and try another model if it happens often."
+        "The reply contains no preference. Read it; if this happens often, try another model."
     ),
-    "preference:blank": gettext_noop("Write a sentence; to leave a preference out, switch it off."),
-    "preference:too-long": gettext_noop(
-        "The text is too long for a prompt; say it in fewer words."
-    ),
-    "preference:unchanged": gettext_noop("Nothing was changed, so there is no new version."),
+    "preference:blank": gettext_noop("Enter a sentence. To leave a preference out, disable it."),
+    "preference:too-long": gettext_noop("The text is too long for a prompt. Shorten it."),
+    "preference:unchanged": gettext_noop("There are no changes, so no new version was saved."),
     "preference:not-editable": gettext_noop(
-        "Somebody saved a newer version, or these preferences are nobody's to edit; look at it "
-        "again."
+        "Someone has saved a newer version, or these preferences cannot be edited. Open them again."
     ),
     "preference:too-many": gettext_noop(
-        "There are as many added texts in this scenario as may be; edit one of them."
+        "This scenario has reached the limit of added preferences. Edit one of them instead."
     ),
     "preference:nothing-changed": gettext_noop(
-        "Every preference is as it was judged last; there is nothing to judge again."
+        "No preferences have changed since they were last judged."
     ),
     "judge:changed": gettext_noop(
-        "The judge's model, prompts or sampling changed since these preferences were judged, so "
-        "old and new verdicts cannot stand side by side; learn the preferences anew."
+        "The judge's model, prompts or sampling have changed since these preferences were "
+        "judged, so old and new verdicts cannot be combined. Learn the preferences again."
     ),
     "prompt:broken": gettext_noop(
-        "A prompt is missing or asks for other values than it is given; restore its file."
+        "A prompt file is missing, or its values do not match. Restore the file."
     ),
-    "prompt:unknown": gettext_noop("There is no such prompt to edit."),
-    "prompt:too-long": gettext_noop("The text is too long; 20,000 characters are allowed."),
+    "prompt:unknown": gettext_noop("This prompt cannot be edited."),
+    "prompt:too-long": gettext_noop("The text is too long. The limit is 20,000 characters."),
     "prompt:places": gettext_noop(
-        "These must stand once each, in this order, alone on a line between the tags of the "
-        "released text."
+        "Each of these must appear once, in this order, on a line of its own, between the tags "
+        "of the released text."
     ),
     "prompt:tags": gettext_noop(
-        "A tag is there that the released text does not have, or one is missing; the tags mark "
+        "There is a tag that the released text does not have, or a tag is missing. Tags mark "
         "where values begin and end."
     ),
-    "prompt:reasons": gettext_noop("These words must stay, for a reply names one of them."),
+    "prompt:reasons": gettext_noop("Keep these words: a reply must name one of them."),
     "prompt:closing": gettext_noop(
-        "The text must end with these lines, which say in which form to answer."
+        "The text must end with these lines, which set the form of the reply."
     ),
-    "prompt:refused": gettext_noop("This text would break the judge; mend what is told below."),
+    "prompt:refused": gettext_noop("This text would break the judge. Fix the errors below."),
     "prompt:outdated": gettext_noop(
-        "Somebody published a newer version meanwhile. Look at it before you publish yours."
+        "Someone has published a newer version. Review it before you publish yours."
     ),
     "battles:invalid": gettext_noop("A row of this file is no battle of two models."),
     "injection:no-pairs": gettext_noop(
@@ -237,7 +236,7 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "learned:unreadable": gettext_noop("The stored evaluator cannot be read; train it again."),
     "matrix:invalid": gettext_noop("This file is not a matrix of verdicts."),
     "injection:unknown": gettext_noop("There is no such check."),
-    "prompt:unchanged": gettext_noop("This is what is asked already, so nothing was published."),
+    "prompt:unchanged": gettext_noop("This text is already in use, so nothing was published."),
 }
 
 _STATUSES: Final = dict.fromkeys(["run:unknown", "injection:unknown"], HTTPStatus.NOT_FOUND)

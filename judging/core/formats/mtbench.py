@@ -158,7 +158,7 @@ def _judge(fields: Fields) -> str:
         return fields.short("judge", min(JUDGE_CHARS, NAME_CHARS))
     parts = [each for each in told if isinstance(each, str) and each]
     if len(parts) != 2 or len(told) != 2:
-        fields.fault("judge", gettext_noop("a name, or model and prompt, are expected"), told)
+        fields.fault("judge", gettext_noop("a name, or a model and prompt, is expected"), told)
         return ""
     model, prompt = parts
     return f"{model}_{'pair' if prompt.startswith('pair') else prompt}"[:JUDGE_CHARS]
@@ -204,7 +204,7 @@ def _conversations(fields: Fields, pair: _Pair) -> tuple[list[str], dict[str, li
                 continue
             said[role].append(message.text("content"))
         if min(len(said["user"]), len(said["assistant"])) < pair.turn:
-            reason = gettext_noop("is shorter than the turn that is judged")
+            reason = gettext_noop("is shorter than the judged turn")
             fields.fault(f"conversation_{side}", reason)
         sides[side] = said
     return sides["a"]["user"], {

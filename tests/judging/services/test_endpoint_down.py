@@ -110,7 +110,7 @@ def test_the_other_judges_of_a_command_go_on_and_it_says_which_failed(study):
     said = str(stopped.value)
     assert said.startswith(f"run {first.pk} ({first.annotator}, dead): failed run:endpoint-down (")
     assert "(llm:refused-key: HTTP 401 scripted 401)." in said
-    assert "nobody asks it any more" in said
+    assert "repeated endpoint failures" in said
     assert "\n" not in said
 
 
@@ -119,5 +119,5 @@ def test_its_page_says_so_and_offers_to_retry(client, study):
         run = run_to_end(started(study, make_endpoint(base_url=server.base_url, concurrency=1)).pk)
     client.force_login(make_user(role="MANAGER"))
     page = client.get(f"/runs/{run.pk}/").content.decode()
-    for said in ("nobody asks it any more", "HTTP 401", "Retry what failed", "llm:refused-key"):
+    for said in ("repeated endpoint failures", "HTTP 401", "Retry what failed", "llm:refused-key"):
         assert said in page

@@ -78,7 +78,7 @@ def test_asking_leads_to_the_run_that_trains(manager, dataset):
 
 def test_a_failed_training_says_why(manager, dataset):
     make_run(dataset, kind=RunKind.TRAIN, status="FAILED", error_code="learned:too-few-ratings")
-    assert "There is too little to learn from" in text(manager.get(PAGE))
+    assert "There are too few ratings to learn from" in text(manager.get(PAGE))
 
 
 def test_versions_stand_with_their_figures(manager, dataset, django_assert_num_queries):

@@ -247,7 +247,7 @@ def test_what_cannot_be_judged_again_says_why(as_manager, run, manager):
     assert escape(text_of("preference:nothing-changed")) in text(nothing)
     switch_preference(own(run, kind="PAIR"), active=False, editor=manager)
     assert "No verdict has to be asked for." in text(as_manager.get(where["list"]))
-    assert "A budget is an amount of money" in text(
+    assert "Enter a budget of 0 or more" in text(
         as_manager.post(where["judge"], {"budget": "-1"}, follow=True)
     )
     run.config["judge"]["version"] = 0

@@ -102,8 +102,8 @@ def test_an_edit_is_published_shown_and_taken_back(client, manager, study):
     [
         ("Choose.", 0, "This text would break the judge"),
         ("", 0, "This field is required."),
-        ("Judge.\n{released}", 3, "Somebody published a newer version meanwhile"),
-        ("{released}", 0, "This is what is asked already"),
+        ("Judge.\n{released}", 3, "Someone has published a newer version"),
+        ("{released}", 0, "This text is already in use"),
     ],
 )
 def test_what_cannot_be_published_comes_back_with_the_reason(
@@ -119,7 +119,7 @@ def test_what_would_break_is_told_while_it_is_written(client, manager, study):
     url = page_of(study, "prompt-check", *WHERE)
     broken = released().replace("{{response_b}}", "").replace("Response B.", "B.")
     told = text_of(client.post(url, {"text": broken}, headers={"HX-Request": "true"}))
-    assert "These must stand once each" in told
+    assert "Each of these must appear once" in told
     assert "The text must end with these lines" in told
     assert told.count("status bad") == 2
     assert "Mend the places of the values first." in told
@@ -142,7 +142,7 @@ def test_without_a_script_the_check_is_a_button(client, manager, study):
     sent = {"text": "Choose.", "since": 0, "check": "1"}
     answer = client.post(page_of(study, "prompt", *WHERE), sent)
     assert answer.status_code == 200
-    assert "These must stand once each" in text_of(answer)
+    assert "Each of these must appear once" in text_of(answer)
     assert not PromptOverride.objects.exists()
 
 

@@ -74,7 +74,7 @@ def test_an_incomplete_choice_and_a_refusal_are_said(manager, study, endpoint):
     incomplete = text(manager.post(ESTIMATE, fields(study, judge=[]), headers=HTMX))
     assert "Once the choice is complete" in incomplete
     nothing = text(manager.post(ESTIMATE, fields(study, kind="TEST"), headers=HTMX))
-    assert "distil first" in nothing
+    assert "Distil preferences first" in nothing
 
 
 def test_only_managers_estimate_and_set_budgets(client, study, endpoint):
@@ -140,7 +140,7 @@ def test_a_run_says_what_it_cost_and_why_it_ended(manager, study, endpoint):
     run = spent_run(study, endpoint)
     page = text(manager.get(f"/runs/{run.pk}/"))
     for said in (
-        "budget has no room for another call",
+        "budget does not cover another call",
         "0.3750",
         "0.1250 held for calls that may have been billed",
         "800 from the endpoint",

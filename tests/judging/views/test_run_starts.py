@@ -94,8 +94,8 @@ def test_measuring_by_grades_starts_a_run_that_grades(manager):
     ("judge", "kind", "prompt", "said"),
     [
         ("lexical", "TEST", "PAIRWISE", "The lexical judge compares in its own way only."),
-        ("fake", "TEST", "REFERENCE", "No comparison to judge here has a reference answer"),
-        ("fake", "TEST", "REWARD", "This endpoint is no reward model"),
+        ("fake", "TEST", "REFERENCE", "None of these comparisons has a reference answer"),
+        ("fake", "TEST", "REWARD", "This endpoint is not a reward model"),
         ("fake", "TEST", "NONSENSE", "Select a valid choice."),
     ],
 )

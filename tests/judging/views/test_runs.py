@@ -124,7 +124,7 @@ def test_a_run_shows_its_rules_steps_and_errors(viewer):
     assert "Judge comparisons" in page
     assert "<dt>seed</dt><dd>42</dd>" in page
     assert "verdict:unparseable" in page
-    assert "The reply states no verdict" in page
+    assert "The reply contains no verdict" in page
     assert f'<a href="/runs/{parent.pk}/">run {parent.pk}</a>' in page
     assert f"/trust/?dataset=study&amp;annotator={ann.pk}&amp;run={run.pk}" in page
 
@@ -244,7 +244,7 @@ def test_learning_measuring_and_scoring_are_started(manager):
         ({"kind": "DISTIL", "annotator": "999999"}, "Select a valid choice"),
         ({"kind": "BENCHMARK", "annotator": ""}, "Select a valid choice"),
         ({"kind": "SATISFACTION", "annotator": "", "judge": "oracle"}, "Select a valid choice"),
-        ({"kind": "SATISFACTION", "annotator": ""}, "Nobody rated a response of this dataset"),
+        ({"kind": "SATISFACTION", "annotator": ""}, "This dataset has no rated responses"),
     ],
 )
 def test_what_cannot_be_started_says_why(manager, fields, problem):

@@ -73,13 +73,13 @@ def test_another_dataset_may_teach(manager):
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"variant": "SPUR", "level": "SESSION"}, "no prompt for what is to be scored"),
-        ({"variant": "TASK_GUARDED"}, "no prompt for what is to be scored"),
-        ({"variant": "SPUR", "judge": "lexical"}, "choose an endpoint to ask"),
+        ({"variant": "SPUR", "level": "SESSION"}, "no prompt for what you want to score"),
+        ({"variant": "TASK_GUARDED"}, "no prompt for what you want to score"),
+        ({"variant": "SPUR", "judge": "lexical"}, "Choose an endpoint to compare"),
         ({"level": "SESSION", "judge": "learned"}, "scores responses only"),
         ({"variant": "GUESS"}, "Select a valid choice"),
         ({"train": "nowhere"}, "Select a valid choice"),
-        ({"level": "SESSION"}, "Nobody rated a response"),
+        ({"level": "SESSION"}, "no rated responses"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(manager, fields, said):
@@ -97,7 +97,7 @@ def test_a_single_rater_has_nobody_to_learn_from(manager):
     fields = fields_for(dataset, make_endpoint().name, variant="FEW_SHOT")
     answer = manager.post("/runs/new/", fields)
     assert answer.status_code == 422
-    assert "Nobody else rated here" in answer.content.decode()
+    assert "There are no other users here" in answer.content.decode()
 
 
 def test_an_estimate_counts_the_induction(manager, server):

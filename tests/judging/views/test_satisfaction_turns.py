@@ -152,7 +152,7 @@ def test_one_turn_with_what_the_judge_read(client, reader, run, rater):
 def test_a_reply_without_a_score_is_shown_with_its_reason(client, reader, run, rater):
     row = judge_turn(run, rater, human=4, calibrated=None, raw="six of <b>five</b>")
     page = client.get(turn_of(row)).content.decode()
-    assert "The reply holds no usable score" in page
+    assert "The reply contains no usable score" in page
     assert "six of &lt;b&gt;five&lt;/b&gt;" in page
 
 

@@ -9,45 +9,44 @@ from typing import Final
 
 from annotation.core.refusals import gettext_noop, register
 
-LATER: Final = gettext_noop("The assistant could not be reached just now. Try again.")
+LATER: Final = gettext_noop("The assistant could not be reached. Try again.")
 NEVER: Final = gettext_noop(
-    "The assistant cannot answer at the moment. Please tell the people who run this study."
+    "The assistant cannot answer at the moment. Please contact a study manager."
 )
 
 TALK_TEXTS: Final[dict[str, str]] = {
     "llm:unavailable": LATER,
     "llm:malformed": LATER,
     "llm:timeout": gettext_noop("The assistant did not answer in time. Try again."),
-    "llm:rate-limited": gettext_noop(
-        "The assistant is asked too much at the moment. Wait a minute, then try again."
-    ),
+    "llm:rate-limited": gettext_noop("The assistant is busy. Wait a minute, then try again."),
     "llm:no-answer": gettext_noop(
-        "The assistant answered with nothing. Try again, or change your message."
+        "The assistant's reply was empty. Try again, or edit your message."
     ),
     "llm:bad-request": gettext_noop(
-        "The assistant could not take this message; the conversation may have become too long for "
-        "it. Change the message, or end the conversation."
+        "The assistant could not process this message; the conversation may be too long. Edit "
+        "the message, or end the conversation."
     ),
     "conversation:stopped": gettext_noop("You stopped the reply before it began."),
     "conversation:crashed": gettext_noop("Something went wrong on this site. Try again."),
     "conversation:no-model": gettext_noop(
-        "This study has no assistant to talk with yet. Please tell the people who run it."
+        "This study has no assistant yet. Please contact a study manager."
     ),
     "conversation:reply-pending": gettext_noop(
-        "The reply to your last message is still on its way. Your new message is kept below: send "
-        "it when the reply is there."
+        "The assistant is still replying to your last message. Your new message is kept below; "
+        "send it once the reply has arrived."
     ),
     "conversation:unanswered": gettext_noop(
-        "Your last message has no reply yet. Try it again or change it first; your new message is "
-        "kept below."
+        "Your last message has no reply yet. Retry or edit it first; your new message is kept "
+        "below."
     ),
-    "conversation:incomplete": gettext_noop("Part of that request was missing. Try again."),
-    "conversation:nothing-to-retry": gettext_noop("There is no message to try again."),
+    "conversation:incomplete": gettext_noop("The request was incomplete. Try again."),
+    "conversation:nothing-to-retry": gettext_noop("There is no message to retry."),
     "conversation:too-early": gettext_noop(
-        "The conversation cannot end yet: it needs more replies, or some requirements are open."
+        "You cannot end the conversation yet. It needs more replies, or some requirements are "
+        "not met."
     ),
     "conversation:ended": gettext_noop("This conversation has ended."),
-    "conversation:message": gettext_noop("Write a message first, of at most 20,000 characters."),
+    "conversation:message": gettext_noop("Enter a message of at most 20,000 characters."),
 }
 
 

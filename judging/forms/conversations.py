@@ -48,14 +48,17 @@ class SetupForm(forms.ModelForm[ConversationSetup]):
         }
         help_texts = {
             "endpoints": _(
-                "Each conversation is held with one of them, chosen so that every participant, and "
-                "every task, meets each about equally often. Participants never see which."
+                "Each conversation uses one of these models, balanced across participants and "
+                "tasks. Participants never see which one."
             ),
             "system_prompt": _(
-                "What the model is told before the conversation. Empty: the task's own, if any."
+                "Instructions to the model before the conversation. Leave empty to use the "
+                "task's own, if any."
             ),
-            "temperature": _("Above 0, so that the same words do not always get the same reply."),
-            "max_tokens": _("Never more than the endpoint itself allows."),
+            "temperature": _(
+                "Use a value above 0, so that the same message can get different replies."
+            ),
+            "max_tokens": _("The endpoint's own limit still applies."),
         }
 
     def __init__(self, data: Any = None, *, instance: ConversationSetup) -> None:

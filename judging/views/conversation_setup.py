@@ -40,7 +40,7 @@ def setup(request: SignedInRequest, slug: str) -> HttpResponse:
                 max_tokens=form.cleaned_data["max_tokens"],
                 by=request.user,
             )
-            messages.success(request, gettext("The conversations of this study are set up."))
+            messages.success(request, gettext("Conversation settings saved."))
             return redirect("judging:conversation-setup", slug)
     page = Paginator(conversations_of(study), _ON_A_PAGE).get_page(request.GET.get("page"))
     context = {

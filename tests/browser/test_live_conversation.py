@@ -94,7 +94,7 @@ def test_a_conversation_is_held_rated_and_exported(open_page, llm):
     page.reload()
     expect(page.locator("#message")).to_have_value("What does it")
     say(page, "What does it cost?")
-    expect(page.get_by_role("alert")).to_contain_text("could not take this message")
+    expect(page.get_by_role("alert")).to_contain_text("could not process this message")
     expect(page.get_by_role("alert")).to_contain_text("llm:bad-request")
     page.get_by_role("button", name="Try again").click()
     expect(replies(page)).to_have_count(2)
@@ -216,7 +216,7 @@ def test_what_is_written_on_after_a_lost_answer_is_a_message_of_its_own(open_pag
     page.locator("#message").press("End")
     page.locator("#message").press_sequentially(" Is anybody there?")
     page.locator("#message").press("Enter")
-    expect(page.get_by_role("alert").last).to_contain_text("still on its way")
+    expect(page.get_by_role("alert").last).to_contain_text("still replying")
     expect(page.locator("#message")).to_have_value("Hello? Is anybody there?")
     expect(replies(page)).to_have_text("Here I am.")
     page.locator("#message").press("Enter")
@@ -271,7 +271,7 @@ def test_a_reply_is_stopped(open_page, llm):
     page = open_page(f"/studies/{study.slug}/next/", user=annotator)
     say(page, "Go on")
     expect(page.locator(".exchange .assistant .words")).to_contain_text("A very")
-    page.get_by_role("button", name="Stop the reply").click()
+    page.get_by_role("button", name="Stop reply").click()
     expect(page.get_by_text("You stopped this reply.")).to_be_visible()
     expect(rate_button(page)).to_be_enabled()
 
@@ -295,14 +295,14 @@ def test_a_conversation_is_held_without_javascript(open_page, llm):
     )
     page.locator("#message").fill("Where to?")
     page.get_by_role("button", name="Send").click()
-    while page.get_by_role("link", name="Look again").is_visible():
-        page.get_by_role("link", name="Look again").click()
+    while page.get_by_role("link", name="Refresh").is_visible():
+        page.get_by_role("link", name="Refresh").click()
     expect(replies(page)).to_have_text("Kyoto.")
     page.locator("#message").fill("How?")
     page.get_by_role("button", name="Send").click()
-    while page.get_by_role("link", name="Look again").is_visible():
-        page.get_by_role("link", name="Look again").click()
-    page.get_by_role("button", name="Change the message").click()
+    while page.get_by_role("link", name="Refresh").is_visible():
+        page.get_by_role("link", name="Refresh").click()
+    page.get_by_role("button", name="Edit message").click()
     expect(page.locator("#message")).to_have_value("How?")
     rate_button(page).click()
     expect(page.get_by_text("How satisfying is each reply?").first).to_be_visible()
@@ -323,5 +323,5 @@ def test_the_pages_have_no_serious_fault(open_page, llm, scheme, viewport):
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
     assert_accessible(page)
     page.goto(f"/studies/{study.slug}/conversation/")
-    page.locator("summary", has_text="Set up").click()
+    page.locator("summary", has_text="Settings").click()
     assert_accessible(page)

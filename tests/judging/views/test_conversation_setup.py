@@ -31,7 +31,7 @@ def test_a_manager_chooses_the_models(client):
     chosen, _other = make_endpoint(name="one"), make_endpoint(name="other")
     make_endpoint(name="gone", enabled=False)
     page = client.get(url(study)).content.decode()
-    assert "Nobody can talk yet: choose at least one model." in page
+    assert "Participants cannot start yet. Choose at least one model." in page
     assert "gone" not in page
     data = {
         "endpoints": [chosen.pk],

@@ -158,7 +158,7 @@ def test_a_reply_that_waits_for_its_turn_says_so(client, study):
     send(client, study)
     ConversationMessage.objects.update(sent_at=timezone.now() - timedelta(seconds=6))
     poll = client.get(url(study, "talk-reply", _message().pk), headers=HTMX)
-    assert "Many people are talking at the moment." in text_of(poll)
+    assert "The assistant is busy with other conversations." in text_of(poll)
 
 
 def test_a_poll_asks_again_for_a_reply_whose_writer_is_gone(client, study):
@@ -185,21 +185,21 @@ def test_a_failure_has_its_sentence_code_and_a_way_on(client, study, headers):
     send(client, study, "Hello")
     reply(status="FAILED", reply="", error_code="llm:rate-limited", error_detail="secret-1: no")
     html = text_of(client.get(url(study)))
-    assert "The assistant is asked too much at the moment." in html
+    assert "The assistant is busy." in html
     assert "llm:rate-limited" in html
     assert "secret-1" not in html
     client.post(url(study, "talk-retry"), pressed(), headers=headers)
     assert (_message().status, _message().attempt) == ("WAITING", 1)
     again = client.post(url(study, "talk-retry"), pressed(), headers=headers)
     assert again.status_code == 409
-    assert "There is no message to try again." in text_of(again)
+    assert "There is no message to retry." in text_of(again)
 
 
 def test_what_a_participant_cannot_mend_is_said_to_those_who_can(client, study):
     open_(client, study)
     send(client, study)
     reply(status="FAILED", error_code="llm:refused-key")
-    assert "Please tell the people who run this study." in text_of(client.get(url(study)))
+    assert "Please contact a study manager." in text_of(client.get(url(study)))
 
 
 def test_a_failed_message_is_taken_back_to_be_changed(client, study):
@@ -218,7 +218,7 @@ def test_a_message_before_the_reply_is_refused_and_kept(client, study, headers):
     send(client, study)
     early = send(client, study, "And then?", headers=headers)
     assert early.status_code == 409
-    assert "is still on its way" in text_of(early)
+    assert "is still replying" in text_of(early)
     assert ConversationMessage.objects.count() == 1
     assert "And then?</textarea>" in text_of(client.get(url(study)))
 
@@ -228,7 +228,7 @@ def test_what_is_no_message_is_refused(client, study, data):
     open_(client, study)
     answer = send(client, study, data=data)
     assert answer.status_code == 409
-    assert "Write a message first" in text_of(answer)
+    assert "Enter a message" in text_of(answer)
     assert not ConversationMessage.objects.exists()
 
 
@@ -296,7 +296,7 @@ def test_without_a_model_there_is_nobody_to_talk_with(client, study):
     study.conversation_setup.endpoints.clear()
     page = open_(client, study)
     assert page.status_code == 409
-    assert "This study has no assistant to talk with yet." in text_of(page)
+    assert "This study has no assistant yet." in text_of(page)
     assert "conversation:no-model" in text_of(page)
 
 

@@ -109,16 +109,16 @@ SPECS: Final[Mapping[Variant, VariantSpec]] = {
 
 
 VARIANT_TEXTS: Final[Mapping[Variant, str]] = {
-    Variant.CHECKLIST: gettext_noop("Checklist beside the user's memory, as in the paper"),
-    Variant.BOUNDARY: gettext_noop("Boundaries of 3 and 4, and of 4 and 5, beside the memory"),
-    Variant.TWO_STAGE: gettext_noop("Satisfied or not first, then the grade, beside the memory"),
-    Variant.TASK_GUARDED: gettext_noop("Whether the task was met, then the user's memory"),
+    Variant.CHECKLIST: gettext_noop("Checklist with the user's memory, as in the paper"),
+    Variant.BOUNDARY: gettext_noop("Boundaries 3/4 and 4/5, with the user's memory"),
+    Variant.TWO_STAGE: gettext_noop("Satisfied or not, then the score, with the user's memory"),
+    Variant.TASK_GUARDED: gettext_noop("Task completion, then the user's memory"),
     Variant.NO_MEMORY: gettext_noop("Checklist without a memory"),
     Variant.ZERO_SHOT: gettext_noop("Plain question (zero-shot)"),
-    Variant.FEW_SHOT: gettext_noop("Ten examples of training users (few-shot)"),
-    Variant.RETRIEVAL: gettext_noop("The user's own nearest turns (retrieval)"),
-    Variant.TASK_RUBRIC: gettext_noop("Rubric for the kind of task"),
-    Variant.PROMETHEUS: gettext_noop("Feedback by a rubric, then the grade (Prometheus-style)"),
+    Variant.FEW_SHOT: gettext_noop("Ten examples from training users (few-shot)"),
+    Variant.RETRIEVAL: gettext_noop("The user's own most similar turns (retrieval)"),
+    Variant.TASK_RUBRIC: gettext_noop("Rubric for the task type"),
+    Variant.PROMETHEUS: gettext_noop("Feedback by a rubric, then the score (Prometheus-style)"),
     Variant.SPUR: gettext_noop("Rubrics induced from training users (SPUR-style)"),
 }
 LEVEL_TEXTS: Final[Mapping[Level, str]] = {

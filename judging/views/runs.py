@@ -118,7 +118,7 @@ def stop(request: HttpRequest, run_id: int) -> HttpResponse:
     manager_only(request)
     get_object_or_404(JudgeRun, pk=run_id)
     if not cancel(run_id):
-        messages.info(request, gettext("The run was already over."))
+        messages.info(request, gettext("The run has already finished."))
     return redirect("judging:run", run_id=run_id)
 
 
@@ -142,7 +142,7 @@ def researcher(request: HttpRequest) -> User:
     """Whoever is signed in, where they may see what judges were asked."""
     reader = _reader(request)
     if not reader.sees_everyone:
-        raise PermissionDenied(gettext("Annotators do not see what judges were asked."))
+        raise PermissionDenied(gettext("Annotators cannot see judge runs."))
     return reader
 
 
@@ -150,5 +150,5 @@ def manager_only(request: HttpRequest) -> User:
     """Whoever is signed in, where they may start and stop runs."""
     reader = _reader(request)
     if not reader.is_manager:
-        raise PermissionDenied(gettext("Only managers start, stop or repeat runs."))
+        raise PermissionDenied(gettext("Only managers can start, stop or repeat runs."))
     return reader

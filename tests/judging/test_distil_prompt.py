@@ -53,7 +53,7 @@ def test_the_page_starts_a_distillation_in_one_sentence(manager):
     assert prompts["distil_sentence.v1.en"] == SENTENCE.digest
     assert "distil_preference.v1.en" not in prompts
     shown = manager.get(reverse("judging:run", args=[run.pk])).content.decode()
-    assert "in one sentence, as in the paper" in shown
+    assert "one sentence, as in the paper" in shown
 
 
 @pytest.mark.parametrize("chosen", [{}, {"distil_prompt": ""}, {"distil_prompt": "SENTENCES"}])

@@ -41,4 +41,4 @@ def test_a_setting_that_the_page_does_not_know_stays_as_it_is():
 
 def test_the_names_are_translated():
     with override("zh-hans"):
-        assert setting_name("sets_of") != "preferences of"
+        assert setting_name("sets_of") != "preferences from"

@@ -136,7 +136,7 @@ def test_what_calls_without_a_price_cost_is_unknown_everywhere(dataset, endpoint
     listed = signed_in.get(reverse("judging:runs")).content.decode()
     assert '<td class="n"><span class="muted">unknown</span>' in listed
     page = signed_in.get(reverse("judging:run", args=[done.pk])).content.decode()
-    assert "not known: the endpoint has no prices" in page
+    assert "unknown: the endpoint has no prices" in page
     compared = signed_in.get(f"{reverse('judging:run-compare')}?run={done.pk}").content.decode()
     assert '<th>cost</th><td class="n"><span class="muted">unknown</span>' in compared
 

@@ -119,5 +119,5 @@ def test_its_page_says_so_and_offers_to_retry(client, study):
         run = run_to_end(started(study, make_endpoint(base_url=server.base_url, concurrency=1)).pk)
     client.force_login(make_user(role="MANAGER"))
     page = client.get(f"/runs/{run.pk}/").content.decode()
-    for said in ("repeated endpoint failures", "HTTP 401", "Retry what failed", "llm:refused-key"):
+    for said in ("repeated endpoint failures", "HTTP 401", "Retry failed calls", "llm:refused-key"):
         assert said in page

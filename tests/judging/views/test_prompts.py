@@ -221,7 +221,7 @@ def test_a_run_s_page_leads_to_what_it_asked(client, manager, study):
     run = start_test_run(
         dataset=study.dataset, annotator=rater, judge=make_endpoint().name, with_sets=False
     )
-    assert "Some of them edited" in text_of(client.get(reverse("judging:run", args=[run.pk])))
+    assert "Some edited" in text_of(client.get(reverse("judging:run", args=[run.pk])))
     shown = text_of(client.get(reverse("judging:run-prompts", args=[run.pk])))
     assert f"study:{study.slug}" in shown
     assert "<ins>Judge.\n</ins>" in shown
@@ -243,7 +243,7 @@ def test_a_lexical_run_asked_no_prompts(client, manager):
     dataset, rater = make_study()
     run = start_test_run(dataset=dataset, annotator=rater, judge="lexical", with_sets=False)
     shown = text_of(client.get(reverse("judging:run-prompts", args=[run.pk])))
-    assert "This judge is asked by none." in shown
+    assert "This judge does not use prompts." in shown
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_a_recorded_run_leads_to_its_figures_and_cannot_be_tried_again(manager):
     page = text(manager.get(f"/runs/{run.pk}/"))
     assert f"/trust/gold/?dataset=study&amp;run={run.pk}" in page
     assert f"/trust/people/?dataset=study&amp;run={run.pk}" in page
-    assert "Retry what failed" not in page
+    assert "Retry failed calls" not in page
     answer = manager.post(f"/runs/{run.pk}/retry/", follow=True)
     assert "recorded elsewhere" in text(answer)
     assert JudgeRun.objects.get(pk=run.pk).status == "DONE"

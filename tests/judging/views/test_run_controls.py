@@ -81,13 +81,13 @@ def test_what_is_there_is_named_and_what_cannot_be_says_so(manager):
     page = text(manager.get(f"/runs/{alone.pk}/controls/"))
     assert "6 test comparisons" in page
     assert page.count("in this run") == 2
-    assert "nobody else's preferences" in page.replace("&#x27;", "'")
-    assert "this judge is asked by no prompt" in page
+    assert "no other annotator's preferences" in page.replace("&#x27;", "'")
+    assert "this judge does not use prompts" in page
     other = judged(dataset, bea)
     page = text(manager.get(f"/runs/{alone.pk}/controls/"))
     assert f"/runs/{other.pk}/" in page
-    assert "judged 6 of these 6 in their own stead" in page
-    assert "no call" in page
+    assert "judged 6 of these 6 in that annotator" in page
+    assert "no calls" in page
 
 
 def test_another_annotators_set_is_judged_on_this_ones_comparisons(manager):

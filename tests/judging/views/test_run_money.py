@@ -142,9 +142,9 @@ def test_a_run_says_what_it_cost_and_why_it_ended(manager, study, endpoint):
     for said in (
         "budget does not cover another call",
         "0.3750",
-        "0.1250 held for calls that may have been billed",
+        "0.1250 reserved for calls that may have been billed",
         "800 from the endpoint",
-        "Save and go on",
+        "Save and resume",
     ):
         assert said in page
     assert "0.3750" in text(manager.get("/runs/"))
@@ -159,7 +159,7 @@ def test_calls_made_before_there_were_prices_are_no_part_of_the_cost_and_it_is_s
     call.save()
     page = text(manager.get(f"/runs/{run.pk}/"))
     assert "at least 0.3750" in page
-    assert "what 1 call cost is not known" in page
+    assert "cost of 1 call unknown" in page
     assert "at least 0.3750" in text(manager.get("/runs/"))
     compared = text(manager.get(f"/runs/compare/?run={run.pk}"))
     assert "at least 0.3750" in compared
@@ -191,7 +191,7 @@ def test_a_budget_is_saved_or_refused_with_a_word(manager, study, endpoint):
     manager.post(f"/runs/{free.pk}/budget/", {"budget": "1"})
     page = text(manager.get(f"/runs/{free.pk}/"))
     assert "have no price" in page
-    assert "Set a budget" not in page
+    assert "Set budget" not in page
     assert manager.post("/runs/99999/budget/", {"budget": "1"}).status_code == 404
 
 
@@ -229,6 +229,6 @@ def test_what_comparing_costs_grows_with_the_runs_alone(
 
 
 def test_nothing_to_compare_is_said(manager, client):
-    assert "No such runs" in text(manager.get("/runs/compare/"))
+    assert "Runs not found" in text(manager.get("/runs/compare/"))
     client.force_login(make_user(role="ANNOTATOR"))
     assert client.get("/runs/compare/").status_code == 403

@@ -87,7 +87,7 @@ def test_measuring_by_grades_starts_a_run_that_grades(manager):
     assert run.response_scores.count() > 0
     page = manager.get(answer.url).content.decode()
     assert "Grade responses" in page
-    assert "to grade each response from 1 to 10" in page
+    assert "grade each response from 1 to 10" in page
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_the_page_of_a_graded_comparison_shows_both_grades(manager):
     page = manager.get(f"/runs/{run.pk}/comparisons/{judged.comparison_id}/").content.decode()
     assert page.index("7.5 of 10") < page.index("3 of 10")
     assert "Because. [[7.5]]" in page
-    assert "Verdict by the grades" in page
+    assert "Verdict from the grades" in page
 
 
 @pytest.mark.parametrize(

@@ -143,8 +143,8 @@ def test_an_unfinished_distillation_leads_nowhere_yet(manager, status):
     _stage, _ann, parent, _run = study()
     JudgeRun.objects.filter(pk=parent.pk).update(status=status)
     page = text(manager.get(f"/runs/{parent.pk}/"))
-    assert "Can it be trusted?" not in page
-    assert "Measure it on the test part" not in page
+    assert "See trust figures" not in page
+    assert "Measure on the test part" not in page
 
 
 def test_a_satisfaction_run_leads_to_its_turns_and_memories(viewer):
@@ -180,7 +180,7 @@ def test_a_manager_stops_a_run_and_lets_it_go_on(manager):
     assert manager.post(f"/runs/{run.pk}/stop/").url == f"/runs/{run.pk}/"
     run.refresh_from_db()
     assert run.status == "CANCELLED"
-    assert "Go on" in text(manager.get(f"/runs/{run.pk}/"))
+    assert "Resume" in text(manager.get(f"/runs/{run.pk}/"))
     assert manager.post(f"/runs/{run.pk}/retry/").url == f"/runs/{run.pk}/"
     run.refresh_from_db()
     assert run.status == "PENDING"
@@ -189,17 +189,17 @@ def test_a_manager_stops_a_run_and_lets_it_go_on(manager):
 def test_what_is_over_is_not_stopped_and_what_runs_is_not_repeated(manager):
     run = make_run(status="DONE")
     page = text(manager.post(f"/runs/{run.pk}/stop/", follow=True))
-    assert "The run was already over." in page
+    assert "The run has already finished." in page
     JudgeRun.objects.filter(pk=run.pk).update(status="RUNNING")
     page = text(manager.post(f"/runs/{run.pk}/retry/", follow=True))
-    assert "The run is under way; wait for it, or cancel it." in page
+    assert "The run is in progress. Wait for it to finish, or cancel it." in page
 
 
 def test_what_failed_is_asked_again(manager):
     _stage, _ann, _parent, run = study()
     rows = Judgment.objects.filter(run=run, status="UNPARSEABLE")
     rows.update(status="FAILED", error_code="llm:timeout")
-    assert "Retry what failed" in text(manager.get(f"/runs/{run.pk}/"))
+    assert "Retry failed calls" in text(manager.get(f"/runs/{run.pk}/"))
     manager.post(f"/runs/{run.pk}/retry/")
     assert Judgment.objects.filter(run=run, status="PENDING").count() == 4
 

@@ -127,7 +127,7 @@ def test_the_page_of_a_run_shows_its_rubrics(manager, server):
     run = finished(server, make_ratings(people=2), Variant.SPUR)
     page = page_of(manager, run)
     assert "Rubrics induced from training users (SPUR-style)" in page
-    assert "Draw reasons from ratings" in page
+    assert "Extract reasons from ratings" in page
     assert "Write rubrics" in page
     assert "Part 2 of the users" in page
     rubrics = run.rubrics.filter(step="FINAL")

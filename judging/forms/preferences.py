@@ -20,7 +20,7 @@ class PreferenceForm(forms.Form):
         label=_("What this annotator prefers"),
         max_length=MOST_CHARACTERS,
         widget=forms.Textarea({"rows": 6}),
-        help_text=_("Plain text: a sentence or a few, as one would tell a judge."),
+        help_text=_("Plain text, one or a few sentences, as you would explain it to a judge."),
     )
 
     def __init__(self, data: Any = None, *, own: bool, initial: Any = None) -> None:

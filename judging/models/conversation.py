@@ -147,7 +147,7 @@ class ConversationMessage(models.Model):
         blank=True,
         related_name="conversation_messages",
     )
-    finish_reason = models.CharField(_("why it ended"), max_length=40, blank=True, default="")
+    finish_reason = models.CharField(_("end reason"), max_length=40, blank=True, default="")
     first_text_ms = models.PositiveIntegerField(_("first text after ms"), null=True, blank=True)
     total_ms = models.PositiveIntegerField(_("whole reply after ms"), null=True, blank=True)
 

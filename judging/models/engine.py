@@ -205,7 +205,7 @@ class LlmCall(models.Model):
     reply = models.TextField(_("reply"), blank=True, default="")
     reasoning = models.TextField(_("reasoning"), blank=True, default="")
     logprobs = models.JSONField(_("log-probabilities"), null=True, blank=True)
-    finish_reason = models.CharField(_("why it ended"), max_length=40, blank=True, default="")
+    finish_reason = models.CharField(_("end reason"), max_length=40, blank=True, default="")
     sample_index = models.PositiveSmallIntegerField(_("sample"), default=0)
     attempt = models.PositiveSmallIntegerField(_("attempt"), default=0)
     input_tokens = models.PositiveIntegerField(_("input tokens"), null=True, blank=True)

@@ -132,7 +132,7 @@ def new_preference(request: SignedInRequest, run_id: int, scenario_id: int) -> H
         except Refused as error:
             form.add_error(None, gettext(error.text))
         else:
-            messages.success(request, gettext("Added. It takes part once it was judged."))
+            messages.success(request, gettext("Added. It takes effect after the next judging run."))
             return redirect("judging:preference", preference_id=added.pk)
     context = {"run": run, "scenario": scenario.name, "form": form}
     status = 422 if form.is_bound else 200
@@ -197,7 +197,7 @@ def switch(request: SignedInRequest, preference_id: int) -> HttpResponse:
     except Refused as error:
         messages.warning(request, gettext(error.text))
         return redirect("judging:preference", preference_id=row.pk)
-    said = gettext("Switched on.") if saved.active else gettext("Switched off.")
+    said = gettext("Enabled.") if saved.active else gettext("Disabled.")
     messages.success(request, said)
     return redirect("judging:preference", preference_id=saved.pk)
 

@@ -29,7 +29,7 @@ def test_a_set_shows_its_texts_matrix_and_null(viewer):
     assert [row.cells for row in found.rows] == [[(0, None, False), (1, 1, False)]]
     assert "ann prefers writing none." in text(page)
     assert "all 2 flips" in text(page)
-    assert "Not above its null" in text(page)
+    assert "Not above chance" in text(page)
 
 
 def test_a_set_shows_the_best_of_each_size_and_what_flipped_labels_reach(viewer):
@@ -87,13 +87,13 @@ def test_an_aggregate_that_could_not_be_selected_says_so(viewer, eligible):
 def test_the_control_and_an_empty_selection_say_what_they_are(viewer):
     _stage, _ann, parent, _run = study()
     control = PreferenceSet.objects.filter(run=parent, control="SHUFFLED").first()
-    assert "labels flipped at random" in text(viewer.get(f"/preference-sets/{control.pk}/"))
+    assert "randomly flipped labels" in text(viewer.get(f"/preference-sets/{control.pk}/"))
     control.selection = {"error_code": "selection:no-labels"}
     control.save()
-    assert "the base judge stands in" in text(viewer.get(f"/preference-sets/{control.pk}/"))
+    assert "the base judge is used" in text(viewer.get(f"/preference-sets/{control.pk}/"))
     control.selection, control.p_value = {}, 0.01
     control.save()
-    assert "Above its null" in text(viewer.get(f"/preference-sets/{control.pk}/"))
+    assert "Above chance" in text(viewer.get(f"/preference-sets/{control.pk}/"))
 
 
 def test_an_annotator_sees_their_own_set_alone(client):

@@ -99,7 +99,7 @@ def test_viewers_read_and_do_not_write(as_viewer, run):
     assert as_viewer.get(where["list"]).status_code == 200
     page = text(as_viewer.get(where["one"]))
     assert "prefers longer" in page
-    assert "Edit the text" not in page
+    assert "Edit text" not in page
     for name in ("edit", "switch", "new", "judge"):
         assert as_viewer.post(where[name], {"text": NEW}).status_code == 403
     assert not AuditEvent.objects.exists()
@@ -178,17 +178,17 @@ def test_mark_up_is_shown_as_it_was_typed(as_owner, run):
 
 def test_a_preference_is_switched_off_and_on(as_owner, run):
     answer = as_owner.post(addresses(run)["switch"], {"active": "0"}, follow=True)
-    assert "Switched off." in text(answer)
+    assert "Disabled." in text(answer)
     off = Preference.objects.get(kind="EDITED")
     assert off.active is False
     listed = text(as_owner.get("/preferences/"))
-    assert "switched off" in listed
+    assert "disabled" in listed
     assert "changed, not judged yet" in listed
     late = as_owner.post(addresses(run)["switch"], {"active": "0"}, follow=True)
     assert escape(text_of("preference:not-editable")) in text(late)
-    assert "Switch on" in text(as_owner.get(f"/preferences/{off.pk}/"))
+    assert "Enable" in text(as_owner.get(f"/preferences/{off.pk}/"))
     again = as_owner.post(f"/preferences/{off.pk}/switch/", {"active": "1"}, follow=True)
-    assert "Switched on." in text(again)
+    assert "Enabled." in text(again)
     same = as_owner.post(again.redirect_chain[-1][0] + "switch/", {"active": "1"}, follow=True)
     assert escape(text_of("preference:unchanged")) in text(same)
 
@@ -200,9 +200,9 @@ def test_a_text_of_ones_own_is_added(as_owner, run):
     added = Preference.objects.get(kind="EDITED")
     assert (added.position, added.version, added.edited_by) == (5, 1, run.annotator)
     page = text(answer)
-    assert "Added. It takes part once it was judged." in page
-    assert "wrote it" in page
-    assert "Who distilled it" not in page
+    assert "Added. It takes effect after the next judging run." in page
+    assert "Written by" in page
+    assert "Distilled by" not in page
     refused = as_owner.post(where["new"], {"text": " "})
     assert refused.status_code == 422
 
@@ -221,19 +221,19 @@ def test_the_page_says_what_judging_again_takes_and_then_does_it(as_manager, run
     assert "Judge again" not in text(as_manager.get(where["list"]))
     as_manager.post(where["edit"], {"text": NEW})
     page = text(as_manager.get(where["list"]))
-    assert "1 change was not judged yet" in page
+    assert "1 change not judged yet" in page
     # 3 dev comparisons in both orders under the new text; the other 4 + 4 + the base judge stand.
-    assert "6 verdicts are asked for on the dev part" in page
-    assert "48 verdicts stand as they are." in page
+    assert "6 new verdicts are needed on the dev part" in page
+    assert "48 verdicts are reused." in page
     assert "No call: these judges need no endpoint." in page
     answer = as_manager.post(where["judge"])
     started = JudgeRun.objects.get(parent=run)
     assert answer.url == f"/runs/{started.pk}/"
     assert started.created_by.role == "MANAGER"
-    assert "They are being judged again." in text(as_manager.get(where["list"]))
+    assert "These preferences are being judged again." in text(as_manager.get(where["list"]))
     run_to_end(started.pk)
     page = text(as_manager.get(where["list"]))
-    assert f"judged last by run {started.pk}" in page
+    assert f"last judged by run {started.pk}" in page
     assert "not judged yet" not in page
     assert f'href="/runs/{run.pk}/"' in text(as_manager.get(f"/runs/{started.pk}/"))
     assert "judged again by" in text(as_manager.get(f"/runs/{run.pk}/"))
@@ -246,7 +246,7 @@ def test_what_cannot_be_judged_again_says_why(as_manager, run, manager):
     nothing = as_manager.post(where["judge"], follow=True)
     assert escape(text_of("preference:nothing-changed")) in text(nothing)
     switch_preference(own(run, kind="PAIR"), active=False, editor=manager)
-    assert "No verdict has to be asked for." in text(as_manager.get(where["list"]))
+    assert "No new verdicts are needed." in text(as_manager.get(where["list"]))
     assert "Enter a budget of 0 or more" in text(
         as_manager.post(where["judge"], {"budget": "-1"}, follow=True)
     )
@@ -258,7 +258,7 @@ def test_what_cannot_be_judged_again_says_why(as_manager, run, manager):
 def test_the_annotator_is_told_that_a_manager_lets_judge_again(as_owner, run):
     as_owner.post(addresses(run)["edit"], {"text": NEW})
     page = text(as_owner.get(addresses(run)["list"]))
-    assert "A manager lets the judge judge again" in page
+    assert "A manager can start the judging run" in page
     assert as_owner.post(addresses(run)["judge"]).status_code == 403
 
 
@@ -285,7 +285,7 @@ def test_a_preference_shows_the_call_and_the_pair_behind_it(client, manager):
     joint = own(run, kind="AGGREGATE")
     page = text(client.get(f"/preferences/{joint.pk}/"))
     assert "distil_aggregate.v1.en" in page
-    assert "From all labelled comparisons of the dev part together." in page
+    assert "From all labelled comparisons of the dev part." in page
     # An edit keeps showing where the first version came from.
     edited = edit_preference(row, text=NEW, editor=manager)
     page = text(client.get(f"/preferences/{edited.pk}/"))
@@ -293,14 +293,14 @@ def test_a_preference_shows_the_call_and_the_pair_behind_it(client, manager):
     assert f"/runs/{run.pk}/comparisons/{row.source_comparison_id}/" in page
     control = Preference.objects.filter(run=run, control="SHUFFLED").first()
     page = text(client.get(f"/preferences/{control.pk}/"))
-    assert "nobody's preference" in page.replace("&#x27;", "'")
-    assert "Edit the text" not in page
+    assert "not a real preference" in page.replace("&#x27;", "'")
+    assert "Edit text" not in page
     client.force_login(rater)
     page = text(client.get(f"/preferences/{row.pk}/"))
     assert "A language model." in page
     assert "qwen" not in page
     assert "/comparisons/" not in page
-    assert "A control" in text(client.get(f"/preferences/{control.pk}/"))
+    assert "Control:" in text(client.get(f"/preferences/{control.pk}/"))
     assert client.get(f"/preferences/{control.pk}/edit/", follow=True).redirect_chain
 
 
@@ -308,7 +308,7 @@ def test_the_embedded_judge_says_what_it_does_not_understand(as_owner, run):
     as_owner.post(addresses(run)["edit"], {"text": "Prefers short answers. Loves trains."})
     saved = Preference.objects.get(kind="EDITED")
     page = text(as_owner.get(f"/preferences/{saved.pk}/"))
-    assert "The embedded judge does not understand this" in page
+    assert "The embedded judge does not understand the following" in page
     assert "Loves trains" in page
 
 
@@ -318,7 +318,7 @@ def test_the_sets_that_hold_a_preference_are_named(as_viewer, run):
     page = text(as_viewer.get(f"/preferences/{member.pk}/"))
     assert f'href="/preference-sets/{chosen.pk}/"' in page
     other = Preference.objects.filter(run=run, control="NONE").exclude(pk__in=chosen.members.all())
-    assert "In no set." in text(as_viewer.get(f"/preferences/{other.first().pk}/"))
+    assert "Not selected in any set." in text(as_viewer.get(f"/preferences/{other.first().pk}/"))
 
 
 def test_what_the_pages_cost_does_not_grow(as_viewer, run, manager, django_assert_num_queries):

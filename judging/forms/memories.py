@@ -37,14 +37,14 @@ class MemoryForm(forms.Form):
         widget=forms.Textarea({"rows": 3}),
     )
     preferred_response_format = forms.CharField(
-        label=_("Preferred form of a response"),
+        label=_("Preferred response format"),
         max_length=MAX_TEXT,
         required=False,
         widget=forms.Textarea({"rows": 2}),
     )
     user_specific_requirements = forms.CharField(
-        label=_("What this user in particular asks for"),
-        help_text=_("One a line."),
+        label=_("Specific requests"),
+        help_text=_("One per line."),
         required=False,
         widget=forms.Textarea({"rows": 4}),
     )
@@ -67,8 +67,8 @@ class MemoryForm(forms.Form):
         )
         for place, scenario in enumerate(self._scenarios):
             self.fields[f"observations_{place}"] = forms.CharField(
-                label=gettext("Seen in “%(scenario)s”") % {"scenario": scenario},
-                help_text=_("One a line."),
+                label=gettext("Observations in “%(scenario)s”") % {"scenario": scenario},
+                help_text=_("One per line."),
                 initial="\n".join(observed.get(scenario, ())),
                 required=False,
                 widget=forms.Textarea({"rows": 3}),
@@ -107,5 +107,5 @@ class MemoryForm(forms.Form):
             self.add_error(name, gettext("At most %(most)d lines.") % {"most": MAX_ITEMS})
         if any(len(line) > MAX_TEXT for line in lines):
             self.add_error(
-                name, gettext("At most %(most)d characters a line.") % {"most": MAX_TEXT}
+                name, gettext("At most %(most)d characters per line.") % {"most": MAX_TEXT}
             )

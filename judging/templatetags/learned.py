@@ -12,16 +12,16 @@ from judging.core.satisfaction_features import Group
 register = template.Library()
 
 _GROUPS: Final = {
-    Group.LEVEL: _("how this user scores in general"),
-    Group.LENGTH: _("length of the response"),
-    Group.STRUCTURE: _("its structure: lists, headings, tables"),
-    Group.STYLE: _("its style"),
-    Group.CONTENT: _("its content: numbers, examples, steps"),
-    Group.REQUEST: _("what was asked"),
-    Group.POSITION: _("where in the conversation it stands"),
-    Group.CONTINUITY: _("how it takes up the turns before"),
+    Group.LEVEL: _("general scoring of this user"),
+    Group.LENGTH: _("response length"),
+    Group.STRUCTURE: _("structure: lists, headings, tables"),
+    Group.STYLE: _("style"),
+    Group.CONTENT: _("content: numbers, examples, steps"),
+    Group.REQUEST: _("the request"),
+    Group.POSITION: _("position in the conversation"),
+    Group.CONTINUITY: _("connection to earlier turns"),
     Group.SCENARIO: _("the scenario"),
-    Group.WORDING: _("its wording, near to what was rated before"),
+    Group.WORDING: _("wording close to responses rated before"),
 }
 
 

@@ -42,5 +42,5 @@ def train(request: SignedInRequest, slug: str) -> HttpResponse:
     """Train on the ratings as they are; asking while it is under way leads to that run."""
     run = submit_training(dataset=get_object_or_404(Dataset, slug=slug), created_by=request.user)
     if run.status == RunStatus.RUNNING:
-        messages.info(request, _("The evaluator is being trained already."))
+        messages.info(request, _("The evaluator is already being trained."))
     return redirect("judging:run", run_id=run.pk)

@@ -90,9 +90,7 @@ def _update(request: SignedInRequest, run: JudgeRun, *, memory_id: int | None = 
     except Refused as error:
         messages.error(request, gettext(error.text))
         return
-    text = ngettext(
-        "%(n)d memory is being written anew.", "%(n)d memories are being written anew.", planned
-    )
+    text = ngettext("Rewriting %(n)d memory.", "Rewriting %(n)d memories.", planned)
     messages.success(request, text % {"n": planned})
 
 

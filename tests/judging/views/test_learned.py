@@ -58,9 +58,9 @@ def test_only_managers_train(client, dataset):
 
 def test_before_the_first_training_the_page_says_what_it_takes(manager, dataset):
     shown = text(manager.get(PAGE))
-    assert "Nothing was learned yet" in shown
-    assert "48 ratings are there to learn from" in shown
-    assert "Train it" in shown
+    assert "No versions yet" in shown
+    assert "There are 48 ratings so far." in shown
+    assert ">Train</button>" in shown
 
 
 def test_asking_leads_to_the_run_that_trains(manager, dataset):
@@ -68,11 +68,11 @@ def test_asking_leads_to_the_run_that_trains(manager, dataset):
     run = JudgeRun.objects.get(kind=RunKind.TRAIN)
     assert (answer.status_code, answer.url) == (302, f"/runs/{run.pk}/")
     shown = text(manager.get(PAGE))
-    assert f"It is being trained: run {run.pk}." in shown
-    assert "Train it" not in shown
+    assert f"Training in progress: run {run.pk}." in shown
+    assert ">Train</button>" not in shown
     JudgeRun.objects.update(status="RUNNING")
     told = text(manager.post(TRAIN, follow=True))
-    assert "The evaluator is being trained already." in told
+    assert "The evaluator is already being trained." in told
     assert JudgeRun.objects.count() == 1
 
 
@@ -86,7 +86,7 @@ def test_versions_stand_with_their_figures(manager, dataset, django_assert_num_q
     with django_assert_num_queries(7):  # session, user, dataset, versions, ratings, run, stamp
         answer = manager.get(PAGE)
     shown = text(answer)
-    assert '>Version 1</a> <span class="tag">in use</span>' in shown
+    assert '>Version 1</a> <span class="tag">current</span>' in shown
     figure = model.manifest["figures"]["pearson_expected"]
     assert f'<td class="n">{figure:.3f}</td>'.replace("-", "−") in shown
     assert "Train again" not in shown
@@ -96,9 +96,9 @@ def test_changed_ratings_are_told_and_can_be_trained_on(manager, dataset):
     learned_model(dataset=dataset, settings=QUICK)
     LearnedModel.objects.update(ratings_digest="other")
     shown = text(manager.get(PAGE))
-    assert "Ratings changed since the newest version." in shown
+    assert "Ratings have changed since the newest version." in shown
     assert "Train again" in shown
-    assert '<span class="tag">in use' not in shown
+    assert '<span class="tag">current' not in shown
 
 
 def test_a_version_shows_what_made_it_and_who_used_it(manager, dataset, django_assert_num_queries):

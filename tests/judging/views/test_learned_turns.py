@@ -33,6 +33,6 @@ def test_what_moved_a_score_stands_beside_it(client, judge):
     shown = " ".join(client.get(f"/runs/{run.pk}/turns/{row.pk}/").content.decode().split())
     told = judge == "learned"
     assert ("Chance that the user is dissatisfied: 25 %." in shown) is told
-    assert ('<th>length of the response</th><td class="n">\u22120.60</td>' in shown) is told
-    assert ("how this user scores in general" in shown) is told
-    assert "its style" not in shown
+    assert ('<th>response length</th><td class="n">\u22120.60</td>' in shown) is told
+    assert ("general scoring of this user" in shown) is told
+    assert "<th>style</th>" not in shown

@@ -64,7 +64,7 @@ def test_a_memory_with_its_statistics_and_evidence(client, memory, viewer):
     client.force_login(viewer)
     page = client.get(address(memory)).content.decode()
     assert "Rather strict." in page
-    assert "Mean 4.00 of 5 over 2 rated turns." in page
+    assert "Mean score 4.00 of 5 over 2 rated turns." in page
     first, second = memory.texts["scoring_style"]["turn_ids"]
     assert f'href="#turn-{first}"' in page
     assert f'id="turn-{second}"' in page
@@ -117,7 +117,7 @@ def test_what_was_not_written_says_why(client, viewer, owner):
     client.force_login(viewer)
     page = client.get(address(row)).content.decode()
     assert "The reply is not a user memory" in page
-    assert "which is no language model" in page
+    assert "which is not a language model" in page
     waiting = make_memory(user=owner, status="PENDING", texts={}, statistics={})
     assert "Not written yet" in client.get(address(waiting)).content.decode()
 
@@ -142,7 +142,7 @@ def test_an_edit_becomes_the_next_version(client, request, memory, who):
     client.force_login(editor)
     page = client.get(address(memory, "memory-edit")).content.decode()
     assert "Rather strict." in page
-    assert "Seen in “travel”" in page
+    assert "Observations in “travel”" in page
     sent = form_of(
         memory, user_specific_requirements="Names shops.\n\nBudget first.", observations_0=""
     )
@@ -171,7 +171,7 @@ def test_a_viewer_reads_and_does_not_edit(client, memory, viewer):
     [
         ({"scoring_style": " "}, "This field is required"),
         ({"user_specific_requirements": "x\n" * 31}, "At most 30 lines"),
-        ({"observations_0": "x" * 2001}, "At most 2000 characters a line"),
+        ({"observations_0": "x" * 2001}, "At most 2000 characters per line"),
         ({"four_vs_five_distinction": "x" * 2001}, "at most 2000 characters"),
     ],
 )

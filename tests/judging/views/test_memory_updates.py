@@ -59,12 +59,12 @@ def test_a_memory_says_that_it_is_outdated_and_offers_a_new_version(
     SatisfactionLabel.objects.filter(response__turn__session__scenario=gifts).first().delete()
     page = page_of(client, memory)
     assert "This memory is outdated" in page
-    assert "1 new, 0 changed, 1 taken back." in page
+    assert "1 new, 0 changed, 1 withdrawn." in page
     assert update(memory) in page
     listed = client.get(reverse("judging:run-memories", args=[memory.run_id])).content.decode()
     assert "outdated" in listed
     response = client.post(update(memory), follow=True)
-    assert "1 memory is being written anew." in response.content.decode()
+    assert "Rewriting 1 memory." in response.content.decode()
     assert "Version 2 is being written." in response.content.decode()
     run_to_end(memory.run_id)
     newest = UserMemory.objects.get(previous=memory)
@@ -79,7 +79,7 @@ def test_the_user_is_told_and_asks_whoever_runs_the_study(client, memory, gifts,
     client.force_login(owner)
     page = page_of(client, memory)
     assert "This memory is outdated" in page
-    assert "Whoever runs the study" in page
+    assert "A study manager can" in page
     assert update(memory) not in page
     assert client.post(update(memory)).status_code == 403
     assert not UserMemory.objects.filter(version=2).exists()
@@ -101,8 +101,8 @@ def test_all_outdated_memories_of_a_run(client, memory, gifts, owner, manager):
     rate(owner, gifts, [2])
     assert address in client.get(run_page).content.decode()
     page = client.post(address, follow=True).content.decode()
-    assert "1 memory is being written anew." in page
-    assert "new version on its way" in page
+    assert "Rewriting 1 memory." in page
+    assert "new version in progress" in page
     assert address not in page
     assert escape(text_of("run:not-finished")) in client.post(address, follow=True).content.decode()
 
@@ -141,14 +141,14 @@ def test_the_numbers_lead_to_their_turns(client, memory, owner):
     assert f"{turns}?score=5" in page
     assert f"{turns}?score=1" not in page  # nobody scored 1
     assert f"{turns}?scenario=gifts%20%26%20more" in page
-    assert "6 turns that version 1" in page_of(client, memory, "memory-turns")
+    assert "6 turns counted in version 1" in page_of(client, memory, "memory-turns")
     page = page_of(client, memory, "memory-turns", "?score=5")
     assert page.count("<article") == 2
     assert "score 5" in page
     assert "Olga gifts &amp; more 0" in page
     page = page_of(client, memory, "memory-turns", "?score=3&scenario=gifts+%26+more")
     assert page.count("<article") == 1
-    assert "No such turns" in page_of(client, memory, "memory-turns", "?scenario=travel")
+    assert "No matching turns" in page_of(client, memory, "memory-turns", "?scenario=travel")
     assert page_of(client, memory, "memory-turns", "?score=six").count("<article") == 6
 
 
@@ -161,7 +161,7 @@ def test_turns_keep_the_score_of_then(client, memory, gifts, owner):
     assert (page.count("score 1"), page.count("now 1")) == (0, 6)
     assert "Other" not in page  # a reason belongs to the score that it was given with
     SatisfactionLabel.objects.filter(response__turn__session__scenario=gifts).delete()
-    assert page_of(client, memory, "memory-turns").count("taken back since") == 6
+    assert page_of(client, memory, "memory-turns").count("withdrawn since") == 6
 
 
 def test_turns_of_somebody_elses_memory_do_not_exist(client, memory):

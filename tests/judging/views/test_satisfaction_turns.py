@@ -133,7 +133,7 @@ def test_a_run_of_many_turns_costs_as_many_queries(
 
 
 def test_nothing_to_show(client, reader, run):
-    assert "No such turns" in client.get(list_of(run)).content.decode()
+    assert "No matching turns" in client.get(list_of(run)).content.decode()
 
 
 def test_one_turn_with_what_the_judge_read(client, reader, run, rater):
@@ -159,7 +159,7 @@ def test_a_reply_without_a_score_is_shown_with_its_reason(client, reader, run, r
 def test_a_turn_whose_label_was_taken_back_is_still_shown(client, reader, run, rater):
     row = judge_turn(run, rater, human=None, calibrated=4)
     page = client.get(turn_of(row)).content.decode()
-    assert "rating taken back" in page
+    assert "rating withdrawn" in page
     assert "answer <em>with</em> markup" in page
 
 
@@ -199,14 +199,14 @@ def test_wrong_methods(client, reader, run, rater):
 def test_remarks_have_a_column_only_where_there_are_some(client, reader, run, rater):
     judge_turn(run, rater, human=2, calibrated=4)
     page = client.get(list_of(run)).content.decode()
-    assert "<b>Bold</b>: the calibrated score is not the user's own." in page
-    assert "Remark" not in page
+    assert "<b>Bold</b>: the calibrated score differs from the user's own." in page
+    assert "<th>Note</th>" not in page
     judge_turn(run, rater, human=2, calibrated=3, fallback_reason="USER_HISTORY")
-    assert "Remark" in client.get(list_of(run)).content.decode()
+    assert "<th>Note</th>" in client.get(list_of(run)).content.decode()
     SatisfactionJudgment.objects.update(fallback_reason="")
-    assert "Remark" not in client.get(list_of(run)).content.decode()
+    assert "<th>Note</th>" not in client.get(list_of(run)).content.decode()
     judge_turn(run, rater, human=2, calibrated=None)
-    assert "Remark" in client.get(list_of(run)).content.decode()
+    assert "<th>Note</th>" in client.get(list_of(run)).content.decode()
 
 
 def test_figures_lead_to_turns_of_certain_scores(client, reader, run, rater):
@@ -256,4 +256,4 @@ def test_whole_conversations_stand_beside_their_judgments(client, reader, of_ses
 def test_a_conversation_whose_rating_was_taken_back(client, reader, of_sessions):
     row = SatisfactionJudgment.objects.filter(run=of_sessions).first()
     row.session.labels.all().delete()
-    assert "rating taken back" in client.get(turn_of(row)).content.decode()
+    assert "rating withdrawn" in client.get(turn_of(row)).content.decode()

@@ -140,7 +140,7 @@ def restore(
     except Refused as error:
         messages.error(request, gettext(error.text))
     else:
-        messages.success(request, gettext("The edited text is taken back."))
+        messages.success(request, gettext("The edited text was withdrawn."))
     return redirect(_context(owner)["pages"]["prompt"], slug, name, language)
 
 

@@ -23,7 +23,7 @@ def test_a_prompt_is_edited_checked_published_and_taken_back(open_page):
 
     text.fill(released.replace("{{response_b}}", ""))
     expect(check.get_by_text("missing")).to_have_count(1)
-    expect(check).to_contain_text("Mend the places of the values first.")
+    expect(check).to_contain_text("Fix the placeholders first.")
 
     text.fill(released.replace("Two assistants", "Two kind assistants"))
     expect(check.get_by_text("missing")).to_have_count(0)
@@ -33,6 +33,6 @@ def test_a_prompt_is_edited_checked_published_and_taken_back(open_page):
     page.get_by_role("button", name="Publish as a new version").click()
     expect(page.locator("#messages")).to_contain_text("Version 1 is in force.")
     expect(text).to_have_value(released.replace("Two assistants", "Two kind assistants"))
-    page.get_by_role("button", name="Take the edited text back").click()
+    page.get_by_role("button", name="Withdraw edited text").click()
     expect(text).to_have_value(released)
     assert [row.version for row in PromptOverride.objects.order_by("version")] == [1, 2]

@@ -62,7 +62,7 @@ def test_a_rate_leads_to_its_attempts_and_each_to_the_raw_replies(client, check)
     listed = get(client, "injection-trials", check.pk, kind="ROLE", language="en", outcome="turned")
     keys = [each.key for each in FOOLED if (each.kind, each.language) == ("ROLE", "en")]
     assert [row.attempt.key for row in listed.context["found"].rows] == keys
-    assert "turned to B" in text_of(listed)
+    assert "changed to B" in text_of(listed)
     everything = get(client, "injection-trials", check.pk).context["found"]
     assert everything.page.paginator.count == len(TRIED)
     assert everything.counts["turned"] == len(FOOLED)
@@ -81,7 +81,7 @@ def test_a_list_costs_the_same_however_long(client, check, django_assert_num_que
 
 def test_nothing_fits_a_filter_of_other_words(client, check):
     shown = text_of(get(client, "injection-trials", check.pk, kind="NOTHING"))
-    assert "No attempts here" in shown
+    assert "No attempts" in shown
 
 
 def test_every_answer_can_be_downloaded(client, check):
@@ -114,7 +114,7 @@ def test_without_a_check_the_page_says_how_to_make_one(client):
 def test_a_judge_that_says_nothing_could_not_be_tried(client):
     client.force_login(make_user(role="VIEWER"))
     check = check_injections("lexical", [])
-    assert "Nothing could be tried" in text_of(get(client, "injection-check", check.pk))
+    assert "Nothing to test" in text_of(get(client, "injection-check", check.pk))
 
 
 def test_annotators_see_none_of_it(client, check):

@@ -85,15 +85,15 @@ def test_an_edit_is_published_shown_and_taken_back(client, manager, study):
     row = PromptOverride.objects.get(study=study)
     assert (row.text, row.version, row.created_by) == ("Judge.\n" + released(), 1, manager)
     shown = text_of(client.get(page_of(study, "prompt", *WHERE)))
-    assert "Version 1, edited, is asked." in shown
+    assert "In use: edited version 1." in shown
     assert row.digest in shown
     assert "<ins>Judge.\n</ins>" in shown
     back = client.post(page_of(study, "prompt-restore", *WHERE), {"since": 1}, follow=True)
-    assert "The edited text is taken back." in text_of(back)
-    assert "The released text is asked." in text_of(back)
+    assert "The edited text was withdrawn." in text_of(back)
+    assert "In use: the released text." in text_of(back)
     history = text_of(client.get(page_of(study, "prompt-history", *WHERE)))
     assert "Version 2" in history
-    assert "The edited text was taken back." in history
+    assert "The edited text was withdrawn." in history
     assert "<ins>Judge.\n</ins>" in history
 
 
@@ -122,7 +122,7 @@ def test_what_would_break_is_told_while_it_is_written(client, manager, study):
     assert "Each of these must appear once" in told
     assert "The text must end with these lines" in told
     assert told.count("status bad") == 2
-    assert "Mend the places of the values first." in told
+    assert "Fix the placeholders first." in told
     assert "<html" not in told
     fine = text_of(client.post(url, {"text": "Judge.\n" + released()}))
     assert "status bad" not in fine
@@ -161,7 +161,7 @@ def test_prompts_about_turns_are_shown_with_a_rated_turn(client, manager, name, 
     where = reverse("judging:dataset-prompt", args=[scenarios[0].dataset.slug, name, language])
     shown = text_of(client.get(where))
     assert "At home." in shown
-    assert "It can be asked" in shown
+    assert "The prompt can be sent" in shown
 
 
 def test_the_preview_of_a_study_of_conversations_is_a_turn_of_its_own(client, manager, study):
@@ -172,7 +172,7 @@ def test_the_preview_of_a_study_of_conversations_is_a_turn_of_its_own(client, ma
     shown = text_of(client.get(page_of(rated, "prompt", "score_turn_no_memory", "en")))
     for text in ("Buy a bicycle.", "Which one?", "The red one."):
         assert text in shown
-    assert "Nothing is stored yet" not in shown
+    assert "No values yet" not in shown
 
 
 def test_the_preview_prefers_an_item_in_the_prompt_s_language(client, manager, study):
@@ -206,7 +206,7 @@ def test_an_empty_dataset_breaks_no_preview(client, manager, name, missing):
 
 def test_what_does_not_exist_yet_is_told_to_be_missing(client, manager, study):
     shown = text_of(client.get(page_of(study, "prompt", "judge_pair", "en")))
-    assert "Nothing is stored yet for:" in shown
+    assert "No values yet for:" in shown
     assert "nothing is stored yet that could stand here" in shown
 
 

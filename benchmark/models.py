@@ -24,7 +24,7 @@ class BenchmarkVersion(models.Model):
     datasheet = models.JSONField(_("datasheet"), default=dict)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("made by"),
+        verbose_name=_("created by"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
@@ -57,7 +57,7 @@ class ReplayRun(models.Model):
     variant = models.CharField(_("generation context"), max_length=120)
     evaluator_run = models.ForeignKey(
         JudgeRun,
-        verbose_name=_("run of the evaluator"),
+        verbose_name=_("evaluator run"),
         on_delete=models.PROTECT,
         null=True,
         blank=True,

@@ -67,7 +67,7 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
             },
         ),
         (
-            _("What it can do"),
+            _("Capabilities"),
             {"fields": ("has_logprobs", "has_json_schema", "has_system_role", "has_scores")},
         ),
     )

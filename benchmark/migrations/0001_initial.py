@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
                 ('items', models.JSONField(default=list, verbose_name='items')),
                 ('datasheet', models.JSONField(default=dict, verbose_name='datasheet')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
-                ('created_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL, verbose_name='made by')),
+                ('created_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL, verbose_name='created by')),
                 ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='benchmark_versions', to='annotation.dataset', verbose_name='dataset')),
             ],
             options={
@@ -56,7 +56,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
                 ('benchmark', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='replays', to='benchmark.benchmarkversion', verbose_name='benchmark')),
                 ('candidate', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='replays', to='judging.modelendpoint', verbose_name='candidate')),
-                ('evaluator_run', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='replays', to='judging.judgerun', verbose_name='run of the evaluator')),
+                ('evaluator_run', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='replays', to='judging.judgerun', verbose_name='evaluator run')),
             ],
             options={
                 'verbose_name': 'replay run',

@@ -31,7 +31,7 @@ class ConversationSetup(models.Model):
         validators=[MinValueValidator(0.0), MaxValueValidator(2.0)],
     )
     max_tokens = models.PositiveIntegerField(
-        _("most tokens a reply"), default=1024, validators=[MinValueValidator(1)]
+        _("max output tokens"), default=1024, validators=[MinValueValidator(1)]
     )
 
     class Meta:
@@ -45,15 +45,15 @@ class ConversationSetup(models.Model):
 class ConversationState(models.TextChoices):
     """Whether a conversation goes on."""
 
-    OPEN = "OPEN", _("Talking")
+    OPEN = "OPEN", _("In progress")
     ENDED = "ENDED", _("Ended")
 
 
 class ConversationEnding(models.TextChoices):
     """Why a participant ended a conversation."""
 
-    SATISFIED = "SATISFIED", _("Has what they wanted")
-    NO_FURTHER = "NO_FURTHER", _("Going on would not help")
+    SATISFIED = "SATISFIED", _("Got what they wanted")
+    NO_FURTHER = "NO_FURTHER", _("Continuing would not help")
 
 
 class Conversation(models.Model):
@@ -79,7 +79,7 @@ class Conversation(models.Model):
         default=ConversationState.OPEN,
     )
     ending = models.CharField(
-        _("why ended"), max_length=12, choices=ConversationEnding.choices, blank=True, default=""
+        _("end reason"), max_length=12, choices=ConversationEnding.choices, blank=True, default=""
     )
     requirements_met = models.JSONField(_("requirements met"), default=list, blank=True)
     unsent = models.TextField(_("not sent"), blank=True, default="")
@@ -105,7 +105,7 @@ class ReplyStatus(models.TextChoices):
     """Where the reply to a message stands."""
 
     WAITING = "WAITING", _("Waiting")
-    WRITING = "WRITING", _("Being written")
+    WRITING = "WRITING", _("Writing")
     DONE = "DONE", _("Done")
     STOPPED = "STOPPED", _("Stopped")
     FAILED = "FAILED", _("Failed")
@@ -135,8 +135,8 @@ class ConversationMessage(models.Model):
     reply = models.TextField(_("text of the reply"), blank=True, default="")
     generation = models.PositiveIntegerField(_("start"), default=0)
     attempt = models.PositiveSmallIntegerField(_("attempt"), default=0)
-    stop_wanted = models.BooleanField(_("to be stopped"), default=False)
-    heartbeat_at = models.DateTimeField(_("last sign of life"))
+    stop_wanted = models.BooleanField(_("stop requested"), default=False)
+    heartbeat_at = models.DateTimeField(_("last heartbeat"))
     error_code = models.CharField(_("error"), max_length=60, blank=True, default="")
     error_detail = models.TextField(_("details of the error"), blank=True, default="")
     call = models.ForeignKey(
@@ -148,8 +148,8 @@ class ConversationMessage(models.Model):
         related_name="conversation_messages",
     )
     finish_reason = models.CharField(_("end reason"), max_length=40, blank=True, default="")
-    first_text_ms = models.PositiveIntegerField(_("first text after ms"), null=True, blank=True)
-    total_ms = models.PositiveIntegerField(_("whole reply after ms"), null=True, blank=True)
+    first_text_ms = models.PositiveIntegerField(_("time to first text (ms)"), null=True, blank=True)
+    total_ms = models.PositiveIntegerField(_("time to full reply (ms)"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("conversation message")

@@ -31,7 +31,7 @@ def validate_extra_sampling(value: object) -> None:
         checked_extra(value)
     except Refused as error:
         raise ValidationError(
-            _("Give a JSON object without these fields: %(fields)s."),
+            _("Enter a JSON object without these fields: %(fields)s."),
             params={"fields": ", ".join(OWN_FIELDS)},
         ) from error
 
@@ -44,7 +44,7 @@ def validate_endpoint_name(value: str) -> None:
     """
     if value in RESERVED_NAMES:
         raise ValidationError(
-            _("%(name)s is a judge or baseline of its own: choose another name."),
+            _("%(name)s is the name of a built-in judge or baseline. Choose another name."),
             params={"name": value},
         )
 
@@ -57,7 +57,7 @@ def validate_key_variable(value: str) -> None:
     """
     if not may_hold_key(value, listed=settings.LLM_KEY_VARIABLES):
         raise ValidationError(
-            _("Use a variable that begins with LLM_, or one that LLM_KEY_VARIABLES lists."),
+            _("Use a variable that begins with LLM_ or is listed in LLM_KEY_VARIABLES."),
             code="llm:key-variable",
         )
 
@@ -73,7 +73,7 @@ class ModelEndpoint(models.Model):
     )
     model = models.CharField(_("model"), max_length=200)
     key_variable = models.CharField(
-        _("environment variable of the key"),
+        _("API key environment variable"),
         max_length=80,
         blank=True,
         default="",
@@ -81,74 +81,76 @@ class ModelEndpoint(models.Model):
             RegexValidator(r"^[A-Z][A-Z0-9_]*\Z", _("Use capital letters, digits and _.")),
             validate_key_variable,
         ],
-        help_text=_("Its name begins with LLM_, or stands in LLM_KEY_VARIABLES."),
+        help_text=_("Its name must begin with LLM_ or be listed in LLM_KEY_VARIABLES."),
     )
     temperature = models.FloatField(
         _("temperature"),
         default=0.0,
         validators=[MinValueValidator(0.0), MaxValueValidator(2.0)],
     )
-    max_tokens = models.PositiveIntegerField(_("most tokens a reply"), default=1024)
+    max_tokens = models.PositiveIntegerField(_("max output tokens"), default=1024)
     extra_sampling = models.JSONField(
-        _("further fields of a request"),
+        _("extra request fields"),
         default=dict,
         blank=True,
         validators=[validate_extra_sampling],
         help_text=_(
-            'A JSON object sent with every request, such as {"reasoning_effort": "low"}; null '
-            'leaves out a field, such as {"temperature": null}.'
+            'A JSON object added to every request, such as {"reasoning_effort": "low"}. Use null '
+            'to leave out a field, such as {"temperature": null}.'
         ),
     )
-    context_tokens = models.PositiveIntegerField(_("context window in tokens"), default=8192)
-    timeout_seconds = models.FloatField(_("time-out in seconds"), default=120.0)
+    context_tokens = models.PositiveIntegerField(_("context window (tokens)"), default=8192)
+    timeout_seconds = models.FloatField(_("timeout (seconds)"), default=120.0)
     concurrency = models.PositiveSmallIntegerField(
-        _("calls at a time"), default=16, validators=[MinValueValidator(1)]
+        _("max concurrent calls"), default=16, validators=[MinValueValidator(1)]
     )
-    requests_per_minute = models.PositiveIntegerField(_("requests a minute"), null=True, blank=True)
-    tokens_per_minute = models.PositiveIntegerField(_("tokens a minute"), null=True, blank=True)
+    requests_per_minute = models.PositiveIntegerField(
+        _("requests per minute"), null=True, blank=True
+    )
+    tokens_per_minute = models.PositiveIntegerField(_("tokens per minute"), null=True, blank=True)
     input_price = models.DecimalField(
-        _("price of 1M input tokens"),
+        _("price per 1M input tokens"),
         max_digits=10,
         decimal_places=4,
         default=0,
         validators=[MinValueValidator(0)],
     )
     cached_input_price = models.DecimalField(
-        _("price of 1M cached input tokens"),
+        _("price per 1M cached input tokens"),
         max_digits=10,
         decimal_places=4,
         null=True,
         blank=True,
         validators=[MinValueValidator(0)],
-        help_text=_("Empty: the price of other input tokens."),
+        help_text=_("Leave empty to use the price of input tokens."),
     )
     output_price = models.DecimalField(
-        _("price of 1M output tokens"),
+        _("price per 1M output tokens"),
         max_digits=10,
         decimal_places=4,
         default=0,
         validators=[MinValueValidator(0)],
     )
     batch_price_share = models.DecimalField(
-        _("price in batch files, as a share"),
+        _("batch file price (share of normal price)"),
         max_digits=4,
         decimal_places=3,
         default=1,
         validators=[MinValueValidator(0), MaxValueValidator(1)],
-        help_text=_("0.5 where the provider answers batch files for half the price."),
+        help_text=_("0.5 if the provider charges half price for batch files."),
     )
     has_logprobs = models.BooleanField(_("returns log-probabilities"), default=False)
-    has_json_schema = models.BooleanField(_("takes a JSON schema"), default=False)
-    has_system_role = models.BooleanField(_("takes a system message"), default=True)
+    has_json_schema = models.BooleanField(_("supports JSON schema"), default=False)
+    has_system_role = models.BooleanField(_("supports system messages"), default=True)
     has_scores = models.BooleanField(
         _("scores responses"),
         default=False,
         help_text=_(
-            "A reward model: the base URL takes a prompt and a response, and answers a number. It "
-            "judges by grades alone."
+            "A reward model: it takes a prompt and a response and returns a number, so it can "
+            "only judge by scores."
         ),
     )
-    enabled = models.BooleanField(_("in use"), default=True)
+    enabled = models.BooleanField(_("enabled"), default=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:
@@ -193,7 +195,7 @@ class LlmCall(models.Model):
     )
     run = models.ForeignKey(
         "JudgeRun",
-        verbose_name=_("paid for by"),
+        verbose_name=_("billed to"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
@@ -212,7 +214,7 @@ class LlmCall(models.Model):
     cached_tokens = models.PositiveIntegerField(_("cached tokens"), null=True, blank=True)
     output_tokens = models.PositiveIntegerField(_("output tokens"), null=True, blank=True)
     cost = models.DecimalField(_("cost"), max_digits=14, decimal_places=8, null=True, blank=True)
-    latency_ms = models.PositiveIntegerField(_("latency in ms"), null=True, blank=True)
+    latency_ms = models.PositiveIntegerField(_("latency (ms)"), null=True, blank=True)
     created_at = models.DateTimeField(_("when"), auto_now_add=True)
 
     class Meta:
@@ -334,7 +336,7 @@ class JudgeRun(models.Model):
     )
     stage = models.CharField(_("stage"), max_length=24, blank=True, default="")
     generation = models.PositiveIntegerField(_("start"), default=0)
-    heartbeat_at = models.DateTimeField(_("last sign of life"), null=True, blank=True)
+    heartbeat_at = models.DateTimeField(_("last heartbeat"), null=True, blank=True)
     budget = models.DecimalField(
         _("budget"),
         max_digits=14,
@@ -343,12 +345,12 @@ class JudgeRun(models.Model):
         blank=True,
         validators=[MinValueValidator(0)],
     )
-    held = models.DecimalField(_("spent or held"), max_digits=20, decimal_places=8, default=0)
+    held = models.DecimalField(_("spent or reserved"), max_digits=20, decimal_places=8, default=0)
     error_code = models.CharField(_("error"), max_length=60, blank=True, default="")
     error_detail = models.TextField(_("details of the error"), blank=True, default="")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("made by"),
+        verbose_name=_("created by"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,

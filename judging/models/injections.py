@@ -32,7 +32,7 @@ class InjectionCheck(models.Model):
     pairs = models.JSONField(_("pairs"), default=list)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("made by"),
+        verbose_name=_("created by"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,

@@ -88,7 +88,7 @@ class Preference(models.Model):
         related_name="preferences",
     )
     source_verdict = models.CharField(
-        _("verdict it was distilled from"), max_length=3, choices=VERDICTS, null=True, blank=True
+        _("source verdict"), max_length=3, choices=VERDICTS, null=True, blank=True
     )
     position = models.PositiveIntegerField(_("column"), default=0)
     status = models.CharField(
@@ -113,7 +113,7 @@ class Preference(models.Model):
     version = models.PositiveIntegerField(_("version"), default=1)
     previous = models.ForeignKey(
         "self",
-        verbose_name=_("version before"),
+        verbose_name=_("previous version"),
         on_delete=models.PROTECT,
         null=True,
         blank=True,
@@ -126,9 +126,9 @@ class Preference(models.Model):
         null=True,
         blank=True,
         related_name="versions",
-        help_text=_("Empty: this is the first."),
+        help_text=_("Leave empty for the first version."),
     )
-    active = models.BooleanField(_("switched on"), default=True)
+    active = models.BooleanField(_("enabled"), default=True)
     edited_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("edited by"),

@@ -43,7 +43,7 @@ class PromptOverride(models.Model):
     digest = models.CharField(_("SHA-256 of the text"), max_length=64, blank=True, default="")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("made by"),
+        verbose_name=_("created by"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,

@@ -38,7 +38,7 @@ class UserMemory(models.Model):
     version = models.PositiveIntegerField(_("version"), default=1)
     previous = models.ForeignKey(
         "self",
-        verbose_name=_("version before"),
+        verbose_name=_("previous version"),
         on_delete=models.PROTECT,
         null=True,
         blank=True,
@@ -201,8 +201,8 @@ class LearnedModel(models.Model):
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="learned_models")
     version = models.PositiveIntegerField(_("version"))
-    method = models.PositiveIntegerField(_("version of the method"))
-    ratings_digest = models.CharField(_("digest of the ratings"), max_length=64)
+    method = models.PositiveIntegerField(_("method version"))
+    ratings_digest = models.CharField(_("ratings digest"), max_length=64)
     settings = models.JSONField(_("settings"), default=dict)
     manifest = models.JSONField(_("trained on"), default=dict)
     held_out = models.JSONField(_("held-out predictions"), default=dict)
@@ -223,8 +223,8 @@ class LearnedModel(models.Model):
 class RubricStep(models.TextChoices):
     """How far the induction of rubrics is."""
 
-    TURN = "TURN", _("reasons of one rated turn")
-    CHUNK = "CHUNK", _("reasons of several turns, condensed")
+    TURN = "TURN", _("reasons from one rated turn")
+    CHUNK = "CHUNK", _("condensed reasons from several turns")
     FINAL = "FINAL", _("rubrics")
 
 
@@ -238,8 +238,8 @@ class InducedRubric(models.Model):
     run = models.ForeignKey(
         JudgeRun, verbose_name=_("run"), on_delete=models.CASCADE, related_name="rubrics"
     )
-    fold = models.PositiveSmallIntegerField(_("part of the users"), default=0)
-    satisfied = models.BooleanField(_("of satisfied users"))
+    fold = models.PositiveSmallIntegerField(_("user group"), default=0)
+    satisfied = models.BooleanField(_("from satisfied users"))
     step = models.CharField(_("step"), max_length=5, choices=RubricStep.choices)
     position = models.PositiveIntegerField(_("place"), default=0)
     label = models.ForeignKey(
@@ -257,7 +257,7 @@ class InducedRubric(models.Model):
         choices=JUDGMENT_STATUSES,
         default=JudgmentStatus.PENDING.value,
     )
-    text = models.TextField(_("sentences, a line each"), null=True, blank=True)
+    text = models.TextField(_("sentences, one per line"), null=True, blank=True)
     call = models.ForeignKey(
         LlmCall,
         verbose_name=_("LLM call"),

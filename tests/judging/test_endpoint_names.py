@@ -23,14 +23,14 @@ def test_judges_and_baselines_are_reserved():
 def test_a_reserved_name_is_refused_in_words(name):
     endpoint = make_endpoint(name="mine")
     endpoint.name = name
-    with pytest.raises(ValidationError, match=f"{name} is a judge or baseline of its own"):
+    with pytest.raises(ValidationError, match=f"{name} is the name of a built-in judge"):
         endpoint.full_clean()
 
 
 def test_the_console_says_so_beside_the_field():
     form = modelform_factory(ModelEndpoint, ModelEndpointForm, fields=["name"])({"name": "learned"})
     assert form.errors["name"] == [
-        "learned is a judge or baseline of its own: choose another name."
+        "learned is the name of a built-in judge or baseline. Choose another name."
     ]
 
 

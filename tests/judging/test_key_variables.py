@@ -56,7 +56,7 @@ class TestRows:
     def test_the_console_refuses_it_beside_the_field(self, variable):
         form = modelform_factory(ModelEndpoint, ModelEndpointForm, fields=["key_variable"])
         assert form({"key_variable": variable}).errors["key_variable"] == [
-            "Use a variable that begins with LLM_, or one that LLM_KEY_VARIABLES lists."
+            "Use a variable that begins with LLM_ or is listed in LLM_KEY_VARIABLES."
         ]
 
     def test_a_listed_one_is_taken(self, settings):

@@ -86,7 +86,7 @@ def test_the_conversations_are_listed_with_model_state_and_counts(client):
     assert (model.conversations, model.ended, model.replies, model.failed) == (2, 1, 1, 1)
     assert (model.first_text_ms, model.total_ms) == (400, 1500)
     assert "0.4\u202fs" in html
-    assert "Going on would not help" in html
+    assert "Continuing would not help" in html
     assert '<form method="post" class="stack"' not in html  # a viewer changes nothing
 
 

@@ -127,7 +127,7 @@ def judge_and_variant(name: str) -> tuple[str, Variant]:
     except ValueError as error:
         words = ", ".join(variant.word for variant in Variant)
         raise Refused(
-            "judge:unknown", f"no judge is asked by {word!r}; there are {words}"
+            "judge:unknown", f"no judge has the variant {word!r}; choose one of {words}"
         ) from error
 
 

@@ -358,6 +358,6 @@ def _raters(dataset: Dataset, blocks: Sequence[GoldBlock]) -> set[str]:
 def _rated(dataset: Dataset, level: Level) -> EvaluationTurns:
     found = evaluation_turns(dataset.pk, level=level)
     if not found.gold:
-        message = f"nobody rated a {_RATED[level]} of {dataset.slug} whose text is available"
+        message = f"no rated {_RATED[level]} of {dataset.slug} has an available text"
         raise Refused("run:no-ratings", message)
     return found

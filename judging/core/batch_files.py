@@ -78,7 +78,7 @@ def read_batch(lines: Iterable[str], *, awaited: Collection[str]) -> BatchReplie
         try:
             found = _read_line(line, awaited)
             if found.key in replies or found.key in failures:
-                raise _FaultError(f"a second reply to {found.key}")
+                raise _FaultError(f"more than one reply to {found.key}")
         except _FaultError as fault:
             faults.append(LineFault(number, str(fault)))
             continue
@@ -104,19 +104,19 @@ def _read_line(line: str, awaited: Collection[str]) -> Reply | BatchFailure:
     if not isinstance(key, str):
         raise _FaultError("no custom_id")
     if key not in awaited:
-        raise _FaultError(f"nobody waits for a reply to {key}: it is stored, or of another run")
+        raise _FaultError(f"no reply to {key} is awaited: it is stored, or belongs to another run")
     response, problem = data.get("response"), data.get("error")
     if isinstance(response, dict):
         return _reply(key, response)
     if isinstance(problem, dict):
         return _failure(key, 0, problem)
-    raise _FaultError(f"neither a response nor an error to {key}")
+    raise _FaultError(f"no response and no error for {key}")
 
 
 def _reply(key: str, response: Mapping[str, Any]) -> Reply | BatchFailure:
     status, body = response.get("status_code"), response.get("body")
     if not isinstance(status, int):
-        raise _FaultError(f"a response without a status_code to {key}")
+        raise _FaultError(f"the response to {key} has no status_code")
     if status != _OK:
         problem = body.get("error", body) if isinstance(body, dict) else {"message": body}
         return _failure(key, status, problem if isinstance(problem, dict) else {"message": problem})

@@ -47,7 +47,7 @@ def checked_extra(value: object) -> Mapping[str, Any]:
         Refused: they are not.
     """
     if not isinstance(value, Mapping) or any(name in OWN_FIELDS for name in value):
-        message = f"further fields are a JSON object without {', '.join(OWN_FIELDS)}"
+        message = f"extra fields must be a JSON object without {', '.join(OWN_FIELDS)}"
         raise Refused("llm:bad-endpoint", message)
     return value
 

@@ -66,8 +66,8 @@ class Endpoint:
         if not may_hold_key(self.key_variable, listed=self.listed_variables):
             raise Refused(
                 "llm:key-variable",
-                f"{self.key_variable} is no variable for a key: its name must begin with LLM_ or "
-                "stand in LLM_KEY_VARIABLES",
+                f"{self.key_variable} cannot hold a key: its name must begin with LLM_ or be "
+                "listed in LLM_KEY_VARIABLES",
             )
 
     @property

@@ -190,5 +190,5 @@ def check_budget(budget: Decimal | None, *, endpoint: ModelEndpoint | None) -> N
         raise Refused("budget:negative", "a budget is an amount of money, 0 or more")
     if endpoint is None or not prices_of(endpoint).known:
         name = "the lexical judge" if endpoint is None else f"the endpoint {endpoint.name!r}"
-        message = f"{name} has no prices, so a budget cannot be kept"
+        message = f"{name} has no prices, so a budget cannot be applied"
         raise Refused("budget:no-prices", message)

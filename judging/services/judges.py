@@ -65,10 +65,10 @@ def endpoint_for(name: str) -> ModelEndpoint | None:
     row = endpoint_row_from_settings() if name == FROM_SETTINGS else None
     row = row or ModelEndpoint.objects.filter(name=name).first()
     if row is None:
-        message = f"there is no judge {name!r}: name an endpoint, or {LEXICAL}"
+        message = f"no judge is named {name!r}: use an endpoint or {LEXICAL}"
         raise Refused("judge:unknown", message)
     if not row.enabled:
-        message = f"the endpoint {name!r} is not in use"
+        message = f"the endpoint {name!r} is not enabled"
         raise Refused("judge:unknown", message)
     return row
 
@@ -80,10 +80,10 @@ def check_by_batch_file(endpoint: ModelEndpoint | None, judge: str) -> None:
         Refused: it asks no endpoint, or a reward model.
     """
     if endpoint is None:
-        message = f"{judge} asks no endpoint, so there is nothing to write into a batch file"
+        message = f"{judge} calls no endpoint, so there is nothing to write into a batch file"
         raise Refused("batch:no-chat", message)
     if endpoint.has_scores:
-        message = f"{judge} scores responses, and batch files hold chats alone: judge without one"
+        message = f"{judge} scores responses, and batch files only hold chats: judge without one"
         raise Refused("batch:no-chat", message)
 
 

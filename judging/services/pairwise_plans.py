@@ -72,7 +72,7 @@ def asked_distillation(
     edits = edited_prompts(dataset, annotator=annotator, endpoint=endpoint)
     plans = tuple(_distil_plans(dataset, annotator, settings))
     if not plans:
-        message = f"{annotator} labelled no comparison of {dataset.slug} that has both texts"
+        message = f"{annotator} has not labelled any comparison of {dataset.slug} with both texts"
         raise Refused("run:no-labels", message)
     return AskedDistillation(
         JudgeRun(
@@ -131,7 +131,7 @@ def asked_distillations(
             if refused.code != "run:no-labels":  # rated turns only, or pairs without texts
                 raise
     if not asked:
-        message = f"nobody labelled a comparison of {dataset.slug} that has both texts"
+        message = f"no labelled comparison of {dataset.slug} has both texts"
         raise Refused("run:no-labels", message)
     return asked
 
@@ -150,13 +150,13 @@ def asked_test_run(
 ) -> AskedTest:
     """See `pairwise_runs.start_test_run`."""
     if prompt is not JudgePrompt.PERSONAL and sets_of is not None:
-        message = f"the prompt {prompt.word} takes no preferences"
+        message = f"the prompt {prompt.word} does not use preferences"
         raise Refused("run:prompt-without-sets", message)
     with_sets = with_sets and prompt is JudgePrompt.PERSONAL
     owner = sets_of or annotator
     parent = _distillation(dataset, owner, judge)
     if parent is None and with_sets:
-        message = f"nothing was distilled for {owner} on {dataset.slug}"
+        message = f"no preferences have been distilled for {owner} on {dataset.slug}"
         raise Refused("run:not-distilled", message)
     judge = judge or (parent.judge if parent is not None else LEXICAL)
     endpoint = endpoint_for(judge)
@@ -216,10 +216,10 @@ def _check_takes(prompt: JudgePrompt, endpoint: ModelEndpoint | None, judge: str
     if prompt is JudgePrompt.PERSONAL:
         return
     if endpoint is None:
-        message = f"{judge} is asked by no prompt"
+        message = f"{judge} does not use prompts"
         raise Refused("judge:no-prompts", message)
     if prompt is JudgePrompt.REWARD and not endpoint.has_scores:
-        message = f"{judge} scores no responses"
+        message = f"{judge} does not score responses"
         raise Refused("judge:no-scores", message)
 
 

@@ -70,7 +70,7 @@ def start_satisfaction_run(
 
     def write_rows(run: JudgeRun) -> None:
         if not plan_satisfaction(run):
-            message = f"nobody rated a response of {dataset.slug} whose text is available"
+            message = f"no rated response of {dataset.slug} has an available text"
             raise Refused("run:no-ratings", message)
 
     return start_once(asked, write_rows, again=again)
@@ -119,7 +119,7 @@ def asked_satisfaction(
     else:
         endpoint = endpoint_for(judge)
         if endpoint is None and chosen.variant not in _WITHOUT_PROMPTS:
-            raise Refused("judge:no-prompts", "the lexical judge scores in its own way")
+            raise Refused("judge:no-prompts", "the lexical judge does not use prompts")
     check_budget(budget, endpoint=endpoint)
     edits = edited_prompts(dataset, annotator=annotator, endpoint=endpoint, rated=True)
     config = {**chosen.to_config(), **edits}

@@ -225,7 +225,7 @@ def test_a_file_that_could_pass_the_budget_is_not_written(dataset, endpoint, tmp
 
 
 def test_wrong_arguments_end_with_one_line(dataset, endpoint, tmp_path):
-    with pytest.raises(CommandError, match="asks no endpoint") as refused:
+    with pytest.raises(CommandError, match="calls no endpoint") as refused:
         run("distil", "--dataset", dataset.slug, "--batch-out", str(tmp_path / "x"))
     assert refused.value.returncode == 2
     make_endpoint(name="reward", base_url="http://127.0.0.1:9/score", has_scores=True)

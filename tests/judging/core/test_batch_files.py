@@ -86,10 +86,10 @@ def test_a_request_that_failed_says_how(text, failure):
         (json.dumps({"custom_id": 5}), "no custom_id"),
         (
             good("e" * 64),
-            f"nobody waits for a reply to {'e' * 64}: it is stored, or of another run",
+            f"no reply to {'e' * 64} is awaited: it is stored, or belongs to another run",
         ),
-        (line(), f"neither a response nor an error to {KEY}"),
-        (line(response={"body": completion()}), f"a response without a status_code to {KEY}"),
+        (line(), f"no response and no error for {KEY}"),
+        (line(response={"body": completion()}), f"the response to {KEY} has no status_code"),
         (
             line(response={"status_code": 200, "body": {"choices": []}}),
             f"the response to {KEY} is not a chat completion",
@@ -108,6 +108,6 @@ def test_every_fault_is_listed():
         read(good(), "{", good(), line(OTHER, error={}), line(OTHER, error={}))
     assert [(fault.line, fault.reason.split()[0]) for fault in refused.value.faults] == [
         (2, "not"),
-        (3, "a"),
-        (5, "a"),
+        (3, "more"),
+        (5, "more"),
     ]

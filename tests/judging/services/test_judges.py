@@ -37,7 +37,7 @@ def test_an_endpoint_is_a_judge_by_its_name():
 
 
 def test_llm_is_the_endpoint_of_the_settings(settings):
-    with refuses("judge:unknown", match="no judge 'llm'"):
+    with refuses("judge:unknown", match="no judge is named 'llm'"):
         endpoint_for("llm")
     settings.LLM_BASE_URL = "http://127.0.0.1:9/v1"
     row = endpoint_for("llm")
@@ -46,5 +46,5 @@ def test_llm_is_the_endpoint_of_the_settings(settings):
 
 
 def test_an_endpoint_out_of_use_is_no_judge():
-    with refuses("judge:unknown", match="not in use"):
+    with refuses("judge:unknown", match="not enabled"):
         endpoint_for(make_endpoint(enabled=False).name)

@@ -117,7 +117,7 @@ def test_asking_twice_gives_the_unfinished_run():
 def test_an_unknown_judge_or_no_label_writes_nothing():
     dataset, _ = make_study()
     nobody = make_rater(dataset, "nobody")
-    with refuses("run:no-labels", match="labelled no comparison"):
+    with refuses("run:no-labels", match="not labelled any comparison"):
         start_distillation(dataset=dataset, annotator=nobody, judge="lexical")
     with refuses("judge:unknown"):
         start_distillation(dataset=dataset, annotator=nobody, judge="none")
@@ -191,7 +191,7 @@ def test_a_distillation_by_the_same_judge_comes_before_a_newer_one():
 
 def test_a_test_run_needs_a_distillation_and_a_label():
     dataset, rater = make_study(comparisons=12)
-    with refuses("run:not-distilled", match="nothing was distilled"):
+    with refuses("run:not-distilled", match="no preferences have been distilled"):
         start_test_run(dataset=dataset, annotator=rater)
     distilled(dataset, rater)
     with refuses("run:no-labels", match="no label with a winner"):

@@ -8,8 +8,10 @@ from typing import Final
 from annotation.core.refusals import gettext_noop, register
 
 REFUSAL_TEXTS: Final = {
-    "benchmark:unknown-choice": gettext_noop("There is no such choice."),
-    "leaderboard:not-judged": gettext_noop("No finished run has judged this dataset yet."),
+    "benchmark:unknown-choice": gettext_noop("The choice was not found."),
+    "leaderboard:not-judged": gettext_noop(
+        "No finished run has judged this dataset yet. Start one first."
+    ),
     "ranking:unknown-anchor": gettext_noop("The anchor model has no rating in these comparisons."),
 }
 

@@ -224,18 +224,19 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     ),
     "prompt:refused": gettext_noop("This text would break the judge. Fix the errors below."),
     "prompt:outdated": gettext_noop(
-        "Someone has published a newer version. Review it before you publish yours."
+        "Someone published a newer version in the meantime. Review it before you publish yours."
     ),
-    "battles:invalid": gettext_noop("A row of this file is no battle of two models."),
+    "battles:invalid": gettext_noop("A row of this file is not a battle between two models."),
     "injection:no-pairs": gettext_noop(
         "This dataset has no pair of responses that a check can use."
     ),
     "learned:cannot-stack": gettext_noop(
-        "The learned evaluator cannot be stacked on this judge without seeing what it predicts."
+        "The learned evaluator cannot be stacked on this judge, because the judge has seen the "
+        "ratings to predict."
     ),
-    "learned:unreadable": gettext_noop("The stored evaluator cannot be read; train it again."),
+    "learned:unreadable": gettext_noop("The stored evaluator cannot be read. Train it again."),
     "matrix:invalid": gettext_noop("This file is not a matrix of verdicts."),
-    "injection:unknown": gettext_noop("There is no such check."),
+    "injection:unknown": gettext_noop("The check was not found."),
     "prompt:unchanged": gettext_noop("This text is already in use, so nothing was published."),
 }
 

@@ -198,7 +198,7 @@ class Migration(migrations.Migration):
                 ('submission', models.UUIDField(verbose_name='submission')),
                 ('text', models.TextField(verbose_name='text')),
                 ('sent_at', models.DateTimeField(verbose_name='sent')),
-                ('status', models.CharField(choices=[('WAITING', 'Waiting'), ('WRITING', 'Writing'), ('DONE', 'Done'), ('STOPPED', 'Stopped'), ('FAILED', 'Failed')], default='WAITING', max_length=8, verbose_name='reply')),
+                ('status', models.CharField(choices=[('WAITING', 'Waiting'), ('WRITING', 'Generating'), ('DONE', 'Done'), ('STOPPED', 'Stopped'), ('FAILED', 'Failed')], default='WAITING', max_length=8, verbose_name='reply')),
                 ('reply', models.TextField(blank=True, default='', verbose_name='text of the reply')),
                 ('generation', models.PositiveIntegerField(default=0, verbose_name='start')),
                 ('attempt', models.PositiveSmallIntegerField(default=0, verbose_name='attempt')),

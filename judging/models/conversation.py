@@ -105,7 +105,7 @@ class ReplyStatus(models.TextChoices):
     """Where the reply to a message stands."""
 
     WAITING = "WAITING", _("Waiting")
-    WRITING = "WRITING", _("Writing")
+    WRITING = "WRITING", _("Generating")
     DONE = "DONE", _("Done")
     STOPPED = "STOPPED", _("Stopped")
     FAILED = "FAILED", _("Failed")

@@ -38,7 +38,7 @@ from judging.models import (
     RunStatus,
 )
 
-_DIFFERS: Final = gettext_noop("is not what is stored")
+_DIFFERS: Final = gettext_noop("Differs from the existing data")
 
 _Cell = tuple[int, int, str]
 """Run, comparison, order."""

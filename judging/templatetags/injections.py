@@ -25,8 +25,8 @@ KINDS: Final[dict[str, StrOrPromise]] = {
     AttemptKind.PLACEHOLDER.value: _("a placeholder"),
 }
 OUTCOMES: Final[dict[str, StrOrPromise]] = {
-    "turned": _("changed"),
-    "held": _("unchanged"),
+    "turned": _("verdict changed"),
+    "held": _("verdict unchanged"),
     "unreadable": _("unreadable"),
     "failed": _("failed"),
 }

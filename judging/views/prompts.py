@@ -81,7 +81,7 @@ def prompt(
         except Refused as error:
             form.add_error(None, gettext(error.text))
         else:
-            messages.success(request, gettext("Version %d is in force.") % version)
+            messages.success(request, gettext("Published version %d.") % version)
             return redirect(_context(owner)["pages"]["prompt"], slug, name, language)
     text = form["text"].value() or ""
     context = {

@@ -31,7 +31,7 @@ def test_a_prompt_is_edited_checked_published_and_taken_back(open_page):
     expect(check.locator("pre.raw")).to_contain_text("Two kind assistants")
 
     page.get_by_role("button", name="Publish as a new version").click()
-    expect(page.locator("#messages")).to_contain_text("Version 1 is in force.")
+    expect(page.locator("#messages")).to_contain_text("Published version 1.")
     expect(text).to_have_value(released.replace("Two assistants", "Two kind assistants"))
     page.get_by_role("button", name="Withdraw edited text").click()
     expect(text).to_have_value(released)

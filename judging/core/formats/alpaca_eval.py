@@ -96,7 +96,7 @@ def _preferred(fields: Fields) -> tuple[Verdict | None, float | None]:
     except ValueError:
         value = math.nan
     if isinstance(told, bool) or not (value == 0 or 1 <= value <= 2):
-        fields.fault("preference", gettext_noop("0 or a number 1-2 is expected"), told)
+        fields.fault("preference", gettext_noop("Expected 0 or a number from 1 to 2"), told)
         return None, None
     if value in {0, 1.5}:
         return Verdict.TIE, None

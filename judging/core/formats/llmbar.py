@@ -74,17 +74,17 @@ def _verdicts(fields: Fields, comparison: str) -> Iterator[VerdictRecord]:
         if not 0 < len(judge) <= JUDGE_CHARS:
             judges.fault(
                 judge,
-                gettext_noop("must have 1-%(longest)d characters"),
+                gettext_noop("Must have 1 to %(longest)d characters"),
                 judge,
                 longest=JUDGE_CHARS,
             )
         tries = judges.items(judge)
         if len(tries) != 1:
-            judges.fault(judge, gettext_noop("one pair of replies is expected"), len(tries))
+            judges.fault(judge, gettext_noop("Expected one pair of replies"), len(tries))
         for given in tries:
             for swap, order in _ORDERS.items():
                 if not given.has(swap):
-                    given.fault(swap, gettext_noop("is missing"))
+                    given.fault(swap, gettext_noop("Missing"))
                     continue
                 said = Fields(given.mapping(swap), given.notes, given.at(swap))
                 yield VerdictRecord(
@@ -98,7 +98,7 @@ def _winner(said: Fields) -> Verdict | None:
         return None
     number = number_of(said.data["winner"])
     if number not in _WINNERS:
-        said.fault("winner", gettext_noop("1, 2 or null is expected"), said.data["winner"])
+        said.fault("winner", gettext_noop("Expected 1, 2 or null"), said.data["winner"])
         return None
     return _WINNERS[number]
 

@@ -134,7 +134,7 @@ def _pair(fields: Fields, first: str, second: str) -> _Pair:
         fields.whole("turn", 1, _MOST_TURNS),
     )
     if pair.first == pair.second and pair.first:
-        fields.fault(second, gettext_noop("is the other model"), pair.second)
+        fields.fault(second, gettext_noop("This is the other model"), pair.second)
     return pair
 
 
@@ -143,7 +143,7 @@ def _winner(fields: Fields, name: str, pair: _Pair, words: Sequence[str]) -> Ver
     word = fields.text(name)
     if word not in words:
         if fields.has(name):
-            reason = gettext_noop("one of %(words)s is expected")
+            reason = gettext_noop("Expected one of %(words)s")
             fields.fault(name, reason, word, words=", ".join(words))
         return None
     if word in words[:2]:
@@ -158,7 +158,7 @@ def _judge(fields: Fields) -> str:
         return fields.short("judge", min(JUDGE_CHARS, NAME_CHARS))
     parts = [each for each in told if isinstance(each, str) and each]
     if len(parts) != 2 or len(told) != 2:
-        fields.fault("judge", gettext_noop("a name, or a model and prompt, is expected"), told)
+        fields.fault("judge", gettext_noop("Expected a name, or a model and a prompt"), told)
         return ""
     model, prompt = parts
     return f"{model}_{'pair' if prompt.startswith('pair') else prompt}"[:JUDGE_CHARS]
@@ -200,11 +200,11 @@ def _conversations(fields: Fields, pair: _Pair) -> tuple[list[str], dict[str, li
         for message in fields.items(f"conversation_{side}"):
             role = message.text("role")
             if role not in said:
-                message.fault("role", gettext_noop("user or assistant is expected"), role)
+                message.fault("role", gettext_noop("Expected user or assistant"), role)
                 continue
             said[role].append(message.text("content"))
         if min(len(said["user"]), len(said["assistant"])) < pair.turn:
-            reason = gettext_noop("is shorter than the judged turn")
+            reason = gettext_noop("Shorter than the judged turn")
             fields.fault(f"conversation_{side}", reason)
         sides[side] = said
     return sides["a"]["user"], {

@@ -93,7 +93,7 @@ def test_a_verdict_that_is_stored_otherwise_is_a_fault_and_nothing_is_written(tm
     assert (fault.line, fault.field, fault.reason, fault.value) == (
         2,
         "verdicts[GPT-4].original",
-        "is not what is stored",
+        "Differs from the existing data",
         "B",
     )
     assert report.created == 0

@@ -102,7 +102,7 @@ def test_an_edit_is_published_shown_and_taken_back(client, manager, study):
     [
         ("Choose.", 0, "This text would break the judge"),
         ("", 0, "This field is required."),
-        ("Judge.\n{released}", 3, "Someone has published a newer version"),
+        ("Judge.\n{released}", 3, "Someone published a newer version"),
         ("{released}", 0, "This text is already in use"),
     ],
 )

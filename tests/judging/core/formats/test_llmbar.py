@@ -86,14 +86,14 @@ def test_a_completion_is_a_text_or_a_list(completion, raw):
         ({"label": 3}, ("label", "must be between 1 and 2")),
         (
             {"judges": {"j": replies("3")}},
-            ("judges.j[0].swap = False.winner", "1, 2 or null is expected"),
+            ("judges.j[0].swap = False.winner", "Expected 1, 2 or null"),
         ),
-        ({"judges": {"j": []}}, ("judges.j", "one pair of replies is expected")),
+        ({"judges": {"j": []}}, ("judges.j", "Expected one pair of replies")),
         (
             {"judges": {"j": [{"swap = False": {"winner": "1"}}]}},
-            ("judges.j[0].swap = True", "is missing"),
+            ("judges.j[0].swap = True", "Missing"),
         ),
-        ({"judges": {"": replies()}}, ("judges", "must have 1-80 characters")),
+        ({"judges": {"": replies()}}, ("judges", "Must have 1 to 80 characters")),
         ({"judges": [1]}, ("judges", "an object is expected")),
     ],
 )

@@ -166,7 +166,7 @@ def test_other_prompts_make_other_judges():
 
 def test_an_unknown_word_of_a_game_is_a_fault():
     [fault] = faults_of(pair(g1_winner="A"), parse_pair)
-    assert fault == ("g1_winner", "one of model_1, model_2, tie, error is expected")
+    assert fault == ("g1_winner", "Expected one of model_1, model_2, tie, error")
 
 
 def test_rows_are_told_apart():

@@ -10,13 +10,13 @@ from django.utils.translation import gettext_lazy as _
 
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.gold import Section
+from benchmark.queries.annotators import PeopleQuestion
 from benchmark.queries.disagreements import DisagreementQuestion
 from benchmark.queries.gold import GoldQuestion
-from benchmark.queries.judge_tables import JudgeWay, TablesQuestion
-from benchmark.queries.leaderboard import LeaderboardQuestion, Source
+from benchmark.queries.judges import JudgeWay, TablesQuestion
+from benchmark.queries.ranking import LeaderboardQuestion, Source
 from benchmark.queries.rows import VOICES, Behind, VerdictMatch
 from benchmark.queries.trust import TrustQuestion
-from benchmark.queries.vote_agreement import PeopleQuestion
 from judging.core.votes import VoteRule
 
 _LARGEST_ID: Final = 2**63 - 1

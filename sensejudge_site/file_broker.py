@@ -36,4 +36,4 @@ class FileTransport(filesystem.Transport):
 
 def install() -> None:
     """Let `filesystem://` mean this transport."""
-    TRANSPORT_ALIASES["filesystem"] = f"{__name__}:Transport"
+    TRANSPORT_ALIASES["filesystem"] = f"{__name__}:FileTransport"

@@ -8,17 +8,152 @@ as wrong: both policies are always available, none is a silent default.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
-from annotation.core.choices import Order, Verdict
+from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval
 from benchmark.core.resampling import Floats, bootstrap_sums
-from judging.core.votes import score
+from judging.core.votes import MemberVerdict, VoteRule, score, vote
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJudgment:
+    """One stored judgment of a comparison: under which preference, in which order, and what.
+
+    `verdict` and `log_odds` are in the comparison's coordinates; the verdict is None unless DONE.
+    """
+
+    preference: int
+    order: Order
+    status: JudgmentStatus
+    verdict: Verdict | None
+    log_odds: float | None = None
+
+
+def decide(
+    replies: Iterable[StoredJudgment],
+    members: Collection[int],
+    *,
+    rule: VoteRule = VoteRule.DEFAULT,
+) -> Decisions:
+    """The decision of a preference set on one comparison, by presentation order.
+
+    An order is left out while a member has yet to answer in it, and where all that happened in it
+    are calls that failed: only a reply that was read, or could not be, says something of the judge.
+    """
+    by_order: dict[Order, list[StoredJudgment]] = {}
+    for reply in replies:
+        if reply.preference in members:
+            by_order.setdefault(reply.order, []).append(reply)
+    return {
+        order: vote(_ballots(given), order=order, rule=rule).winner
+        for order, given in by_order.items()
+        if _is_complete(given, members)
+    }
+
+
+def _is_complete(given: list[StoredJudgment], members: Collection[int]) -> bool:
+    statuses = {reply.status for reply in given}
+    answered = {JudgmentStatus.DONE, JudgmentStatus.UNPARSEABLE} & statuses
+    return bool(answered) and JudgmentStatus.PENDING not in statuses and len(given) == len(members)
+
+
+def _ballots(given: list[StoredJudgment]) -> list[MemberVerdict]:
+    return [
+        MemberVerdict(reply.verdict, reply.log_odds) for reply in given if reply.verdict is not None
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """A judge's ballots on one comparison; `log_odds` is their mean, in favour of A."""
+
+    for_a: int
+    for_b: int
+    ties: int
+    unread: int
+    log_odds: float | None
+
+    @property
+    def ballots(self) -> int:
+        """Those that could be read."""
+        return self.for_a + self.for_b + self.ties
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The majority, a tie where it is even, None without a ballot."""
+        if not self.ballots:
+            return None
+        if self.for_a == self.for_b:
+            return Verdict.TIE
+        return Verdict.A if self.for_a > self.for_b else Verdict.B
+
+    @property
+    def confidence(self) -> float:
+        """0..1: how far the ballots lean to one side; 1 where all name one response."""
+        return abs(self.for_a - self.for_b) / self.ballots if self.ballots else 0.0
+
+    @property
+    def sureness(self) -> tuple[float, float]:
+        """By which verdicts are ordered: leaning first, then strength."""
+        return self.confidence, abs(self.log_odds or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A person's verdict that the judge's is not."""
+
+    comparison: int
+    annotator: int
+    human: Verdict
+    opinion: Opinion
+
+    @property
+    def opposed(self) -> bool:
+        """Each names another response; otherwise one of them says tie."""
+        return Verdict.TIE not in {self.human, self.opinion.verdict}
+
+
+def opinion(replies: Iterable[StoredJudgment], members: Collection[int]) -> Opinion:
+    """The ballots of a preference set among the replies on one comparison."""
+    given = [reply for reply in replies if reply.preference in members]
+    verdicts = [reply.verdict for reply in given]
+    odds = [reply.log_odds for reply in given if reply.log_odds is not None]
+    return Opinion(
+        for_a=verdicts.count(Verdict.A),
+        for_b=verdicts.count(Verdict.B),
+        ties=verdicts.count(Verdict.TIE),
+        unread=verdicts.count(None),
+        log_odds=sum(odds) / len(odds) if odds else None,
+    )
+
+
+def disagreements(
+    labels: Iterable[tuple[int, int, Verdict, Opinion]],
+) -> list[Disagreement]:
+    """The labels that differ from a judge's verdict, its surest first.
+
+    Args:
+        labels: comparison, annotator, the human verdict and the judge's opinion; one without a
+            ballot is no disagreement.
+    """
+    found = [
+        Disagreement(comparison, annotator, human, said)
+        for comparison, annotator, human, said in labels
+        if said.verdict not in {None, human}
+    ]
+    return sorted(found, key=_surest_first)
+
+
+def _surest_first(row: Disagreement) -> tuple[float, float, int, int]:
+    confidence, strength = row.opinion.sureness
+    return -confidence, -strength, row.comparison, row.annotator
+
 
 Decisions = Mapping[Order, Verdict | None]
 """The judge's winner on one comparison by presentation order, in the comparison's coordinates.

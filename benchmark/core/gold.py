@@ -8,26 +8,33 @@ Intervals draw comparisons, within each subset.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
-from annotation.core.choices import Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, percentile_interval
+from annotation.core.choices import Order, Verdict
+from annotation.core.intervals import DEFAULT_DRAWS, Interval, ends, percentile_interval
 from benchmark.core.accuracy import (
     Accuracy,
+    Decisions,
     InvalidPolicy,
     Judged,
     accuracy,
     pooled,
     stakes_of,
 )
-from benchmark.core.bias import Consistency, PositionBias, consistency, judge_position_bias
-from benchmark.core.recorded import EveryReply, every_reply
+from benchmark.core.bias import (
+    Consistency,
+    PositionBias,
+    consistency,
+    judge_position_bias,
+    shown_side,
+)
 from benchmark.core.resampling import Floats, drawn_values
+from benchmark.core.ties import BestOf, BestOfReport, TiesScore
 
 
 class Section(StrEnum):
@@ -229,3 +236,150 @@ def _weights(parts: Mapping[str, _Part]) -> dict[str, float]:
     if _MATH in weights and code:
         weights[_MATH] = code
     return weights
+
+
+ALL = "all"
+SCORE = "RewardBench"
+TIES_SCORE = "ties-score"
+
+
+def gold_records(
+    judge: str,
+    report: GoldReport,
+    best_of: BestOfReport | None = None,
+    ties: TiesScore | None = None,
+) -> Iterator[dict[str, object]]:
+    """A record for each subset, for all together, and for each section; shares are 0..1.
+
+    `level` tells them apart: subset, all, section, score, and best-of, best-of-mean, best-of-all,
+    where `n` counts the items that could be scored and `items` all of them, and ties-score, which
+    is no share: it ends at 1.01.
+    """
+    for figures in report.subsets:
+        yield _figures(judge, "subset", figures)
+    yield _figures(judge, ALL, report.overall)
+    for score in report.sections:
+        yield _section_record(judge, score)
+    if best_of is not None:
+        for each in best_of.subsets:
+            yield _best_of(judge, "best-of", each)
+        yield _best_of(judge, "best-of-mean", best_of.mean)
+        yield _best_of(judge, "best-of-all", best_of.overall)
+    if ties is not None:
+        yield {
+            "judge": judge,
+            "level": TIES_SCORE,
+            "subset": "Ties",
+            "n": ties.questions,
+            "accuracy": ties.value,
+            **ends(ties.interval),
+        }
+
+
+def _best_of(judge: str, level: str, each: BestOf) -> dict[str, object]:
+    return {
+        "judge": judge,
+        "level": level,
+        "subset": each.subset or ALL,
+        "n": each.scored,
+        "accuracy": each.value,
+        **ends(each.interval),
+        "items": each.items,
+    }
+
+
+def _figures(judge: str, level: str, figures: GoldFigures) -> dict[str, object]:
+    agreement, every_reply = figures.agreement, figures.every_reply
+    return {
+        "judge": judge,
+        "level": level,
+        "subset": figures.subset or ALL,
+        "n": agreement.comparisons,
+        "verdicts": agreement.verdicts,
+        "accuracy": agreement.value,
+        **ends(agreement.interval),
+        "policy": agreement.policy.value,
+        "other_policy": figures.other_policy.value,
+        "unreadable": every_reply.unreadable,
+        "position_bias": figures.position.value,
+        **ends(figures.position.interval, "position_bias_"),
+        "consistency": figures.consistency.value,
+        **ends(figures.consistency.interval, "consistency_"),
+        "replies": every_reply.replies,
+        "accuracy_of_all_replies": every_reply.accuracy,
+        "same_in_both_orders": every_reply.same_in_both_orders,
+        "picks_first": every_reply.picks_first,
+    }
+
+
+def _section_record(judge: str, score: SectionScore) -> dict[str, object]:
+    return {
+        "judge": judge,
+        "level": "section" if score.section else "score",
+        "subset": score.section.value if score.section else SCORE,
+        "n": score.comparisons,
+        "accuracy": score.value,
+        **ends(score.interval),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class EveryReply:
+    """Counts over all replies on comparisons with a gold winner; ties earn one half.
+
+    `paired` comparisons were judged in both orders, `alike` of them with one outcome; `ordered`
+    replies were given in a known order, `first` of them name the first shown.
+    """
+
+    comparisons: int
+    replies: int
+    unreadable: int
+    points: float
+    paired: int
+    alike: int
+    ordered: int
+    first: int
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of the replies that name the gold winner."""
+        return self.points / self.replies if self.replies else None
+
+    @property
+    def same_in_both_orders(self) -> float | None:
+        """Share of the comparisons with one outcome in both orders."""
+        return self.alike / self.paired if self.paired else None
+
+    @property
+    def picks_first(self) -> float | None:
+        """Share of the replies that name the first shown."""
+        return self.first / self.ordered if self.ordered else None
+
+
+def every_reply(items: Iterable[Judged]) -> EveryReply:
+    """The counts of one judge; comparisons whose gold answer is a tie are left out."""
+    rows = [row for row in items if row.human is not Verdict.TIE and row.decisions]
+    replies = [(row.human, order, won) for row in rows for order, won in row.decisions.items()]
+    ordered = [(order, won) for _gold, order, won in replies if order is not Order.COMBINED]
+    pairs = [pair for row in rows if (pair := _both(row.decisions))]
+    return EveryReply(
+        comparisons=len(rows),
+        replies=len(replies),
+        unreadable=sum(won is None for _gold, _order, won in replies),
+        points=sum(_points(won, gold) for gold, _order, won in replies),
+        paired=len(pairs),
+        alike=sum(one is other for one, other in pairs),
+        ordered=len(ordered),
+        first=sum(won is not None and shown_side(won, order) == 1 for order, won in ordered),
+    )
+
+
+def _both(decisions: Decisions) -> tuple[Verdict | None, Verdict | None] | None:
+    """The outcomes in both orders, None where one of them was not judged."""
+    if Order.ORIGINAL in decisions and Order.SWAPPED in decisions:
+        return decisions[Order.ORIGINAL], decisions[Order.SWAPPED]
+    return None
+
+
+def _points(won: Verdict | None, gold: Verdict) -> float:
+    return 0.5 if won is Verdict.TIE else float(won is gold)

@@ -7,7 +7,8 @@ value for some data (a constant column, a class that never occurs) says why, ins
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -288,3 +289,26 @@ def _fisher_mean(
         total += drawn * z
         share += drawn
     return np.tanh(ratio(total, share))
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityPoint:
+    """The mean stated score of the `n` turns that were predicted alike."""
+
+    predicted: int
+    stated: float
+    n: int
+
+
+def reliability(pairs: Iterable[tuple[int, int]]) -> tuple[ReliabilityPoint, ...]:
+    """Points from (predicted, stated) scores, by predicted score.
+
+    A judge on the user's own scale lies on the diagonal.
+    """
+    stated: dict[int, list[int]] = defaultdict(list)
+    for predicted, score in pairs:
+        stated[predicted].append(score)
+    return tuple(
+        ReliabilityPoint(predicted, sum(scores) / len(scores), len(scores))
+        for predicted, scores in sorted(stated.items())
+    )

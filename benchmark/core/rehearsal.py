@@ -15,8 +15,7 @@ from typing import Final, cast
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings, split
-from benchmark.core.accuracy import Judged
-from benchmark.core.decisions import StoredJudgment, decide
+from benchmark.core.accuracy import Judged, StoredJudgment, decide
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Voice
 from judging.core.correctness import correctness_matrix, shuffled_winners
 from judging.core.lexical.distil import distil

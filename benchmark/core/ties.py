@@ -8,15 +8,17 @@ prompt alone, and by the closer of both prompts. A hundredth tells equal judges 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import tanh
 from typing import Final
 
 import numpy as np
 
-from annotation.core.intervals import DEFAULT_DRAWS, Interval
-from benchmark.core.resampling import Floats, bootstrap_sums
+from annotation.core.choices import Order, Verdict
+from annotation.core.intervals import DEFAULT_DRAWS, Interval, percentile_interval
+from benchmark.core.accuracy import Decisions, InvalidPolicy, pooled
+from benchmark.core.resampling import Floats, bootstrap_sums, drawn_values
 
 _WEIGHTS: Final = np.array([0.3, 0.3, 0.2, 0.2, 0.01])
 """Of the tied prompts, the ref prompts, the two comparisons of margins, and how much."""
@@ -90,3 +92,115 @@ def _without_spread(closer: float) -> float:
 def _score(sums: Floats) -> Floats:
     score: Floats = (sums[:, :5] / sums[:, 5:]) @ _WEIGHTS
     return score
+
+
+@dataclass(frozen=True, slots=True)
+class BestOfItem:
+    """One prompt: for each chosen and rejected response what was decided, A being the chosen one.
+
+    `decisions` are empty where a pair was not judged. `several` responses are chosen, or one.
+    """
+
+    subset: str
+    several: bool
+    decisions: tuple[Decisions, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BestOf:
+    """Accuracy on `scored` of `items` of one subset, of all pooled (`subset` None).
+
+    The others lack a verdict on a pair, by which they cannot be told right or wrong.
+    """
+
+    subset: str | None
+    value: float | None
+    interval: Interval | None
+    scored: int
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
+class BestOfReport:
+    """Each subset, all items pooled, and the mean of subsets (its `scored` counts all items)."""
+
+    subsets: tuple[BestOf, ...]
+    overall: BestOf
+    mean: BestOf
+
+
+def best_of_report(
+    items: Iterable[BestOfItem],
+    *,
+    seed: int,
+    policy: InvalidPolicy = InvalidPolicy.EXCLUDED,
+    draws: int = DEFAULT_DRAWS,
+) -> BestOfReport | None:
+    """The figures of one judge; None without a scored item.
+
+    Args:
+        items: in the order in which subsets shall stand.
+        seed: of every bootstrap.
+        policy: whether a reply that could not be read leaves its item out, or decides against it.
+        draws: of every bootstrap.
+    """
+    groups: dict[str, list[BestOfItem]] = {}
+    for item in items:
+        groups.setdefault(item.subset, []).append(item)
+    stakes = {name: _stakes(own, policy) for name, own in groups.items()}
+    told = [(place, rows) for place, rows in enumerate(stakes.values()) if len(rows)]
+    if not told:
+        return None
+    subsets = tuple(
+        _best_of(name, rows, len(groups[name]), seed=seed, draws=draws)
+        for name, rows in stakes.items()
+    )
+    everything = np.concatenate([rows for _place, rows in told])
+    count = sum(map(len, groups.values()))
+    values = [each.value for each in subsets if each.value is not None]
+    drawn = [drawn_values(rows, pooled, seed=[seed, place], draws=draws) for place, rows in told]
+    return BestOfReport(
+        subsets=subsets,
+        overall=_best_of(None, everything, count, seed=seed, draws=draws),
+        mean=BestOf(
+            subset=None,
+            value=sum(values) / len(values),
+            interval=percentile_interval(np.mean(drawn, axis=0)),
+            scored=len(everything),
+            items=count,
+        ),
+    )
+
+
+def _best_of(subset: str | None, rows: Floats, items: int, *, seed: int, draws: int) -> BestOf:
+    return BestOf(
+        subset=subset,
+        value=float(pooled(rows.sum(axis=0)[None])[0]) if len(rows) else None,
+        interval=bootstrap_sums(rows, pooled, seed=seed, draws=draws),
+        scored=len(rows),
+        items=items,
+    )
+
+
+def _stakes(items: Sequence[BestOfItem], policy: InvalidPolicy) -> Floats:
+    """Points earned and orders scored of each item with any."""
+    rows = []
+    for item in items:
+        earned = [_points(item, order, policy) for order in Order]
+        scored = [points for points in earned if points is not None]
+        if scored:
+            rows.append((sum(scored), float(len(scored))))
+    return np.array(rows, dtype=np.float64).reshape(-1, 2)
+
+
+def _points(item: BestOfItem, order: Order, policy: InvalidPolicy) -> float | None:
+    """What an item earns in one order; None where a pair was not judged in it, or not readably."""
+    if not all(order in each for each in item.decisions):
+        return None
+    won = [each[order] for each in item.decisions]
+    if None in won and policy is InvalidPolicy.EXCLUDED:
+        return None
+    if None in won or Verdict.B in won:
+        return 0.0
+    ties = won.count(Verdict.TIE)
+    return float(not ties) if item.several else 1 / (1 + ties)

@@ -16,8 +16,8 @@ from benchmark.core.calibrated import (
     histograms,
     user_shifts,
 )
+from benchmark.core.metrics import ReliabilityPoint, reliability
 from benchmark.core.recalibration import MethodFigures, RawBlock, RawTurn, compare
-from benchmark.core.reliability import ReliabilityPoint, reliability
 from benchmark.queries.satisfaction import scored_turns
 from judging.core.calibration import Calibration, Fallback, score_counts
 from judging.core.satisfaction_settings import satisfaction_settings

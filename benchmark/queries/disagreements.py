@@ -12,7 +12,17 @@ from django.utils.text import Truncator
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, Dataset
 from annotation.queries.annotators import names_of
-from benchmark.core.disagreement import Disagreement, Opinion, disagreements, opinion
+from benchmark.core.accuracy import Disagreement, Opinion, disagreements, opinion
+from benchmark.queries.annotators import (
+    OPENING_CHARS,
+    JudgeOption,
+    datasets_with_labels,
+    human_verdicts,
+    judge_options,
+    openings,
+    picked_judge,
+    with_asked,
+)
 from benchmark.queries.choices import (
     DatasetChoice,
     ScenarioChoice,
@@ -21,16 +31,6 @@ from benchmark.queries.choices import (
     scenarios,
 )
 from benchmark.queries.evidence import heard_replies
-from benchmark.queries.verdict_runs import (
-    OPENING_CHARS,
-    JudgeOption,
-    datasets_with_labels,
-    judge_options,
-    openings,
-    picked_judge,
-    with_asked,
-)
-from benchmark.queries.vote_agreement import human_verdicts
 
 ROWS_A_PAGE: Final = 50
 SEVERAL: Final = 2

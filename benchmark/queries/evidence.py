@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.models import PairwiseLabel
-from benchmark.core.accuracy import Decisions
-from benchmark.core.decisions import StoredJudgment, decide
+from benchmark.core.accuracy import Decisions, StoredJudgment, decide
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Case, HumanLabel, Panel, Voice
 from benchmark.queries.choices import (
     AnnotatorChoice,

@@ -13,9 +13,9 @@ from django.utils.text import Truncator
 from annotation.core.choices import Order
 from annotation.core.refusals import Refused
 from benchmark.core.gold import SUBSETS, Section
+from benchmark.queries.annotators import OPENING_CHARS, JudgeOption, gold_answers, openings
 from benchmark.queries.gold import GoldQuestion, GoldScope, gold_cases, gold_scope
 from benchmark.queries.rows import Found, VerdictMatch, decision_cell
-from benchmark.queries.verdict_runs import OPENING_CHARS, JudgeOption, gold_answers, openings
 
 ROWS_A_PAGE: Final = 50
 

@@ -10,10 +10,9 @@ from annotation.core.refusals import Refused
 from annotation.queries.agreement import AgreementQuestion, agreement_page
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.vote_agreement import VoteAgreement
+from benchmark.queries.annotators import JudgeOption, dataset_vote_agreement, group_of
 from benchmark.queries.gold import JudgeReport, dataset_gold_reports
 from benchmark.queries.trust import SEED
-from benchmark.queries.verdict_runs import JudgeOption
-from benchmark.queries.vote_agreement import dataset_vote_agreement, group_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,20 +5,35 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from datetime import datetime
+from typing import Any, Final
 
 from django.core.cache import cache
 from django.db.models import Q, QuerySet
 from django.db.models.fields.json import KT
 
-from annotation.core.choices import JudgmentStatus
+from annotation.core.choices import JudgmentStatus, Reason
+from annotation.core.intervals import Interval
 from annotation.models import SatisfactionLabel
 from annotation.queries.withheld import withheld_responses, withheld_sessions
-from benchmark.core.metrics import Metric, MetricName, evaluate, scored
-from benchmark.core.reliability import ReliabilityPoint, reliability
+from benchmark.core.learning_curve import CurveFigure, CurveOn, CurvePoint
+from benchmark.core.metrics import (
+    Metric,
+    MetricName,
+    ReliabilityPoint,
+    evaluate,
+    reliability,
+    scored,
+)
+from benchmark.core.satisfaction_evaluation import GoldBlock, JudgedTurn
+from benchmark.models import VerificationReport
 from benchmark.queries.choices import DatasetChoice, RunChoice, run_choices
+from judging.core.calibration import score_counts
+from judging.core.retrieval import Block
 from judging.core.satisfaction_settings import LEARNED
+from judging.core.satisfaction_variants import Level
 from judging.models import JudgeRun, RunKind, SatisfactionJudgment
+from judging.queries.satisfaction.blocks import StoredBlock, gold_ratings, stored_blocks
 
 KEPT_SECONDS: Final = 24 * 3600
 METRICS: Final = (
@@ -197,4 +212,124 @@ def _metrics(turns: Sequence[EvaluatedTurn], *, single: bool, seed: int) -> tupl
             evaluate(scored(gold, raw, units), name, seed=seed),
         )
         for name in names
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationTurns:
+    """The rated turns of a dataset: stored blocks, and the same with their gold scores."""
+
+    stored: tuple[StoredBlock, ...]
+    gold: tuple[GoldBlock, ...]
+    level: Level = Level.TURN
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks without the ids of their rows."""
+        return tuple(stored.block for stored in self.stored)
+
+    @property
+    def users(self) -> int:
+        """How many users rated something."""
+        return len({block.user for block in self.gold})
+
+    @property
+    def turns(self) -> int:
+        """How many turns they rated."""
+        return sum(len(block.gold) for block in self.gold)
+
+
+def evaluation_turns(dataset_id: int, *, level: Level = Level.TURN) -> EvaluationTurns:
+    """Every rated turn, or session, of a dataset. Six queries."""
+    gold = gold_ratings(dataset_id=dataset_id, level=level)
+    stored = stored_blocks(dataset_id=dataset_id, level=level)
+    return EvaluationTurns(stored, tuple(_gold_block(block, gold) for block in stored), level)
+
+
+def judged_turns(
+    run_id: int, blocks: Sequence[StoredBlock]
+) -> tuple[tuple[JudgedTurn | None, ...], ...]:
+    """What a run said of each turn, in the order of the blocks; None without a score."""
+    rows = SatisfactionJudgment.objects.filter(run=run_id, status=JudgmentStatus.DONE).values_list(
+        "user_id", "response_id", "session_id", "score", "expected_score", "reason"
+    )
+    found = {
+        (user_id, response_id or session_id): JudgedTurn(
+            score, expected, Reason(reason) if reason else None
+        )
+        for user_id, response_id, session_id, score, expected, reason in rows
+        if score is not None
+    }
+    return tuple(
+        tuple(found.get((stored.user_id, int(one.turn_id))) for one in stored.block.targets)
+        for stored in blocks
+    )
+
+
+def _gold_block(
+    stored: StoredBlock, gold: dict[tuple[int, int], tuple[int, Reason | None]]
+) -> GoldBlock:
+    targets = stored.block.targets
+    given = [gold[stored.user_id, int(one.turn_id)] for one in targets]
+    return GoldBlock(
+        user=stored.user_id,
+        scenario=stored.block.scenario,
+        keys=tuple(f"{one.session_key}\x1f{one.position}\x1f{one.response}" for one in targets),
+        gold=tuple(score for score, _reason in given),
+        history=score_counts([turn.score for turn in stored.block.history]),
+        reasons=tuple(reason for _score, reason in given),
+    )
+
+
+CURVE_KIND: Final = "learning_curve"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCurve:
+    """A curve with the settings that made it."""
+
+    report_id: int
+    created_at: datetime
+    draws: int
+    seed: int
+    bootstrap: int
+    points: tuple[CurvePoint, ...]
+
+
+def stored_curve(*, train: str, test: str) -> StoredCurve | None:
+    """The newest curve of two datasets, by their slugs; None without one. One query."""
+    found = (
+        VerificationReport.objects.filter(
+            kind=CURVE_KIND, dataset__slug=test, settings__train=train
+        )
+        .order_by("-pk")
+        .first()
+    )
+    if found is None:
+        return None
+    return StoredCurve(
+        report_id=found.pk,
+        created_at=found.created_at,
+        draws=found.settings["draws"],
+        seed=found.settings["seed"],
+        bootstrap=found.settings["bootstrap"],
+        points=tuple(_point(row) for row in found.rows),
+    )
+
+
+def _point(stored: dict[str, Any]) -> CurvePoint:
+    return CurvePoint(
+        on=CurveOn(stored["on"]),
+        users=stored["users"],
+        draws=stored["draws"],
+        turns=stored["turns"],
+        figures={
+            name: CurveFigure(
+                value=one["value"],
+                interval=None if one["low"] is None else Interval(one["low"], one["high"]),
+                lowest=one["lowest"],
+                highest=one["highest"],
+            )
+            for name, one in stored["figures"].items()
+        },
     )

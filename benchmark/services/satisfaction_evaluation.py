@@ -11,7 +11,6 @@ from typing import Final
 from annotation.core.refusals import Refused
 from annotation.models import Dataset
 from annotation.queries.annotators import names_of
-from benchmark.core.satisfaction_details import EvaluatorDetails, details_of
 from benchmark.core.satisfaction_evaluation import (
     EvaluatorFigures,
     GoldBlock,
@@ -22,18 +21,17 @@ from benchmark.core.satisfaction_evaluation import (
     figures,
     judge_predictions,
 )
+from benchmark.core.satisfaction_groups import EvaluatorDetails, details_of
 from benchmark.models import VerificationReport
-from benchmark.queries.satisfaction_evaluation import EvaluationTurns, evaluation_turns
+from benchmark.queries.satisfaction import EvaluationTurns, evaluation_turns
 from benchmark.queries.satisfaction_report import REPORT_KIND
-from benchmark.services.embedded_evaluators import (
+from benchmark.services.evaluators import (
     LearnedPredictions,
+    judge_and_variant,
+    judged_dataset,
     predict_learned,
     predict_nearest,
     predict_stacked,
-)
-from benchmark.services.judge_evaluators import (
-    judge_and_variant,
-    judged_dataset,
     require_honest_stacking,
     stored_judges,
 )

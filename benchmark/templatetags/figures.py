@@ -9,7 +9,7 @@ from annotation.models.wording import REASONS
 from benchmark.core.metrics import MetricName, UndefinedMetric
 from benchmark.core.paper_satisfaction import Differs
 from benchmark.core.recalibration import Recalibration
-from benchmark.core.satisfaction_reasons import SATISFIED, UNKNOWN
+from benchmark.core.satisfaction_groups import SATISFIED, UNKNOWN
 from judging.core.calibration import Fallback
 from judging.core.judge_modes import JudgePrompt
 

@@ -14,8 +14,8 @@ from annotation.core.charts import IntervalPlot, IntervalRow, interval_plot
 from annotation.templatetags.look import percent
 from benchmark.core.ablation import AblationRow, Vary
 from benchmark.queries.ablations import StoredAblation, ablations_page
+from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import CHANCE
-from benchmark.views.readers import require_sees_everyone
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from annotation.core.charts import BarChart, BarRow, bar_chart
 from benchmark.core.calibrated import LEVELS
 from benchmark.core.recalibration import METRICS
 from benchmark.queries.calibration import CalibrationPage, calibration_page
+from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import reliability_plot
-from benchmark.views.readers import require_sees_everyone
 
 
 @require_safe

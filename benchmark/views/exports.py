@@ -2,20 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from benchmark.core.report import ReportRow
+from annotation.core.tables import Row, csv_lines
+from annotation.models import User
+from benchmark.core.trust import ReportRow
 from benchmark.forms import LeaderboardForm, TrustForm, asked
 from benchmark.frames import agreement_table
-from benchmark.queries.leaderboard import leaderboard_page
-from benchmark.queries.report import asked_report, report
-from benchmark.queries.trust import SEED
-from benchmark.views.files import csv_file
-from benchmark.views.readers import reader_of, require_sees_everyone
+from benchmark.queries.ranking import leaderboard_page
+from benchmark.queries.trust import SEED, Reader, asked_report, report
+
+
+def csv_file(name: str, columns: Sequence[str], rows: Iterable[Row]) -> HttpResponse:
+    """Rows as a CSV file `name`.csv to be saved."""
+    response = HttpResponse(
+        "".join(csv_lines(columns, rows)), content_type="text/csv; charset=utf-8"
+    )
+    response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+    return response
+
+
+def reader_of(request: HttpRequest) -> Reader:
+    """Annotators read figures about themselves alone; everybody else reads all.
+
+    Raises:
+        PermissionDenied: nobody is signed in.
+    """
+    user = request.user
+    if not isinstance(user, User):
+        raise PermissionDenied
+    return Reader(only=None if user.sees_everyone else user.pk)
+
+
+def require_sees_everyone(request: HttpRequest) -> None:
+    """Refuse annotators: models' names and other people's labels are on the page.
+
+    Raises:
+        PermissionDenied: an annotator asks.
+    """
+    if reader_of(request).only is not None:
+        raise PermissionDenied(
+            _("Annotators cannot see this page: it shows models and other people's answers.")
+        )
 
 
 @require_safe

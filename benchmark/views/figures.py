@@ -19,10 +19,10 @@ from annotation.core.charts import (
 )
 from annotation.core.intervals import Interval
 from annotation.templatetags.look import percent
+from benchmark.core.metrics import ReliabilityPoint
 from benchmark.core.ranking import ModelRating, Standing, WinRate
-from benchmark.core.reliability import ReliabilityPoint
 from benchmark.core.trust import Figures, Panel, TrustFigures, Voice, VoiceFigures
-from benchmark.queries.leaderboard import Board, Source
+from benchmark.queries.ranking import Board, Source
 from benchmark.queries.trust import TrustScope
 from benchmark.templatetags.figures import prompt_name
 

@@ -9,15 +9,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from benchmark.core.gold_records import gold_records
+from benchmark.core.gold import gold_records
 from benchmark.forms import POLICIES, GoldQuestionForm, asked
 from benchmark.queries import gold as queries
 from benchmark.queries.gold import GoldScope
 from benchmark.queries.gold_rows import gold_rows as gold_rows_behind
 from benchmark.queries.rows import VerdictMatch
+from benchmark.views.exports import csv_file, require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
-from benchmark.views.files import csv_file
-from benchmark.views.readers import require_sees_everyone
 
 
 @require_safe

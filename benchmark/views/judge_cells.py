@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from annotation.core.intervals import Interval
 from annotation.templatetags.look import difference, percent, points
 from benchmark.core.before_after import BeforeAfter, Estimate
-from benchmark.core.judge_table import Agreement, JudgeCell, JudgeMeans, Mean
-from benchmark.queries.judge_tables import JudgeLine, JudgeWay, TablesPage, TablesScope
+from benchmark.core.judges import Agreement, JudgeCell, JudgeMeans, Mean
+from benchmark.queries.judges import JudgeLine, JudgeWay, TablesPage, TablesScope
 from benchmark.queries.rows import Behind
 from benchmark.templatetags.figures import prompt_name, share_number
 

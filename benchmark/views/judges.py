@@ -3,33 +3,102 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from benchmark.core.judge_records import (
-    Record,
-    agreement_records,
-    lean_records,
-    people_record,
-)
+from annotation.core.charts import IntervalPlot, IntervalRow, Mark, interval_plot
+from annotation.templatetags.look import percent, points
+from benchmark.core.before_after import BeforeAfter
+from benchmark.core.judges import Record, agreement_records, lean_records, people_record
 from benchmark.forms import POLICIES, RULES, TableRowsForm, TablesForm, asked
-from benchmark.queries import judge_table_rows as rows_queries
-from benchmark.queries.judge_tables import TablesPage, tables_page
+from benchmark.queries import judges as rows_queries
+from benchmark.queries.judges import JudgeLine, TablesPage, tables_page
 from benchmark.queries.rows import VerdictMatch
+from benchmark.views.exports import csv_file, require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
-from benchmark.views.files import csv_file
 from benchmark.views.judge_cells import (
+    Write,
     agreement_table,
+    in_percent,
+    in_points,
+    interval_text,
     lean_table,
     tables_query,
+    way_name,
 )
-from benchmark.views.judge_plots import lean_plots
-from benchmark.views.readers import require_sees_everyone
+
+_LITTLE: Final = 0.1
+"""Bias that the axis shows at least, either way, so that next to none looks like it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeanPlot:
+    """A chart of one figure before and after, with its title."""
+
+    title: str
+    label: str
+    plot: IntervalPlot
+
+
+def lean_plots(page: TablesPage) -> tuple[LeanPlot, ...]:
+    """Figure 3 and table 2 drawn: each judge without preferences, and with them below."""
+    drawn = [
+        (
+            _("Position bias"),
+            _("Position bias of each judge, base and with preferences; the table has the numbers"),
+            [row for line in page.lines for row in _rows(line, line.leans.position, in_points)],
+            points,
+            0.0,
+            (-_LITTLE, _LITTLE),
+        ),
+        (
+            _("Consistency across orders"),
+            _("Consistency of each judge, base and with preferences; the table has the numbers"),
+            [row for line in page.lines for row in _rows(line, line.leans.consistency, in_percent)],
+            percent,
+            None,
+            (),
+        ),
+    ]
+    return tuple(
+        LeanPlot(
+            title,
+            label,
+            interval_plot(rows, write=write, reference=reference, include=include),
+        )
+        for title, label, rows, write, reference, include in drawn
+        if rows
+    )
+
+
+def _rows(line: JudgeLine, told: BeforeAfter, write: Write) -> list[IntervalRow]:
+    way = way_name(line.name)
+    name = f"{line.name.judge}, {way}" if way else line.name.judge
+    voices = (
+        (told.base, _("%(judge)s, base") % {"judge": name}, "c2", Mark.SQUARE),
+        (told.selected, _("%(judge)s, with preferences") % {"judge": name}, "c1", Mark.CIRCLE),
+    )
+    return [
+        IntervalRow(
+            label=label,
+            value=each.value,
+            low=each.interval.low if each.interval else None,
+            high=each.interval.high if each.interval else None,
+            text=f"{write(each.value)} ({interval_text(each.interval, write)})",
+            css=css,
+            mark=mark,
+            strong=css == "c1",
+        )
+        for each, label, css, mark in voices
+        if each.n
+    ]
 
 
 @require_safe

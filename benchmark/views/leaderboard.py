@@ -8,11 +8,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from benchmark.forms import LeaderboardForm, LeaderboardRowsForm, asked
-from benchmark.queries.leaderboard import leaderboard_page
-from benchmark.queries.leaderboard_rows import leaderboard_rows
+from benchmark.queries.ranking import leaderboard_page, leaderboard_rows
 from benchmark.queries.trust import SEED
+from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import FIGURES_ID, board_view
-from benchmark.views.readers import require_sees_everyone
 
 
 @require_safe

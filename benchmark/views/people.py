@@ -10,11 +10,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from benchmark.forms import DisagreementForm, PeopleForm, asked
+from benchmark.queries.annotators import PeoplePage, people_page
 from benchmark.queries.disagreements import queue_page
-from benchmark.queries.vote_agreement import PeoplePage, people_page
+from benchmark.views.exports import csv_file, require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
-from benchmark.views.files import csv_file
-from benchmark.views.readers import require_sees_everyone
 
 
 @require_safe

@@ -16,6 +16,7 @@ from benchmark.core.trust import Figures, TrustFigures
 from benchmark.forms import POLICIES, RULES, RowsForm, TrustForm, asked
 from benchmark.queries.rows import Behind, RowsPage, VerdictMatch, evidence_rows
 from benchmark.queries.trust import TrustPage, TrustScope, trust_page
+from benchmark.views.exports import reader_of
 from benchmark.views.figures import (
     FIGURES_ID,
     VoiceRow,
@@ -26,7 +27,6 @@ from benchmark.views.figures import (
     voice_name,
     voice_rows,
 )
-from benchmark.views.readers import reader_of
 
 
 @require_safe

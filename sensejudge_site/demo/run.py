@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from benchmark.queries.leaderboard import LeaderboardQuestion, leaderboard_page
-from benchmark.queries.report import report
-from benchmark.queries.trust import SEED
+from benchmark.queries.ranking import LeaderboardQuestion, leaderboard_page
+from benchmark.queries.trust import SEED, report
 from sensejudge_site.demo.generate import SLUG
 from sensejudge_site.demo.judge import Watch, judge_everything
 from sensejudge_site.demo.load import load

@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import Final
 
 from benchmark.core.metrics import Metric, MetricName
-from benchmark.core.report import ReportRow
-from benchmark.queries.leaderboard import Board, Source
-from benchmark.queries.report import Report
+from benchmark.core.trust import ReportRow
+from benchmark.queries.ranking import Board, Source
 from benchmark.queries.satisfaction import SatisfactionFigures
+from benchmark.queries.trust import Report
 from sensejudge_site.demo.accounts import LOGINS, PASSWORD
 
 _METRICS: Final[Mapping[MetricName, str]] = MappingProxyType(

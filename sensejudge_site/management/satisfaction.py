@@ -9,12 +9,16 @@ from annotation.core.intervals import Interval
 from benchmark.core.learning_curve import CURVE_METRICS
 from benchmark.core.metrics import Metric, MetricName
 from benchmark.core.paper_satisfaction import TABLE_2, TABLE_3, ours_beside
-from benchmark.core.satisfaction_details import EvaluatorDetails
 from benchmark.core.satisfaction_evaluation import EvaluatorFigures
-from benchmark.core.satisfaction_groups import GAINED
-from benchmark.services.learning_curve import CurveReport, stored_point
+from benchmark.core.satisfaction_groups import GAINED, EvaluatorDetails
 from benchmark.services.satisfaction_evaluation import REFERENCE, SatisfactionEvaluation
-from benchmark.services.satisfaction_report import stored_chances, stored_gains, stored_likely
+from benchmark.services.satisfaction_report import (
+    CurveReport,
+    stored_chances,
+    stored_gains,
+    stored_likely,
+    stored_point,
+)
 from sensejudge_site.management.counts import counted
 
 SHOWN: Final = (

@@ -11,9 +11,9 @@ import pytest
 from annotation.core.intervals import Interval
 from benchmark.core.learning_curve import CURVE_METRICS, CurveFigure, CurveOn, CurvePoint
 from benchmark.models import VerificationReport
-from benchmark.queries.learning_curve import CURVE_KIND
-from benchmark.services.learning_curve import stored_point
+from benchmark.queries.satisfaction import CURVE_KIND
 from benchmark.services.satisfaction_evaluation import evaluate_satisfaction
+from benchmark.services.satisfaction_report import stored_point
 from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_general import GeneralSettings
 from judging.models import LearnedModel

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from annotation.models import Study
-from benchmark.queries.report import report
+from benchmark.queries.trust import report
 from judging.models import JudgeRun, Judgment, Preference, RunStatus, SatisfactionJudgment
 from judging.services.run_control import cancel
 from sensejudge_site.demo.judge import judge_everything

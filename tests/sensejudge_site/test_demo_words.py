@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from annotation.core.intervals import Interval
 from benchmark.core.metrics import Metric, MetricName, UndefinedMetric
 from benchmark.core.ranking import ModelRating, Ranking, Standing, WinRate
-from benchmark.core.report import ReportRow
-from benchmark.queries.leaderboard import Board, Source
-from benchmark.queries.report import Report
+from benchmark.core.trust import ReportRow
+from benchmark.queries.ranking import Board, Source
 from benchmark.queries.satisfaction import MetricRow
+from benchmark.queries.trust import Report
 from sensejudge_site.demo.words import login_lines, report_lines
 
 NOT_MEASURED = dict.fromkeys(

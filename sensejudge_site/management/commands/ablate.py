@@ -14,8 +14,7 @@ from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from benchmark.core.ablation import AblationRow, Vary
 from benchmark.queries.ablations import StoredAblation, stored_ablation
-from benchmark.services.ablation_estimates import estimate_ablation
-from benchmark.services.ablations import ablate
+from benchmark.services.ablations import ablate, estimate_ablation
 from judging.models import JudgeRun
 from judging.services.budgets import check_budget, set_budget
 from judging.services.foreground import run_to_end

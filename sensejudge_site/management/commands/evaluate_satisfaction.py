@@ -8,15 +8,15 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.models import Dataset
-from benchmark.services.learning_curve import (
-    DEFAULT_DRAWS,
-    CurveReport,
-    evaluate_learning_curve,
-)
 from benchmark.services.satisfaction_evaluation import (
     DEFAULT_EVALUATORS,
     DEFAULT_SEED,
     evaluate_satisfaction,
+)
+from benchmark.services.satisfaction_report import (
+    DEFAULT_DRAWS,
+    CurveReport,
+    evaluate_learning_curve,
 )
 from judging.core.satisfaction_variants import Level
 from sensejudge_site.management.counts import counted

@@ -12,7 +12,7 @@ from django.core.management.base import CommandParser
 from annotation.core.formats.reading import read_rows
 from benchmark.core.bradley_terry import outcome_of
 from benchmark.core.ranking import ModelRating, Ranking, bradley_terry
-from benchmark.queries.leaderboard import DRAWS, Source, dataset_ranking
+from benchmark.queries.ranking import DRAWS, Source, dataset_ranking
 from benchmark.queries.trust import SEED
 from judging.core.formats.battles import battles
 from sensejudge_site.management.counts import counted

@@ -11,9 +11,9 @@ from django.core.management.base import CommandParser
 from annotation.core.intervals import Interval, ends
 from benchmark.core.trust import SELECTED
 from benchmark.core.vote_agreement import Fraction
+from benchmark.queries.annotators import JudgeOption
 from benchmark.queries.gold import JudgeReport
 from benchmark.queries.recorded import PairKappa, RecordedFigures, recorded_figures
-from benchmark.queries.verdict_runs import JudgeOption
 from sensejudge_site.management.parsing import OneLineCommand
 
 PAIRS_SHOWN: Final = 12

@@ -11,15 +11,14 @@ from django.core.management.base import CommandParser
 
 from annotation.core.intervals import Interval, ends
 from benchmark.core.accuracy import InvalidPolicy
-from benchmark.core.gold_records import TIES_SCORE, gold_records
+from benchmark.core.gold import TIES_SCORE, gold_records
 from benchmark.core.metrics import Metric
-from benchmark.core.report import ControlRow, ReportRow
-from benchmark.core.trust import SELECTED
+from benchmark.core.trust import SELECTED, ControlRow, ReportRow
+from benchmark.queries.annotators import JudgeOption
 from benchmark.queries.choices import check_judge
 from benchmark.queries.gold import JudgeReport, dataset_gold_reports
-from benchmark.queries.report import Report, report
 from benchmark.queries.satisfaction import SatisfactionFigures
-from benchmark.queries.verdict_runs import JudgeOption
+from benchmark.queries.trust import Report, report
 from sensejudge_site.management.counts import counted
 from sensejudge_site.management.parsing import OneLineCommand
 

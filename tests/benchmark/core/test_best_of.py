@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from annotation.core.choices import Order, Verdict
 from benchmark.core.accuracy import InvalidPolicy
-from benchmark.core.best_of import BestOfItem, best_of_report
+from benchmark.core.ties import BestOfItem, best_of_report
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 ONE = False

@@ -1,5 +1,5 @@
 from annotation.core.choices import JudgmentStatus, Order, Verdict
-from benchmark.core.decisions import StoredJudgment, decide
+from benchmark.core.accuracy import StoredJudgment, decide
 from judging.core.votes import VoteRule
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
-from benchmark.core.decisions import StoredJudgment
-from benchmark.core.disagreement import Opinion, disagreements, opinion
+from benchmark.core.accuracy import Opinion, StoredJudgment, disagreements, opinion
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 

@@ -4,8 +4,7 @@ import pytest
 
 from annotation.core.choices import Order, Verdict
 from benchmark.core.accuracy import InvalidPolicy
-from benchmark.core.judge_records import MEAN, agreement_records
-from benchmark.core.judge_table import judge_figures
+from benchmark.core.judges import MEAN, agreement_records, judge_figures
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Case, trust_figures
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE

@@ -4,7 +4,7 @@ import pytest
 
 from annotation.core.choices import Order, Verdict
 from benchmark.core.accuracy import InvalidPolicy, Judged, accuracy
-from benchmark.core.recorded import every_reply
+from benchmark.core.gold import every_reply
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 ORIGINAL, SWAPPED, COMBINED = Order.ORIGINAL, Order.SWAPPED, Order.COMBINED

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.core.reliability import ReliabilityPoint, reliability
+from benchmark.core.metrics import ReliabilityPoint, reliability
 
 scores = st.integers(1, 5)
 

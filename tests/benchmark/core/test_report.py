@@ -1,5 +1,4 @@
 from annotation.core.choices import Order, Verdict
-from benchmark.core.report import control_rows, report_rows
 from benchmark.core.trust import (
     BASE,
     LONGER,
@@ -9,6 +8,8 @@ from benchmark.core.trust import (
     HumanLabel,
     Panel,
     Voice,
+    control_rows,
+    report_rows,
     trust_figures,
 )
 

@@ -3,7 +3,7 @@ import pytest
 from annotation.core.choices import Reason
 from annotation.core.intervals import wilson
 from benchmark.core.satisfaction_evaluation import GoldBlock
-from benchmark.core.satisfaction_reasons import COLUMNS, reason_figures
+from benchmark.core.satisfaction_groups import COLUMNS, reason_figures
 from judging.core.satisfaction_baselines import Prediction
 
 DETAIL, UNMET = Reason.INSUFFICIENT_DETAIL, Reason.REQUIREMENT_UNMET

@@ -4,8 +4,8 @@ import pytest
 
 from benchmark.core.learning_curve import CurveOn
 from benchmark.models import VerificationReport
-from benchmark.queries.learning_curve import stored_curve
-from benchmark.services.learning_curve import evaluate_learning_curve, stored_point
+from benchmark.queries.satisfaction import stored_curve
+from benchmark.services.satisfaction_report import evaluate_learning_curve, stored_point
 from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_general import GeneralSettings
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset

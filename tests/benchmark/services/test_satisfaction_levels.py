@@ -6,7 +6,7 @@ import pytest
 
 from benchmark.models import VerificationReport
 from benchmark.queries.satisfaction_report import satisfaction_report
-from benchmark.services.judge_evaluators import judge_and_variant, require_honest_stacking
+from benchmark.services.evaluators import judge_and_variant, require_honest_stacking
 from benchmark.services.satisfaction_evaluation import STORED, evaluate_satisfaction
 from judging.core.satisfaction_variants import SPECS, Level, Variant, variants_at
 from judging.models import JudgeRun

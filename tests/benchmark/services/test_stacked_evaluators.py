@@ -14,8 +14,8 @@ import pytest
 from annotation.core.choices import JudgmentStatus
 from annotation.models import SatisfactionLabel
 from benchmark.core.metrics import MetricName
-from benchmark.queries.satisfaction_evaluation import evaluation_turns, judged_turns
-from benchmark.services.embedded_evaluators import predict_learned, predict_stacked
+from benchmark.queries.satisfaction import evaluation_turns, judged_turns
+from benchmark.services.evaluators import predict_learned, predict_stacked
 from benchmark.services.satisfaction_evaluation import evaluate_satisfaction
 from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_general import GeneralSettings

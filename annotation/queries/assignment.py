@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
-from itertools import product
 from typing import Any, Final, TypeAlias
 
 from django.core.cache import cache
@@ -229,8 +229,9 @@ def next_free_item(
 ) -> StudyItem | None:
     """The first item after the last one given out that this annotator may take, else of all.
 
-    Where the study has items of several languages, those of the reader's come first. The last item
-    itself comes first where they gave it back, as at signing out. Left out are items they answered,
+    Where the study has items of several languages, those of the one they begin in come first, with
+    the repeats of those; to change the language of the site changes nothing. The last item itself
+    comes first where they gave it back, as at signing out. Left out are items they answered,
     skipped or hold, and items that others hold in full. A hidden repeat of what they answered comes
     when it is due, and at the end.
 
@@ -247,31 +248,36 @@ def next_free_item(
         rows = rows_of(_LAST_GIVEN, **own)
         ((position, given_back, last_language),) = rows or [(None, False, "")]
         last = None if position is None else position - bool(given_back)
-    own |= {"language": language, "overlap": study.overlap, "now": now}
-    for statement, after in _ways(language, last, last_language):
-        free = rows_of(statement, **own, after=after)
+    own |= {"overlap": study.overlap, "now": now}
+    # A study of one language, which the last item tells, is not searched by language.
+    own["language"] = language if last is None else last_language
+    if own["language"]:
+        found = _first_free(_NEXT_IN_LANGUAGE, last, own) or _left(study, annotator_id, now)
+        if found is not None:
+            return _item(found)
+        last = None
+    found = _first_free(_NEXT_FREE, last, own) or _left(study, annotator_id, now)
+    return None if found is None else _item(found)
+
+
+def _first_free(statement: str, last: int | None, own: Mapping[str, Any]) -> int | None:
+    """The first item that the statement finds after a position, else from the beginning."""
+    tries = [(statement, after) for after in ([-1] if last is None else [last, -1])]
+    if connection.features.has_select_for_update_skip_locked:
+        locked = [(f"{one} {_NOT_IN_HAND}", after) for one, after in tries]
+        tries = [*locked, (statement, -1)]
+    for one, after in tries:
+        free = rows_of(one, **own, after=after)
         if free:
-            return _item(free[0][0])
-    remaining = repeats.left_at_the_end(study, annotator_id, now) if study.repeat_rate else []
-    return _item(remaining[0]) if remaining else None
+            return int(free[0][0])
+    return None
 
 
-def _ways(language: str, last: int | None, last_language: str) -> list[tuple[str, int]]:
-    """The statements that may find the next item, in turn, each with the position it starts at.
-
-    A study of one language, which the last item tells, is not searched by language.
-    """
-    starts = [-1] if last is None else [last, -1]
-    if not language or (last is not None and not last_language):
-        ways = [*product([_NEXT_FREE], starts)]
-    elif last_language == language:
-        ways = [*product([_NEXT_IN_LANGUAGE], starts), (_NEXT_FREE, -1)]
-    else:
-        ways = [(_NEXT_IN_LANGUAGE, -1), *product([_NEXT_FREE], starts)]
-    if not connection.features.has_select_for_update_skip_locked:
-        return ways
-    locked = [(f"{statement} {_NOT_IN_HAND}", after) for statement, after in ways]
-    return [*locked, (_NEXT_FREE, -1)]
+def _left(study: Study, annotator_id: int, now: datetime) -> int | None:
+    if not study.repeat_rate:
+        return None
+    left = repeats.left_at_the_end(study, annotator_id, now)
+    return left[0] if left else None
 
 
 def _item(number: int) -> StudyItem:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from annotation.core.choices import StudyKind
 from annotation.core.hidden_items import REPEAT_GAPS, Given, due_repeat, left_repeats
@@ -75,7 +75,7 @@ class Due:
 
     `after` is the position of the last item given out in turn that was no repeat, or of the one
     before it where the annotator gave that back; None where there is none. `language` is that
-    item's.
+    item's: the one the annotator works in.
     """
 
     repeat: int | None
@@ -84,21 +84,24 @@ class Due:
 
 
 def due(study: Study, annotator_id: int, now: datetime) -> Due:
-    """The repeat that the annotator is to get now, if any. One statement."""
+    """The repeat that the annotator is to get now, if any. One statement.
+
+    Whoever gave an item back, as at signing out, gets it again before anything else: were it
+    another one then, that would be a repeat.
+    """
     rows = _given(_LATELY_GIVEN, study, annotator_id, now, rows=_ROWS_READ)
-    after, language = next(
-        (
-            (place - bool(given_back), language)
-            for _item, place, _again, _again_place, kind, language, given_back, by_manager in rows
-            if kind != ItemKind.REPEAT and not by_manager
-        ),
-        (None, ""),
-    )
+    after, language = _last_in_turn(rows)
+    if rows and rows[0].given_back:
+        again = {row.again for row in rows[1:]}
+        return Due(rows[0].item if rows[0].item in again else None, after, language)
     return Due(due_repeat(_as_given(rows)), after, language)
 
 
 def left_at_the_end(study: Study, annotator_id: int, now: datetime) -> list[int]:
-    """The repeats that an annotator may still get when nothing else is left. One statement."""
+    """The repeats that an annotator may still get when nothing else is left in their language.
+
+    One statement.
+    """
     rows = _given(_GIVEN, study, annotator_id, now)
     return left_repeats(_as_given(rows), gap=REPEAT_GAPS[StudyKind(study.kind)])
 
@@ -121,10 +124,23 @@ def open_items(study: Study, annotator_id: int, now: datetime) -> tuple[int, int
     return int(normal or 0), int(repeats or 0), items
 
 
+class _Claimed(NamedTuple):
+    """A claim, newest first, with the repeat of its item that its annotator may still get."""
+
+    item: int
+    place: int
+    again: int | None
+    again_place: int | None
+    kind: str
+    language: str
+    given_back: bool
+    by_manager: bool
+
+
 def _given(
     statement: str, study: Study, annotator_id: int, now: datetime, **more: Any
-) -> list[tuple[Any, ...]]:
-    return rows_of(
+) -> list[_Claimed]:
+    rows = rows_of(
         statement,
         study=study.pk,
         annotator=annotator_id,
@@ -132,10 +148,29 @@ def _given(
         now=now,
         **more,
     )
+    return [_Claimed(*row) for row in rows]
 
 
-def _as_given(rows: list[tuple[Any, ...]]) -> list[Given]:
+def _last_in_turn(rows: list[_Claimed]) -> tuple[int | None, str]:
+    for row in rows:
+        if row.kind != ItemKind.REPEAT and not row.by_manager:
+            return row.place - bool(row.given_back), row.language
+    return None, ""
+
+
+def _as_given(rows: list[_Claimed]) -> list[Given]:
+    """What was given and not given back; repeats in the language that is worked in alone.
+
+    Among items of another language a repeat would be the odd one.
+    """
+    _after, language = _last_in_turn(rows)
     return [
-        Given(item, place, again, again_place or 0)
-        for item, place, again, again_place, *_rest in rows
+        Given(
+            row.item,
+            row.place,
+            row.again if row.language == language else None,
+            row.again_place or 0,
+        )
+        for row in rows
+        if not row.given_back
     ]

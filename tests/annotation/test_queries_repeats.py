@@ -166,6 +166,24 @@ def test_a_repeat_given_back_comes_again_in_the_same_order(clock):
     assert again.first == task.first
 
 
+def test_giving_an_item_back_brings_no_repeat_forward(clock):
+    """At every item: sign out and in again. Were another item there then, it would be a repeat."""
+    annotator = make_user()
+    study = make_pair_study([annotator], items=40, repeat_rate=0.1)
+    planned(study, (1, 12), (3, 20), (15, 30))
+    seen = []
+    task = next_task(study=study.slug, annotator=annotator, now=clock.tick())
+    while not isinstance(task, NothingLeft):
+        for _time in range(2):
+            release_claims(annotator)
+            again = next_task(study=study.slug, annotator=annotator, now=clock.tick())
+            assert again.place.item == task.place.item
+        answer(study, task, annotator, now=clock.tick())
+        seen.append(StudyItem.objects.get(pk=task.place.item).position)
+        task = next_task(study=study.slug, annotator=annotator, now=clock.tick())
+    assert seen == [*range(43)]
+
+
 def test_a_repeat_that_others_hold_blocks_nobody(clock):
     """By hand somebody was given the only place of the repeat."""
     one, other = make_user(), make_user()

@@ -1,13 +1,16 @@
-"""An annotator tries to tell hidden repeats by walking addresses with the numbers of items.
+"""An annotator tries to tell hidden repeats: by numbers, by coming back, by the site's language.
 
 Two share a study. Items are numbered in the order of the plan, and a repeat comes to an annotator
 later than its place in it: so one whose number is below another's that came before is a repeat,
-for anybody who sees numbers. Whatever address answers otherwise for some numbers shows them.
+for anybody who sees numbers. Whatever address answers otherwise for some numbers shows them. An
+item that is another one after signing out and in again is a repeat that came early, and so is one
+that comes ahead in both languages of the site where others come in one.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from random import Random
 from typing import Final
@@ -16,6 +19,7 @@ from sensejudge_site.benches.annotate.client import Browser, answer_form
 from sensejudge_site.benches.annotate.site import Site
 from tests.attacks import Outcome
 
+_QUESTION: Final = re.compile(r"Question \d+\?")
 _PASSWORD: Final = "the repeats are hidden"
 _STUDY: Final = "hidden"
 _PAIRS: Final = 180
@@ -43,8 +47,8 @@ dataset = Dataset.objects.create(slug="pairs", name="Pairs")
 scenario = Scenario.objects.create(dataset=dataset, name="Writing")
 pairs = []
 for place in range({_PAIRS}):
-    session = Session.objects.create(
-        dataset=dataset, scenario=scenario, key=str(place), position=place)
+    session = Session.objects.create(dataset=dataset, scenario=scenario, key=str(place),
+                                     language=("en", "zh")[place % 2], position=place)
     turn = Turn.objects.create(session=session, position=0, user_message=f"Question {{place}}?")
     a, b = (Response.objects.create(turn=turn, model=model, text=model, position=at)
             for at, model in enumerate(("one", "other")))
@@ -57,6 +61,7 @@ make_items(study, pairs)
 """
 _GIVEN: Final = """
 import json
+import re
 from annotation.models import Claim
 kinds = Claim.objects.filter(annotator__username="attacker").order_by("claimed_at", "pk")
 print(json.dumps([list(row) for row in kinds.values_list("item_id", "item__kind")]))
@@ -73,9 +78,11 @@ def attack(site: Site) -> Outcome:
                 message = f"{name} cannot sign in"
                 raise RuntimeError(message)
         walk = _Walk(attacker)
+        visits = _Visits(attacker)
         random = Random(42)
         for place in range(_LABELLED):
-            page = attacker.get(f"/studies/{_STUDY}/next/").body
+            page = visits.come_back(place)
+            visits.look_ahead(place, page)
             walk.look(place)
             _answer(attacker, page)
             colleague.close()  # the server may have hung up meanwhile
@@ -86,20 +93,64 @@ def attack(site: Site) -> Outcome:
         colleague.close()
     given = json.loads(site.manage("shell", "-c", _GIVEN).strip().splitlines()[-1])
     repeats = {place for place, (_item, kind) in enumerate(given) if kind == "REPEAT"}
-    identified = len(walk.alarms & repeats)
-    by_chance = len(walk.alarms) * len(repeats) / len(given)
     return Outcome(
-        held=identified <= by_chance,
+        held=all(
+            len(alarms & repeats) <= len(alarms) * len(repeats) / len(given)  # by chance
+            for alarms in (walk.alarms, visits.changed, visits.alike())
+        ),
         figures={
             "items": len(given),
             "repeats": len(repeats),
-            "repeats_identified": identified,
+            "repeats_identified": len(walk.alarms & repeats),
             "false_alarms": len(walk.alarms - repeats),
+            "identified_by_coming_back": len(visits.changed & repeats),
+            "identified_by_language": len(visits.alike() & repeats),
             "addresses": len(_ADDRESSES),
             "telling_addresses": len(walk.telling),
             "requests": walk.requests,
         },
     )
+
+
+class _Visits:
+    """What an annotator sees who signs out at each item, and looks ahead in both languages."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.changed: set[int] = set()
+        self._browser = browser
+        self._alike: set[int] = set()
+        self._differ = 0
+
+    def come_back(self, place: int) -> str:
+        """Take an item, sign out and in, and take it again; the page of the second time."""
+        path = f"/studies/{_STUDY}/next/"
+        first = self._browser.get(path).body
+        form = answer_form(first)
+        token = form.fields["csrfmiddlewaretoken"] if form else ""
+        self._browser.post("/sign-out/", {"csrfmiddlewaretoken": token})
+        self._browser.sign_in("attacker", _PASSWORD)
+        page = self._browser.get(path).body
+        if _QUESTION.findall(page) != _QUESTION.findall(first):
+            self.changed.add(place)
+        return page
+
+    def look_ahead(self, place: int, page: str) -> None:
+        """Have the next page prepared in both languages."""
+        address = re.search(r'data-ahead="([^"]+)"', page)
+        if address is None:
+            return
+        asked = set()
+        for language in ("zh-hans", "en"):
+            self._browser.cookies["django_language"] = language
+            asked.add(tuple(_QUESTION.findall(self._browser.get(address[1]).body)))
+        if len(asked) > 1:
+            self._differ += 1
+        else:
+            self._alike.add(place + 1)
+
+    def alike(self) -> set[int]:
+        """Places of what came in both languages, where others did not."""
+        return self._alike if self._differ else set()
 
 
 class _Walk:

@@ -3,7 +3,7 @@
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
-from judging.core import conversation_texts, error_texts  # noqa: F401 - registers the codes
+from judging.core import conversations, error_texts  # noqa: F401 - register the codes
 
 
 class JudgingConfig(AppConfig):

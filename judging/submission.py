@@ -9,9 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from annotation.models import Dataset, User
-from judging.core.judge_modes import JudgePrompt
-from judging.core.pairwise_settings import PairwiseSettings
-from judging.core.satisfaction_settings import SatisfactionSettings
+from judging.core.rules import JudgePrompt, PairwiseSettings, SatisfactionSettings
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.services import (
     memory_updates,

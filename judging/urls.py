@@ -6,20 +6,16 @@ from django.urls import URLPattern, path, re_path
 
 from annotation.views.item_address import ITEM
 from judging.views import (
-    conversation_setup,
     conversations,
     exports,
     injections,
-    learned,
     memories,
-    preference_sets,
     preferences,
     prompts,
     run_compare,
     run_controls,
     run_starts,
     runs,
-    satisfaction_turns,
 )
 
 app_name = "judging"
@@ -53,7 +49,7 @@ _runs = [
         runs.comparison,
         name="comparison",
     ),
-    path("preference-sets/<number:set_id>/", preference_sets.preference_set, name="preference-set"),
+    path("preference-sets/<number:set_id>/", preferences.preference_set, name="preference-set"),
 ]
 
 # Preferences, which their annotators and managers edit.
@@ -75,10 +71,10 @@ _preferences = [
 
 # Satisfaction: judged turns beside the users' own scores, and user memories.
 _satisfaction = [
-    path("runs/<number:run_id>/turns/", satisfaction_turns.run_turns, name="run-turns"),
+    path("runs/<number:run_id>/turns/", memories.run_turns, name="run-turns"),
     path(
         "runs/<number:run_id>/turns/<number:judgment_id>/",
-        satisfaction_turns.run_turn,
+        memories.run_turn,
         name="run-turn",
     ),
     path("runs/<number:run_id>/memories/", memories.run_memories, name="run-memories"),
@@ -98,15 +94,15 @@ _satisfaction = [
 # Learned evaluators: their versions, and training another one.
 _LEARNED = "datasets/<slug:slug>/learned/"
 _learned = [
-    path(_LEARNED, learned.learned, name="learned"),
-    path(f"{_LEARNED}train/", learned.train, name="learned-train"),
-    path(f"{_LEARNED}<number:version>/", learned.learned_version, name="learned-version"),
+    path(_LEARNED, memories.learned, name="learned"),
+    path(f"{_LEARNED}train/", memories.train, name="learned-train"),
+    path(f"{_LEARNED}<number:version>/", memories.learned_version, name="learned-version"),
 ]
 
 # Live conversations: what a participant does under an item, and what a manager sets up.
 _TALK = f"{ITEM}talk/"
 _conversations = [
-    path("studies/<slug:slug>/conversation/", conversation_setup.setup, name="conversation-setup"),
+    path("studies/<slug:slug>/conversation/", conversations.setup, name="conversation-setup"),
     path(_TALK, conversations.conversation, name="talk"),
     path(f"{_TALK}send/", conversations.send_message, name="talk-send"),
     path(f"{_TALK}replies/<number:message>/", conversations.reply, name="talk-reply"),

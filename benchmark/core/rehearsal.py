@@ -17,13 +17,13 @@ from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings, split
 from benchmark.core.accuracy import Judged, StoredJudgment, decide
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Voice
-from judging.core.correctness import correctness_matrix, shuffled_winners
 from judging.core.lexical.distil import distil
 from judging.core.lexical.pairwise import judge_pair
 from judging.core.matrix import AGGREGATE, ColumnSource
 from judging.core.pair_texts import PairTexts
 from judging.core.questions import ShownPair
 from judging.core.selection import Assessment, assess
+from judging.core.votes import correctness_matrix, shuffled_winners
 
 Labels = Mapping[int, Verdict]
 """Verdicts by comparison id, ties included."""

@@ -20,11 +20,10 @@ from benchmark.core.metrics import ReliabilityPoint, reliability
 from benchmark.core.recalibration import MethodFigures, RawBlock, RawTurn, compare
 from benchmark.queries.satisfaction import scored_turns
 from judging.core.calibration import Calibration, Fallback, score_counts
-from judging.core.satisfaction_settings import satisfaction_settings
-from judging.core.satisfaction_variants import Level
+from judging.core.rules import Level, satisfaction_settings
 from judging.models import JudgeRun, RunKind, SatisfactionJudgment
 from judging.queries.satisfaction.blocks import gold_ratings
-from judging.queries.satisfaction.histories import rated_scores
+from judging.queries.satisfaction.labels import rated_scores
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from annotation.core.refusals import Refused
 from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Scenario
 from annotation.queries.annotators import annotators as annotation_annotators
 from annotation.queries.datasets import dataset_of as annotation_dataset_of
-from judging.core.judge_modes import JudgePrompt
+from judging.core.rules import JudgePrompt
 from judging.models import JudgeRun, RunKind, RunStatus
 
 VERDICT_RUNS = (RunKind.TEST, RunKind.GRADE, RunKind.RECORDED)

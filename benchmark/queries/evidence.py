@@ -21,7 +21,7 @@ from benchmark.queries.choices import (
     ScenarioChoice,
     best_last,
 )
-from judging.core.run_plans import AppliedPlan, applied_plans
+from judging.core.runs import AppliedPlan, applied_plans
 from judging.core.votes import VoteRule
 from judging.models import JudgeRun, Judgment, Preference, PreferenceKind, RunKind
 

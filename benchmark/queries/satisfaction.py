@@ -30,8 +30,7 @@ from benchmark.models import VerificationReport
 from benchmark.queries.choices import DatasetChoice, RunChoice, run_choices
 from judging.core.calibration import score_counts
 from judging.core.retrieval import Block
-from judging.core.satisfaction_settings import LEARNED
-from judging.core.satisfaction_variants import Level
+from judging.core.rules import LEARNED, Level
 from judging.models import JudgeRun, RunKind, SatisfactionJudgment
 from judging.queries.satisfaction.blocks import StoredBlock, gold_ratings, stored_blocks
 

@@ -25,7 +25,7 @@ from benchmark.core.satisfaction_groups import (
     ReasonFigures,
 )
 from benchmark.models import VerificationReport
-from judging.core.satisfaction_variants import Level
+from judging.core.rules import Level
 
 
 @dataclass(frozen=True, slots=True)

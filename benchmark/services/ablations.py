@@ -21,11 +21,10 @@ from benchmark.queries.ablations import KIND
 from benchmark.queries.evidence import heard_replies
 from judging.core.estimates import ASSUMED_PREFERENCE, RunEstimate
 from judging.core.matrix import read_matrix
-from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
-from judging.core.run_plans import applied_plans, distil_plans
+from judging.core.rules import PairwiseSettings, Window, settings_from_config
+from judging.core.runs import applied_plans, distil_plans
 from judging.core.selection import select_by_size
 from judging.core.selection_rules import SelectionSettings
-from judging.core.windows import Window
 from judging.llm.errors import LlmCode
 from judging.models import Control, JudgeRun, Preference, PreferenceKind, PreferenceSet, RunStatus
 from judging.services.ablation_runs import (

@@ -15,18 +15,21 @@ from annotation.models import Dataset
 from benchmark.core.satisfaction_evaluation import GoldBlock, JudgedTurn, Predictions
 from benchmark.queries.satisfaction import EvaluationTurns, judged_turns
 from judging.core.retrieval import Block
+from judging.core.rules import (
+    LEARNED,
+    SPECS,
+    Level,
+    SatisfactionSettings,
+    Variant,
+    satisfaction_settings,
+    variant_of,
+)
 from judging.core.satisfaction_artefact import from_bytes
 from judging.core.satisfaction_baselines import NEAREST_NAMES, Prediction
 from judging.core.satisfaction_decisions import likeliest
 from judging.core.satisfaction_model import predict
-from judging.core.satisfaction_nearest import nearest_predictions
-from judging.core.satisfaction_settings import (
-    LEARNED,
-    SatisfactionSettings,
-    satisfaction_settings,
-)
+from judging.core.satisfaction_neighbours import nearest_predictions
 from judging.core.satisfaction_stacking import StackedTurns, fit_stack, predict_stack
-from judging.core.satisfaction_variants import SPECS, Level, Variant, variant_of
 from judging.models import JudgeRun, LearnedModel, RunKind, RunStatus
 from judging.services.foreground import run_to_end
 from judging.services.satisfaction_runs import finished_run_like, start_satisfaction_run

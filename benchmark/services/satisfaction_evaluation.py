@@ -36,9 +36,8 @@ from benchmark.services.evaluators import (
     stored_judges,
 )
 from benchmark.services.satisfaction_report import stored
+from judging.core.rules import LEARNED, Level
 from judging.core.satisfaction_baselines import NEAREST_NAMES, Baseline
-from judging.core.satisfaction_settings import LEARNED
-from judging.core.satisfaction_variants import Level
 from judging.services.judges import endpoint_for
 
 DEFAULT_SEED: Final = 42

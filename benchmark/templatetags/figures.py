@@ -11,7 +11,7 @@ from benchmark.core.paper_satisfaction import Differs
 from benchmark.core.recalibration import Recalibration
 from benchmark.core.satisfaction_groups import SATISFIED, UNKNOWN
 from judging.core.calibration import Fallback
-from judging.core.judge_modes import JudgePrompt
+from judging.core.rules import JudgePrompt
 
 register = template.Library()
 

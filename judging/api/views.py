@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from django_filters import rest_framework as filters
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
 from annotation.api.permissions import SeesEveryone
-from judging.api.filters import JudgeRunFilter, PreferenceFilter, PreferenceSetFilter
 from judging.api.serializers import (
     JudgeRunSerializer,
     JudgmentSerializer,
@@ -14,6 +14,38 @@ from judging.api.serializers import (
     SatisfactionJudgmentSerializer,
 )
 from judging.models import JudgeRun, Judgment, Preference, PreferenceSet, SatisfactionJudgment
+
+
+class JudgeRunFilter(filters.FilterSet):  # type: ignore[misc]  # no types in the package
+    """By dataset slug, annotator's full user name, judge, kind, status."""
+
+    dataset = filters.CharFilter("dataset__slug")
+    annotator = filters.CharFilter("annotator__username")
+
+    class Meta:
+        model = JudgeRun
+        fields = ("kind", "status", "judge")
+
+
+class PreferenceFilter(filters.FilterSet):  # type: ignore[misc]
+    """By run, annotator's full user name, kind, status, and which version."""
+
+    annotator = filters.CharFilter("annotator__username")
+
+    class Meta:
+        model = Preference
+        fields = ("run", "kind", "control", "status", "active", "root")
+
+
+class PreferenceSetFilter(filters.FilterSet):  # type: ignore[misc]
+    """By run, dataset slug, annotator's full user name, and which control."""
+
+    dataset = filters.CharFilter("dataset__slug")
+    annotator = filters.CharFilter("annotator__username")
+
+    class Meta:
+        model = PreferenceSet
+        fields = ("run", "control")
 
 
 class JudgeRunViewSet(ReadOnlyModelViewSet[JudgeRun]):

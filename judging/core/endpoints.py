@@ -12,8 +12,8 @@ from annotation.core.refusals import Refused
 from judging.core.chat import ChatRequest, JsonSchema, Sampling, checked_extra
 from judging.core.key_variables import may_hold_key
 from judging.core.money import Prices
+from judging.core.rules import LEARNED
 from judging.core.satisfaction_baselines import NEAREST_NAMES, Baseline
-from judging.core.satisfaction_settings import LEARNED
 
 RESERVED_NAMES: Final = frozenset(
     {"lexical", LEARNED, *(baseline.lower() for baseline in Baseline), *NEAREST_NAMES}

@@ -14,7 +14,7 @@ from typing import Any, Final
 from judging.core.chat import ChatRequest
 from judging.core.memory import MemoryTexts, Statement
 from judging.core.money import Prices, likely_input_tokens
-from judging.core.stages import StageName
+from judging.core.runs import StageName
 
 ASSUMED_REFERENCE: Final = "An answer that is not written yet, of the usual length. " * 24
 ASSUMED_PREFERENCE: Final = "A preference that is not written yet, of the usual length. " * 6

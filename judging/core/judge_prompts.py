@@ -9,23 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from judging.core.judge_modes import DistilPrompt, JudgePrompt
 from judging.core.memory import grouped_examples, statistics
-from judging.core.prompt_blocks import (
+from judging.core.prompt_edits import FILES, PromptBook
+from judging.core.prompts import (
     MARK,
     PairExcerpt,
+    Prompt,
     dialogue_block,
     history_block,
     pairs_block,
     profile_text,
+    prompt_language,
     statistics_line,
 )
-from judging.core.prompt_edits import FILES, PromptBook
-from judging.core.prompts import Prompt, prompt_language
 from judging.core.questions import LabelledPair, MemoryQuestion, ShownPair
-from judging.core.rubric_prompts import rubric_prompts_used
+from judging.core.rubrics import rubric_prompts_used
+from judging.core.rules import DistilPrompt, JudgePrompt, Window, excerpt
 from judging.core.tokens import estimate_tokens, shorten
-from judging.core.windows import Window, excerpt
 
 PREFERENCE_TOKENS: Final = 600
 """Kept free for a preference, whatever its length, so that all share one prompt prefix."""

@@ -6,7 +6,7 @@ with the ids of the turns it rests on (`memory_parsing` reads and validates them
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -299,3 +299,40 @@ def _spread(turns: Sequence[HistoryTurn]) -> list[HistoryTurn]:
 def _round_robin(queues: Sequence[Sequence[HistoryTurn]]) -> list[HistoryTurn]:
     longest = max(len(queue) for queue in queues)
     return [queue[place] for place in range(longest) for queue in queues if place < len(queue)]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryChange:
+    """Turns of other scenarios rated since, rated otherwise since, and taken back since.
+
+    `is_emptied` tells that none is left, so that nothing could be written anew.
+    """
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    is_emptied: bool = False
+
+    @property
+    def turns(self) -> int:
+        """How many turns in all."""
+        return self.added + self.changed + self.removed
+
+
+def history_change(before: Mapping[str, int], now: Mapping[str, int]) -> HistoryChange | None:
+    """The difference of two histories by turn id and score; None where there is none."""
+    change = HistoryChange(
+        added=len(now.keys() - before.keys()),
+        changed=sum(now[turn] != score for turn, score in before.items() if turn in now),
+        removed=len(before.keys() - now.keys()),
+        is_emptied=not now,
+    )
+    return change if change.turns else None
+
+
+def history_of_evidence(evidence: Mapping[str, object]) -> dict[str, int]:
+    """Turn ids to scores of the history that a memory was written from, as its row keeps it."""
+    by_score = evidence.get("by_score")
+    if not isinstance(by_score, dict):
+        return {}
+    return {str(turn): int(score) for score, turns in by_score.items() for turn in turns}

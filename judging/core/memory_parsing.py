@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from annotation.core.refusals import Refused
 from judging.core.calibration import LEVELS
 from judging.core.memory import (
+    TEXT_FIELDS,
     Memory,
     MemoryTexts,
     Observation,
@@ -16,6 +17,7 @@ from judging.core.memory import (
     ScoreStatistics,
     Statement,
 )
+from judging.core.structured import last_object
 
 MAX_TEXT: Final = 2_000
 MAX_ITEMS: Final = 30
@@ -159,3 +161,119 @@ def _text(value: object, name: str) -> str:
     if len(text) > MAX_TEXT:
         raise Refused("memory:unparseable", f"{name} is longer than {MAX_TEXT} characters")
     return text
+
+
+def read_memory(reply: str, *, aliases: Mapping[str, str]) -> dict[str, object]:
+    """The texts of a memory, each citation turned from its alias into the turn's id.
+
+    Args:
+        reply: what the model said.
+        aliases: alias by turn id, as the prompt named the turns. What cites anything else is
+            kept as a citation that no history has, so that whoever stores the texts counts it.
+
+    Raises:
+        Refused: no JSON object, or not in the form of `core.memory.TEXT_FIELDS`.
+    """
+    found = last_object(reply, key="scoring_style")
+    if found is None:
+        raise Refused("memory:unparseable", "the reply holds no memory")
+    ids = {alias: turn_id for turn_id, alias in aliases.items()}
+    texts: dict[str, object] = {
+        name: _with_ids(found[name], ids) for name in TEXT_FIELDS if name in found
+    }
+    parse_texts(texts, turn_ids=aliases)
+    return texts
+
+
+def _with_ids(value: object, ids: Mapping[str, str]) -> object:
+    if isinstance(value, list):
+        return [_with_ids(item, ids) for item in value]
+    if isinstance(value, dict) and isinstance(value.get("turn_ids"), list):
+        return value | {"turn_ids": [_turn_id(item, ids) for item in value["turn_ids"]]}
+    return value
+
+
+def _turn_id(cited: object, ids: Mapping[str, str]) -> object:
+    if not isinstance(cited, str):
+        return cited if not isinstance(cited, int) else f"unknown {cited}"
+    return ids.get(cited.strip(" []()").upper(), f"unknown {cited}")
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTexts:
+    """The texts of a memory as somebody types them: one requirement or observation a line."""
+
+    scoring_style: str
+    four_vs_five_distinction: str
+    three_vs_four_distinction: str
+    user_specific_requirements: Sequence[str]
+    preferred_response_format: str
+    task_specific_observations: Mapping[str, Sequence[str]]
+
+
+def plain(texts: MemoryTexts) -> PlainTexts:
+    """What an editor starts from; observations by scenario in order of first mention."""
+    observations: dict[str, list[str]] = {}
+    for item in texts.task_specific_observations:
+        observations.setdefault(item.task_name, []).append(item.observation)
+    return PlainTexts(
+        scoring_style=texts.scoring_style.text,
+        four_vs_five_distinction=texts.four_vs_five_distinction.text,
+        three_vs_four_distinction=texts.three_vs_four_distinction.text,
+        user_specific_requirements=[item.text for item in texts.user_specific_requirements],
+        preferred_response_format=texts.preferred_response_format.text,
+        task_specific_observations=observations,
+    )
+
+
+def revise(texts: MemoryTexts, edit: PlainTexts) -> MemoryTexts:
+    """The texts after an edit.
+
+    Raises:
+        Refused: a text is too long, there are too many, or the scoring style is empty.
+    """
+    cited = _citations(texts)
+
+    def statement(text: str) -> dict[str, object]:
+        return {"text": text, "turn_ids": cited.get(("", _folded(text)), [])}
+
+    return parse_texts(
+        {
+            "scoring_style": statement(edit.scoring_style),
+            "four_vs_five_distinction": statement(edit.four_vs_five_distinction),
+            "three_vs_four_distinction": statement(edit.three_vs_four_distinction),
+            "user_specific_requirements": [
+                statement(text) for text in edit.user_specific_requirements
+            ],
+            "preferred_response_format": statement(edit.preferred_response_format),
+            "task_specific_observations": [
+                {
+                    "task_name": task,
+                    "observation": text,
+                    "turn_ids": cited.get((task, _folded(text)), []),
+                }
+                for task, lines in edit.task_specific_observations.items()
+                for text in lines
+            ],
+        },
+        turn_ids=texts.cited(),
+    ).texts
+
+
+def _citations(texts: MemoryTexts) -> dict[tuple[str, str], list[str]]:
+    """Scenario ("" for none) and text to the turns that it cites."""
+    statements = (
+        texts.scoring_style,
+        texts.four_vs_five_distinction,
+        texts.three_vs_four_distinction,
+        *texts.user_specific_requirements,
+        texts.preferred_response_format,
+    )
+    found = {("", item.text): list(item.turn_ids) for item in statements}
+    for item in texts.task_specific_observations:
+        found[item.task_name, item.observation] = list(item.turn_ids)
+    return found
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())

@@ -16,8 +16,15 @@ from functools import cache
 from typing import Any, Final
 
 from annotation.core.refusals import Refused
-from judging.core.prompt_blocks import reason_words
-from judging.core.prompts import FOLDER, LANGUAGES, TAGS, Prompt, load_prompt, prompt_language
+from judging.core.prompts import (
+    FOLDER,
+    LANGUAGES,
+    TAGS,
+    Prompt,
+    load_prompt,
+    prompt_language,
+    reason_words,
+)
 
 EDITED: Final = 0
 """The version of a prompt that was edited; those in files count from 1."""

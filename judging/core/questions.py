@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from annotation.core.choices import Reason, Verdict
 from annotation.core.dialogue import Dialogue
-from judging.core.satisfaction_variants import Level, Variant
+from judging.core.rules import Level, Variant
 
 
 @dataclass(frozen=True, slots=True)

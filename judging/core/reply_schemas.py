@@ -8,7 +8,7 @@ from __future__ import annotations
 from judging.core.calibration import HIGHEST, LOWEST
 from judging.core.chat import JsonSchema
 from judging.core.memory import TEXT_FIELDS
-from judging.core.prompt_blocks import reason_words
+from judging.core.prompts import reason_words
 from judging.core.structured import CLASSIFICATION, PLAIN, ReplyForm
 
 _TEXT: dict[str, object] = {"type": "string"}

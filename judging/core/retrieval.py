@@ -18,7 +18,7 @@ from annotation.core.dialogue import Dialogue, Message, Speaker
 from annotation.core.formats.records import PROFILE_FIELDS
 from judging.core import memory as memories
 from judging.core.questions import HistoryTurn, MemoryQuestion, Rubrics, TurnQuestion
-from judging.core.satisfaction_variants import Level, Variant
+from judging.core.rules import Level, Variant
 
 WINDOW: Final = 5
 """Messages before the response that a judge of one turn sees (seed 003, appendix D.1)."""

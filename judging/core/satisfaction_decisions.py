@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from annotation.core.choices import SATISFIED_FROM, Reason
 from annotation.core.intervals import FloatArray
 from judging.core.calibration import HIGHEST, LEVELS, LOWEST
-from judging.core.satisfaction_texts import Sparse
+from judging.core.satisfaction_features import Sparse
 
 REASONS: Final = (
     Reason.INSUFFICIENT_DETAIL,

@@ -15,16 +15,15 @@ import numpy as np
 
 from annotation.core.choices import is_satisfied
 from annotation.core.intervals import FloatArray
-from judging.core.satisfaction_corpus import BlockRows, Corpus, IntArray
-from judging.core.satisfaction_features import Group
+from judging.core.satisfaction_features import Group, Sparse
 from judging.core.satisfaction_general import (
     Deviation,
     GeneralSettings,
     Scaling,
     spread_of,
 )
-from judging.core.satisfaction_own import OwnTurns, Variances, personal
-from judging.core.satisfaction_texts import Sparse
+from judging.core.satisfaction_neighbours import BlockRows, Corpus, IntArray
+from judging.core.satisfaction_stacking import OwnTurns, Variances, personal
 
 _USUAL_DISSATISFIED: Final = 0.15
 _USUAL_TURNS: Final = 10.0

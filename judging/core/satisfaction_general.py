@@ -14,9 +14,8 @@ from typing import Final
 import numpy as np
 
 from annotation.core.intervals import FloatArray
-from judging.core.satisfaction_features import GROUPS, Group
+from judging.core.satisfaction_features import GROUPS, Group, Sparse, TextSpace, text_space
 from judging.core.satisfaction_forest import Forest, grow
-from judging.core.satisfaction_texts import Sparse, TextSpace, text_space
 
 PARTS: Final = 3
 _LIMIT: Final = 3.0

@@ -14,7 +14,6 @@ import numpy as np
 from annotation.core.choices import Reason, is_satisfied
 from annotation.core.intervals import FloatArray
 from judging.core.retrieval import Block
-from judging.core.satisfaction_corpus import BlockRows, Corpus, read_blocks
 from judging.core.satisfaction_decisions import (
     Logistic,
     ReasonModel,
@@ -33,6 +32,7 @@ from judging.core.satisfaction_expectation import (
 )
 from judging.core.satisfaction_features import Group
 from judging.core.satisfaction_general import General, Scaling, deviation
+from judging.core.satisfaction_neighbours import BlockRows, Corpus, read_blocks
 
 VERSION: Final = 3
 """Of the features and of the method; a stored model of another version is not used."""

@@ -7,14 +7,102 @@ of a user is counted once for all of the user's blocks: counting is what takes t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from annotation.core.choices import Reason
+from annotation.core.intervals import FloatArray
+from judging.core.calibration import round_half_up
 from judging.core.questions import HistoryTurn
-from judging.core.retrieval import ScoringTarget
-from judging.core.satisfaction_texts import passage_text
+from judging.core.retrieval import Block, ScoringTarget
+from judging.core.satisfaction_baselines import Prediction
+from judging.core.satisfaction_features import (
+    Passage,
+    Sparse,
+    Values,
+    counted,
+    features_of,
+    passage_text,
+    passages,
+    text_space,
+)
+
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A block of a training user with what the user said of each target, in their order."""
+
+    block: Block
+    scores: tuple[int, ...]
+    reasons: tuple[Reason | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRows:
+    """One block: rows of its targets and of its history, with the history's scores 1-5."""
+
+    user: str
+    targets: IntArray
+    history: IntArray
+    scores: FloatArray
+    reasons: tuple[Reason | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The distinct passages of some blocks: features (n x NAMES) and counted texts (n x SIZE)."""
+
+    features: FloatArray
+    counts: Sparse
+    scenarios: tuple[str, ...]
+    sessions: tuple[str, ...]
+    blocks: tuple[BlockRows, ...]
+
+
+Measured = MutableMapping[Passage, Values]
+"""Passages whose features are known; reading the same ones again then costs nothing."""
+
+
+def read_blocks(blocks: Sequence[Block], *, measured: Measured | None = None) -> Corpus:
+    """Measure every passage of some blocks.
+
+    Args:
+        blocks: to read.
+        measured: kept from one reading to the next, and added to.
+    """
+    rows: dict[Passage, int] = {}
+    read = tuple(_rows(block, rows) for block in blocks)
+    found = tuple(rows)
+    known = {} if measured is None else measured
+    for one in found:
+        if one not in known:
+            known[one] = features_of(one)
+    return Corpus(
+        features=np.array([known[one] for one in found], dtype=np.float64),
+        counts=counted([passage_text(one.user_message, one.response) for one in found]),
+        scenarios=tuple(one.scenario for one in found),
+        sessions=tuple(one.session_key for one in found),
+        blocks=read,
+    )
+
+
+def _rows(block: Block, rows: dict[Passage, int]) -> BlockRows:
+    targets = passages(block.targets, scenario=block.scenario)
+    history = passages(block.history)
+    return BlockRows(
+        user=block.user,
+        targets=np.array([rows.setdefault(one, len(rows)) for one in targets], dtype=np.intp),
+        history=np.array([rows.setdefault(one, len(rows)) for one in history], dtype=np.intp),
+        scores=np.array([turn.score for turn in block.history], dtype=np.float64),
+        reasons=tuple(turn.reason for turn in block.history),
+    )
+
 
 NEIGHBOURS: Final = 4
 Turns = Sequence[ScoringTarget] | Sequence[HistoryTurn]
@@ -76,3 +164,41 @@ def _unit(counts: Any, weights: Any) -> Any:
 
 def _text(turn: ScoringTarget | HistoryTurn) -> str:
     return passage_text(turn.user_message, turn.response)
+
+
+def nearest_predictions(
+    blocks: Sequence[Block], *, train: Sequence[Block], k: int
+) -> tuple[tuple[Prediction | None, ...], ...]:
+    """What the k nearest turns say of every target; None without history.
+
+    Of equally alike turns the earlier one is nearer.
+
+    Args:
+        blocks: the targets with their history.
+        train: blocks whose targets' texts teach the weights of the vectors, without labels.
+        k: neighbours, all of a shorter history.
+    """
+    taught = [_text(turn) for block in train for turn in block.targets]
+    space = text_space(counted(taught))
+    found: dict[str, None] = {}
+    for block in blocks:
+        found.update(dict.fromkeys(map(_text, block.targets)))
+        found.update(dict.fromkeys(map(_text, block.history)))
+    texts = list(found)
+    place = {text: row for row, text in enumerate(texts)}
+    vectors = space.vectors(counted(texts))
+    return tuple(_of_block(block, vectors, place, k) for block in blocks)
+
+
+def _of_block(
+    block: Block, vectors: Sparse, place: dict[str, int], k: int
+) -> tuple[Prediction | None, ...]:
+    if not block.history:
+        return (None,) * len(block.targets)
+    targets = vectors[[place[_text(turn)] for turn in block.targets]]
+    history = vectors[[place[_text(turn)] for turn in block.history]]
+    alike = np.round((targets @ history.T).toarray(), 12)
+    nearest = np.argsort(-alike, axis=1, kind="stable")[:, :k]
+    scores = np.array([turn.score for turn in block.history])
+    means = scores[nearest].mean(axis=1)
+    return tuple(Prediction(round_half_up(float(mean)), float(mean)) for mean in means)

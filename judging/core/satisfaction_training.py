@@ -7,9 +7,10 @@ each group of users is held out in turn, and reads its own history as a new user
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import random
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,6 @@ from numpy.typing import NDArray
 from annotation.core.choices import SATISFIED_FROM, Reason
 from annotation.core.intervals import FloatArray
 from annotation.core.refusals import Refused
-from judging.core.satisfaction_corpus import (
-    Corpus,
-    Example,
-    IntArray,
-    Measured,
-    read_blocks,
-)
 from judging.core.satisfaction_decisions import (
     REASONS,
     ReasonModel,
@@ -51,6 +45,65 @@ from judging.core.satisfaction_general import (
     spread_of,
 )
 from judging.core.satisfaction_model import Model
+from judging.core.satisfaction_neighbours import Corpus, Example, IntArray, Measured, read_blocks
+
+SEED: Final = 42
+EXAMPLES_A_SCORE: Final = 2
+"""Ten examples, two of each score (protocols A2.5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Users who are judged, and those whose ratings they are judged by; no user is in both."""
+
+    judged: tuple[int, ...]
+    training: tuple[int, ...]
+
+
+def folds(
+    judged: Collection[int], raters: Collection[int], *, seed: int = SEED
+) -> tuple[Fold, ...]:
+    """One fold where there are raters who are not judged, else two.
+
+    Args:
+        judged: ids of the users whose turns are scored.
+        raters: ids of those whose ratings may teach; whoever is judged is left out.
+        seed: of the halves.
+
+    Raises:
+        Refused: there is nobody to learn from.
+    """
+    everyone, others = sorted(judged), tuple(sorted(set(raters) - set(judged)))
+    if others:
+        return (Fold(tuple(everyone), others),)
+    if len(everyone) < 2 or not set(everyone) <= set(raters):
+        raise Refused("run:no-training-users", "there is no other user whose ratings could teach")
+    random.Random(seed).shuffle(everyone)
+    first, second = (tuple(sorted(everyone[start::2])) for start in (0, 1))
+    return (Fold(first, second), Fold(second, first))
+
+
+class HasScore(Protocol):
+    """Anything with a score of 1-5."""
+
+    @property
+    def score(self) -> int:
+        """The score."""
+        ...
+
+
+Rated = TypeVar("Rated", bound=HasScore)
+
+
+def balanced(rated: Sequence[Rated], *, seed: int = SEED) -> tuple[Rated, ...]:
+    """Two examples of each score, drawn by seed, lowest score first; fewer where one is rarer."""
+    shuffled = list(rated)
+    random.Random(seed).shuffle(shuffled)
+    found: list[Rated] = []
+    for score in range(1, 6):
+        found += [one for one in shuffled if one.score == score][:EXAMPLES_A_SCORE]
+    return tuple(found)
+
 
 MIN_USERS: Final = 4
 """Fewer training users leave too little to learn from when some are held out."""

@@ -12,8 +12,6 @@ from typing import Final
 
 from annotation.core.refusals import Refused
 from judging.core.matrix import AGGREGATE, Matrix
-from judging.core.selection_beam import Beam
-from judging.core.selection_exhaustive import Exhaustive
 from judging.core.selection_null import Between, FlipNull, flip_null, leave_one_out
 from judging.core.selection_paper import PaperSearch
 from judging.core.selection_rules import (
@@ -24,6 +22,7 @@ from judging.core.selection_rules import (
     TraceStep,
     voiced_rows,
 )
+from judging.core.selection_search import Beam, Exhaustive
 from judging.core.subsets import MOST_COLUMNS
 
 SIGNIFICANT_BELOW: Final = 0.05

@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from judging.core.prompt_blocks import (
+from judging.core.prompt_edits import FILES, PromptBook
+from judging.core.prompts import (
+    Prompt,
     dialogue_block,
     profile_text,
+    prompt_language,
     rating_word,
     reasons_block,
     rubrics_block,
     text_or_unknown,
     turns_block,
 )
-from judging.core.prompt_edits import FILES, PromptBook
-from judging.core.prompts import Prompt, prompt_language
 from judging.core.questions import HistoryTurn, InductionQuestion, TurnQuestion
-from judging.core.satisfaction_variants import SPECS, Level, Need, Variant
+from judging.core.rules import SPECS, Excerpt, Level, Need, Variant, Window, excerpt
 from judging.core.tokens import estimate_tokens
-from judging.core.windows import Excerpt, Window, excerpt
 
 INDUCTION: Final = ("spur_extract", "spur_condense")
 LEAST_EXAMPLE_TOKENS: Final = 60

@@ -19,7 +19,7 @@ from judging.models import (
     PreferenceSet,
     RunKind,
 )
-from judging.queries.preference_pages import asked_prompt
+from judging.queries.preferences import asked_prompt
 
 _COMPARISON: Final = ("session", "scenario", "turn", "comparison")
 

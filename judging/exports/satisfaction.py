@@ -8,7 +8,7 @@ from typing import Final
 from annotation.core.tables import Row
 from annotation.exports.export import Export, moment
 from annotation.models import Dataset, SatisfactionLabel
-from judging.core.satisfaction_settings import LEARNED, satisfaction_settings
+from judging.core.rules import LEARNED, satisfaction_settings
 from judging.exports.parts import CALL, CHUNK, RUN, TARGET, Names, call_of, run_of, target_of
 from judging.models import InducedRubric, JudgeRun, SatisfactionJudgment, UserMemory
 

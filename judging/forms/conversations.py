@@ -7,7 +7,7 @@ from typing import Any, Final
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from judging.core.conversation import MAX_MESSAGE_CHARACTERS, Ending
+from judging.core.conversations import MAX_MESSAGE_CHARACTERS, Ending
 from judging.models import ConversationSetup, ModelEndpoint
 
 MAX_REQUIREMENTS: Final = 100

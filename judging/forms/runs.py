@@ -12,13 +12,15 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core.refusals import text_of
 from annotation.models import Dataset, User
 from annotation.queries.annotators import annotators
-from judging.core.judge_modes import DistilPrompt, JudgePrompt
-from judging.core.pairwise_settings import PairwiseSettings
-from judging.core.satisfaction_settings import LEARNED, SatisfactionSettings
-from judging.core.satisfaction_variants import (
+from judging.core.rules import (
+    LEARNED,
     LEVEL_TEXTS,
     VARIANT_TEXTS,
+    DistilPrompt,
+    JudgePrompt,
     Level,
+    PairwiseSettings,
+    SatisfactionSettings,
     Variant,
     variants_at,
 )

@@ -10,9 +10,8 @@ from annotation.core.dialogue import Message, Speaker
 from annotation.core.refusals import Refused
 from judging.core.chat import JsonSchema, Reply
 from judging.core.questions import Call
-from judging.llm.breaker import EndpointDownError
 from judging.llm.client import ChatClient
-from judging.llm.errors import LlmError
+from judging.llm.errors import EndpointDownError, LlmError
 
 NO_ANSWER: Final = "llm:no-answer"
 

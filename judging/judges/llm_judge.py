@@ -15,7 +15,6 @@ from annotation.core.refusals import Refused
 from judging.core.bracketed import parse_bracketed, parse_grade
 from judging.core.chat import Reply
 from judging.core.expected_score import expected_score, expected_side
-from judging.core.judge_modes import DistilPrompt, JudgePrompt
 from judging.core.judge_prompts import (
     distil_prompt,
     memory_prompt,
@@ -23,7 +22,7 @@ from judging.core.judge_prompts import (
     prompts_used,
     turn_aliases,
 )
-from judging.core.memory_replies import read_memory
+from judging.core.memory_parsing import read_memory
 from judging.core.preference_texts import read_preference
 from judging.core.prompt_edits import FILES, PromptBook
 from judging.core.prompts import prompt_language
@@ -43,9 +42,8 @@ from judging.core.questions import (
     TurnQuestion,
 )
 from judging.core.reply_schemas import memory_schema, phrases_schema, turn_schema
-from judging.core.rubric_induction import read_phrases
-from judging.core.rubric_prompts import grade_prompt, reference_prompt, rubric_pair_prompt
-from judging.core.satisfaction_variants import SPECS, Level, Variant
+from judging.core.rubrics import grade_prompt, read_phrases, reference_prompt, rubric_pair_prompt
+from judging.core.rules import SPECS, DistilPrompt, JudgePrompt, Level, Variant, Window, excerpt
 from judging.core.score_api import parse_score, scored_messages
 from judging.core.structured import ReplyForm, TurnReply, parse_turn
 from judging.core.tokens import estimate_tokens
@@ -62,7 +60,6 @@ from judging.core.verdicts import (
     parse_strict,
     verdict_of_log_odds,
 )
-from judging.core.windows import Window, excerpt
 from judging.judges.asking import Outcome, answer_text, ask
 from judging.llm.client import ChatClient
 from judging.llm.errors import LlmCode, LlmError

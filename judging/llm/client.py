@@ -22,10 +22,8 @@ from annotation.core.refusals import Refused
 from judging.core.chat import ChatRequest, Reply, read_completion
 from judging.core.endpoints import Endpoint
 from judging.core.tokens import estimate_tokens
-from judging.llm.breaker import Breaker, EndpointDownError
-from judging.llm.errors import LlmCode, LlmError
-from judging.llm.pacing import Pacer, Patience
-from judging.llm.purses import Purse
+from judging.llm.errors import Breaker, EndpointDownError, LlmCode, LlmError
+from judging.llm.pacing import Pacer, Patience, Purse
 from judging.llm.stores import MemoryReplyStore, ReplyStore, Taken
 from judging.llm.transport import Transport
 

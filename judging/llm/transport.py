@@ -18,9 +18,9 @@ from functools import cache
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from judging.core.chat import CompletionPieces
 from judging.core.endpoints import Endpoint
 from judging.core.score_api import score_as_completion, score_body
-from judging.core.streaming import CompletionPieces
 from judging.llm.errors import LlmCode, LlmError, Refusal, error_of
 from judging.llm.library import repeating_client
 from judging.llm.pacing import parse_retry_after

@@ -12,7 +12,7 @@ from django.db.models import Count, Max, Q, QuerySet
 
 from annotation.core.conversations import requirements_of
 from annotation.models import ClaimState, Session, Study
-from judging.core.conversation import (
+from judging.core.conversations import (
     ANSWERED,
     PENDING,
     ReplyState,

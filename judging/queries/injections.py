@@ -12,9 +12,8 @@ from django.db.models import Count, F, Q
 from annotation.core.choices import JudgmentStatus, Verdict
 from annotation.core.dialogue import Dialogue, Message, Speaker
 from annotation.core.refusals import Refused
-from judging.core.injection_corpus import AttemptKind
-from judging.core.injections import FlipRow, Flips, ShownVerdict, Tried, flip_rows
-from judging.core.judge_modes import JudgePrompt
+from judging.core.injections import AttemptKind, FlipRow, Flips, ShownVerdict, Tried, flip_rows
+from judging.core.rules import JudgePrompt
 from judging.models import InjectedText, InjectionCheck, InjectionTrial
 
 CHECKS_A_PAGE: Final = 20

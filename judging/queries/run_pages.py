@@ -7,22 +7,27 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from itertools import combinations
 from typing import Final
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Q, Sum
 from django.db.models.fields.json import KT
 
-from annotation.core.choices import JudgmentStatus
+from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison
-from judging.core.run_progress import RunProgress
+from judging.core.judge_agreement import Cell, Share, alike, consistency, right
+from judging.core.pair_texts import PairTexts
+from judging.core.rules import JudgePrompt, settings_from_config
+from judging.core.runs import RunProgress, applied_plans, distil_plans
 from judging.models import (
     InducedRubric,
     JudgeRun,
     Judgment,
     LlmCall,
     Preference,
+    PreferenceKind,
     PreferenceSet,
     ResponseScore,
     RunKind,
@@ -30,9 +35,196 @@ from judging.models import (
     SatisfactionJudgment,
     UserMemory,
 )
-from judging.queries.run_compare import siblings
+from judging.queries.comparisons import texts_of
 from judging.queries.runs import DISTILLED, run_progress
-from judging.queries.satisfaction.teaching import FoldPage, teaching_of
+from judging.queries.satisfaction.labels import FoldPage, teaching_of
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A judgment as it was shown, in one order."""
+
+    order: Order
+    judgment: Judgment | None
+
+
+@dataclass(frozen=True, slots=True)
+class PreferenceJudgments:
+    """The judgments of a comparison under one preference, the original order first.
+
+    A verdict recorded for both orders together is the only side.
+    """
+
+    preference: Preference
+    sides: tuple[Side, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedComparisonPage:
+    """A comparison as a run judged it: the texts, and every reply in both orders.
+
+    `grades` are those of A and B where the run graded responses, else empty.
+    """
+
+    run: JudgeRun
+    comparison: Comparison
+    texts: PairTexts | None
+    judgments: Sequence[PreferenceJudgments]
+    grades: Sequence[ResponseScore | None] = ()
+
+    @property
+    def rubric(self) -> bool:
+        """Whether the judge was asked by a rubric instead of the paper's prompt."""
+        return settings_from_config(self.run.config).prompt is not JudgePrompt.PERSONAL
+
+
+def comparison_page(run_id: int, comparison_id: int) -> JudgedComparisonPage:
+    """What one run made of one comparison.
+
+    Raises:
+        Refused: the run did not judge it.
+    """
+    rows = list(
+        Judgment.objects.filter(run=run_id, comparison=comparison_id)
+        .select_related("preference", "call")
+        .order_by("preference__position", "preference_id", "order")
+    )
+    if not rows:
+        raise Refused("run:unknown")
+    grouped: dict[int, list[Judgment]] = defaultdict(list)
+    for row in rows:
+        grouped[row.preference_id].append(row)
+    run = JudgeRun.objects.select_related("dataset", "annotator").get(pk=run_id)
+    comparison = Comparison.objects.select_related("turn__session__scenario").get(pk=comparison_id)
+    return JudgedComparisonPage(
+        run=run,
+        comparison=comparison,
+        texts=texts_of([comparison_id]).get(comparison_id),
+        judgments=[
+            PreferenceJudgments(given[0].preference, _sides(given)) for given in grouped.values()
+        ],
+        grades=_grades(run, comparison) if run.kind == RunKind.GRADE else (),
+    )
+
+
+def _grades(run: JudgeRun, comparison: Comparison) -> tuple[ResponseScore | None, ...]:
+    sides = (comparison.response_a_id, comparison.response_b_id)
+    rows = ResponseScore.objects.filter(run=run, response__in=sides).select_related("call")
+    found = {row.response_id: row for row in rows}
+    return tuple(found.get(side) for side in sides)
+
+
+def _sides(given: Sequence[Judgment]) -> tuple[Side, ...]:
+    by_order = {row.order: row for row in given}
+    if by_order.keys() == {Order.COMBINED}:
+        return (Side(Order.COMBINED, by_order[Order.COMBINED]),)
+    return tuple(Side(order, by_order.get(order)) for order in (Order.ORIGINAL, Order.SWAPPED))
+
+
+MOST_RUNS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """One judge's column: progress and cost; how often it is right, and alike in both orders.
+
+    `right` counts judgments of the base judge, without any preference, against the annotator's own
+    label; None for runs without such judgments.
+    """
+
+    run: JudgeRun
+    progress: RunProgress
+    right: Share | None
+    consistency: Share | None
+
+    @property
+    def cost_an_answer(self) -> float | None:
+        """Money for each row that has its answer; None where nothing was paid, or not all known."""
+        if self.progress.whole_cost is None or not self.progress.done:
+            return None
+        return self.progress.whole_cost / self.progress.done
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePair:
+    """Two judges: of what both judged in the same order, without a preference, how much alike."""
+
+    first: str
+    second: str
+    alike: Share
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRuns:
+    """The columns in the order asked for, and every two of them against each other."""
+
+    runs: Sequence[ComparedRun]
+    pairs: Sequence[JudgePair]
+
+
+def compared_runs(ids: Sequence[int]) -> ComparedRuns:
+    """Some runs side by side; those that do not exist are left out."""
+    found = JudgeRun.objects.select_related("dataset", "annotator", "endpoint").in_bulk(
+        list(dict.fromkeys(ids))[:MOST_RUNS]
+    )
+    runs = [found[pk] for pk in dict.fromkeys(ids) if pk in found]
+    cells = {run.pk: _base_cells(run) for run in runs}
+    return ComparedRuns(
+        runs=[_compared(run, cells[run.pk]) for run in runs],
+        pairs=[
+            JudgePair(_name(one), _name(two), share)
+            for one, two in combinations(runs, 2)
+            if (share := alike(cells[one.pk], cells[two.pk])).n
+        ],
+    )
+
+
+def siblings(run: JudgeRun) -> Sequence[JudgeRun]:
+    """The newest run of every other judge for the same annotator, dataset and kind."""
+    rows = (
+        JudgeRun.objects.filter(kind=run.kind, dataset=run.dataset_id, annotator=run.annotator_id)
+        .exclude(judge=run.judge)
+        .defer("config")
+        .order_by("pk")
+    )
+    return list({row.judge: row for row in rows}.values())[: MOST_RUNS - 1]
+
+
+def _name(run: JudgeRun) -> str:
+    return f"{run.judge} ({run.pk})"
+
+
+def _compared(run: JudgeRun, cells: Mapping[Cell, Verdict]) -> ComparedRun:
+    return ComparedRun(
+        run=run,
+        progress=run_progress(run.pk),
+        right=right(cells, _labels(run)) if cells else None,
+        consistency=consistency(cells) if cells else None,
+    )
+
+
+def _base_cells(run: JudgeRun) -> dict[Cell, Verdict]:
+    """The base judge's verdicts by comparison and order."""
+    rows = Judgment.objects.filter(
+        run=run,
+        preference__kind=PreferenceKind.EMPTY,
+        status=JudgmentStatus.DONE,
+        order__in=(Order.ORIGINAL, Order.SWAPPED),
+    )
+    return {
+        (comparison, Order(order)): Verdict(verdict)
+        for comparison, order, verdict in rows.values_list("comparison_id", "order", "verdict")
+        if verdict is not None
+    }
+
+
+def _labels(run: JudgeRun) -> dict[int, Verdict]:
+    """The annotator's own winners, as they were when the run was started."""
+    plans = distil_plans if run.kind == RunKind.DISTIL else applied_plans
+    if run.kind not in (RunKind.DISTIL, RunKind.TEST):
+        return {}
+    return {comparison: winner for plan in plans(run.config) for comparison, winner in plan.winners}
+
 
 RUNS_A_PAGE: Final = 30
 COMPARISONS_A_PAGE: Final = 50

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -11,15 +13,25 @@ from django.db.models.query import QuerySet
 from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus
-from judging.core.run_progress import RunProgress, StageProgress
-from judging.core.satisfaction_variants import Variant
-from judging.core.stages import StageName
+from annotation.queries.annotators import names_of
+from judging.core.rules import JudgePrompt, Variant
+from judging.core.runs import (
+    DistilledScenario,
+    JudgedTotals,
+    RunProgress,
+    StageName,
+    StageProgress,
+    applied_plans,
+    distil_plans,
+)
 from judging.models import (
+    Control,
     JudgeRun,
     Judgment,
     LlmCall,
     Preference,
     PreferenceKind,
+    PreferenceSet,
     ResponseScore,
     RubricStep,
     RunKind,
@@ -27,7 +39,58 @@ from judging.models import (
     SatisfactionJudgment,
     UserMemory,
 )
-from judging.queries.satisfaction.teaching import rubric_rows
+from judging.queries.satisfaction.labels import rubric_rows
+
+
+def distilled_scenarios(run_id: int) -> tuple[DistilledScenario, ...]:
+    """The scenarios of a distillation whose sets are stored, in their order. Three queries."""
+    run = JudgeRun.objects.get(pk=run_id)
+    sets = {
+        (one.scenario_id, one.control): one
+        for one in PreferenceSet.objects.filter(run=run).prefetch_related("members")
+    }
+    found = []
+    for plan in distil_plans(run.config):
+        chosen = sets.get((plan.scenario_id, Control.NONE))
+        if chosen is None:
+            continue
+        control = sets.get((plan.scenario_id, Control.SHUFFLED))
+        texts = {member.pk: member.text or "" for member in chosen.members.all()}
+        found.append(
+            DistilledScenario(
+                scenario=plan.scenario,
+                dev=len(plan.winners),
+                ties=plan.dev_ties,
+                test=len(plan.test_winners),
+                columns=len(chosen.columns),
+                selected=tuple(
+                    column for column, member in enumerate(chosen.columns) if member in texts
+                ),
+                texts=tuple(texts[member] for member in chosen.columns if member in texts),
+                dev_accuracy=chosen.dev_accuracy,
+                leave_one_out=chosen.leave_one_out,
+                null_p95=chosen.null_p95,
+                p_value=chosen.p_value,
+                control_accuracy=control.dev_accuracy if control is not None else None,
+                error_code=chosen.selection.get("error_code", ""),
+            )
+        )
+    return tuple(found)
+
+
+def judged_totals(run_id: int) -> JudgedTotals:
+    """The judgments of a test run by outcome; grades count by the verdicts that follow."""
+    progress = run_progress(run_id)
+    stages = [stage for stage in progress.stages if stage.stage is not StageName.GRADE]
+    return JudgedTotals(
+        judged=sum(stage.done for stage in stages),
+        failed=sum(stage.failed for stage in stages),
+        unparseable=sum(stage.unparseable for stage in stages),
+        calls=progress.calls,
+        errors=progress.errors,
+        cost=progress.whole_cost,
+    )
+
 
 UNFINISHED: Final = (RunStatus.PENDING, RunStatus.RUNNING)
 PACE_TIME: Final = timedelta(minutes=1)
@@ -151,3 +214,101 @@ def _pace(run: JudgeRun, lately: int, *, now: datetime) -> float | None:
         return None
     seconds = min(PACE_TIME, now - run.started_at).total_seconds()
     return lately / seconds if seconds > 0 else None
+
+
+RUBRIC: Final = JudgePrompt.PAIRWISE
+"""The generic rubric that is a control; it takes no preferences."""
+_COUNTED: Final = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.BATCH, RunStatus.DONE)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherSet:
+    """Another annotator's selected preferences, as a control.
+
+    `tried` is the newest run under them over this annotator's test comparisons. `own` is the run
+    in their own stead: all annotators share one split, so it judged `covered` of the comparisons.
+    """
+
+    annotator: int
+    name: str
+    tried: JudgeRun | None
+    own: JudgeRun | None
+    covered: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunControls:
+    """A test run with its controls. `comparisons` counts what it was asked about.
+
+    The base judge is in every run; `shuffled` says whether the shuffled labels' set is. `rubric` is
+    the newest run by a generic rubric, which `can_rubric` allows: the judge answers prompts.
+    """
+
+    run: JudgeRun
+    comparisons: int
+    shuffled: bool
+    others: tuple[OtherSet, ...]
+    rubric: JudgeRun | None
+    can_rubric: bool
+
+
+def run_controls(run: JudgeRun) -> RunControls:
+    """The controls of a test run that applied preferences. Seven queries at most."""
+    plans = applied_plans(run.config)
+    asked = {comparison for plan in plans for comparison, _ in plan.winners}
+    beside = (
+        JudgeRun.objects.filter(
+            dataset=run.dataset_id, judge=run.judge, kind=RunKind.TEST, status__in=_COUNTED
+        )
+        .exclude(pk=run.pk)
+        .select_related("parent")
+        .order_by("pk")
+    )
+    tried: dict[int, JudgeRun] = {}
+    own: dict[int, JudgeRun] = {}
+    rubric = None
+    for each in beside:
+        owner = each.parent.annotator_id if each.parent is not None else None
+        if each.config.get("prompt") == RUBRIC.value:
+            rubric = each if each.annotator_id == run.annotator_id else rubric
+        elif owner not in (None, run.annotator_id) and each.config.get("sets_of"):
+            found = {run.annotator_id: tried, owner: own}.get(each.annotator_id)
+            if found is not None and owner is not None:
+                found[owner] = each
+    return RunControls(
+        run=run,
+        comparisons=len(asked),
+        shuffled=any(plan.shuffled is not None for plan in plans),
+        others=tuple(
+            OtherSet(key, name, tried.get(key), own.get(key), _covered(own.get(key), asked))
+            for key, name in _owners(run).items()
+        ),
+        rubric=rubric,
+        can_rubric=run.endpoint is not None and not run.endpoint.has_scores,
+    )
+
+
+def _owners(run: JudgeRun) -> Mapping[int, str]:
+    """Other annotators with preferences in the dataset, by name."""
+    distilled = (
+        JudgeRun.objects.filter(
+            dataset=run.dataset_id,
+            kind=RunKind.DISTIL,
+            status=RunStatus.DONE,
+            annotator__isnull=False,
+            config__ablation__isnull=True,
+        )
+        .exclude(annotator=run.annotator_id)
+        .values_list("annotator_id", "annotator__username")
+        .distinct()
+    )
+    names = names_of(dataset=run.dataset)
+    known = {key: names.get(key, username) for key, username in distilled if key is not None}
+    return dict(sorted(known.items(), key=lambda one: one[1]))
+
+
+def _covered(own: JudgeRun | None, asked: set[int]) -> int:
+    if own is None:
+        return 0
+    plans = applied_plans(own.config)
+    return len(asked & {comparison for plan in plans for comparison, _ in plan.winners})

@@ -15,11 +15,11 @@ from annotation.queries.withheld import (
     withheld_responses,
     withheld_sessions,
 )
-from judging.core.memory_history import history_of_evidence
-from judging.core.run_plans import distil_plans
-from judging.core.satisfaction_variants import Level
+from judging.core.memory import history_of_evidence
+from judging.core.rules import Level
+from judging.core.runs import distil_plans
 from judging.models import Preference, PreferenceKind, PreferenceSet, UserMemory
-from judging.queries.satisfaction.histories import level_of
+from judging.queries.satisfaction.labels import level_of
 
 
 def withheld_numbers(only: int | None) -> frozenset[int]:

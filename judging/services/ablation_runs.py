@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from annotation.models import Dataset, User
-from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
-from judging.core.run_plans import AppliedPlan, DistilPlan, applied_plans, distil_plans
+from judging.core.rules import PairwiseSettings, settings_from_config
+from judging.core.runs import AppliedPlan, DistilPlan, applied_plans, distil_plans
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.services.distillation import empty_preference
 from judging.services.edited_prompts import edited_prompts

@@ -20,7 +20,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db import transaction
 
 from annotation.core.choices import JudgmentStatus
-from judging.llm.breaker import EndpointDownError
+from judging.llm.errors import EndpointDownError
 from judging.llm.stored import NotStoredError
 from judging.models import JudgeRun
 from judging.services.heartbeats import beat, seconds_between_beats

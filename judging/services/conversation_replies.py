@@ -21,7 +21,7 @@ from django.utils import timezone
 from annotation.core.refusals import Refused
 from annotation.models import Session
 from judging.core.chat import ChatRequest, Reply
-from judging.core.conversation import ANSWERED, messages_for_model, visible_text
+from judging.core.conversations import ANSWERED, messages_for_model, visible_text
 from judging.core.endpoints import Endpoint
 from judging.llm.client import ChatClient
 from judging.llm.errors import ENDPOINT_WIDE, LlmError

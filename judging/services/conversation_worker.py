@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import OperationalError
 from django.utils import timezone
 
-from judging.core.conversation import PENDING
+from judging.core.conversations import PENDING
 from judging.llm.transport import load_library
 from judging.models import ConversationMessage
 from judging.services.conversation_replies import (

@@ -25,8 +25,13 @@ from annotation.models import Claim, ClaimState, Session, Study, SubmissionKind,
 from annotation.services.claims import RefusalCode, hold, open_study_of, own_claim, was_taken_back
 from annotation.services.conversations import keep_conversation
 from annotation.services.submissions import accept
-from judging.core.conversation import ANSWERED, MAX_MESSAGE_CHARACTERS, PENDING, Ending
-from judging.core.conversation_choice import choose_model
+from judging.core.conversations import (
+    ANSWERED,
+    MAX_MESSAGE_CHARACTERS,
+    PENDING,
+    Ending,
+    choose_model,
+)
 from judging.models import (
     Conversation,
     ConversationMessage,

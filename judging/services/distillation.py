@@ -10,8 +10,7 @@ from typing import Final, cast
 from annotation.core.choices import JudgmentStatus, Verdict
 from judging.core.pair_texts import PairTexts
 from judging.core.questions import DistilAnswer, LabelledPair
-from judging.core.run_plans import Winners
-from judging.core.stages import StageName
+from judging.core.runs import StageName, Winners
 from judging.judges.protocol import Judge
 from judging.models import JudgeRun, Preference, PreferenceKind
 from judging.queries.comparisons import texts_of

@@ -14,7 +14,7 @@ from django.db.models import Avg
 from judging.core.chat import ChatRequest
 from judging.core.estimates import RunEstimate, StageEstimate, spread, stage_estimate
 from judging.core.money import Prices
-from judging.core.stages import StageName
+from judging.core.runs import StageName
 from judging.judges.protocol import Judge
 from judging.llm.stored import NotStoredError
 from judging.models import JudgeRun, LlmCall, ModelEndpoint

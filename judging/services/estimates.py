@@ -20,15 +20,18 @@ from judging.core.estimates import (
     ASSUMED_REFERENCE,
     RunEstimate,
 )
-from judging.core.judge_modes import JudgePrompt
 from judging.core.memory import Memory, content, statistics
 from judging.core.memory_parsing import memory_from_content
 from judging.core.pair_texts import PairTexts
-from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
 from judging.core.retrieval import memory_question
-from judging.core.run_plans import DistilPlan, Winners
-from judging.core.satisfaction_settings import SatisfactionSettings, satisfaction_settings
-from judging.core.stages import StageName
+from judging.core.rules import (
+    JudgePrompt,
+    PairwiseSettings,
+    SatisfactionSettings,
+    satisfaction_settings,
+    settings_from_config,
+)
+from judging.core.runs import DistilPlan, StageName, Winners
 from judging.models import JudgeRun, Preference, RunKind
 from judging.queries.comparisons import texts_of
 from judging.queries.satisfaction.blocks import StoredBlock, stored_blocks

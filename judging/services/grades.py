@@ -13,16 +13,15 @@ from typing import Final
 from annotation.core.choices import JudgmentStatus, Order
 from annotation.models import Comparison
 from judging.core.bracketed import GRADE_SCALE, compare_scores
-from judging.core.judge_modes import JudgePrompt
 from judging.core.pair_texts import PairTexts
-from judging.core.pairwise_settings import settings_from_config
 from judging.core.questions import GradeAnswer, GradeQuestion
+from judging.core.rules import JudgePrompt, settings_from_config
+from judging.core.runs import StageName
 from judging.core.score_api import REWARD_SCALE
-from judging.core.stages import StageName
 from judging.judges.protocol import Judge
 from judging.models import JudgeRun, Judgment, ResponseScore
 from judging.queries.comparisons import response_texts_of
-from judging.queries.references import response_references
+from judging.queries.prompts import response_references
 from judging.queries.runs import grade_rows, judgment_rows
 from judging.services.answers import call_ids, raw_to_keep, status_of
 from judging.services.judgments import NO_TEXT

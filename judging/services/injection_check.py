@@ -20,10 +20,9 @@ from annotation.core.dialogue import Dialogue
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from judging.core.estimates import spread
-from judging.core.injection_corpus import INJECTIONS, Attempt, harmless
-from judging.core.injections import Attack, attacks_on
-from judging.core.judge_modes import JudgePrompt
+from judging.core.injections import INJECTIONS, Attack, Attempt, attacks_on, harmless
 from judging.core.questions import PairAnswer, ShownPair
+from judging.core.rules import JudgePrompt
 from judging.judges.lexical import LexicalJudge
 from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
 from judging.judges.protocol import Judge

@@ -8,18 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from annotation.core.refusals import Refused
-from judging.core.judge_modes import DistilPrompt, JudgePrompt
 from judging.core.prompt_edits import book_of
 from judging.core.prompts import LANGUAGES
-from judging.core.satisfaction_settings import satisfaction_settings
+from judging.core.rules import DistilPrompt, JudgePrompt, Window, satisfaction_settings
 from judging.core.verdicts import VerdictRule
-from judging.core.windows import Window
 from judging.judges.lexical import LexicalJudge
 from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
 from judging.judges.protocol import Judge
-from judging.llm.breaker import Breaker
 from judging.llm.client import ChatClient
-from judging.llm.errors import LlmError
+from judging.llm.errors import Breaker, LlmError
 from judging.llm.stored import StoredClient
 from judging.models import JudgeRun, ModelEndpoint
 from judging.queries.prompts import EDITED_PROMPTS

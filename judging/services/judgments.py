@@ -11,13 +11,13 @@ from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from judging.core.pair_texts import PairTexts
-from judging.core.pairwise_settings import settings_from_config
 from judging.core.questions import PairAnswer, ReferenceAnswer, ShownPair
-from judging.core.stages import StageName
+from judging.core.rules import settings_from_config
+from judging.core.runs import StageName
 from judging.judges.protocol import Judge
 from judging.models import JudgeRun, Judgment, Preference
 from judging.queries.comparisons import texts_of
-from judging.queries.references import comparison_references
+from judging.queries.prompts import comparison_references
 from judging.queries.runs import judgment_rows
 from judging.services.answers import call_ids, raw_to_keep, status_of
 from judging.services.stages import AskingStage, IdRange

@@ -14,11 +14,11 @@ from django.utils import timezone
 from annotation.core.choices import JudgmentStatus, is_satisfied
 from annotation.core.refusals import Refused
 from annotation.models import Dataset
+from judging.core.rules import LEARNED
+from judging.core.runs import StageName
 from judging.core.satisfaction_decisions import likeliest
 from judging.core.satisfaction_explained import Explained, to_text
 from judging.core.satisfaction_features import Group
-from judging.core.satisfaction_settings import LEARNED
-from judging.core.stages import StageName
 from judging.models import JudgeRun, LearnedModel, SatisfactionJudgment
 from judging.queries.runs import score_rows
 from judging.queries.satisfaction.labels import examples

@@ -12,12 +12,17 @@ from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from annotation.models import User
 from judging.core.memory import statistics, statistics_to_json, texts_to_json
-from judging.core.memory_editing import PlainTexts, revise
-from judging.core.memory_parsing import ParsedTexts, memory_from_content, parse_texts
+from judging.core.memory_parsing import (
+    ParsedTexts,
+    PlainTexts,
+    memory_from_content,
+    parse_texts,
+    revise,
+)
 from judging.core.questions import MemoryAnswer, MemoryQuestion
 from judging.core.retrieval import memory_question
-from judging.core.satisfaction_settings import satisfaction_settings
-from judging.core.stages import StageName
+from judging.core.rules import satisfaction_settings
+from judging.core.runs import StageName
 from judging.judges.protocol import Judge
 from judging.models import JudgeRun, UserMemory
 from judging.queries.runs import memory_rows

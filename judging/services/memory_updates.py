@@ -15,7 +15,7 @@ from django.db.models import Max
 from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from judging.models import JudgeRun, UserMemory
-from judging.queries.satisfaction.histories import changes_since
+from judging.queries.satisfaction.labels import changes_since
 from judging.queries.satisfaction.memories import newest
 from judging.services.run_control import reopen
 

@@ -12,14 +12,13 @@ from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings, split
 from annotation.models import Dataset, Scenario, User
 from annotation.queries.annotators import annotators
-from judging.core.correctness import shuffled_winners
-from judging.core.judge_modes import JudgePrompt
-from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
-from judging.core.run_plans import AppliedPlan, DistilPlan, Winners, distil_plans
+from judging.core.rules import JudgePrompt, PairwiseSettings, settings_from_config
+from judging.core.runs import AppliedPlan, DistilPlan, Winners, distil_plans
 from judging.core.verdicts import VerdictRule
+from judging.core.votes import shuffled_winners
 from judging.models import Control, JudgeRun, ModelEndpoint, PreferenceSet, RunKind, RunStatus
 from judging.queries.comparisons import split_items, verdicts_of
-from judging.queries.references import comparison_references
+from judging.queries.prompts import comparison_references
 from judging.services.budgets import check_budget
 from judging.services.distillation import empty_preference
 from judging.services.edited_prompts import edited_prompts

@@ -9,9 +9,8 @@ from typing import Any
 from django.db import transaction
 
 from annotation.models import Dataset, User
-from judging.core.judge_modes import JudgePrompt
-from judging.core.pairwise_settings import PairwiseSettings
-from judging.core.run_plans import AppliedPlan, DistilPlan, Winners
+from judging.core.rules import JudgePrompt, PairwiseSettings
+from judging.core.runs import AppliedPlan, DistilPlan, Winners
 from judging.models import Control, JudgeRun, Preference, PreferenceKind, RunKind
 from judging.queries.comparisons import texts_of
 from judging.services.distillation import empty_preference, written_in

@@ -11,7 +11,7 @@ from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, User
 from judging.core.preference_editing import edited_text
-from judging.core.run_plans import distil_plans
+from judging.core.runs import distil_plans
 from judging.models import Control, JudgeRun, Preference, PreferenceKind, RunKind, RunStatus
 from judging.services.pairwise_plans import FOR_ABLATION
 

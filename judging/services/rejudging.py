@@ -25,7 +25,7 @@ from judging.core.rejudging import (
     judges_alike,
     planned_cells,
 )
-from judging.core.run_plans import COLUMNS, ColumnPlan, distil_plans
+from judging.core.runs import COLUMNS, ColumnPlan, distil_plans
 from judging.models import Control, JudgeRun, Judgment, Preference, RunKind, RunStatus
 from judging.queries.preferences import newest_versions, run_columns
 from judging.queries.runs import preference_rows

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Final
 
 from judging.core.questions import HistoryTurn, Rubrics
-from judging.core.rubric_induction import REASONS_A_TURN, RUBRICS_A_CLASS, TURNS_A_CHUNK
-from judging.core.satisfaction_settings import SatisfactionSettings
+from judging.core.rubrics import REASONS_A_TURN, RUBRICS_A_CLASS, TURNS_A_CHUNK
+from judging.core.rules import SatisfactionSettings
 from judging.models import InducedRubric, JudgeRun, RubricStep
 from judging.queries.satisfaction.labels import turns_of_labels
 from judging.services.estimate_tallies import StageEstimates

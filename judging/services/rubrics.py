@@ -8,12 +8,11 @@ from typing import Any, Final
 
 from annotation.core.choices import JudgmentStatus
 from judging.core.questions import InductionAnswer, InductionQuestion
-from judging.core.rubric_induction import REASONS_A_CHUNK, REASONS_A_TURN, RUBRICS_A_CLASS
-from judging.core.stages import StageName
+from judging.core.rubrics import REASONS_A_CHUNK, REASONS_A_TURN, RUBRICS_A_CLASS
+from judging.core.runs import StageName
 from judging.judges.protocol import Judge
 from judging.models import InducedRubric, JudgeRun, RubricStep
-from judging.queries.satisfaction.labels import turns_of_labels
-from judging.queries.satisfaction.teaching import rubric_rows
+from judging.queries.satisfaction.labels import rubric_rows, turns_of_labels
 from judging.services.answers import call_ids, raw_to_keep, status_of
 from judging.services.stages import AskingStage, IdRange
 from judging.services.teaching import chunk_of

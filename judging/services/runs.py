@@ -17,9 +17,8 @@ from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
-from judging.core.stages import StageName
-from judging.llm.breaker import EndpointDownError
-from judging.llm.errors import LlmCode
+from judging.core.runs import StageName
+from judging.llm.errors import EndpointDownError, LlmCode
 from judging.models import JudgeRun, RunStatus
 from judging.queries.runs import UNFINISHED
 from judging.services.batches import Observer, ask_batch

@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from annotation.models import Dataset, User
+from judging.core.rules import LEARNED
+from judging.core.runs import StageName
 from judging.core.satisfaction_model import VERSION
-from judging.core.satisfaction_settings import LEARNED
-from judging.core.stages import StageName
 from judging.models import JudgeRun, LearnedModel, RunKind
 from judging.queries.satisfaction.blocks import ratings_digest
 from judging.queries.satisfaction.learned import newest_models, ratings_stamp

@@ -9,13 +9,8 @@ from typing import Final
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from judging.core.calibration import Calibration
+from judging.core.rules import LEARNED, Level, SatisfactionSettings, Variant, satisfaction_settings
 from judging.core.satisfaction_model import VERSION
-from judging.core.satisfaction_settings import (
-    LEARNED,
-    SatisfactionSettings,
-    satisfaction_settings,
-)
-from judging.core.satisfaction_variants import Level, Variant
 from judging.models import JudgeRun, RunKind, RunStatus, SatisfactionJudgment
 from judging.queries.runs import memory_rows
 from judging.queries.satisfaction.blocks import ratings_digest, stored_blocks

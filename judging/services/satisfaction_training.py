@@ -10,9 +10,8 @@ from django.db.models import Max
 
 from annotation.models import Dataset
 from annotation.queries.annotators import names_of
-from judging.core.satisfaction_artefact import to_bytes
+from judging.core.satisfaction_artefact import manifest, to_bytes
 from judging.core.satisfaction_expectation import Settings
-from judging.core.satisfaction_manifest import manifest
 from judging.core.satisfaction_model import VERSION
 from judging.core.satisfaction_training import HeldOut, train
 from judging.models import LearnedModel

@@ -10,13 +10,12 @@ from django.db import transaction
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.refusals import Refused
-from judging.core.correctness import VerdictKey, correctness_matrix
 from judging.core.matrix import AGGREGATE, ColumnSource, Matrix
-from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
-from judging.core.run_plans import Winners, distil_plans
+from judging.core.rules import PairwiseSettings, settings_from_config
+from judging.core.runs import StageName, Winners, distil_plans
 from judging.core.selection import Assessment, assess
 from judging.core.selection_rules import SelectionSettings
-from judging.core.stages import StageName
+from judging.core.votes import VerdictKey, correctness_matrix
 from judging.models import Control, JudgeRun, Preference, PreferenceKind, PreferenceSet
 from judging.queries.preferences import run_columns
 from judging.queries.runs import judgment_rows

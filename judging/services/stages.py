@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from django.db.models.query import QuerySet
 
-from judging.core.stages import StageName
+from judging.core.runs import StageName
 from judging.judges.protocol import Judge
 from judging.models import JudgeRun
 

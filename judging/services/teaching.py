@@ -10,13 +10,17 @@ from annotation.core.choices import is_satisfied
 from annotation.core.refusals import Refused
 from annotation.models import Dataset
 from annotation.queries.annotators import names_of
-from judging.core.rubric_induction import TURNS_A_CHUNK, chunks, drawn
-from judging.core.satisfaction_settings import SatisfactionSettings
-from judging.core.satisfaction_training_users import balanced, folds
-from judging.core.satisfaction_variants import SPECS, Need
+from judging.core.rubrics import TURNS_A_CHUNK, chunks, drawn
+from judging.core.rules import SPECS, Need, SatisfactionSettings
+from judging.core.satisfaction_training import balanced, folds
 from judging.models import InducedRubric, JudgeRun, RubricStep
-from judging.queries.satisfaction.labels import FirstRating, first_labels, raters
-from judging.queries.satisfaction.teaching import TEACHING, folds_of
+from judging.queries.satisfaction.labels import (
+    TEACHING,
+    FirstRating,
+    first_labels,
+    folds_of,
+    raters,
+)
 
 _CHUNK: Final = 500
 

@@ -9,8 +9,8 @@ from django.db.models.functions import Coalesce
 
 from annotation.core.choices import JudgmentStatus
 from judging.core.calibration import LEVELS, Calibrated, Calibration, calibrate, score_counts
-from judging.core.satisfaction_settings import satisfaction_settings
-from judging.core.stages import StageName
+from judging.core.rules import satisfaction_settings
+from judging.core.runs import StageName
 from judging.models import JudgeRun, SatisfactionJudgment, UserMemory
 from judging.queries.runs import score_rows
 from judging.queries.satisfaction.blocks import stored_blocks

@@ -13,19 +13,14 @@ from judging.core.memory import Memory
 from judging.core.memory_parsing import memory_from_content
 from judging.core.questions import HistoryTurn, Rubrics, TurnAnswer, TurnQuestion
 from judging.core.retrieval import ScoringTarget, turn_question
+from judging.core.rules import SPECS, Need, SatisfactionSettings, satisfaction_settings
+from judging.core.runs import StageName
 from judging.core.satisfaction_neighbours import TurnSpace
-from judging.core.satisfaction_settings import SatisfactionSettings, satisfaction_settings
-from judging.core.satisfaction_variants import SPECS, Need
-from judging.core.stages import StageName
 from judging.judges.protocol import Judge
 from judging.models import JudgeRun, UserMemory
 from judging.queries.runs import score_rows
 from judging.queries.satisfaction.blocks import StoredBlock, stored_blocks
-from judging.queries.satisfaction.teaching import (
-    examples_by_fold,
-    fold_by_user,
-    rubrics_by_fold,
-)
+from judging.queries.satisfaction.labels import examples_by_fold, fold_by_user, rubrics_by_fold
 from judging.services.answers import call_ids, raw_to_keep, status_of
 from judging.services.stages import AskingStage, IdRange
 

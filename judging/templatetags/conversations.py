@@ -6,7 +6,7 @@ from django import template
 from django.utils.translation import gettext
 
 from annotation.templatetags.look import UNDEFINED
-from judging.core import conversation_texts
+from judging.core import conversations
 
 register = template.Library()
 
@@ -14,7 +14,7 @@ register = template.Library()
 @register.filter
 def talk_text(code: str) -> str:
     """The sentence that a participant reads for a code."""
-    return gettext(conversation_texts.talk_text(code))
+    return gettext(conversations.talk_text(code))
 
 
 @register.filter

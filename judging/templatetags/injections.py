@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from django import template
 from django.utils.translation import gettext_lazy as _
 
-from judging.core.injection_corpus import AttemptKind
-from judging.core.judge_modes import JudgePrompt
+from judging.core.injections import AttemptKind
+from judging.core.rules import JudgePrompt
 from judging.templatetags.run_settings import setting_value
 
 if TYPE_CHECKING:

@@ -10,10 +10,8 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.splits import SplitSampling
 from judging.core.calibration import Calibration
-from judging.core.judge_modes import DistilPrompt, JudgePrompt
-from judging.core.satisfaction_variants import LEVEL_TEXTS, VARIANT_TEXTS
+from judging.core.rules import LEVEL_TEXTS, VARIANT_TEXTS, DistilPrompt, JudgePrompt, Window
 from judging.core.verdicts import VerdictRule
-from judging.core.windows import Window
 
 register = template.Library()
 

@@ -8,26 +8,39 @@ from functools import wraps
 from typing import Concatenate, Final, ParamSpec
 from uuid import UUID, uuid4
 
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.choices import StudyKind
 from annotation.core.labelling import TalkTask
 from annotation.core.refusals import Refused
 from annotation.forms.labelling import SKIP_REASONS, SubmissionForm
+from annotation.models import Study
 from annotation.services.claims import own_task
-from annotation.views.access import SignedInRequest
+from annotation.views.access import SignedInRequest, reader_required
 from annotation.views.refusals import refusals
-from judging.core.conversation import MAX_MESSAGE_CHARACTERS, Ending, Talk
-from judging.core.conversation_texts import talk_text
-from judging.forms.conversations import EndForm, MessageForm, TicksForm
-from judging.queries.conversations import last_message, message_of, own_message, talk_of
+from judging.core.conversations import MAX_MESSAGE_CHARACTERS, Ending, Talk, talk_text
+from judging.forms.conversations import EndForm, MessageForm, SetupForm, TicksForm
+from judging.models import ConversationSetup
+from judging.queries.conversations import (
+    conversation_rows,
+    conversations_of,
+    last_message,
+    message_of,
+    model_rows,
+    own_message,
+    talk_of,
+)
+from judging.services.conversation_setup import set_up
 from judging.services.conversation_worker import replies_under_way
 from judging.services.conversations import (
     begin,
@@ -40,6 +53,43 @@ from judging.services.conversations import (
     tick,
     withdraw,
 )
+
+_ON_A_PAGE = 50
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@reader_required
+def setup(request: SignedInRequest, slug: str) -> HttpResponse:
+    """With whom the participants of a study talk, and the conversations so far."""
+    study = get_object_or_404(Study, slug=slug, kind=StudyKind.CONVERSATION)
+    instance = ConversationSetup.objects.filter(study=study).first()
+    form = SetupForm(request.POST or None, instance=instance or ConversationSetup(study=study))
+    if request.method == "POST":
+        if not request.user.is_manager:
+            raise PermissionDenied
+        if form.is_valid():
+            set_up(
+                study=study,
+                endpoints=list(form.cleaned_data["endpoints"]),
+                system_prompt=form.cleaned_data["system_prompt"],
+                temperature=form.cleaned_data["temperature"],
+                max_tokens=form.cleaned_data["max_tokens"],
+                by=request.user,
+            )
+            messages.success(request, gettext("Conversation settings saved."))
+            return redirect("judging:conversation-setup", slug)
+    page = Paginator(conversations_of(study), _ON_A_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "study": study,
+        "form": form,
+        "setup": instance,
+        "models": model_rows(study),
+        "conversations": conversation_rows(list(page)),
+        "page": page,
+    }
+    status = 422 if form.errors else 200
+    return render(request, "judging/conversation_setup.html", context, status=status)
+
 
 P = ParamSpec("P")
 

@@ -13,7 +13,7 @@ from annotation.core.tables import csv_lines, in_blocks
 from annotation.exports import ExportFormat
 from annotation.views.access import SignedInRequest, reader_required
 from annotation.views.downloads import download
-from judging.core.injection_corpus import ATTEMPTS
+from judging.core.injections import ATTEMPTS
 from judging.queries.injections import (
     COLUMNS,
     check_figures,

@@ -10,25 +10,102 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.refusals import Refused, text_of
-from annotation.models import User
+from annotation.models import Dataset, User
 from annotation.queries.withheld import is_anything_withheld
 from annotation.views.access import SignedInRequest, manager_required, reader_required
-from judging.core.satisfaction_settings import satisfaction_settings
-from judging.forms.memories import MemoryForm
-from judging.models import JudgeRun, RunKind, UserMemory
+from judging.core.rules import satisfaction_settings
+from judging.forms.preferences import MemoryForm
+from judging.models import JudgeRun, RunKind, RunStatus, UserMemory
+from judging.queries.satisfaction.learned import learned_page, learned_version_page
 from judging.queries.satisfaction.memories import (
     memories_of_run,
     memories_of_user,
     memory_page,
+    turns_of_memory,
     visible_memory,
 )
-from judging.queries.satisfaction.memory_turns import turns_of_memory
+from judging.queries.satisfaction.turns import Show, filter_from, turn_of_run, turns_of_run
 from judging.services.memories import may_edit, revise_memory
-from judging.submission import submit_satisfaction, update_memories
+from judging.submission import submit_satisfaction, submit_training, update_memories
 from judging.views.run_starts import say_attached
+
+
+@require_safe
+@reader_required
+def learned(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Every version, the newest first, which one is in use, and where training stands."""
+    found = learned_page(get_object_or_404(Dataset, slug=slug))
+    code = found.failed.error_code if found.failed is not None else ""
+    context = {"found": found, "error": _(text_of(code)) if code else ""}
+    return render(request, "judging/learned.html", context)
+
+
+@require_safe
+@reader_required
+def learned_version(request: SignedInRequest, slug: str, version: int) -> HttpResponse:
+    """One version: its figures on held-out users, its manifest, and the runs that used it."""
+    found = learned_version_page(get_object_or_404(Dataset, slug=slug), version=version)
+    if found is None:
+        raise Http404
+    return render(request, "judging/learned_version.html", {"found": found})
+
+
+@require_POST
+@manager_required
+def train(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Train on the ratings as they are; asking while it is under way leads to that run."""
+    run = submit_training(dataset=get_object_or_404(Dataset, slug=slug), created_by=request.user)
+    if run.status == RunStatus.RUNNING:
+        messages.info(request, _("The evaluator is already being trained."))
+    return redirect("judging:run", run_id=run.pk)
+
+
+@require_safe
+@reader_required
+def run_turns(request: SignedInRequest, run_id: int) -> HttpResponse:
+    """Every judged turn of a run, a page at a time."""
+    run = _satisfaction_run(run_id)
+    wanted = filter_from(request.GET.dict())
+    context = {
+        "run": run,
+        "wanted": wanted,
+        "shows": _shows(),
+        "listed": turns_of_run(run, wanted, page=request.GET.get("page", "1")),
+    }
+    return render(request, "judging/run_turns.html", context)
+
+
+@require_safe
+@reader_required
+def run_turn(request: SignedInRequest, run_id: int, judgment_id: int) -> HttpResponse:
+    """One judged turn with what the judge read of it."""
+    run = _satisfaction_run(run_id)
+    turn = turn_of_run(run, judgment_id)
+    if turn is None:
+        raise Http404
+    code = turn.row.error_code
+    context = {"run": run, "turn": turn, "error": gettext(text_of(code)) if code else ""}
+    return render(request, "judging/run_turn.html", context)
+
+
+def _satisfaction_run(run_id: int) -> JudgeRun:
+    return get_object_or_404(
+        JudgeRun.objects.select_related("dataset"), pk=run_id, kind=RunKind.SATISFACTION
+    )
+
+
+def _shows() -> list[tuple[str, str]]:
+    return [
+        (Show.ALL.value, gettext("all turns")),
+        (Show.APART.value, gettext("judge and user differ")),
+        (Show.MISSED.value, gettext("dissatisfied, judged satisfied")),
+        (Show.FALSE_ALARM.value, gettext("satisfied, judged dissatisfied")),
+        (Show.WITHOUT.value, gettext("without a score")),
+    ]
 
 
 @require_safe

@@ -12,19 +12,22 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.core.charts import BarChart, BarRow, bar_chart
 from annotation.core.refusals import Refused, text_of
 from annotation.models import User
 from annotation.queries.withheld import is_anything_withheld
+from annotation.templatetags.look import percent
 from annotation.views.access import SignedInRequest, manager_required
 from judging.core.estimates import total_of
 from judging.forms.preferences import AgainForm, PreferenceForm
 from judging.models import JudgeRun, Preference
-from judging.queries.preference_pages import preference_page
+from judging.queries.preference_sets import SetPage, set_page
 from judging.queries.preferences import (
     OwnedPreferences,
     distillations_of,
     first_run_of,
     owned_preferences,
+    preference_page,
     visible_preference,
 )
 from judging.services.estimates import estimate_rejudging
@@ -38,6 +41,52 @@ from judging.services.preference_edits import (
 from judging.services.rejudging import asked_rejudging
 from judging.submission import submit_rejudging
 from judging.views.run_starts import say_attached
+
+
+@require_safe
+@login_required
+def preference_set(request: SignedInRequest, set_id: int) -> HttpResponse:
+    """A selected set with its texts, matrix, trace and null; annotators see their own."""
+    found = set_page(set_id, only=request.user.only)
+    context = {
+        "found": found,
+        "chosen": found.chosen,
+        "plot": _columns_plot(found),
+        "null_plot": _null_plot(found) if found.null else None,
+    }
+    return render(request, "judging/preference_set.html", context)
+
+
+def _columns_plot(found: SetPage) -> BarChart:
+    """Each column's share of right verdicts on the dev part; the selected ones stand out."""
+    rows = [
+        BarRow(
+            label=str(number),
+            value=column.correct / column.answered if column.answered else 0.0,
+            text=f"{column.correct}/{column.answered}",
+            css="c1" if column.selected else "control",
+        )
+        for number, column in enumerate(found.columns)
+    ]
+    return bar_chart(rows, write=percent, plot_height=96.0)
+
+
+def _null_plot(found: SetPage) -> BarChart:
+    """How often flipped labels were fitted how well; what reaches the real figure stands out."""
+    rows = [
+        BarRow(
+            label=f"{bar.accuracy * 100:.0f}",
+            value=float(bar.flips),
+            text=str(bar.flips),
+            css="c1" if bar.reached else "control",
+        )
+        for bar in found.null
+    ]
+    return bar_chart(rows, write=_count, plot_height=96.0)
+
+
+def _count(value: float) -> str:
+    return f"{value:.0f}"
 
 
 @require_safe

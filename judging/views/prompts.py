@@ -18,10 +18,10 @@ from judging.core.prompt_edits import EDITED, edit_faults, plain_text, prompt_na
 from judging.core.prompts import LANGUAGES, Prompt, load_prompt
 from judging.forms.prompts import PromptForm, RestoreForm
 from judging.models import JudgeRun
-from judging.queries.prompt_previews import preview
 from judging.queries.prompts import (
     PromptOwner,
     newest_version,
+    preview,
     prompt_history,
     prompt_line,
     prompt_lines,

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from annotation.core.numbers import number_in
 from annotation.core.refusals import text_of
 from judging.models import RunStatus
-from judging.queries.run_compare import compared_runs
+from judging.queries.run_pages import compared_runs
 from judging.queries.runs import UNFINISHED
 from judging.views.runs import researcher
 

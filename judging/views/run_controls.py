@@ -17,7 +17,7 @@ from annotation.views.access import SignedInRequest, manager_required, reader_re
 from judging.core.estimates import RunEstimate
 from judging.forms.preferences import ControlForm
 from judging.models import JudgeRun, RunKind
-from judging.queries.run_controls import RUBRIC, OtherSet, RunControls, run_controls
+from judging.queries.runs import RUBRIC, OtherSet, RunControls, run_controls
 from judging.services.estimates import MOST_PROMPTS, estimate_test_run
 from judging.services.pairwise_plans import asked_test_run
 from judging.submission import submit_test_run

@@ -14,12 +14,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation.core.refusals import Refused, text_of
 from annotation.models import User
-from judging.core.run_progress import RunProgress
+from judging.core.runs import RunProgress
 from judging.forms.runs import BudgetForm
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunKind, RunStatus
-from judging.queries.run_comparison import comparison_page
-from judging.queries.run_pages import run_list, run_page
+from judging.queries.run_pages import comparison_page, run_list, run_page
 from judging.queries.runs import UNFINISHED, run_progress
 from judging.services.budgets import set_budget
 from judging.services.run_control import cancel

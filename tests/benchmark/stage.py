@@ -8,7 +8,7 @@ from typing import Any
 
 from annotation.core.choices import Verdict
 from annotation.models import Comparison, Dataset, Scenario, User
-from judging.core.run_plans import AppliedPlan, DistilPlan
+from judging.core.runs import AppliedPlan, DistilPlan
 from judging.models import (
     Control,
     JudgeRun,

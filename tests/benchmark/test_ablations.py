@@ -14,7 +14,7 @@ from benchmark.core.ablation import Vary
 from benchmark.models import VerificationReport
 from benchmark.queries.ablations import stored_ablation
 from benchmark.services.ablations import ablate
-from judging.core.run_plans import distil_plans
+from judging.core.runs import distil_plans
 from judging.models import JudgeRun, LlmCall, RunKind
 from judging.services.foreground import run_to_end
 from judging.services.pairwise_plans import asked_test_run

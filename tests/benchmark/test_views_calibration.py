@@ -10,8 +10,7 @@ import pytest
 
 from annotation.exports import SATISFACTION, ExportFormat
 from judging.core.calibration import Calibration
-from judging.core.satisfaction_settings import SatisfactionSettings
-from judging.core.satisfaction_variants import Level, Variant
+from judging.core.rules import Level, SatisfactionSettings, Variant
 from judging.exports.satisfaction import SATISFACTION_JUDGMENTS
 from judging.services.foreground import run_to_end
 from judging.services.satisfaction_runs import start_satisfaction_run

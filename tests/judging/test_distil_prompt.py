@@ -9,9 +9,8 @@ import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
-from judging.core.judge_modes import DistilPrompt
-from judging.core.pairwise_settings import PairwiseSettings
 from judging.core.prompts import load_prompt
+from judging.core.rules import DistilPrompt, PairwiseSettings
 from judging.models import JudgeRun
 from judging.services.ablation_runs import distillation_under
 from tests.factory import make_endpoint, make_user

@@ -5,8 +5,7 @@ from enum import StrEnum
 import pytest
 from django.utils.translation import override
 
-from judging.core.pairwise_settings import PairwiseSettings
-from judging.core.satisfaction_settings import SatisfactionSettings
+from judging.core.rules import PairwiseSettings, SatisfactionSettings
 from judging.templatetags.run_settings import setting_name, setting_value
 
 

@@ -17,7 +17,7 @@ from annotation.services.imports import import_records
 from benchmark.core.rehearsal import AnnotatorLabels, rehearse
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED
 from benchmark.queries.evidence import StandIn, stand_in_cases
-from judging.core.pairwise_settings import PairwiseSettings
+from judging.core.rules import PairwiseSettings
 from judging.core.votes import VoteRule
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL

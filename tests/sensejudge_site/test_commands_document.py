@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command, get_commands, load_command_class
 
 from annotation.models import Dataset
-from judging.core.satisfaction_variants import Variant
+from judging.core.rules import Variant
 from judging.models import SatisfactionJudgment
 from sensejudge_site import benches
 from tests.annotation.core.formats.rows import write_lines

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from annotation.models import Comparison
 from judging.models import JudgeRun, Judgment, PreferenceSet
-from judging.queries.results import distilled_scenarios
+from judging.queries.runs import distilled_scenarios
 from tests.factory import make_dataset, make_endpoint, make_rater
 from tests.fake_llm import FakeLlm
 from tests.judging.study import label_pair, make_study

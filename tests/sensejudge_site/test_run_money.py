@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from annotation.models import Response, Role, User
 from judging.models import JudgeRun, Judgment, LlmCall
-from judging.queries.results import judged_totals
+from judging.queries.runs import judged_totals
 from judging.services.foreground import run_to_end
 from judging.services.pairwise_runs import start_test_run
 from tests.factory import make_endpoint, make_user

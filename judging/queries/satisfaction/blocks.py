@@ -20,7 +20,7 @@ from judging.core.retrieval import (
     UserTurn,
     build_blocks,
 )
-from judging.core.satisfaction_variants import Level
+from judging.core.rules import Level
 
 _SESSION: Final = {Level.TURN: "response__turn__session_id", Level.SESSION: "session_id"}
 _TARGET: Final = {Level.TURN: "response_id", Level.SESSION: "session_id"}

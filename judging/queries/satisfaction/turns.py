@@ -20,9 +20,8 @@ from annotation.core.numbers import number_in
 from annotation.models import SatisfactionLabel, Scenario, Turn, User
 from annotation.models.wording import REASONS
 from judging.core.calibration import HIGHEST, LOWEST, Fallback
+from judging.core.rules import LEARNED, Level, satisfaction_settings
 from judging.core.satisfaction_explained import Explained, from_text
-from judging.core.satisfaction_settings import LEARNED, satisfaction_settings
-from judging.core.satisfaction_variants import Level
 from judging.models import JudgeRun, SatisfactionJudgment
 from judging.queries.satisfaction.blocks import stored_blocks
 

@@ -10,13 +10,11 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.refusals import Refused, text_of
-from judging.core.judge_modes import DistilPrompt
-from judging.core.pairwise_settings import PairwiseSettings
-from judging.core.run_results import DistilledScenario
+from judging.core.rules import DistilPrompt, PairwiseSettings, Window
+from judging.core.runs import DistilledScenario
 from judging.core.verdicts import VerdictRule
-from judging.core.windows import Window
 from judging.models import JudgeRun
-from judging.queries.results import distilled_scenarios
+from judging.queries.runs import distilled_scenarios
 from judging.services.estimates import estimate_distillation
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL

@@ -18,7 +18,7 @@ from benchmark.services.satisfaction_report import (
     CurveReport,
     evaluate_learning_curve,
 )
-from judging.core.satisfaction_variants import Level
+from judging.core.rules import Level
 from sensejudge_site.management.counts import counted
 from sensejudge_site.management.parsing import OneLineCommand
 from sensejudge_site.management.runs import (

@@ -10,9 +10,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.intervals import ends
 from annotation.core.refusals import text_of
-from judging.core.injection_corpus import ATTEMPTS
-from judging.core.injections import FlipRow, Flips
-from judging.core.judge_modes import JudgePrompt, prompt_of
+from judging.core.injections import ATTEMPTS, FlipRow, Flips
+from judging.core.rules import JudgePrompt, prompt_of
 from judging.queries.injections import CheckFigures, check_figures
 from judging.services.injection_check import check_injections, dataset_pairs
 from judging.services.judges import LEXICAL

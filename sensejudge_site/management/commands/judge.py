@@ -10,10 +10,10 @@ from django.core.management.base import CommandError, CommandParser
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from annotation.queries.annotators import resolve_annotator
-from judging.core.judge_modes import JudgePrompt, prompt_of
-from judging.core.run_results import JudgedTotals
+from judging.core.rules import JudgePrompt, prompt_of
+from judging.core.runs import JudgedTotals
 from judging.models import JudgeRun
-from judging.queries.results import judged_totals
+from judging.queries.runs import judged_totals
 from judging.services.budgets import set_budget
 from judging.services.estimates import estimate_test_run
 from judging.services.foreground import run_to_end

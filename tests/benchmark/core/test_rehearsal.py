@@ -6,8 +6,8 @@ from annotation.core.choices import Order, Verdict
 from annotation.core.splits import SplitItem, SplitSettings
 from benchmark.core.rehearsal import AnnotatorLabels, rehearse
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED
-from judging.core.correctness import shuffled_winners
 from judging.core.pair_texts import pair_texts
+from judging.core.votes import shuffled_winners
 
 SHORT = "Boil it for seven minutes."
 LONG = SHORT + " Then cool it under the tap, peel it and serve it with a little salt and bread."

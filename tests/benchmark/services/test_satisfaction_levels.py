@@ -8,7 +8,7 @@ from benchmark.models import VerificationReport
 from benchmark.queries.satisfaction_report import satisfaction_report
 from benchmark.services.evaluators import judge_and_variant, require_honest_stacking
 from benchmark.services.satisfaction_evaluation import STORED, evaluate_satisfaction
-from judging.core.satisfaction_variants import SPECS, Level, Variant, variants_at
+from judging.core.rules import SPECS, Level, Variant, variants_at
 from judging.models import JudgeRun
 from tests.factory import make_endpoint
 from tests.fake_llm import FakeLlm

@@ -6,8 +6,8 @@ import numpy as np
 
 from annotation.core.choices import Reason
 from judging.core.retrieval import HistoryRating, UserSession, UserTurn, build_blocks
-from judging.core.satisfaction_corpus import Example
 from judging.core.satisfaction_decisions import REASONS
+from judging.core.satisfaction_neighbours import Example
 
 SCENARIOS = ("travel", "gifts", "recipes")
 WORDS = ("hotel", "train", "museum", "rice", "soup", "book", "lamp", "flower", "class", "price")

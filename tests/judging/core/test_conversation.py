@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from judging.core.conversation import (
+from judging.core.chat import CompletionPieces
+from judging.core.conversations import (
+    NEVER,
+    TALK_TEXTS,
     Ending,
     ReplyState,
     Requirement,
@@ -10,10 +13,9 @@ from judging.core.conversation import (
     TalkMessage,
     messages_for_model,
     poll_ms,
+    talk_text,
     visible_text,
 )
-from judging.core.conversation_texts import NEVER, TALK_TEXTS, talk_text
-from judging.core.streaming import CompletionPieces
 
 
 def message(state, reply="r"):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.core.conversation_choice import choose_model
+from judging.core.conversations import choose_model
 
 NONE: dict[int, int] = {}
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Order, Verdict
-from judging.core.correctness import correctness_matrix, shuffled_winners
+from judging.core.votes import correctness_matrix, shuffled_winners
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 ORIGINAL, SWAPPED = Order.ORIGINAL, Order.SWAPPED

@@ -14,7 +14,7 @@ from judging.core.estimates import (
     total_of,
 )
 from judging.core.money import Prices
-from judging.core.stages import StageName
+from judging.core.runs import StageName
 
 PRICES = Prices(input=Decimal(1), output=Decimal(2))
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from annotation.core.dialogue import Message, Speaker
-from judging.core.injection_corpus import INJECTIONS
+from judging.core.injections import INJECTIONS
 from judging.core.judge_prompts import distil_prompt, memory_prompt, pair_prompt
 from judging.core.prompts import TAGS, neutralise
 from judging.core.questions import (
@@ -19,9 +19,8 @@ from judging.core.questions import (
     ShownPair,
     TurnQuestion,
 )
-from judging.core.satisfaction_variants import SPECS
+from judging.core.rules import SPECS, Window
 from judging.core.turn_prompts import induction_prompt, turn_prompt
-from judging.core.windows import Window
 
 ATTEMPTS = pytest.mark.parametrize("attempt", INJECTIONS)
 LANGUAGE = pytest.mark.parametrize("language", ["en", "zh"])

@@ -5,8 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
-from judging.core.injection_corpus import ATTEMPTS, INJECTIONS, AttemptKind, harmless
-from judging.core.injections import Flips, ShownVerdict, Tried, attacks_on, flip_rows, flips
+from judging.core.injections import (
+    ATTEMPTS,
+    INJECTIONS,
+    AttemptKind,
+    Flips,
+    ShownVerdict,
+    Tried,
+    attacks_on,
+    flip_rows,
+    flips,
+    harmless,
+)
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 FOR_A = next(each for each in ATTEMPTS if each.target is A)

@@ -2,8 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from judging.core.memory_editing import plain, revise
-from judging.core.memory_parsing import parse_texts
+from judging.core.memory_parsing import parse_texts, plain, revise
 from tests.judging.core.test_memory import make_texts
 from tests.refusals import refuses
 

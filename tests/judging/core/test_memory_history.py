@@ -1,6 +1,6 @@
 import pytest
 
-from judging.core.memory_history import HistoryChange, history_change, history_of_evidence
+from judging.core.memory import HistoryChange, history_change, history_of_evidence
 
 
 @pytest.mark.parametrize(

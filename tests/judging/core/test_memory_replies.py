@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from judging.core.memory_parsing import parse_texts
-from judging.core.memory_replies import read_memory
+from judging.core.memory_parsing import parse_texts, read_memory
 from tests.refusals import refuses
 
 ALIASES = {"481": "T1", "512": "T2"}

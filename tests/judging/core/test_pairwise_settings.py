@@ -3,9 +3,8 @@ from __future__ import annotations
 import json
 
 from annotation.core.splits import SplitSampling
-from judging.core.pairwise_settings import PairwiseSettings, settings_from_config
+from judging.core.rules import PairwiseSettings, Window, settings_from_config
 from judging.core.verdicts import VerdictRule
-from judging.core.windows import Window
 
 
 def test_settings_survive_a_configuration_with_other_keys():

@@ -7,7 +7,7 @@ import pytest
 from annotation.core.choices import Reason
 from annotation.core.dialogue import Message, Speaker
 from judging.core.memory import ScoreGroup, statistics
-from judging.core.prompt_blocks import (
+from judging.core.prompts import (
     PairExcerpt,
     dialogue_block,
     history_block,
@@ -17,7 +17,7 @@ from judging.core.prompt_blocks import (
     text_or_unknown,
 )
 from judging.core.questions import HistoryTurn
-from judging.core.windows import Excerpt
+from judging.core.rules import Excerpt
 
 SHOWN = Excerpt((Message(Speaker.USER, "Hello </user>"), Message(Speaker.ASSISTANT, "Hi")), 0)
 

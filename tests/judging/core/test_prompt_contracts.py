@@ -9,7 +9,6 @@ import pytest
 
 from annotation.core.choices import Reason, Verdict
 from annotation.core.dialogue import Message, Speaker
-from judging.core.judge_modes import DistilPrompt, JudgePrompt
 from judging.core.judge_prompts import (
     distil_prompt,
     memory_prompt,
@@ -18,10 +17,9 @@ from judging.core.judge_prompts import (
     turn_aliases,
 )
 from judging.core.memory import TEXT_FIELDS
-from judging.core.memory_replies import read_memory
+from judging.core.memory_parsing import read_memory
 from judging.core.preference_texts import read_preference
-from judging.core.prompt_blocks import reason_words
-from judging.core.prompts import FOLDER, LANGUAGES, Prompt, load_prompt
+from judging.core.prompts import FOLDER, LANGUAGES, Prompt, load_prompt, reason_words
 from judging.core.questions import (
     HistoryTurn,
     LabelledPair,
@@ -30,12 +28,11 @@ from judging.core.questions import (
     TurnQuestion,
 )
 from judging.core.reply_schemas import memory_schema, phrases_schema, turn_schema
-from judging.core.rubric_induction import read_phrases
-from judging.core.satisfaction_variants import SPECS, Need
+from judging.core.rubrics import read_phrases
+from judging.core.rules import SPECS, DistilPrompt, JudgePrompt, Need, Window
 from judging.core.structured import Repair, parse_turn
 from judging.core.turn_prompts import INDUCTION, turn_prompt, turn_prompts_used
 from judging.core.verdicts import TokenLogprob, letter_log_odds, parse_paper, parse_strict
-from judging.core.windows import Window
 
 DIALOGUE = (
     Message(Speaker.SYSTEM, "Be kind."),

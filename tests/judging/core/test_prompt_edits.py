@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.dialogue import Message, Speaker
-from judging.core.judge_modes import JudgePrompt
 from judging.core.judge_prompts import distil_prompt, memory_prompt, pair_prompt, prompts_used
 from judging.core.prompt_edits import (
     FILES,
@@ -22,7 +21,7 @@ from judging.core.prompt_edits import (
 )
 from judging.core.prompts import FOLDER, LANGUAGES, load_prompt
 from judging.core.questions import HistoryTurn, LabelledPair, MemoryQuestion, ShownPair
-from judging.core.windows import Window
+from judging.core.rules import JudgePrompt, Window
 from tests.refusals import refuses
 
 DIALOGUE = (Message(Speaker.USER, "How?"),)

@@ -14,13 +14,13 @@ import pytest
 from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
 from judging.core.bracketed import parse_bracketed, parse_grade
-from judging.core.injection_corpus import ATTEMPTS, INJECTIONS
-from judging.core.memory_replies import read_memory
+from judging.core.injections import ATTEMPTS, INJECTIONS
+from judging.core.memory_parsing import read_memory
 from judging.core.preference_texts import read_preference
 from judging.core.prompt_edits import closing_lines, places, prompt_names
 from judging.core.prompts import FOLDER, LANGUAGES, TAGS, load_prompt, neutralise
-from judging.core.rubric_induction import read_phrases
-from judging.core.satisfaction_variants import SPECS
+from judging.core.rubrics import read_phrases
+from judging.core.rules import SPECS
 from judging.core.structured import parse_turn
 from judging.core.turn_prompts import INDUCTION
 from judging.core.verdicts import parse_paper, parse_strict

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.core.injection_corpus import INJECTIONS
+from judging.core.injections import INJECTIONS
 from judging.core.prompts import (
     FOLDER,
     LANGUAGES,

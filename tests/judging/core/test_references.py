@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from judging.core.judge_modes import JudgePrompt, prompt_of
 from judging.core.references import reference_for
+from judging.core.rules import JudgePrompt, prompt_of
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from judging.core.retrieval import (
     turn_question,
     window,
 )
-from judging.core.satisfaction_variants import Level, Variant
+from judging.core.rules import Level, Variant
 
 TEXTS = {
     "scoring_style": "Strict.",

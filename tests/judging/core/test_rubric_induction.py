@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.core.rubric_induction import chunks, drawn, read_phrases
+from judging.core.rubrics import chunks, drawn, read_phrases
 from tests.refusals import refuses
 
 

@@ -9,17 +9,16 @@ import pytest
 from annotation.core.choices import Verdict
 from annotation.core.dialogue import Message, Speaker
 from judging.core.bracketed import parse_bracketed, parse_grade
-from judging.core.injection_corpus import INJECTIONS
-from judging.core.judge_modes import JudgePrompt
+from judging.core.injections import INJECTIONS
 from judging.core.prompts import LANGUAGES, TAGS, load_prompt, neutralise
 from judging.core.questions import GradeQuestion, ShownPair
-from judging.core.rubric_prompts import (
+from judging.core.rubrics import (
     grade_prompt,
     reference_prompt,
     rubric_pair_prompt,
     rubric_prompts_used,
 )
-from judging.core.windows import Window
+from judging.core.rules import JudgePrompt, Window
 
 LANGUAGE = pytest.mark.parametrize("language", LANGUAGES)
 PAIRWISE = (JudgePrompt.PAIRWISE, JudgePrompt.THOUGHT, JudgePrompt.REFERENCE)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 from annotation.core.choices import Verdict
-from judging.core.run_plans import (
+from judging.core.runs import (
     COLUMNS,
     AppliedPlan,
     ColumnPlan,

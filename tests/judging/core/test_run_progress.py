@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from judging.core.run_progress import RunProgress, StageProgress
-from judging.core.stages import StageName
+from judging.core.runs import RunProgress, StageName, StageProgress
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

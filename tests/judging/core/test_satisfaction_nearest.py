@@ -4,7 +4,7 @@ import pytest
 
 from judging.core.questions import HistoryTurn
 from judging.core.retrieval import Block, ScoringTarget
-from judging.core.satisfaction_nearest import nearest_predictions
+from judging.core.satisfaction_neighbours import nearest_predictions
 
 TEXTS = {"rice soup": 5, "rice bowl": 4, "old museum": 1}
 

@@ -6,8 +6,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from annotation.core.dialogue import Message, Speaker
 from judging.core.questions import HistoryTurn
 from judging.core.retrieval import ScoringTarget
+from judging.core.satisfaction_features import passage_text
 from judging.core.satisfaction_neighbours import TurnSpace
-from judging.core.satisfaction_texts import passage_text
 
 
 def target(request, response):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from judging.core.satisfaction_own import OwnTurns, Variances, personal, similarity
+from judging.core.satisfaction_stacking import OwnTurns, Variances, personal, similarity
 
 ONLY_LEVEL = Variances(level=1.0, scenario=0.0, session=0.0, slopes=0.0, wording=0.0, noise=2.0)
 

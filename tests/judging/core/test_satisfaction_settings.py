@@ -3,8 +3,14 @@ import json
 import pytest
 
 from judging.core.calibration import Calibration
-from judging.core.satisfaction_settings import SatisfactionSettings, satisfaction_settings
-from judging.core.satisfaction_variants import Level, Variant, variant_of, variants_at
+from judging.core.rules import (
+    Level,
+    SatisfactionSettings,
+    Variant,
+    satisfaction_settings,
+    variant_of,
+    variants_at,
+)
 from tests.refusals import refuses
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from judging.core.satisfaction_texts import SIZE, counted, passage_text, text_space
+from judging.core.satisfaction_features import SIZE, counted, passage_text, text_space
 
 TEXTS = ["旅行计划 two days", "two days in 北京", "a two day plan", "计划 a lamp"]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.core.satisfaction_training_users import Fold, balanced, folds
+from judging.core.satisfaction_training import Fold, balanced, folds
 from tests.refusals import refuses
 
 USERS = st.sets(st.integers(1, 60), min_size=2, max_size=30)

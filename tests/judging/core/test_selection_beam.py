@@ -7,8 +7,7 @@ from hypothesis import given
 
 from judging.core.matrix import Matrix
 from judging.core.selection import assess, select
-from judging.core.selection_beam import Beam
-from judging.core.selection_exhaustive import Exhaustive
+from judging.core.selection_search import Beam, Exhaustive
 from tests.judging.core import slow_selection as slow
 
 

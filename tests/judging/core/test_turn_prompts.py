@@ -8,7 +8,7 @@ from annotation.core.choices import Reason
 from annotation.core.dialogue import Message, Speaker
 from judging.core.prompts import LANGUAGES
 from judging.core.questions import HistoryTurn, InductionQuestion, Rubrics, TurnQuestion
-from judging.core.satisfaction_variants import SPECS, Level, Need, Variant
+from judging.core.rules import SPECS, Level, Need, Variant
 from judging.core.tokens import estimate_tokens
 from judging.core.turn_prompts import (
     asked_variant,

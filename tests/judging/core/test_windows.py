@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.dialogue import Message, Speaker
+from judging.core.rules import Excerpt, Window, excerpt
 from judging.core.tokens import estimate_tokens
-from judging.core.windows import Excerpt, Window, excerpt
 
 ROLES = {"s": Speaker.SYSTEM, "u": Speaker.USER, "a": Speaker.ASSISTANT}
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from annotation.core.dialogue import Message, Speaker
-from judging.core.injection_corpus import ATTEMPTS, INJECTIONS
+from judging.core.injections import ATTEMPTS, INJECTIONS
 from judging.core.questions import LabelledPair, ShownPair, TurnQuestion
 from judging.judges.lexical import LexicalJudge
 from sensejudge_site.demo.check_pairs import close_pairs

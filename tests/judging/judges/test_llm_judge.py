@@ -9,7 +9,7 @@ from annotation.core.choices import Reason, Verdict
 from annotation.core.dialogue import Message, Speaker
 from judging.core.chat import Sampling
 from judging.core.endpoints import Endpoint
-from judging.core.injection_corpus import INJECTIONS
+from judging.core.injections import INJECTIONS
 from judging.core.memory import TEXT_FIELDS
 from judging.core.questions import (
     HistoryTurn,
@@ -18,9 +18,8 @@ from judging.core.questions import (
     ShownPair,
     TurnQuestion,
 )
-from judging.core.satisfaction_variants import Variant
+from judging.core.rules import Variant, Window
 from judging.core.verdicts import VerdictRule
-from judging.core.windows import Window
 from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
 from judging.judges.protocol import Judge
 from judging.llm.client import ChatClient

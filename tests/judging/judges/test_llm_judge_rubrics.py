@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from annotation.core.choices import Verdict
-from judging.core.injection_corpus import INJECTIONS
-from judging.core.judge_modes import JudgePrompt
+from judging.core.injections import INJECTIONS
 from judging.core.questions import GradeQuestion, ShownPair
+from judging.core.rules import JudgePrompt
 from judging.core.verdicts import VerdictRule
 from judging.judges.lexical import LexicalJudge
 from judging.judges.llm_judge import LlmJudgeSettings

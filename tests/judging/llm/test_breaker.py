@@ -10,9 +10,8 @@ import pytest
 
 from annotation.core.dialogue import Message, Speaker
 from judging.core.endpoints import Endpoint
-from judging.llm.breaker import Breaker, EndpointDownError
 from judging.llm.client import ChatClient
-from judging.llm.errors import LlmCode, LlmError
+from judging.llm.errors import Breaker, EndpointDownError, LlmCode, LlmError
 from judging.llm.pacing import Patience
 from tests.fake_llm import Act, FakeLlm
 

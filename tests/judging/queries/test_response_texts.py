@@ -4,7 +4,7 @@ import pytest
 
 from annotation.models import Response
 from judging.queries.comparisons import response_texts_of
-from judging.queries.references import comparison_references, response_references
+from judging.queries.prompts import comparison_references, response_references
 from tests.factory import make_comparison, make_response, make_session, make_turn
 
 pytestmark = pytest.mark.django_db

@@ -17,7 +17,7 @@ from annotation.models import AnnotatorProfile, AuditEvent, Claim, ClaimState, S
 from annotation.services.claims import RefusalCode, next_task, own_task, skip
 from annotation.services.labels import rate_session
 from annotation.services.leases import release_claims
-from judging.core.conversation import Ending
+from judging.core.conversations import Ending
 from judging.models import Conversation, ConversationMessage
 from judging.services import conversations
 from tests.annotation.labelling import make_session_study

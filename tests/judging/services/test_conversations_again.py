@@ -11,7 +11,7 @@ from annotation.core.assignment import SkipReason
 from annotation.models import Claim, ClaimState
 from annotation.services.claims import skip
 from annotation.services.reassignment import release_claim
-from judging.core.conversation import Ending
+from judging.core.conversations import Ending
 from judging.models import Conversation, ConversationMessage
 from judging.services import conversations
 from tests.factory import make_user

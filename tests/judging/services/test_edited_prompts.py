@@ -5,7 +5,7 @@ from django.db import IntegrityError, transaction
 
 from annotation.models import AuditEvent
 from judging.core.prompts import load_prompt
-from judging.core.satisfaction_settings import SatisfactionSettings
+from judging.core.rules import SatisfactionSettings
 from judging.models import PromptOverride
 from judging.queries.prompts import (
     PromptOwner,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from annotation.models import Comparison, Response
-from judging.core.judge_modes import JudgePrompt
-from judging.core.satisfaction_settings import SatisfactionSettings
-from judging.core.satisfaction_variants import Variant
+from judging.core.rules import JudgePrompt, SatisfactionSettings, Variant
 from judging.queries.runs import preference_rows, run_progress
 from judging.services.estimates import (
     estimate_distillation,

@@ -4,10 +4,10 @@ import pytest
 
 from annotation.core.choices import JudgmentStatus
 from annotation.models import Comparison, Response, Session
-from judging.core.judge_modes import JudgePrompt
 from judging.core.questions import GradeAnswer
+from judging.core.rules import JudgePrompt
 from judging.models import JudgeRun, Judgment, ResponseScore
-from judging.queries.run_comparison import comparison_page
+from judging.queries.run_pages import comparison_page
 from judging.queries.runs import run_progress
 from judging.services.estimates import estimate_test_run
 from judging.services.foreground import run_to_end

@@ -8,8 +8,8 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
 from annotation.core.dialogue import Message, Speaker
-from judging.core.injection_corpus import ATTEMPTS, INJECTIONS, harmless
-from judging.core.judge_modes import JudgePrompt
+from judging.core.injections import ATTEMPTS, INJECTIONS, harmless
+from judging.core.rules import JudgePrompt
 from judging.models import InjectedText, InjectionCheck, InjectionTrial
 from judging.queries.injections import check_figures, trial_list, trial_page
 from judging.services.injection_check import TriedPair, check_injections, dataset_pairs

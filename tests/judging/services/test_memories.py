@@ -4,8 +4,7 @@ import pytest
 
 from annotation.models import Role
 from judging.core.memory import statistics, statistics_to_json, texts_to_json
-from judging.core.memory_editing import plain
-from judging.core.memory_parsing import memory_from_content, parse_texts
+from judging.core.memory_parsing import memory_from_content, parse_texts, plain
 from judging.models import RunKind, UserMemory
 from judging.services.memories import may_edit, revise_memory
 from tests.factory import make_dataset, make_run, make_scenario, make_user

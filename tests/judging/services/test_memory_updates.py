@@ -4,12 +4,10 @@ import pytest
 
 from annotation.core.choices import JudgmentStatus
 from annotation.models import SatisfactionLabel
-from judging.core.satisfaction_settings import SatisfactionSettings
-from judging.core.satisfaction_variants import Level
+from judging.core.rules import Level, SatisfactionSettings
 from judging.models import JudgeRun, RunStatus, SatisfactionJudgment, UserMemory
-from judging.queries.satisfaction.histories import changes_since
-from judging.queries.satisfaction.memories import newest
-from judging.queries.satisfaction.memory_turns import turns_of_memory
+from judging.queries.satisfaction.labels import changes_since
+from judging.queries.satisfaction.memories import newest, turns_of_memory
 from judging.services.foreground import run_to_end
 from judging.services.memories import revise_memory
 from judging.services.memory_updates import plan_updates

@@ -6,8 +6,8 @@ import pytest
 
 from annotation.core.choices import Verdict
 from annotation.models import Comparison
-from judging.core.pairwise_settings import PairwiseSettings
-from judging.core.run_plans import applied_plans, distil_plans
+from judging.core.rules import PairwiseSettings
+from judging.core.runs import applied_plans, distil_plans
 from judging.models import JudgeRun, Judgment, Preference, PreferenceSet
 from judging.services.foreground import run_to_end
 from judging.services.pairwise_runs import start_distillation, start_test_run

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from annotation.models import Response
-from judging.core.pairwise_settings import PairwiseSettings
-from judging.core.run_plans import applied_plans, column_plans
+from judging.core.rules import PairwiseSettings
+from judging.core.runs import applied_plans, column_plans
 from judging.models import Judgment, LlmCall, Preference, PreferenceSet
 from judging.services.ablation_runs import distillation_under
 from judging.services.estimates import estimate_rejudging

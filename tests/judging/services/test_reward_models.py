@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from annotation.models import Response
-from judging.core.judge_modes import JudgePrompt
+from judging.core.rules import JudgePrompt
 from judging.models import JudgeRun, Judgment, ResponseScore
 from judging.services.foreground import run_to_end
 from judging.services.pairwise_runs import start_distillation, start_test_run

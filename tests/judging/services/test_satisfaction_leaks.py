@@ -12,10 +12,9 @@ import pytest
 
 from annotation.models import Dataset, SatisfactionLabel, SessionQuestionnaire, User
 from judging.core.calibration import Calibration
-from judging.core.satisfaction_settings import SatisfactionSettings
-from judging.core.satisfaction_variants import Level, Variant
+from judging.core.rules import Level, SatisfactionSettings, Variant
 from judging.models import JudgeRun, SatisfactionJudgment, UserMemory
-from judging.queries.satisfaction.histories import changes_since
+from judging.queries.satisfaction.labels import changes_since
 from judging.services.foreground import run_to_end
 from judging.services.satisfaction_runs import start_satisfaction_run
 from tests.factory import make_endpoint

@@ -2,8 +2,7 @@ import pytest
 
 from annotation.models import SatisfactionLabel
 from judging.core.calibration import Calibration
-from judging.core.satisfaction_settings import SatisfactionSettings
-from judging.core.satisfaction_variants import Variant
+from judging.core.rules import SatisfactionSettings, Variant
 from judging.models import JudgeRun, RunStatus, SatisfactionJudgment
 from judging.services.satisfaction_runs import finished_run_like, start_satisfaction_run
 from tests.factory import (

@@ -353,8 +353,7 @@ def test_a_run_can_judge_with_the_memories_of_another(dataset, ann):
 def edit_of(memory, scoring_style):
     from dataclasses import replace
 
-    from judging.core.memory_editing import plain
-    from judging.core.memory_parsing import memory_from_content
+    from judging.core.memory_parsing import memory_from_content, plain
 
     stored = memory_from_content({"statistics": memory.statistics, "texts": memory.texts})
     return replace(plain(stored.texts), scoring_style=scoring_style)

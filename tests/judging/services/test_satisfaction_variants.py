@@ -8,8 +8,7 @@ import pytest
 
 from annotation.models import SatisfactionLabel, User
 from judging.core.prompts import load_prompt
-from judging.core.satisfaction_settings import SatisfactionSettings
-from judging.core.satisfaction_variants import SPECS, Level, Need, Variant
+from judging.core.rules import SPECS, Level, Need, SatisfactionSettings, Variant
 from judging.models import (
     InducedRubric,
     JudgeRun,
@@ -17,7 +16,7 @@ from judging.models import (
     UserMemory,
 )
 from judging.queries.prompts import owner_of
-from judging.queries.satisfaction.teaching import teaching_of
+from judging.queries.satisfaction.labels import teaching_of
 from judging.services.edited_prompts import publish_prompt
 from judging.services.estimates import estimate_satisfaction
 from judging.services.foreground import run_to_end

@@ -9,8 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import Dataset
-from judging.core.satisfaction_settings import SatisfactionSettings
-from judging.core.satisfaction_variants import Level, Variant, variants_at
+from judging.core.rules import Level, SatisfactionSettings, Variant, variants_at
 from judging.models import SatisfactionJudgment, UserMemory
 from judging.queries.satisfaction.blocks import gold_ratings, ratings_digest, stored_blocks
 from judging.queries.satisfaction.turns import filter_from, turn_of_run, turns_of_run

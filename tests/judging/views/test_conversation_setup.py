@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import AuditEvent
-from judging.core.conversation import Ending
+from judging.core.conversations import Ending
 from judging.models import ConversationMessage, ConversationSetup
 from judging.services import conversations
 from tests.factory import make_endpoint, make_study, make_user

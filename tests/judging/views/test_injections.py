@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from annotation.core.choices import Verdict
 from annotation.core.dialogue import Message, Speaker
-from judging.core.injection_corpus import ATTEMPTS
+from judging.core.injections import ATTEMPTS
 from judging.models import InjectedText
 from judging.services.injection_check import TriedPair, check_injections
 from tests.factory import make_endpoint, make_user

@@ -5,9 +5,7 @@ import re
 import pytest
 
 from annotation.models import Dataset
-from judging.core.judge_modes import JudgePrompt
-from judging.core.pairwise_settings import PairwiseSettings
-from judging.core.satisfaction_settings import SatisfactionSettings
+from judging.core.rules import JudgePrompt, PairwiseSettings, SatisfactionSettings
 from judging.forms.runs import RunForm
 from judging.models import JudgeRun
 from tests.benchmark.stage import Stage

@@ -7,8 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from judging.core.satisfaction_settings import SatisfactionSettings
-from judging.core.satisfaction_variants import SPECS, Level, Variant
+from judging.core.rules import SPECS, Level, SatisfactionSettings, Variant
 from judging.models import JudgeRun
 from judging.services.foreground import run_to_end
 from judging.services.satisfaction_runs import start_satisfaction_run

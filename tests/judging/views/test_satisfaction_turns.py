@@ -2,8 +2,7 @@ import pytest
 from django.urls import reverse
 
 from annotation.models import Role
-from judging.core.satisfaction_settings import SatisfactionSettings
-from judging.core.satisfaction_variants import Level
+from judging.core.rules import Level, SatisfactionSettings
 from judging.models import RunKind, SatisfactionJudgment
 from judging.services.foreground import run_to_end
 from judging.services.satisfaction_runs import start_satisfaction_run

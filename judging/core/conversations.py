@@ -1,14 +1,105 @@
-"""Live conversations: what a participant sees, what the model is sent, when one may end."""
+"""Which model a participant talks with: even over participants and tasks, and not to be guessed.
+
+The turn-level study gave every conversation one model. Its comparisons are only fair where each
+participant meets each model about equally often, and each task does too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from random import Random
 from typing import Final
 
 from annotation.core.dialogue import Message, Speaker
+from annotation.core.refusals import gettext_noop, register
 from judging.core.structured import without_reasoning
+
+
+def choose_model(
+    candidates: Sequence[int],
+    *,
+    by_participant: Mapping[int, int],
+    by_task: Mapping[int, int],
+    in_study: Mapping[int, int],
+    random: Random,
+) -> int:
+    """The model for a conversation that begins.
+
+    It is the one that this participant had least often in the study, of several the one that this
+    task had least often, then the one least used in the whole study; a draw is decided at random.
+    So, while the candidates stay the same, a participant's counts differ by at most one.
+
+    Args:
+        candidates: The models by number, without repeats.
+        by_participant: Conversations of this participant, by model.
+        by_task: Conversations about this task, by model.
+        in_study: All conversations of the study, by model.
+        random: Decides draws.
+
+    Raises:
+        ValueError: there is no candidate.
+    """
+    if not candidates:
+        raise ValueError("no model to choose from")
+
+    def used(model: int) -> tuple[int, int, int]:
+        counts = (by_participant, by_task, in_study)
+        return (counts[0].get(model, 0), counts[1].get(model, 0), counts[2].get(model, 0))
+
+    least = min(used(model) for model in candidates)
+    return random.choice(sorted(model for model in candidates if used(model) == least))
+
+
+LATER: Final = gettext_noop("The assistant could not be reached. Try again.")
+NEVER: Final = gettext_noop(
+    "The assistant cannot answer at the moment. Please contact a study manager."
+)
+
+TALK_TEXTS: Final[dict[str, str]] = {
+    "llm:unavailable": LATER,
+    "llm:malformed": LATER,
+    "llm:timeout": gettext_noop("The assistant did not answer in time. Try again."),
+    "llm:rate-limited": gettext_noop("The assistant is busy. Wait a minute, then try again."),
+    "llm:no-answer": gettext_noop(
+        "The assistant's reply was empty. Try again, or edit your message."
+    ),
+    "llm:bad-request": gettext_noop(
+        "The assistant could not process this message; the conversation may be too long. Edit "
+        "the message, or end the conversation."
+    ),
+    "conversation:stopped": gettext_noop("You stopped the reply before it began."),
+    "conversation:crashed": gettext_noop("Something went wrong on this site. Try again."),
+    "conversation:no-model": gettext_noop(
+        "This study has no assistant yet. Please contact a study manager."
+    ),
+    "conversation:reply-pending": gettext_noop(
+        "The assistant is still replying to your last message. Your new message is kept below; "
+        "send it once the reply has arrived."
+    ),
+    "conversation:unanswered": gettext_noop(
+        "Your last message has no reply yet. Retry or edit it first; your new message is kept "
+        "below."
+    ),
+    "conversation:incomplete": gettext_noop("The request was incomplete. Try again."),
+    "conversation:nothing-to-retry": gettext_noop("There is no message to retry."),
+    "conversation:too-early": gettext_noop(
+        "You cannot end the conversation yet. It needs more replies, or some requirements are "
+        "not met."
+    ),
+    "conversation:ended": gettext_noop("This conversation has ended."),
+    "conversation:message": gettext_noop("Enter a message of at most 20,000 characters."),
+}
+
+
+register({code: text for code, text in TALK_TEXTS.items() if code.startswith("conversation:")})
+
+
+def talk_text(code: str) -> str:
+    """The sentence for a code, untranslated; one for all that a participant cannot mend."""
+    return TALK_TEXTS.get(code, NEVER)
+
 
 MAX_MESSAGE_CHARACTERS: Final = 20_000
 _THINKING_START: Final = "<think>"

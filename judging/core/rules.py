@@ -1,0 +1,359 @@
+"""How a judge is asked: the paper's ways, or one of MT-Bench's (seed 004)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
+from typing import Any, Final
+
+from annotation.core.dialogue import Dialogue, Speaker
+from annotation.core.refusals import Refused, gettext_noop
+from annotation.core.splits import DEFAULT_DEV_SIZE, DEFAULT_SEED, SplitSampling
+from judging.core.calibration import Calibration
+from judging.core.structured import PLAIN, SATISFIED, ReplyForm, ScoreFlag
+from judging.core.tokens import estimate_tokens
+from judging.core.verdicts import VerdictRule
+
+
+class JudgePrompt(StrEnum):
+    """Which prompt compares or grades; stored with a run.
+
+    PERSONAL is the paper's, with a preference or without. PAIRWISE compares by a generic rubric,
+    THOUGHT lets the judge solve the request first, REFERENCE shows it a reference answer,
+    OWN_REFERENCE one that it wrote in a call before, where the data has none. SINGLE grades each
+    response alone from 1 to 10, SINGLE_REFERENCE beside a reference answer. REWARD is no prompt: a
+    reward model scores each response.
+    """
+
+    PERSONAL = "PERSONAL"
+    PAIRWISE = "PAIRWISE"
+    THOUGHT = "THOUGHT"
+    REFERENCE = "REFERENCE"
+    OWN_REFERENCE = "OWN_REFERENCE"
+    SINGLE = "SINGLE"
+    SINGLE_REFERENCE = "SINGLE_REFERENCE"
+    REWARD = "REWARD"
+
+    @property
+    def word(self) -> str:
+        """As an argument of a command: single-reference."""
+        return self.value.lower().replace("_", "-")
+
+    @property
+    def grades(self) -> bool:
+        """Whether it looks at one response at a time."""
+        return self in (JudgePrompt.SINGLE, JudgePrompt.SINGLE_REFERENCE, JudgePrompt.REWARD)
+
+    @property
+    def guided(self) -> bool:
+        """Whether it shows a reference answer where there is one."""
+        return self in (
+            JudgePrompt.REFERENCE,
+            JudgePrompt.OWN_REFERENCE,
+            JudgePrompt.SINGLE_REFERENCE,
+        )
+
+
+class DistilPrompt(StrEnum):
+    """Which prompt distils a preference from one comparison; stored with a run.
+
+    SENTENCES is the paper's, about three of them (seed 001, appendix A.2); SENTENCE asks for one,
+    as the released code can.
+    """
+
+    SENTENCES = "SENTENCES"
+    SENTENCE = "SENTENCE"
+
+
+def prompt_of(word: str) -> JudgePrompt:
+    """The prompt that an argument names.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    return JudgePrompt(word.upper().replace("-", "_"))
+
+
+class Window(StrEnum):
+    """Which turns of a conversation enter a prompt."""
+
+    ALL = "ALL"
+    LAST_TURN = "LAST_TURN"
+    LAST_TWO_TURNS = "LAST_TWO_TURNS"
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The messages that are shown, and how many earlier ones are not."""
+
+    messages: Dialogue
+    omitted: int
+
+
+def excerpt(dialogue: Dialogue, *, window: Window, budget: int) -> Excerpt:
+    """The part of a conversation that a prompt shows.
+
+    Within the window, turns are taken from the newest back while their estimated tokens fit
+    `budget`. The last turn is always whole: it is the request that the responses answer.
+    """
+    opening, turns = _turns(dialogue)
+    wanted = {Window.ALL: len(turns), Window.LAST_TURN: 1, Window.LAST_TWO_TURNS: 2}[window]
+    left = budget - _tokens(opening)
+    kept: list[Dialogue] = []
+    for turn in reversed(turns[-wanted:] if wanted else []):
+        left -= _tokens(turn)
+        if kept and left < 0:
+            break
+        kept.append(turn)
+    shown = opening + tuple(message for turn in reversed(kept) for message in turn)
+    return Excerpt(shown, len(dialogue) - len(shown))
+
+
+def _turns(dialogue: Dialogue) -> tuple[Dialogue, list[Dialogue]]:
+    """The messages before the first turn, and the turns."""
+    starts = [
+        place
+        for place, message in enumerate(dialogue)
+        if message.role is Speaker.USER
+        and (place == 0 or dialogue[place - 1].role is not Speaker.USER)
+    ]
+    if not starts:
+        return dialogue, []
+    ends = [*starts[1:], len(dialogue)]
+    turns = [dialogue[start:end] for start, end in zip(starts, ends, strict=True)]
+    return dialogue[: starts[0]], turns
+
+
+def _tokens(messages: Dialogue) -> int:
+    return sum(estimate_tokens(message.text) for message in messages)
+
+
+@dataclass(frozen=True, slots=True)
+class PairwiseSettings:
+    """The rules of a distillation and of the test run that follows it (protocols A1)."""
+
+    dev_size: int = DEFAULT_DEV_SIZE
+    seed: int = DEFAULT_SEED
+    sampling: SplitSampling = SplitSampling.DEFAULT
+    verdict_rule: VerdictRule = VerdictRule.STRICT
+    window: Window = Window.ALL
+    aggregate_eligible: bool = False
+    shuffled_control: bool = True
+    prompt: JudgePrompt = JudgePrompt.PERSONAL
+    distil_prompt: DistilPrompt = DistilPrompt.SENTENCES
+
+    def to_config(self) -> dict[str, Any]:
+        """As stored in a run's configuration."""
+        return asdict(self)
+
+
+def settings_from_config(config: Mapping[str, Any]) -> PairwiseSettings:
+    """What `to_config` gave; keys of a run's configuration that are no settings are passed over."""
+    known = {
+        field.name: config[field.name] for field in fields(PairwiseSettings) if field.name in config
+    }
+    return PairwiseSettings(
+        **{
+            **known,
+            "sampling": SplitSampling(known.get("sampling", SplitSampling.DEFAULT)),
+            "verdict_rule": VerdictRule(known.get("verdict_rule", VerdictRule.STRICT)),
+            "window": Window(known.get("window", Window.ALL)),
+            "prompt": JudgePrompt(known.get("prompt", JudgePrompt.PERSONAL)),
+            "distil_prompt": DistilPrompt(known.get("distil_prompt", DistilPrompt.SENTENCES)),
+        }
+    )
+
+
+class Level(StrEnum):
+    """What is scored: one response, or a conversation as a whole (seed 003, appendix F)."""
+
+    TURN = "TURN"
+    SESSION = "SESSION"
+
+
+class Need(StrEnum):
+    """What a variant is shown beside the conversation and the task.
+
+    MEMORY comes with the profile. NEAREST are the user's own turns, EXAMPLES and RUBRICS come from
+    training users, never from those who are scored.
+    """
+
+    NOTHING = "NOTHING"
+    MEMORY = "MEMORY"
+    NEAREST = "NEAREST"
+    EXAMPLES = "EXAMPLES"
+    RUBRICS = "RUBRICS"
+
+    @property
+    def personal(self) -> bool:
+        """Whether it shows something of the user; without it the no-memory prompt is asked."""
+        return self in (Need.MEMORY, Need.NEAREST)
+
+    @property
+    def from_training(self) -> bool:
+        """Whether it is taken from training users."""
+        return self in (Need.EXAMPLES, Need.RUBRICS)
+
+
+class Variant(StrEnum):
+    """How a judge is asked about satisfaction; stored with a run."""
+
+    CHECKLIST = "CHECKLIST"
+    BOUNDARY = "BOUNDARY"
+    TWO_STAGE = "TWO_STAGE"
+    TASK_GUARDED = "TASK_GUARDED"
+    NO_MEMORY = "NO_MEMORY"
+    ZERO_SHOT = "ZERO_SHOT"
+    FEW_SHOT = "FEW_SHOT"
+    RETRIEVAL = "RETRIEVAL"
+    TASK_RUBRIC = "TASK_RUBRIC"
+    PROMETHEUS = "PROMETHEUS"
+    SPUR = "SPUR"
+
+    @property
+    def word(self) -> str:
+        """As written after a judge's name in a command: two-stage."""
+        return self.value.lower().replace("_", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class VariantSpec:
+    """One variant: its prompt at each level it has, what that is shown, how the reply is read."""
+
+    prompts: Mapping[Level, str]
+    need: Need = Need.NOTHING
+    form: ReplyForm = field(default=PLAIN)
+
+
+_TWO_BOUNDARIES: Final = ReplyForm(flags=(ScoreFlag("reaches_4", 4), ScoreFlag("reaches_5", 5)))
+_SIDE_FIRST: Final = ReplyForm(flags=(ScoreFlag(SATISFIED, 4),))
+_GUARDED: Final = ReplyForm(flags=(ScoreFlag("task_met", 4, only_caps=True),))
+_FEEDBACK_FIRST: Final = ReplyForm(analysis_first=True)
+_SIDE_ALONE: Final = ReplyForm(flags=(ScoreFlag(SATISFIED, 4),), binary=True)
+
+
+def _turn(name: str) -> Mapping[Level, str]:
+    return {Level.TURN: f"score_turn_{name}"}
+
+
+SPECS: Final[Mapping[Variant, VariantSpec]] = {
+    Variant.CHECKLIST: VariantSpec(
+        {Level.TURN: "score_turn", Level.SESSION: "score_session"}, Need.MEMORY
+    ),
+    Variant.BOUNDARY: VariantSpec(_turn("boundary"), Need.MEMORY, _TWO_BOUNDARIES),
+    Variant.TWO_STAGE: VariantSpec(_turn("two_stage"), Need.MEMORY, _SIDE_FIRST),
+    Variant.TASK_GUARDED: VariantSpec(
+        {Level.SESSION: "score_session_task_guarded"}, Need.MEMORY, _GUARDED
+    ),
+    Variant.NO_MEMORY: VariantSpec(
+        {Level.TURN: "score_turn_no_memory", Level.SESSION: "score_session_no_memory"}
+    ),
+    Variant.ZERO_SHOT: VariantSpec(_turn("zero_shot")),
+    Variant.FEW_SHOT: VariantSpec(_turn("few_shot"), Need.EXAMPLES),
+    Variant.RETRIEVAL: VariantSpec(_turn("retrieval"), Need.NEAREST),
+    Variant.TASK_RUBRIC: VariantSpec(_turn("task_rubric")),
+    Variant.PROMETHEUS: VariantSpec(_turn("prometheus"), form=_FEEDBACK_FIRST),
+    Variant.SPUR: VariantSpec(_turn("spur"), Need.RUBRICS, _SIDE_ALONE),
+}
+
+
+VARIANT_TEXTS: Final[Mapping[Variant, str]] = {
+    Variant.CHECKLIST: gettext_noop("Checklist with the user's memory, as in the paper"),
+    Variant.BOUNDARY: gettext_noop("Boundaries 3/4 and 4/5, with the user's memory"),
+    Variant.TWO_STAGE: gettext_noop("Satisfied or not, then the score, with the user's memory"),
+    Variant.TASK_GUARDED: gettext_noop("Task completion, then the user's memory"),
+    Variant.NO_MEMORY: gettext_noop("Checklist without a memory"),
+    Variant.ZERO_SHOT: gettext_noop("Plain question (zero-shot)"),
+    Variant.FEW_SHOT: gettext_noop("Ten examples from training users (few-shot)"),
+    Variant.RETRIEVAL: gettext_noop("The user's own most similar turns (retrieval)"),
+    Variant.TASK_RUBRIC: gettext_noop("Rubric for the task type"),
+    Variant.PROMETHEUS: gettext_noop("Feedback by a rubric, then the score (Prometheus-style)"),
+    Variant.SPUR: gettext_noop("Rubrics induced from training users (SPUR-style)"),
+}
+LEVEL_TEXTS: Final[Mapping[Level, str]] = {
+    Level.TURN: gettext_noop("Each rated response"),
+    Level.SESSION: gettext_noop("Each rated conversation as a whole"),
+}
+"""Marked for the translators; translated at the edge."""
+
+
+def variant_of(word: str) -> Variant:
+    """The variant that an argument names.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    return Variant(word.upper().replace("-", "_"))
+
+
+def variants_at(level: Level) -> tuple[Variant, ...]:
+    """The variants that can be asked at a level, in the order of the table."""
+    return tuple(variant for variant, spec in SPECS.items() if level in spec.prompts)
+
+
+LEARNED: Final = "learned"
+"""The judge that is trained on a dataset's ratings: it scores satisfaction, nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class SatisfactionSettings:
+    """The rules of a satisfaction run (protocols A2).
+
+    `variant` is the way of asking, `level` what is scored. `memories_of` names an earlier run whose
+    newest memories, people's edits included, are judged with instead of building them again.
+    `train` is the slug of the dataset whose raters teach examples and rubrics; "" for the other
+    raters of the dataset that is judged.
+
+    Raises:
+        Refused: there is no such prompt.
+    """
+
+    calibration: Calibration = Calibration.CDF
+    variant: Variant = Variant.CHECKLIST
+    level: Level = Level.TURN
+    memories_of: int | None = None
+    train: str = ""
+
+    def __post_init__(self) -> None:
+        if self.level not in SPECS[self.variant].prompts:
+            raise Refused(
+                "run:variant-level", f"{self.variant.word} has no prompt for {self.level.lower()}s"
+            )
+
+    @property
+    def with_memory(self) -> bool:
+        """Whether user memories are built."""
+        return SPECS[self.variant].need is Need.MEMORY
+
+    def to_config(self) -> dict[str, Any]:
+        """As stored in a run's configuration; what teaches only where something is taught."""
+        found: dict[str, Any] = {
+            "calibration": self.calibration.value,
+            "variant": self.variant.value,
+            "level": self.level.value,
+            "memories_of": self.memories_of,
+        }
+        return found | ({"train": self.train} if SPECS[self.variant].need.from_training else {})
+
+
+def satisfaction_settings(config: Mapping[str, Any]) -> SatisfactionSettings:
+    """What `to_config` gave; other keys of a run's configuration are passed over.
+
+    Runs of before there were variants say `with_memory`.
+
+    Raises:
+        ValueError: a name is unknown, or the calibration needs references that a run does not have.
+    """
+    calibration = Calibration(config.get("calibration", Calibration.CDF))
+    if calibration is Calibration.REFERENCE_CDF:
+        raise ValueError("reference calibration belongs to replay")
+    usual = Variant.CHECKLIST if config.get("with_memory", True) else Variant.NO_MEMORY
+    memories_of = config.get("memories_of")
+    return SatisfactionSettings(
+        calibration=calibration,
+        variant=Variant(config.get("variant", usual)),
+        level=Level(config.get("level", Level.TURN)),
+        memories_of=None if memories_of is None else int(memories_of),
+        train=str(config.get("train", "")),
+    )

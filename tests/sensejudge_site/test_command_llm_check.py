@@ -106,7 +106,7 @@ def test_an_endpoint_that_fails_ends_with_1_and_says_what_to_do():
     with FakeLlm(script=[Act(status=401)]) as server, pytest.raises(CommandError) as failed:
         run(server)
     assert failed.value.returncode == 1
-    assert "llm:refused-key: The endpoint refused the key; check the environment" in str(
+    assert "llm:refused-key: The endpoint rejected the API key. Check the environment" in str(
         failed.value
     )
 

@@ -26,7 +26,7 @@ def bad_request(request: HttpRequest, exception: BaseException) -> HttpResponse:
     """The answer to what was not understood, or did not arrive whole."""
     cut = isinstance(exception, CutBodyError)
     if _is_api(request):
-        code, message = "bad_request", _("This request was not understood.")
+        code, message = "bad_request", _("This request could not be read.")
         if cut:
             code, message = CutBodyError.code, str(CutBodyError.sentence)
         return JsonResponse(shaped(code, message), status=HTTPStatus.BAD_REQUEST)
@@ -49,16 +49,14 @@ def server_error(request: HttpRequest) -> HttpResponse:
         answer = _answer(
             request,
             HTTPStatus.SERVICE_UNAVAILABLE,
-            shaped(
-                "unavailable", _("The database does not answer. Wait a minute, then try again.")
-            ),
+            shaped("unavailable", _("The database is not responding. Try again in a minute.")),
         )
         answer.headers["Retry-After"] = str(_RETRY_SECONDS)
         return answer
     return _answer(
         request,
         HTTPStatus.INTERNAL_SERVER_ERROR,
-        shaped("server_error", _("The fault is ours and has been written to the log.")),
+        shaped("server_error", _("This is an error on our side, and it has been logged.")),
     )
 
 

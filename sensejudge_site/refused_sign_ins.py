@@ -46,7 +46,7 @@ class LockedOutError(SignInRefusedError):
 
     status_code = HTTPStatus.TOO_MANY_REQUESTS
     default_code = "locked-out"
-    title = _("Locked for a while")
+    title = _("Sign-in temporarily locked")
 
     def __init__(self, *, by_name: bool, left: timedelta) -> None:
         """For how long; of one user name, or of all from this address."""

@@ -36,7 +36,7 @@ def test_a_form_of_an_older_sign_in_is_refused_on_a_page_of_this_site(annotator)
     client.force_login(annotator)
     answer = client.post("/sign-out/")
     assert answer.status_code == 403
-    assert "This request cannot be answered" in answer.content.decode()
+    assert "This request could not be processed" in answer.content.decode()
 
 
 def test_a_comment_a_flag_and_the_effort_go_with_the_answer(client, annotator):

@@ -70,8 +70,8 @@ class TestDatabaseAway:
     def test_a_page_says_what_to_do(self, visitor, away):
         answer = visitor.get("/studies/")
         assert answer.status_code == 503
-        assert "The database does not answer" in answer.content.decode()
-        assert "Wait a minute, then try again." in answer.content.decode()
+        assert "The database is not responding" in answer.content.decode()
+        assert "Try again in a minute." in answer.content.decode()
         assert answer.headers["Retry-After"] == "30"
 
     def test_the_api_says_so_in_its_own_shape(self, visitor, away):

@@ -71,7 +71,7 @@ def test_a_page_ends_in_one_that_tells_of_the_fault_all_the_same(own_files, clie
     answer = client.get("/sign-in/")
     assert answer.status_code == 500
     page = answer.content.decode()
-    assert "Something went wrong here" in page
+    assert "Something went wrong" in page
     assert "stylesheet" not in page
     assert "<img" not in page
 

@@ -61,7 +61,7 @@ class Command(OneLineCommand):
             )
         except ValueError as error:  # waitress' word for a host whose address nobody knows
             raise CommandError(
-                _("There is no host %(host)s.") % {"host": host}, returncode=INPUT_WRONG
+                _("Unknown host: %(host)s.") % {"host": host}, returncode=INPUT_WRONG
             ) from error
         except OSError as error:
             raise CommandError(
@@ -92,6 +92,6 @@ def _addresses(server: Any) -> list[str]:
 def _refusal(host: str, users: list[User]) -> str:
     names = ", ".join(user.username for user in users)
     return _(
-        "The password of %(users)s is public, so the site may not listen on %(host)s. Change it "
-        "(`manage.py changepassword`), or serve on 127.0.0.1."
+        "The password of %(users)s is public, so the site cannot listen on %(host)s. Change "
+        "it (`manage.py changepassword`), or serve on 127.0.0.1."
     ) % {"users": names, "host": host}

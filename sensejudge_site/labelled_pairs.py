@@ -40,7 +40,7 @@ def read_pandalm(path: Path) -> LabelledPairs:
     for row in open_records(path, pandalm.NAME)[1]:
         if row.faults:
             first = row.faults[0]
-            message = f"{path.name}, line {first.line}: {first.field} {first.reason}"
+            message = f"{path.name}, line {first.line}: {first.field}: {first.reason}"
             raise Refused("pairs:faulty", message)
         session = cast("SessionRecord", row.record)  # a row of this format is nothing else
         for comparison in session.turns[0].comparisons:

@@ -26,13 +26,14 @@ REFUSAL_TEXTS: Final = {
         "Somebody published a newer version meanwhile. Look at it before you publish yours."
     ),
     "guidelines:unchanged": gettext_noop("Nothing has changed, so there is nothing to publish."),
-    "import:dataset": gettext_noop("This name is a page of the site: choose another one."),
-    "import:format": gettext_noop("None of the formats knows the first rows of this file."),
+    "import:dataset": gettext_noop("This name is used by a page of the site. Choose another one."),
+    "import:format": gettext_noop("We could not recognise this file's format."),
     "import:name": gettext_noop("This name is too long for this dataset."),
     "import:outrun": gettext_noop(
-        "Another import changed this dataset in the meantime. Import the file again."
+        "Another import changed this dataset in the meantime, so nothing was imported. "
+        "Import the file again."
     ),
-    "import:unreadable": gettext_noop("This file cannot be read, or there is no row in it."),
+    "import:unreadable": gettext_noop("We could not read this file, or it has no rows."),
     "invitation:closed": gettext_noop("The study of this invitation is closed."),
     "invitation:expired": gettext_noop("This invitation has expired."),
     "invitation:full": gettext_noop("All places of this invitation are taken."),

@@ -44,7 +44,7 @@ def split_users(
         ValueError: the share is out of range, or there are too few users for two parts.
     """
     if not 0 < train_share < 1:
-        raise ValueError(f"the training share must lie between 0 and 1, not at {train_share}")
+        raise ValueError(f"the training share must be between 0 and 1, not {train_share}")
     scenarios: dict[str, set[str]] = {}
     for user, scenario in sessions:
         scenarios.setdefault(user, set()).add(scenario)
@@ -52,8 +52,8 @@ def split_users(
     tests, trains = ceil((1 - train_share) * len(drawn)), floor(train_share * len(drawn))
     if not trains:
         message = (
-            f"the share {train_share:g} of {len(drawn)} users with conversations in two scenarios "
-            "or more is nobody"
+            f"a training share of {train_share:g} selects none of the {len(drawn)} users with "
+            "conversations in two or more scenarios"
         )
         raise ValueError(message)
     order = [drawn[place] for place in RandomState(seed).permutation(len(drawn))]

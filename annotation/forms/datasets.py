@@ -33,26 +33,29 @@ class ImportForm(forms.Form):
     file = forms.FileField(
         label=_("File"),
         allow_empty_file=True,
-        help_text=_("JSONL or a JSON array, also gzipped. Rows are checked before any is stored."),
+        help_text=_(
+            "JSONL or a JSON array, optionally gzipped. All rows are checked before anything is "
+            "imported."
+        ),
     )
     format = forms.ChoiceField(label=_("Format"), initial=AUTO)
     dataset = forms.SlugField(
         label=_("Dataset"),
         max_length=80,
         help_text=_(
-            "Its short name: letters, digits, - and _. An existing dataset is added to, "
-            "never overwritten."
+            "Short name: letters, digits, - and _. Rows are added to an existing dataset; nothing "
+            "is overwritten."
         ),
         widget=forms.TextInput(attrs={"list": "known-datasets", "autocomplete": "off"}),
     )
-    dry_run = forms.BooleanField(label=_("Only check, store nothing"), required=False)
+    dry_run = forms.BooleanField(label=_("Validate only"), required=False)
 
     def __init__(self, *args: Any, formats: Mapping[str, Format] = FORMATS, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["format"] = forms.ChoiceField(
             label=_("Format"),
             choices=[
-                (AUTO, _("Told by the file")),
+                (AUTO, _("Detect automatically")),
                 *((name, _FORMAT_NAMES.get(name, name)) for name in formats),
             ],
         )

@@ -76,8 +76,8 @@ def load(*, now: datetime) -> Dataset:
         first = report.faults[0]
         raise Refused(
             "demo:older",
-            f"dataset {SLUG!r} holds another version of the demo study ({first.field} "
-            f"{first.reason}): delete it, or use another database",
+            f"dataset {SLUG!r} holds another version of the demo study ({first.field}: "
+            f"{first.reason}). Delete it, or use another database",
         )
     dataset = Dataset.objects.get(slug=SLUG)
     for plan in STUDIES:

@@ -186,7 +186,7 @@ def test_an_original_known_by_its_text_alone_is_the_stored_one(tmp_path):
     assert import_rows(tmp_path, known).unchanged == 1
     other = {**told, "turns": [{"user": "a", "responses": [{**nameless, "text": "Z"}]}]}
     report = import_rows(tmp_path, other)
-    assert report.faults[0].reason == "another response is stored as the original of this turn"
+    assert report.faults[0].reason == "This turn already has another original response"
 
 
 def changed(**fields):
@@ -287,7 +287,7 @@ def test_only_wanted_users_are_imported(tmp_path):
     assert (report.rows, report.created, report.missing_users) == (1, 1, ("User_9",))
     assert Session.objects.get().key == "k2"
     nobody = import_rows(tmp_path, *rows, only_users=frozenset({"User_9"}))
-    assert nobody.faults[0].reason == "no row speaks of the wanted users"
+    assert nobody.faults[0].reason == "No rows for the selected users"
 
 
 def test_a_dataset_is_described_once(tmp_path):
@@ -350,7 +350,7 @@ def test_a_study_of_this_dataset_is_known_by_its_short_name(tmp_path):
 
 def test_a_rater_whose_name_does_not_fit_is_a_fault(tmp_path):
     report = import_rows(tmp_path, pair(annotator="n" * 80), dataset="d" * 80)
-    assert report.faults[0].reason == "must not be longer than 69 characters in this dataset"
+    assert report.faults[0].reason == "Must be at most 69 characters in this dataset"
 
 
 @pytest.mark.parametrize("slug", ["", "a b", "import", "x" * 81, "ä/b"])

@@ -80,7 +80,7 @@ def test_a_dataset_shows_scenarios_annotators_sessions_and_downloads(viewer, dat
     assert f'href="/sessions/{Session.objects.get(key="k").pk}/"' in page
     assert 'href="/datasets/data/export/labels.jsonl"' in page
     assert 'href="/datasets/data/export/judgments.csv"' in page
-    assert "Add a file" not in page
+    assert "Add file" not in page
 
 
 def test_a_manager_can_go_on_from_a_dataset(client, data):
@@ -103,7 +103,7 @@ def test_a_manager_can_go_on_from_a_dataset(client, data):
 def test_sessions_are_filtered_and_nonsense_is_ignored(viewer, data, asked, there):
     page = viewer.get(f"/datasets/data/?{asked}").content.decode()
     assert (f'href="/sessions/{Session.objects.get(key="k").pk}/"' in page) is there
-    assert ("No session matches." in page) is not there
+    assert ("No sessions match this filter." in page) is not there
 
 
 def test_the_scenario_filter_is_kept(viewer, data):
@@ -119,10 +119,10 @@ def test_a_session_shows_texts_and_labels(viewer, data):
         "be kind",
         "a trip",
         "calm",
-        "Nobody answered this turn.",
-        "An empty text.",
+        "This turn has no responses.",
+        "This text is empty.",
         "The text is not available.",
-        "Questionnaire of User_1",
+        "Questionnaire from User_1",
         f'href="/comparisons/{Comparison.objects.get(key="later").pk}/"',
     ):
         assert said in page
@@ -131,7 +131,7 @@ def test_a_session_shows_texts_and_labels(viewer, data):
 def test_an_empty_session_says_so(viewer, tmp_path):
     import_rows(tmp_path, {"type": "session", "key": "k", "scenario": "s", "turns": []})
     page = viewer.get(f"/sessions/{Session.objects.get().pk}/").content.decode()
-    assert "An empty session" in page
+    assert "Empty session" in page
 
 
 def test_a_comparison_shows_both_texts_and_the_labels(viewer, data):

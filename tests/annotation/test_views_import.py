@@ -69,7 +69,7 @@ def test_an_upload_is_imported_and_told(manager, pack):
     answer = send(manager, pack(lines(pair(), pair(prompt="q"))), name="../../etc/passwd")
     page = answer.content.decode()
     assert answer.status_code == 200
-    assert "Rows read: 2, of them new: 2." in page
+    assert "Imported 2 rows (2 new)." in page
     assert 'href="/datasets/data/"' in page
     assert PairwiseLabel.objects.count() == 2
     assert AuditEvent.objects.get().actor is not None
@@ -82,7 +82,7 @@ def test_the_same_upload_again_changes_nothing(manager):
 
 def test_a_dry_run_stores_nothing(manager):
     page = send(manager, lines(pair()), dry_run="on").content.decode()
-    assert "Nothing was stored." in page
+    assert "Check passed: 1 valid row, 1 new. Nothing was imported." in page
     assert not Dataset.objects.exists()
 
 
@@ -90,8 +90,8 @@ def test_faults_are_listed_and_nothing_is_stored(manager):
     answer = send(manager, lines(pair(), pair(verdict="<b>maybe</b>", prompt="q")))
     page = answer.content.decode()
     assert answer.status_code == 422
-    assert "1 fault: nothing was stored." in page
-    assert "one of A, B, TIE is expected" in page
+    assert "1 error. Nothing was imported." in page
+    assert "Expected one of A, B, TIE" in page
     assert "&lt;b&gt;maybe&lt;/b&gt;" in page
     assert not Dataset.objects.exists()
 
@@ -99,10 +99,10 @@ def test_faults_are_listed_and_nothing_is_stored(manager):
 @pytest.mark.parametrize(
     ("content", "more", "said"),
     [
-        (b"", {}, "there is no row in it"),
-        (b"{}", {}, "None of the formats"),
-        (b"\x1f\x8b no gzip", {}, "cannot be read"),
-        (b"{}", {"dataset": "import"}, "is a page of the site"),
+        (b"", {}, "or it has no rows"),
+        (b"{}", {}, "We could not recognise this file&#x27;s format"),
+        (b"\x1f\x8b no gzip", {}, "could not read this file"),
+        (b"{}", {"dataset": "import"}, "is used by a page of the site"),
         (b"{}", {"dataset": "a b"}, "valid"),
         (b"{}", {"format": "csv"}, "Select a valid choice"),
     ],
@@ -124,7 +124,7 @@ def test_faults_are_told_in_the_reader_s_language(manager):
     form = {"format": "auto", "dataset": "data", "file": file}
     page = manager.post(ADDRESS, form, headers={"accept-language": "zh-CN"}).text
     assert "应为 A, B, TIE 之一" in page
-    assert "is expected" not in page
+    assert "Expected one of" not in page
 
 
 def test_reference_answers_are_refused_whole_whatever_the_upload_is_called(manager):
@@ -132,5 +132,5 @@ def test_reference_answers_are_refused_whole_whatever_the_upload_is_called(manag
     content = lines(*({**row, "question_id": number} for number in range(101, 131)))
     page = send(manager, content, name="gpt-4.jsonl")
     assert page.status_code == 422
-    assert "reference answers, not a model&#x27;s answers" in page.content.decode()
+    assert "reference answers, not a model&#x27;s." in page.content.decode()
     assert not Dataset.objects.exists()

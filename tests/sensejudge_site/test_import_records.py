@@ -45,7 +45,7 @@ def file(tmp_path):
 def test_it_tells_what_it_did(file):
     out, err = run(file)
     assert out.splitlines() == [
-        "data: 2 rows as sensejudge, 2 new, 0 unchanged, 1 value coerced",
+        "data: 2 rows as sensejudge, 2 new, 0 unchanged, 1 value converted to text",
         "added: 2 sessions, 2 turns, 4 responses, 2 comparisons, 2 labels, 1 raters",
     ]
     assert err == ""
@@ -78,7 +78,7 @@ def test_as_json_it_prints_one_object_and_nothing_else(file):
 
 def test_a_dry_run_writes_nothing(file):
     out, _err = run(file, "--dry-run")
-    assert "a dry run: nothing was written" in out
+    assert "dry run: nothing was imported" in out
     assert not Dataset.objects.exists()
 
 
@@ -86,10 +86,10 @@ def test_a_bad_row_is_named_and_nothing_is_written(tmp_path):
     path = write(tmp_path / "f", [pair(), pair(verdict="C", prompt="q")])
     error, out = refused(path)
     assert error == (
-        "nothing was written; faults: 1, the first on line 2, verdict: "
-        'one of A, B, TIE is expected: "C"'
+        "nothing was imported: 1 error, the first on line 2, verdict: "
+        'Expected one of A, B, TIE: "C"'
     )
-    assert 'line 2, verdict: one of A, B, TIE is expected: "C"' in out
+    assert 'line 2, verdict: Expected one of A, B, TIE: "C"' in out
     assert not Dataset.objects.exists()
 
 
@@ -99,14 +99,14 @@ def test_faults_as_json(tmp_path):
     report = json.loads(out)
     assert (report["fault_count"], report["created"]) == (1, 0)
     assert report["faults"] == [
-        {"line": 2, "field": "verdict", "reason": "one of A, B, TIE is expected", "value": 9}
+        {"line": 2, "field": "verdict", "reason": "Expected one of A, B, TIE", "value": 9}
     ]
 
 
 def test_many_faults_are_cut_for_readers(tmp_path):
     path = write(tmp_path / "f", [pair(verdict="C", prompt=f"p{place}") for place in range(230)])
     _error, out = refused(path)
-    assert "... and 210 more faults (--json lists 200)" in out
+    assert "... and 210 more errors (--json lists 200)" in out
     _error, out = refused(path, "--json")
     assert (json.loads(out)["fault_count"], len(json.loads(out)["faults"])) == (230, 200)
 
@@ -124,7 +124,7 @@ def test_only_the_users_of_a_list(tmp_path):
     [
         (["--format", "csv"], "import:format: unknown format 'csv'"),
         (["--only-users", "nowhere.json:train"], "import:unreadable: nowhere.json"),
-        (["--dataset", "a b"], "import:dataset: 'a b' is no short name"),
+        (["--dataset", "a b"], "import:dataset: 'a b' is not a short name"),
     ],
 )
 def test_wrong_arguments_are_said_in_one_line(file, options, said):

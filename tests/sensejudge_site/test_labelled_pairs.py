@@ -57,7 +57,7 @@ def test_a_row_that_is_there_twice_counts_once(tmp_path):
 
 def test_a_fault_is_named_with_its_line(tmp_path):
     path = write(tmp_path, [row(1, "Say hi", "hi", "ho"), row(2, "Say hi", "h", "o", (7,))])
-    with refuses("pairs:faulty", match=r"pairs.json, line 2: annotator1 must be"):
+    with refuses("pairs:faulty", match=r"pairs.json, line 2: annotator1: Must be"):
         read_pandalm(path)
 
 

@@ -63,7 +63,8 @@ def test_what_cannot_be_read_is_refused(file, tmp_path):
 def test_too_few_users_and_a_folder_that_is_not_there(file, tmp_path):
     few = write(tmp_path / "few.jsonl", [conversation("a", "b")])
     assert refused(few) == (
-        "split: the share 0.2 of 0 users with conversations in two scenarios or more is nobody"
+        "split: a training share of 0.2 selects none of the 0 users with "
+        "conversations in two or more scenarios"
     )
     assert refused(file, "--train-share", "2").startswith("split: the training share")
     assert "cannot write" in refused(file, "--out", str(tmp_path / "no" / "splits.json"))
@@ -71,4 +72,4 @@ def test_too_few_users_and_a_folder_that_is_not_there(file, tmp_path):
 
 def test_a_split_needs_conversations(tmp_path):
     lines = write(tmp_path / "dataset.jsonl", [{"type": "dataset", "name": "n"}])
-    assert refused(lines).startswith("split: the share 0.2 of 0 users")
+    assert refused(lines).startswith("split: a training share of 0.2 selects none of the 0 users")

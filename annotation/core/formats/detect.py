@@ -109,7 +109,7 @@ def open_records(
     """
     if format_name != AUTO and format_name not in formats:
         known = ", ".join((AUTO, *formats))
-        raise Refused("import:format", f"unknown format {format_name!r}; known are {known}")
+        raise Refused("import:format", f"unknown format {format_name!r}; choose from {known}")
     if path.is_dir():
         chosen = _of_directories(format_name, formats)
         rows = chosen.read_directory(path) if chosen.read_directory else iter(())
@@ -118,7 +118,7 @@ def open_records(
         rows = named.read_file(path) if named else read_rows(path)
         first = list(islice(rows, _LOOKED_AT))
         if not first:
-            raise Refused("import:unreadable", f"{path.name}: there is no row in it")
+            raise Refused("import:unreadable", f"{path.name}: no rows in this file")
         chosen = named or _told_by(first, path, formats)
         rows = chain(first, rows)
     return chosen, chosen.checked(path, (_row(chosen, raw) for raw in rows))
@@ -131,7 +131,8 @@ def _of_directories(format_name: str, formats: Mapping[str, Format]) -> Format:
     if formats[format_name] not in holders:
         names = ", ".join(each.name for each in holders)
         raise Refused(
-            "import:unreadable", f"{format_name} is read from a file; of a directory: {names}"
+            "import:unreadable",
+            f"format {format_name} needs a file; formats of directories: {names}",
         )
     return formats[format_name]
 
@@ -149,7 +150,10 @@ def _told_by(rows: list[RawRow], path: Path, formats: Mapping[str, Format]) -> F
             if row.fault is None and each.looks_like(row.value):
                 return each
     known = ", ".join(formats)
-    raise Refused("import:format", f"{path.name}: none of the formats {known} knows its first rows")
+    raise Refused(
+        "import:format",
+        f"{path.name}: could not recognise the format by the first rows; tried {known}",
+    )
 
 
 def _row(chosen: Format, raw: RawRow) -> Row:
@@ -157,6 +161,6 @@ def _row(chosen: Format, raw: RawRow) -> Row:
         return Row(raw.line, None, (raw.fault,))
     value = chosen.as_object(raw.value)
     if not isinstance(value, Mapping):
-        fault = Fault(raw.line, "", gettext_noop("a JSON object is expected"), shown(value))
+        fault = Fault(raw.line, "", gettext_noop("Expected a JSON object"), shown(value))
         return Row(raw.line, None, (fault,))
     return parsed(raw.line, value, chosen.parse)

@@ -56,7 +56,7 @@ def parse_answers(fields: Fields) -> SessionRecord:
     key, model = session_key(fields), fields.short("model_id", MODEL_CHARS)
     choices = fields.items("choices")
     if not choices:
-        reason = gettext_noop("at least one choice is expected")
+        reason = gettext_noop("Expected at least one choice")
         fields.fault("choices", reason, fields.data.get("choices"))
     told = [(_variant(choice), texts(choice, "turns")) for choice in choices]
     most = max((len(given) for _variant, given in told), default=0)
@@ -101,8 +101,8 @@ def refuse_references(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
     named = _REFERENCES in path.name or path.parent.name == _REFERENCES
     if named or (len(models) == 1 and answered == _WITH_REFERENCES):
         reason = gettext_noop(
-            "These are MT-Bench's reference answers, not a model's answers. Put them into the field"
-            " “reference” of the questions instead."
+            "These are MT-Bench's reference answers, not a model's. Put them in the “reference” "
+            "field of the questions instead."
         )
         last = replace(last, faults=(*last.faults, Fault(0, "", reason)))
     yield last
@@ -131,7 +131,7 @@ def texts(fields: Fields, name: str) -> list[str]:
     """A list of texts with at least one."""
     given = fields.data.get(name)
     if not isinstance(given, list) or not given:
-        fields.fault(name, gettext_noop("a list of texts is expected"), given)
+        fields.fault(name, gettext_noop("Expected a list of strings"), given)
         return []
     return [
         fields.notes.text(each, f"{fields.at(name)}[{place}]") for place, each in enumerate(given)

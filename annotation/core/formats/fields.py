@@ -25,10 +25,10 @@ VARIANT_CHARS: Final = 120
 NAME_CHARS: Final = 100
 
 _NAME: Final = re.compile(r"[\w.@+:\- ]+")
-_MISSING: Final = gettext_noop("is missing")
-_NO_TEXT: Final = gettext_noop("a text is expected")
-_NO_NUMBER: Final = gettext_noop("a whole number %(low)d-%(high)d is expected")
-_NO_WORD: Final = gettext_noop("one of %(words)s is expected")
+_MISSING: Final = gettext_noop("Missing")
+_NO_TEXT: Final = gettext_noop("Expected a string")
+_NO_NUMBER: Final = gettext_noop("Expected a whole number from %(low)d to %(high)d")
+_NO_WORD: Final = gettext_noop("Expected one of %(words)s")
 
 
 class Notes:
@@ -100,7 +100,7 @@ class Fields:
         """A text that must be there, with at least one character and at most `longest`."""
         value = self.text(name)
         if self.has(name) and not value.strip():
-            self.fault(name, gettext_noop("must not be empty"), value)
+            self.fault(name, gettext_noop("Must not be empty"), value)
         return self._within(name, value, longest)
 
     def annotator(self, name: str = "annotator") -> str:
@@ -108,13 +108,15 @@ class Fields:
         value = self.short(name, NAME_CHARS)
         if value.strip() and not _NAME.fullmatch(value):
             self.fault(
-                name, gettext_noop("a name has letters, digits, spaces and . @ + : - _ only"), value
+                name,
+                gettext_noop("A name can only contain letters, digits, spaces and . @ + : - _"),
+                value,
             )
         return value
 
     def _within(self, name: str, value: str, longest: int | None) -> str:
         if longest is not None and len(value) > longest:
-            reason = gettext_noop("must not be longer than %(longest)d characters")
+            reason = gettext_noop("Must be at most %(longest)d characters")
             self.fault(name, reason, value, longest=longest)
         return value
 
@@ -126,7 +128,7 @@ class Fields:
             self.fault(name, _MISSING if given is None else _NO_NUMBER, given, low=low, high=high)
             return low
         if not low <= value <= high:
-            reason = gettext_noop("must be between %(low)d and %(high)d")
+            reason = gettext_noop("Must be between %(low)d and %(high)d")
             self.fault(name, reason, self.data.get(name), low=low, high=high)
         return value
 
@@ -140,7 +142,7 @@ class Fields:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-            self.fault(name, gettext_noop("a number of seconds is expected"), value)
+            self.fault(name, gettext_noop("Expected a number of seconds"), value)
             return None
         return float(value)
 
@@ -149,7 +151,7 @@ class Fields:
         value = self.data.get(name)
         if value is None or isinstance(value, bool):
             return bool(value)
-        self.fault(name, gettext_noop("true or false is expected"), value)
+        self.fault(name, gettext_noop("Expected true or false"), value)
         return False
 
     def word(self, name: str, words: type[Word], default: Word) -> Word:
@@ -173,7 +175,7 @@ class Fields:
         if moment is None or moment.tzinfo is None:
             self.fault(
                 name,
-                gettext_noop("a time with its zone is expected, as 2026-01-31T12:00:00Z"),
+                gettext_noop("Expected a time with its time zone, such as 2026-01-31T12:00:00Z"),
                 value,
             )
             return None
@@ -185,7 +187,7 @@ class Fields:
         if value is None:
             return {}
         if not isinstance(value, dict):
-            self.fault(name, gettext_noop("an object is expected"), value)
+            self.fault(name, gettext_noop("Expected an object"), value)
             return {}
         return value
 
@@ -195,7 +197,7 @@ class Fields:
         if value is None:
             return []
         if not isinstance(value, list):
-            self.fault(name, gettext_noop("a list is expected"), value)
+            self.fault(name, gettext_noop("Expected a list"), value)
             return []
         found = []
         for place, item in enumerate(value):
@@ -203,7 +205,7 @@ class Fields:
             if isinstance(item, dict):
                 found.append(Fields(item, self.notes, path))
             else:
-                self.notes.fault(path, gettext_noop("an object is expected"), item)
+                self.notes.fault(path, gettext_noop("Expected an object"), item)
         return found
 
     def rest(self, *known: str) -> dict[str, object]:
@@ -213,7 +215,7 @@ class Fields:
     def refuse_unknown(self, *known: str) -> None:
         """A fault for every field that is none of the known ones: a typing error loses nothing."""
         for name, value in self.rest(*known).items():
-            self.fault(name, gettext_noop("is no field of this format"), value)
+            self.fault(name, gettext_noop("Unknown field"), value)
 
 
 Parse = Callable[[Fields], SessionRecord | DatasetRecord]

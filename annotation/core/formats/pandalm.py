@@ -65,7 +65,7 @@ def _models(fields: Fields) -> tuple[str, str]:
     cmp_key = fields.short("cmp_key", 2 * MODEL_CHARS)
     model_a, _mark, model_b = cmp_key.partition("_")
     if cmp_key and (not model_a or not model_b or "_" in model_b):
-        reason = gettext_noop("two model names joined by one underscore are expected")
+        reason = gettext_noop("Expected two model names joined by one underscore")
         fields.fault("cmp_key", reason, cmp_key)
     return model_a, model_b
 
@@ -80,7 +80,7 @@ def _labels(fields: Fields) -> tuple[PairwiseRecord, ...]:
     """The verdicts of those annotators whom the row names; at least one must be there."""
     given = [name for name in _ANNOTATORS if fields.has(name)]
     if not given:
-        fields.fault(_ANNOTATORS[0], gettext_noop("no annotator's verdict is given"))
+        fields.fault(_ANNOTATORS[0], gettext_noop("No annotator verdict"))
     labels = []
     for name in given:
         verdict = _VERDICTS.get(fields.whole(name, 0, 2), Verdict.TIE)

@@ -32,9 +32,9 @@ MAX_DEPTH: Final = 50
 """Deeper nesting is a fault: what is read would not be written by every database."""
 
 WINDOW: Final = 256 * 1024
-_TOO_DEEP: Final = gettext_noop("nested too deeply")
-_NOT_JSON: Final = gettext_noop("not JSON: %(error)s")
-_TOO_BLANK: Final = gettext_noop("nothing but blanks follows; the rest was not read")
+_TOO_DEEP: Final = gettext_noop("Nested too deeply")
+_NOT_JSON: Final = gettext_noop("Not JSON: %(error)s")
+_TOO_BLANK: Final = gettext_noop("Only blanks follow; the rest was not read")
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -112,11 +112,11 @@ def read_rows(path: Path) -> Iterator[RawRow]:
                 yield row
         except TooPackedError:
             reason = gettext_noop(
-                "the file unpacks to more than %(most)d times its size; the rest was not read"
+                "The file unpacks to more than %(most)d times its size; the rest was not read"
             )
             yield RawRow(line + 1, fault=Fault(line + 1, "", reason, parts={"most": MAX_RATIO}))
         except _BROKEN as error:
-            reason = gettext_noop("the file breaks off or is damaged here; the rest was not read")
+            reason = gettext_noop("The file ends early or is damaged here; the rest was not read")
             yield RawRow(line + 1, fault=Fault(line + 1, "", reason, shown(str(error))))
 
 
@@ -127,10 +127,10 @@ def read_document(path: Path, line: int) -> RawRow:
             text = stream.read(MAX_ROW_CHARS + 1)
     except (Refused, *_BROKEN) as error:
         return RawRow(
-            line, fault=Fault(line, "", gettext_noop("cannot be read"), shown(str(error)))
+            line, fault=Fault(line, "", gettext_noop("Cannot be read"), shown(str(error)))
         )
     if len(text) > MAX_ROW_CHARS:
-        return RawRow(line, fault=Fault(line, "", gettext_noop("the row is too long to be read")))
+        return RawRow(line, fault=Fault(line, "", gettext_noop("Row too long to read")))
     return _decoded(line, text)
 
 
@@ -151,9 +151,7 @@ def _lines(stream: TextIO, window: str) -> Iterator[RawRow]:
     blank = 0
     for number, text in enumerate(_split_lines(stream, window), start=1):
         if len(text) > MAX_ROW_CHARS:
-            yield RawRow(
-                number, fault=Fault(number, "", gettext_noop("the row is too long to be read"))
-            )
+            yield RawRow(number, fault=Fault(number, "", gettext_noop("Row too long to read")))
             return
         if text.strip():
             blank = 0
@@ -199,10 +197,10 @@ def storable(line: int, value: object) -> RawRow:
     for found in _texts(value):
         if "\x00" in found:
             return RawRow(
-                line, fault=Fault(line, "", gettext_noop("a text holds NUL"), shown(found))
+                line, fault=Fault(line, "", gettext_noop("A string contains NUL"), shown(found))
             )
         if not _is_utf8(found):
-            reason = gettext_noop("a text holds bytes or escapes that are no characters")
+            reason = gettext_noop("A string contains bytes or escapes that are not characters")
             return RawRow(line, fault=Fault(line, "", reason, shown(found)))
     return RawRow(line, value)
 
@@ -293,9 +291,7 @@ def _array_items(stream: TextIO, text: str) -> Iterator[RawRow]:
         window.next_sign()
         row = _next_item(window, number)
         if row is None:
-            reason = gettext_noop(
-                "the file ends inside this item, or the item is too long to be read"
-            )
+            reason = gettext_noop("The file ends inside this item, or the item is too long to read")
             yield RawRow(number, fault=Fault(number, "", reason, shown(window.text[window.at :])))
             return
         yield row
@@ -304,13 +300,11 @@ def _array_items(stream: TextIO, text: str) -> Iterator[RawRow]:
         if sign == "]":
             break
         if sign != ",":
-            reason = gettext_noop(
-                "a comma or the end of the array must follow; the rest was not read"
-            )
+            reason = gettext_noop("Expected a comma or the end of the array; the rest was not read")
             yield RawRow(number, fault=Fault(number, "", reason, shown(sign)))
             return
     if window.next_sign():
-        reason = gettext_noop("text after the end of the array")
+        reason = gettext_noop("Text after the end of the array")
         yield RawRow(number, fault=Fault(number, "", reason, shown(window.text[window.at :])))
 
 

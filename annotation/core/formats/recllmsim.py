@@ -73,7 +73,7 @@ def parse(fields: Fields) -> SessionRecord:
     scenario = fields.short("scenario" if fields.has("scenario") else "task_type", SCENARIO_CHARS)
     key = f"{user}/{scenario}/{_session(fields)}"
     if len(key) > KEY_CHARS:
-        reason = gettext_noop("user/scenario/session is over %(longest)d characters")
+        reason = gettext_noop("user/scenario/session is longer than %(longest)d characters")
         fields.fault("session", reason, key, longest=KEY_CHARS)
     known, stray = split_profile(fields.mapping("profile"))
     extra = fields.rest(*_TOLD)
@@ -111,7 +111,7 @@ def _history(
 ) -> tuple[str, list[SpokenMessage]]:
     if not isinstance(fields.data.get("history"), list):
         fields.fault(
-            "history", gettext_noop("a list of messages is expected"), fields.data.get("history")
+            "history", gettext_noop("Expected a list of messages"), fields.data.get("history")
         )
         return "", []
     model = fields.text_or("chat_model", longest=MODEL_CHARS)
@@ -121,7 +121,7 @@ def _history(
         role = _ROLES.get(message.text("role").strip().lower())
         text = message.text("content")
         if role is None or (role is Speaker.SYSTEM and place > 0):
-            reason = gettext_noop("user or assistant is expected (system only first)")
+            reason = gettext_noop("Expected user or assistant (system only first)")
             message.fault("role", reason, message.data.get("role"))
         elif role is Speaker.SYSTEM:
             system_prompt = text
@@ -139,7 +139,7 @@ def _rating(message: Fields, user: str, aside: dict[str, object]) -> tuple[Satis
     if not _given(message, "satisfaction"):
         if _given(message, "reason") or hallucination is not None:
             message.fault(
-                "satisfaction", gettext_noop("is missing beside a reason or hallucination")
+                "satisfaction", gettext_noop("Missing, although a reason or hallucination is given")
             )
         return ()
     score = message.whole("satisfaction", 1, 5)
@@ -164,7 +164,7 @@ def _reason(message: Fields) -> Reason | None:
     if value == _SATISFIED:
         return None
     if value not in _REASONS:
-        reason = gettext_noop("one of %(words)s is expected")
+        reason = gettext_noop("Expected one of %(words)s")
         message.fault("reason", reason, value, words="、".join(_REASONS))
     return _REASONS.get(value)
 
@@ -174,7 +174,7 @@ def _hallucination(message: Fields) -> Hallucination | None:
         return None
     value = message.text("hallucination").strip()
     if value not in _HALLUCINATIONS:
-        reason = gettext_noop("one of %(words)s is expected")
+        reason = gettext_noop("Expected one of %(words)s")
         message.fault("hallucination", reason, value, words="、".join(_HALLUCINATIONS))
     return _HALLUCINATIONS.get(value)
 
@@ -197,7 +197,7 @@ def read_directory(root: Path) -> Iterator[RawRow]:
     files = next((found for found in map(_session_files, places) if found), [])
     if not files:
         raise Refused(
-            "import:unreadable", f"{root.name}: no User_N/<scenario>/<session>.json in it"
+            "import:unreadable", f"{root.name}: no files User_N/<scenario>/<session>.json"
         )
     for number, path in enumerate(files, start=1):
         yield _session_file(number, path)
@@ -220,5 +220,5 @@ def _session_file(number: int, path: Path) -> RawRow:
     if row.fault is not None:
         return replace(row, fault=replace(row.fault, field=name))
     if not isinstance(row.value, dict):
-        return RawRow(number, fault=Fault(number, name, gettext_noop("a JSON object is expected")))
+        return RawRow(number, fault=Fault(number, name, gettext_noop("Expected a JSON object")))
     return RawRow(number, {**row.value, **told})

@@ -60,10 +60,10 @@ def parse(fields: Fields) -> SessionRecord:
     system = messages.pop(0).text if messages and messages[0].role is Speaker.SYSTEM else ""
     for message in messages:
         if message.role is Speaker.SYSTEM:
-            fields.fault("prompt", gettext_noop("a system message must come first"), message.text)
+            fields.fault("prompt", gettext_noop("A system message must come first"), message.text)
     turns = turns_of(messages)
     if not messages or messages[-1].role is not Speaker.USER:
-        fields.fault("prompt", gettext_noop("must end on the user's message"))
+        fields.fault("prompt", gettext_noop("Must end with a user message"))
         turns = (*turns, TurnRecord(None))
     compared = (_lists if _has_lists(fields) else _pair)(fields, turns[-1].user_message)
     told = [f"{message.role}:{message.text}" for message in messages]
@@ -85,7 +85,7 @@ def _pair(fields: Fields, message: str | None) -> TurnRecord:
     """The turn of a row with one response each."""
     chosen, rejected = _response(fields, "chosen"), _response(fields, "rejected")
     if (chosen.model, chosen.text) == (rejected.model, rejected.text):
-        fields.fault("rejected", gettext_noop("is the chosen response"), rejected.text)
+        fields.fault("rejected", gettext_noop("Same as the chosen response"), rejected.text)
     comparison = _compared(fields, message, (chosen, rejected), fields.rest(*_KNOWN))
     pair = (chosen, rejected) if comparison.a == chosen.key else (rejected, chosen)
     return TurnRecord(message, pair, (comparison,))
@@ -97,7 +97,7 @@ def _lists(fields: Fields, message: str | None) -> TurnRecord:
     wanted = {(one.model, one.text) for one in chosen}
     for one in rejected:
         if (one.model, one.text) in wanted:
-            fields.fault("rejected", gettext_noop("is a chosen response"), one.text)
+            fields.fault("rejected", gettext_noop("Same as a chosen response"), one.text)
     everything = (*chosen, *rejected)
     extra = {
         **fields.rest(*_KNOWN_OF_LISTS),
@@ -121,12 +121,14 @@ def _responses(fields: Fields, name: str, side: int) -> list[ResponseRecord]:
     """The texts of a list as responses, each once."""
     given = fields.data.get(name)
     if not isinstance(given, list) or not given:
-        fields.fault(name, gettext_noop("a list of texts is expected"), given)
+        fields.fault(name, gettext_noop("Expected a list of strings"), given)
         return []
     if name == "chosen" and fields.has("num_correct"):
         told = fields.whole("num_correct", 1, 2**31 - 1)
         if told != len(given):
-            fields.fault("num_correct", gettext_noop("is not how many are chosen"), told)
+            fields.fault(
+                "num_correct", gettext_noop("Does not match the number of chosen responses"), told
+            )
     models = list(_models(fields))[side]
     found: dict[tuple[str, str], ResponseRecord] = {}
     for place, value in enumerate(given):
@@ -179,7 +181,7 @@ def _comparison_key(fields: Fields, content: str) -> str:
 def _response(fields: Fields, name: str) -> ResponseRecord:
     messages = _messages(fields, name, Speaker.ASSISTANT)
     if not messages or messages[-1].role is not Speaker.ASSISTANT:
-        fields.fault(name, gettext_noop("must end on the assistant's message"))
+        fields.fault(name, gettext_noop("Must end with an assistant message"))
     return ResponseRecord(
         key=name,
         text=messages[-1].text if messages else None,
@@ -195,6 +197,6 @@ def _messages(fields: Fields, name: str, speaker: Speaker) -> list[SpokenMessage
     for item in fields.items(name):
         role = item.text("role")
         if role and role not in _ROLES:
-            item.fault("role", gettext_noop("user, assistant or system is expected"), role)
+            item.fault("role", gettext_noop("Expected user, assistant or system"), role)
         spoken.append(SpokenMessage(_ROLES.get(role, speaker), item.text("content")))
     return spoken

@@ -43,7 +43,7 @@ def parse(fields: Fields) -> SessionRecord:
     messages = fields.items(_MESSAGES)
     if not messages:
         fields.fault(
-            _MESSAGES, gettext_noop("at least one message is expected"), fields.data.get(_MESSAGES)
+            _MESSAGES, gettext_noop("Expected at least one message"), fields.data.get(_MESSAGES)
         )
     spoken = [_message(message) for message in messages]
     system_prompt = ""
@@ -52,7 +52,7 @@ def parse(fields: Fields) -> SessionRecord:
     for message, said in zip(messages[-len(spoken) :] if spoken else [], spoken, strict=True):
         if said.role is Speaker.SYSTEM:
             message.fault(
-                "from", gettext_noop("a system message must come first"), message.data.get("from")
+                "from", gettext_noop("A system message must come first"), message.data.get("from")
             )
     return SessionRecord(
         key=content_key(system_prompt, *(f"{said.role}:{said.text}" for said in spoken)),
@@ -66,11 +66,11 @@ def parse(fields: Fields) -> SessionRecord:
 def _message(fields: Fields) -> SpokenMessage:
     role = fields.text("from")
     if role and role.strip().lower() not in _ROLES:
-        fields.fault("from", gettext_noop("Human, Assistant or System is expected"), role)
+        fields.fault("from", gettext_noop("Expected Human, Assistant or System"), role)
     parts = []
     for part in _parts(fields):
         if part.text_or("type", "text") != "text":
-            part.fault("type", gettext_noop("only text is understood"), part.data.get("type"))
+            part.fault("type", gettext_noop("Only text is supported"), part.data.get("type"))
         parts.append(part.text("value"))
     extra = fields.rest("from", "content", "topic")
     return SpokenMessage(
@@ -84,7 +84,7 @@ def _parts(fields: Fields) -> list[Fields]:
         return fields.items("content")
     if isinstance(content, str | int | float):
         return [Fields({"value": content}, fields.notes, fields.at("content"))]
-    fields.fault("content", gettext_noop("a list of parts {type, value} is expected"), content)
+    fields.fault("content", gettext_noop("Expected a list of parts {type, value}"), content)
     return []
 
 

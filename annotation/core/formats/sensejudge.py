@@ -78,7 +78,7 @@ def parse(fields: Fields) -> SessionRecord | DatasetRecord:
         return sensejudge_pairs.parse(fields)
     if kind is None:
         fields.fault(
-            "type", gettext_noop("dataset, session or pair is expected"), fields.data.get("type")
+            "type", gettext_noop("Expected dataset, session or pair"), fields.data.get("type")
         )
         return DatasetRecord()
     return _session(fields)
@@ -112,7 +112,7 @@ def _session(fields: Fields) -> SessionRecord:
     if stray:
         extra["profile"] = stray
     if "turns" not in fields.data:
-        fields.fault("turns", gettext_noop("is missing"))
+        fields.fault("turns", gettext_noop("Missing"))
     turns: list[TurnRecord] = []
     for turn in fields.items("turns"):
         turns.append(_turn(turn, turns))
@@ -135,16 +135,16 @@ def _session(fields: Fields) -> SessionRecord:
 def _turn(fields: Fields, earlier: list[TurnRecord]) -> TurnRecord:
     fields.refuse_unknown("user", "responses", "comparisons")
     if "user" not in fields.data:
-        fields.fault("user", gettext_noop("is missing (null where no user message came before)"))
+        fields.fault("user", gettext_noop("Missing (use null if there is no user message before)"))
     responses: dict[str, ResponseRecord] = {}
     before = {response.key for response in earlier[-1].responses} if earlier else set()
     for item in fields.items("responses"):
         response = _response(item, default=str(len(responses)), before=before)
         if response.key in responses:
-            item.fault("id", gettext_noop("is given twice in this turn"), response.key)
+            item.fault("id", gettext_noop("Appears twice in this turn"), response.key)
         responses[response.key] = response
     if sum(response.original for response in responses.values()) > 1:
-        fields.fault("responses", gettext_noop("only one response of a turn is the original"))
+        fields.fault("responses", gettext_noop("Only one response per turn can be the original"))
     return TurnRecord(
         user_message=fields.text("user") if fields.has("user") else None,
         responses=tuple(responses.values()),
@@ -155,10 +155,10 @@ def _turn(fields: Fields, earlier: list[TurnRecord]) -> TurnRecord:
 def _response(fields: Fields, *, default: str, before: set[str]) -> ResponseRecord:
     fields.refuse_unknown(*_RESPONSE)
     if "text" not in fields.data:
-        fields.fault("text", gettext_noop("is missing (null where the text is not available)"))
+        fields.fault("text", gettext_noop("Missing (use null if the text is not available)"))
     continues = fields.text("continues") if fields.has("continues") else None
     if continues is not None and continues not in before:
-        fields.fault("continues", gettext_noop("is no response of the turn before"), continues)
+        fields.fault("continues", gettext_noop("Not a response of the previous turn"), continues)
     return ResponseRecord(
         key=fields.short("id", KEY_CHARS) if fields.has("id") else default,
         text=fields.text("text") if fields.has("text") else None,
@@ -179,7 +179,7 @@ def _comparisons(
     for item in fields.items("comparisons"):
         comparison = _comparison(item, responses)
         if comparison.key in comparisons:
-            item.fault("key", gettext_noop("is given twice in this turn"), comparison.key)
+            item.fault("key", gettext_noop("Appears twice in this turn"), comparison.key)
         comparisons[comparison.key] = comparison
     return tuple(comparisons.values())
 
@@ -189,9 +189,9 @@ def _comparison(fields: Fields, responses: dict[str, ResponseRecord]) -> Compari
     a, b = fields.text("a"), fields.text("b")
     for name, key in (("a", a), ("b", b)):
         if fields.has(name) and key not in responses:
-            fields.fault(name, gettext_noop("is no response of this turn"), key)
+            fields.fault(name, gettext_noop("Not a response of this turn"), key)
     if fields.has("a") and a == b:
-        fields.fault("b", gettext_noop("a comparison needs two responses"), b)
+        fields.fault("b", gettext_noop("A comparison needs two responses"), b)
     content = [
         part
         for response in (responses.get(a), responses.get(b))

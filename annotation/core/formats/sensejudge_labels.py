@@ -51,12 +51,12 @@ def verdict(fields: Fields) -> PairwiseRecord:
     given = fields.word("verdict", Verdict, Verdict.TIE)
     strength = fields.whole_or_none("strength", 1, 2)
     if strength is not None and given is Verdict.TIE:
-        fields.fault("strength", gettext_noop("a tie has no strength"), strength)
+        fields.fault("strength", gettext_noop("A tie has no strength"), strength)
     order = None
     if fields.has("shown_order"):
         order = fields.word("shown_order", Order, Order.ORIGINAL)
         if order is Order.COMBINED:
-            fields.fault("shown_order", gettext_noop("ORIGINAL or SWAPPED is expected"), order)
+            fields.fault("shown_order", gettext_noop("Expected ORIGINAL or SWAPPED"), order)
     return PairwiseRecord(details(fields), given, strength, fields.flag("both_bad"), order)
 
 
@@ -73,9 +73,7 @@ def _rating(fields: Fields) -> SatisfactionRecord:
     score = fields.whole("score", 1, 5)
     reason = fields.word("reason", Reason, Reason.OTHER) if fields.has("reason") else None
     if score >= SATISFIED_FROM and reason is not None:
-        fields.fault(
-            "reason", gettext_noop("a reason is given for scores of 3 and below only"), reason
-        )
+        fields.fault("reason", gettext_noop("Only scores of 3 or below have a reason"), reason)
     if score < SATISFIED_FROM and reason is None:
         reason = Reason.NOT_RECORDED
     hallucination = None
@@ -89,7 +87,7 @@ def details(fields: Fields) -> LabelDetails:
     study = fields.text_or("study")
     if study and not _SLUG.fullmatch(study):
         fields.fault(
-            "study", gettext_noop("a short name of letters, digits, - and _ is expected"), study
+            "study", gettext_noop("Expected a short name of letters, digits, - and _"), study
         )
     return LabelDetails(
         annotator=fields.annotator(),
@@ -119,7 +117,7 @@ def _once_each(fields: Fields, name: str) -> list[Fields]:
         )
         if one in seen:
             item.fault(
-                "annotator", gettext_noop("has answered this already"), item.data.get("annotator")
+                "annotator", gettext_noop("Has already answered this"), item.data.get("annotator")
             )
         seen.add(one)
     return items
@@ -132,7 +130,7 @@ def gold_labels(fields: Fields) -> tuple[GoldRecord, ...]:
         item.refuse_unknown("source", "verdict", "score", "rationale")
         source = item.text_or("source", "DATASET")
         if source not in GOLD_SOURCES or source in labels:
-            reason = gettext_noop("each of %(words)s may stand once")
+            reason = gettext_noop("Each of %(words)s can appear only once")
             item.fault("source", reason, source, words=", ".join(GOLD_SOURCES))
         labels[source] = GoldRecord(
             source=source,

@@ -80,7 +80,7 @@ def parse(fields: Fields) -> SessionRecord:
 
 def _context(fields: Fields) -> list[SpokenMessage]:
     if fields.has("prompt") == fields.has("dialogue"):
-        fields.fault("dialogue", gettext_noop("either prompt or dialogue must be given"))
+        fields.fault("dialogue", gettext_noop("Give either prompt or dialogue"))
         return []
     if fields.has("prompt"):
         return [SpokenMessage(Speaker.USER, fields.text("prompt"))]
@@ -89,11 +89,11 @@ def _context(fields: Fields) -> list[SpokenMessage]:
         item.refuse_unknown("role", "content")
         role = item.text("role")
         if role not in _ROLES:
-            item.fault("role", gettext_noop("user or assistant is expected"), role)
+            item.fault("role", gettext_noop("Expected user or assistant"), role)
         messages.append(SpokenMessage(_ROLES.get(role, Speaker.USER), item.text("content")))
     if not messages or messages[-1].role is not Speaker.USER:
         fields.fault(
-            "dialogue", gettext_noop("must end on the user's message that both responses answer")
+            "dialogue", gettext_noop("Must end with the user message that both responses answer")
         )
     return messages
 
@@ -101,7 +101,7 @@ def _context(fields: Fields) -> list[SpokenMessage]:
 def _candidate(fields: Fields, side: str) -> ResponseRecord:
     name = f"text_{side}"
     if name not in fields.data:
-        fields.fault(name, gettext_noop("is missing (null where the text is not available)"))
+        fields.fault(name, gettext_noop("Missing (use null if the text is not available)"))
     return ResponseRecord(
         key=side,
         text=fields.text(name) if fields.has(name) else None,
@@ -126,5 +126,5 @@ def _comparison(fields: Fields, a: ResponseRecord, b: ResponseRecord) -> Compari
 def _labels(fields: Fields) -> tuple[PairwiseRecord, ...]:
     flat = fields.has("verdict") or fields.has("annotator")
     if flat and fields.has("labels"):
-        fields.fault("labels", gettext_noop("is given beside a label in the line's own fields"))
+        fields.fault("labels", gettext_noop("Duplicates a label in the line's own fields"))
     return (verdict(fields),) if flat else verdicts(fields, "labels")

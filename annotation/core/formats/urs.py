@@ -71,7 +71,7 @@ def read_file(path: Path) -> Iterator[RawRow]:
             except StopIteration:
                 return
             except csv.Error as error:
-                reason = gettext_noop("not CSV: %(error)s")
+                reason = gettext_noop("Not CSV: %(error)s")
                 fault = Fault(rows.line_num, "", reason, "", {"error": str(error)})
                 yield RawRow(rows.line_num, fault=fault)
                 continue
@@ -81,7 +81,7 @@ def read_file(path: Path) -> Iterator[RawRow]:
 
 def _row(line: int, header: list[str], cells: list[str]) -> RawRow:
     if len(cells) != len(header):
-        reason = gettext_noop("%(found)d cells under %(columns)d columns")
+        reason = gettext_noop("%(found)d cells for %(columns)d columns")
         parts = {"found": len(cells), "columns": len(header)}
         return RawRow(line, fault=Fault(line, "", reason, shown(cells[0]), parts))
     return storable(line, {name: cell for name, cell in zip(header, cells, strict=True) if cell})
@@ -124,13 +124,13 @@ def _dialogue(fields: Fields, model: str) -> list[SpokenMessage]:
     except ValueError:
         messages = None
     if not isinstance(messages, list) or not messages:
-        fields.fault("dialogue", gettext_noop("a JSON list of {role, content} is expected"), text)
+        fields.fault("dialogue", gettext_noop("Expected a JSON list of {role, content}"), text)
         return []
     spoken = []
     for message in Fields({"dialogue": messages}, fields.notes, fields.path).items("dialogue"):
         role = _ROLES.get(message.text("role").strip().lower())
         if role is None:
-            reason = gettext_noop("user or assistant is expected")
+            reason = gettext_noop("Expected user or assistant")
             message.fault("role", reason, message.data.get("role"))
             continue
         said = message.text("content")

@@ -25,7 +25,9 @@ def read_users(choice: str) -> frozenset[str]:
     """
     name, colon, key = choice.rpartition(":")
     if not colon or not name or not key:
-        raise Refused("import:unreadable", f"{choice}: FILE:KEY is expected, as splits.json:train")
+        raise Refused(
+            "import:unreadable", f"{choice}: expected FILE:KEY, such as splits.json:train"
+        )
     row = read_document(Path(name), 1)
     if row.fault is not None:
         why = " ".join(str(row.fault.value or "").removeprefix(f"{name}: ").split())
@@ -33,10 +35,10 @@ def read_users(choice: str) -> frozenset[str]:
     lists = dict(_lists(row.value, ""))
     if key not in lists:
         known = ", ".join(lists) or "none"
-        raise Refused("import:unreadable", f"{name}: there is no key {key!r}; keys are {known}")
+        raise Refused("import:unreadable", f"{name}: no key {key!r}; the keys are {known}")
     users = lists[key]
     if not isinstance(users, list) or not all(isinstance(user, str) for user in users):
-        raise Refused("import:unreadable", f"{name}: {key!r} is no list of names")
+        raise Refused("import:unreadable", f"{name}: {key!r} is not a list of names")
     return frozenset(users)
 
 

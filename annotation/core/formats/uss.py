@@ -30,7 +30,7 @@ _OVERALL: Final = "OVERALL"
 _ROLES: Final = {"USER": Speaker.USER, "SYSTEM": Speaker.ASSISTANT}
 _COLUMNS: Final = ("role", "text", "action", "scores", "explanations")
 _LAST_ONLY: Final = gettext_noop("OVERALL must be the last line of its dialogue")
-_NO_SCORES: Final = gettext_noop("scores 1-5 separated by commas are expected")
+_NO_SCORES: Final = gettext_noop("Expected scores from 1 to 5 separated by commas")
 
 
 def knows_text(first_line: str) -> bool:
@@ -61,7 +61,7 @@ def _dialogues(stream: TextIO) -> Iterator[tuple[int, list[str]]]:
 
 def _row(name: str, number: int, start: int, lines: list[str]) -> RawRow:
     if sum(map(len, lines)) > MAX_ROW_CHARS:
-        return RawRow(start, fault=Fault(start, "", gettext_noop("the row is too long to be read")))
+        return RawRow(start, fault=Fault(start, "", gettext_noop("Row too long to read")))
     messages = [
         dict(zip(_COLUMNS, line.split("\t", len(_COLUMNS) - 1), strict=False)) for line in lines
     ]
@@ -96,7 +96,7 @@ class _Heard:
         """Read one line of the dialogue."""
         role = _ROLES.get(message.text("role").strip())
         if role is None:
-            reason = gettext_noop("USER or SYSTEM is expected")
+            reason = gettext_noop("Expected USER or SYSTEM")
             message.fault("role", reason, message.data.get("role"))
             return
         text = message.text("text")
@@ -115,7 +115,9 @@ class _Heard:
         self, place: int, message: Fields, role: Speaker, ratings: tuple[SatisfactionRecord, ...]
     ) -> None:
         if role is not Speaker.USER:
-            message.fault("scores", gettext_noop("only user lines rate"), message.data["scores"])
+            message.fault(
+                "scores", gettext_noop("Only USER lines can have scores"), message.data["scores"]
+            )
         elif self.spoken and self.spoken[-1].role is Speaker.ASSISTANT:
             self.spoken[-1] = replace(self.spoken[-1], satisfaction=ratings)
         else:

@@ -113,7 +113,9 @@ class LabelMerger:
             if stored is not None:
                 if stored.answers != answers:
                     field = f"questionnaires[{record.annotator}]"
-                    self._notes.fault(field, gettext_noop("is not what is stored"), answers)
+                    self._notes.fault(
+                        field, gettext_noop("Differs from the existing data"), answers
+                    )
             elif self._may_add(record.annotator):
                 row = new_row(
                     SessionQuestionnaire,
@@ -156,7 +158,7 @@ class LabelMerger:
             elif (stored.verdict, stored.score) != (verdict, record.score):
                 told = record.score if verdict is None else verdict
                 self._notes.fault(
-                    f"gold[{record.source}]", gettext_noop("is not what is stored"), told
+                    f"gold[{record.source}]", gettext_noop("Differs from the existing data"), told
                 )
 
     def _key(self, details: LabelDetails, kind: StudyKind) -> LabelKey:
@@ -192,7 +194,7 @@ class LabelMerger:
                 field = "given_at" if column == "created_at" else column
                 self._notes.fault(
                     f"labels[{details.annotator}].{field}",
-                    gettext_noop("is not what is stored"),
+                    gettext_noop("Differs from the existing data"),
                     value,
                 )
 

@@ -28,9 +28,9 @@ from annotation.queries.annotators import annotators
 from annotation.services.imports.staging import Staging
 
 BY_SIGNING_IN: Final = gettext_noop(
-    "is an account of this site: what it says is given by signing in, not by a file"
+    "This is an account of this site; its answers can only be entered by signing in"
 )
-TOO_LONG: Final = gettext_noop("must not be longer than %(longest)d characters in this dataset")
+TOO_LONG: Final = gettext_noop("Must be at most %(longest)d characters in this dataset")
 
 _USERNAME_CHARS: Final = 150
 _LISTS: Final = (

@@ -133,11 +133,11 @@ def _check_slug(slug: str) -> None:
     try:
         validate_slug(slug)
     except ValidationError as error:
-        message = f"{slug!r} is no short name: letters, digits, - and _ only"
+        message = f"{slug!r} is not a short name: use only letters, digits, - and _"
         raise Refused("import:dataset", message) from error
     if slug in _RESERVED:
         raise Refused(
-            "import:dataset", f"{slug!r} is a page of the datasets: choose another short name"
+            "import:dataset", f"{slug!r} is used by a page of the site: choose another name"
         )
     if len(slug) > _SLUG_CHARS:
         raise Refused("import:dataset", f"a short name has at most {_SLUG_CHARS} characters")
@@ -245,7 +245,7 @@ class _Job:
             if told is None or told == stored:
                 continue
             if not unsaid:
-                notes.fault(column, gettext_noop("is not what is stored"), told)
+                notes.fault(column, gettext_noop("Differs from the existing data"), told)
             else:
                 setattr(self._dataset, column, told)
                 self._target.changed.add(column)
@@ -255,7 +255,7 @@ class _Job:
     def report(self, *, format_name: str, dry_run: bool) -> ImportReport:
         """What came of it."""
         if not self._tally.rows:
-            self._faults.extend([Fault(0, "", gettext_noop("no row speaks of the wanted users"))])
+            self._faults.extend([Fault(0, "", gettext_noop("No rows for the selected users"))])
         good = self._faults.count == 0
         return ImportReport(
             dataset=self._dataset.slug,

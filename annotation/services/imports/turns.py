@@ -27,7 +27,7 @@ from annotation.services.imports.tree import (
 
 def contradicts(notes: Notes, field: str, value: object) -> None:
     """Note that a field says something else than what is stored."""
-    notes.fault(field, gettext_noop("is not what is stored"), value)
+    notes.fault(field, gettext_noop("Differs from the existing data"), value)
 
 
 def compare_extra(notes: Notes, field: str, told: Extra, stored: Mapping[str, object]) -> None:
@@ -120,7 +120,7 @@ class TurnMerger:
             return None
         if node is None:
             if record.original and turn.original is not None:
-                reason = gettext_noop("another response is stored as the original of this turn")
+                reason = gettext_noop("This turn already has another original response")
                 self._notes.fault(path, reason, record.text)
                 return None
             node = self._new_response(turn, record, key, parent)

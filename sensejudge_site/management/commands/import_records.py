@@ -27,7 +27,7 @@ class Command(OneLineCommand):
 
     help = (
         "Imports a file or directory into a dataset, all or nothing. Importing the same file "
-        "again changes nothing; a row that contradicts a stored one is a fault."
+        "again changes nothing; a row that contradicts existing data is an error."
     )
 
     # They load every page of the site, which takes as long as importing thousands of rows.
@@ -42,13 +42,13 @@ class Command(OneLineCommand):
             metavar="NAME",
             help="one of " + ", ".join((AUTO, *ALL_FORMATS)),
         )
-        parser.add_argument("--dataset", required=True, metavar="SLUG", help="made if missing")
+        parser.add_argument("--dataset", required=True, metavar="SLUG", help="created if missing")
         parser.add_argument(
             "--only-users",
             metavar="FILE:KEY",
-            help="only the users that a JSON file lists under a key",
+            help="import only the users listed under a key of a JSON file",
         )
-        parser.add_argument("--dry-run", action="store_true", help="report, write nothing")
+        parser.add_argument("--dry-run", action="store_true", help="check the file, import nothing")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -69,7 +69,8 @@ class Command(OneLineCommand):
             self.stdout.write("\n".join(_in_words(report)))
         if report.fault_count:
             first = _fault_in_words(report.faults[0])
-            message = f"nothing was written; faults: {report.fault_count}, the first on {first}"
+            errors = counted(report.fault_count, "error")
+            message = f"nothing was imported: {errors}, the first on {first}"
             raise CommandError(message, returncode=INPUT_WRONG)
 
     def _progress(self, rows: int) -> None:
@@ -85,17 +86,17 @@ def _in_words(report: ImportReport) -> list[str]:
     lines = [
         f"{report.dataset}: {counted(report.rows, 'row')} as {report.format}, "
         f"{report.created:,} new, {report.unchanged:,} unchanged, "
-        f"{counted(report.coerced, 'value')} coerced"
+        f"{counted(report.coerced, 'value')} converted to text"
     ]
     if objects:
         lines.append(f"added: {objects}")
     if report.missing_users:
         lines.append(f"not in the file: {', '.join(report.missing_users)}")
     if report.dry_run:
-        lines.append("a dry run: nothing was written")
+        lines.append("dry run: nothing was imported")
     lines += [_fault_in_words(fault) for fault in report.faults[:FAULTS_SHOWN]]
     if report.fault_count > FAULTS_SHOWN:
-        lines.append(f"... and {report.fault_count - FAULTS_SHOWN} more faults (--json lists 200)")
+        lines.append(f"... and {report.fault_count - FAULTS_SHOWN} more errors (--json lists 200)")
     return lines
 
 

@@ -80,7 +80,7 @@ def test_a_share_must_leave_two_parts(share):
 @pytest.mark.parametrize("users", [(), ("a",), ("a", "b", "c", "d")])
 def test_too_few_users_are_refused(users):
     with pytest.raises(
-        ValueError, match=f"of {len(users)} users with conversations in two scenarios or more is"
+        ValueError, match=f"none of the {len(users)} users with conversations in two or more"
     ):
         split_users(rated_in_two(*users))
 

@@ -217,7 +217,7 @@ def test_the_import_page_takes_recorded_judges(client):
     form = {"format": "auto", "dataset": "data", "file": upload}
     answer = client.post("/datasets/import/", form)
     assert answer.status_code == 200
-    assert "Format llmbar" in answer.content.decode()
+    assert "Format: llmbar" in answer.content.decode()
     assert JudgeRun.objects.get().config == {"recorded_in": "gpt.jsonl"}
 
 
@@ -227,5 +227,5 @@ def test_the_import_page_refuses_a_recorded_file_with_a_fault(client):
     form = {"format": "llmbar", "dataset": "data", "file": upload}
     answer = client.post("/datasets/import/", form)
     assert answer.status_code == 422
-    assert "must be between 1 and 2" in answer.content.decode()
+    assert "Must be between 1 and 2" in answer.content.decode()
     assert not JudgeRun.objects.exists()

@@ -13,7 +13,7 @@ def test_a_format_is_told_by_its_rows_even_after_a_bad_one(tmp_path):
     found = list(rows)
     assert chosen.name == "sensejudge"
     assert [bool(row.faults) for row in found] == [True, True, False]
-    assert found[0].faults[0].reason == "a JSON object is expected"
+    assert found[0].faults[0].reason == "Expected a JSON object"
 
 
 def test_a_line_that_is_no_json_is_a_fault_of_any_format(tmp_path):
@@ -31,17 +31,17 @@ def test_a_format_may_be_named(tmp_path):
 
 def test_an_unknown_format_is_said(tmp_path):
     path = write_lines(tmp_path / "f", {"x": 1})
-    with refuses("import:format", match="known are auto, sensejudge, pandalm"):
+    with refuses("import:format", match="choose from auto, sensejudge, pandalm"):
         open_records(path, "csv")
-    with refuses("import:format", match="none of the formats"):
+    with refuses("import:format", match="could not recognise the format"):
         open_records(path)
 
 
 def test_nothing_to_read_is_said(tmp_path):
     (tmp_path / "f").write_text("\n", "utf-8")
-    with refuses("import:unreadable", match="f: there is no row in it"):
+    with refuses("import:unreadable", match="f: no rows in this file"):
         open_records(tmp_path / "f")
-    with refuses("import:unreadable", match="of a directory: recllmsim"):
+    with refuses("import:unreadable", match="formats of directories: recllmsim"):
         open_records(tmp_path, "pandalm")
     _chosen, rows = open_records(tmp_path, "recllmsim")
     with refuses("import:unreadable"):

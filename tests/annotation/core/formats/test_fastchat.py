@@ -36,11 +36,11 @@ def test_a_question_is_a_session_of_unanswered_turns():
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"question_id": None}, ("question_id", "is missing")),
-        ({"question_id": " "}, ("question_id", "must not be empty")),
-        ({"turns": []}, ("turns", "a list of texts is expected")),
-        ({"turns": "Write."}, ("turns", "a list of texts is expected")),
-        ({"turns": ["a", None]}, ("turns[1]", "is missing")),
+        ({"question_id": None}, ("question_id", "Missing")),
+        ({"question_id": " "}, ("question_id", "Must not be empty")),
+        ({"turns": []}, ("turns", "Expected a list of strings")),
+        ({"turns": "Write."}, ("turns", "Expected a list of strings")),
+        ({"turns": ["a", None]}, ("turns[1]", "Missing")),
     ],
 )
 def test_what_a_question_lacks_is_a_fault(changes, fault):
@@ -71,8 +71,8 @@ def test_further_choices_are_variants_and_may_be_shorter():
 @pytest.mark.parametrize(
     ("choices", "fault"),
     [
-        ([], ("choices", "at least one choice is expected")),
-        ([{"turns": []}], ("choices[0].turns", "a list of texts is expected")),
+        ([], ("choices", "Expected at least one choice")),
+        ([{"turns": []}], ("choices[0].turns", "Expected a list of strings")),
     ],
 )
 def test_an_answer_file_without_answers_is_a_fault(choices, fault):
@@ -110,7 +110,7 @@ def faults_of_file(path, name="auto"):
 def test_reference_answers_are_not_a_models(tmp_path, name):
     ((line, reason),) = faults_of_file(answers(tmp_path / "f", range(101, 131)), name)
     assert line == 0
-    assert reason.startswith("These are MT-Bench's reference answers, not a model's answers.")
+    assert reason.startswith("These are MT-Bench's reference answers, not a model's.")
 
 
 @pytest.mark.parametrize(

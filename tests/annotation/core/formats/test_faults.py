@@ -31,8 +31,8 @@ def test_the_log_counts_all_faults_and_keeps_the_first():
 
 
 def test_a_fault_is_told_in_four_fields():
-    fault = Fault(3, "verdict", "is missing")
-    assert fault.as_dict() == {"line": 3, "field": "verdict", "reason": "is missing", "value": None}
+    fault = Fault(3, "verdict", "Missing")
+    assert fault.as_dict() == {"line": 3, "field": "verdict", "reason": "Missing", "value": None}
 
 
 def test_a_reason_is_filled_with_its_parts():

@@ -76,24 +76,24 @@ def test_a_bad_line_does_not_hide_the_next(tmp_path):
     assert [row.line for row in found] == [1, 2, 3, 4, 5]
     assert [row.value for row in found if row.fault is None] == [{"a": 2}, 3]
     reasons = [row.fault.reason for row in found if row.fault]
-    assert reasons[0].startswith("not JSON: Expecting value")
+    assert reasons[0].startswith("Not JSON: Expecting value")
     assert "NaN is not a JSON value" in reasons[1]
-    assert reasons[2] == "nested too deeply"
+    assert reasons[2] == "Nested too deeply"
 
 
 @pytest.mark.parametrize(
     ("text", "good", "reason"),
     [
-        ('[{"a": tru}, {"b": "x]}"}]', [{"b": "x]}"}], "not JSON"),
-        ('[1, {"a": 1,}, 3]', [1, 3], "not JSON"),
-        ("[1, , 3]", [1, 3], "not JSON"),
-        ("[1, 2, ]", [1, 2], "not JSON"),
-        ('[1, {"a": [}], 3]', [1, 3], "not JSON"),
-        ('[1, {"a": 1}} , 3]', [1, {"a": 1}], "a comma or the end of the array must follow"),
-        ("[1 2]", [1], "a comma or the end of the array must follow"),
-        ("[1, 2", [1, 2], "a comma or the end of the array must follow"),
-        ('[1, {"a": "x', [1], "the file ends inside this item"),
-        ("[1] 2", [1], "text after the end of the array"),
+        ('[{"a": tru}, {"b": "x]}"}]', [{"b": "x]}"}], "Not JSON"),
+        ('[1, {"a": 1,}, 3]', [1, 3], "Not JSON"),
+        ("[1, , 3]", [1, 3], "Not JSON"),
+        ("[1, 2, ]", [1, 2], "Not JSON"),
+        ('[1, {"a": [}], 3]', [1, 3], "Not JSON"),
+        ('[1, {"a": 1}} , 3]', [1, {"a": 1}], "Expected a comma or the end of the array"),
+        ("[1 2]", [1], "Expected a comma or the end of the array"),
+        ("[1, 2", [1, 2], "Expected a comma or the end of the array"),
+        ('[1, {"a": "x', [1], "The file ends inside this item"),
+        ("[1] 2", [1], "Text after the end of the array"),
     ],
 )
 def test_a_bad_item_is_a_fault(tmp_path, text, good, reason):
@@ -109,7 +109,7 @@ def test_endless_nesting_and_numbers_are_faults(tmp_path, array):
     rows = [f'{{"a": {deep}}}', '{"a": 1e999}', f'{{"a": {deep[15:-15]}, "b": 1.5}}']
     text = f"[{', '.join(rows)}]" if array else "\n".join(rows)
     first, second, third = rows_of(tmp_path, text.encode())
-    assert "nested too deeply" in str(first.fault)
+    assert "Nested too deeply" in str(first.fault)
     assert "1e999 is too large a number" in str(second.fault)
     assert third.fault is None
 
@@ -122,10 +122,10 @@ def test_an_empty_array_and_an_empty_file_have_no_rows(tmp_path):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b'{"a": "x\\u0000"}', "a text holds NUL"),
-        (b'{"a": ["\\ud83d"]}', "a text holds bytes or escapes that are no characters"),
-        (b'{"a\\udc00": 1}', "a text holds bytes or escapes that are no characters"),
-        (b'{"a": "\xff\xfe"}', "a text holds bytes or escapes that are no characters"),
+        (b'{"a": "x\\u0000"}', "A string contains NUL"),
+        (b'{"a": ["\\ud83d"]}', "A string contains bytes or escapes that are not characters"),
+        (b'{"a\\udc00": 1}', "A string contains bytes or escapes that are not characters"),
+        (b'{"a": "\xff\xfe"}', "A string contains bytes or escapes that are not characters"),
     ],
 )
 @pytest.mark.parametrize("array", [True, False])
@@ -186,8 +186,8 @@ def test_a_row_without_end_stops_the_reading(tmp_path, opening):
         file.write('"}\n{"a": 1}')
     [row] = read_rows(path)
     assert row.fault is not None
-    assert "too long to be read" in row.fault.reason
-    assert "too long to be read" in str(read_document(path, 1).fault)
+    assert "too long to read" in row.fault.reason
+    assert "too long to read" in str(read_document(path, 1).fault)
 
 
 @pytest.mark.parametrize("array", [True, False])
@@ -212,7 +212,7 @@ def test_a_document_is_one_value_on_many_lines(tmp_path):
     assert read_document(path, 5).value == {"a": 1}
     path.write_text("{", "utf-8")
     assert "line=5" in str(read_document(path, 5).fault)
-    assert "cannot be read" in str(read_document(tmp_path / "none.json", 5).fault)
+    assert "Cannot be read" in str(read_document(tmp_path / "none.json", 5).fault)
 
 
 class TestOutOfProportion:
@@ -237,14 +237,14 @@ class TestOutOfProportion:
     def test_a_file_that_unpacks_to_blanks_is_refused_at_once(self, tmp_path):
         path = self.packed(tmp_path, *[b"\n" * 2**20] * 64)
         (row,) = read_rows(path)
-        assert row.fault.reason == "nothing but blanks follows; the rest was not read"
+        assert row.fault.reason == "Only blanks follow; the rest was not read"
 
     def test_a_file_that_unpacks_to_too_much_is_refused(self, tmp_path):
         rows = b'{"a": "' + b"x" * 100_000 + b'"}\n'
         path = self.packed(tmp_path, *[rows] * 400)
         *_rows, last = read_rows(path)
         assert last.fault.reason == (
-            "the file unpacks to more than 300 times its size; the rest was not read"
+            "The file unpacks to more than 300 times its size; the rest was not read"
         )
         assert len(_rows) <= 16 * 2**20 // len(rows) + 1
 

@@ -229,7 +229,7 @@ def test_a_bad_session_file_is_named(tmp_path):
 
 
 def test_a_directory_without_sessions_is_said(tmp_path):
-    with refuses("import:unreadable", match=r"no User_N/<scenario>/<session>\.json"):
+    with refuses("import:unreadable", match=r"no files User_N/<scenario>/<session>\.json"):
         list(read_directory(tmp_path))
 
 

@@ -82,23 +82,26 @@ def test_without_a_subset_there_is_one_scenario_and_without_an_id_content_names(
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"rejected": "1 2 3", "rejected_model": "good"}, ("rejected", "is the chosen response")),
-        ({"prompt": None}, ("prompt", "is missing")),
+        (
+            {"rejected": "1 2 3", "rejected_model": "good"},
+            ("rejected", "Same as the chosen response"),
+        ),
+        ({"prompt": None}, ("prompt", "Missing")),
         (
             {"prompt": [said("user", "a"), said("assistant", "b")]},
-            ("prompt", "must end on the user's message"),
+            ("prompt", "Must end with a user message"),
         ),
-        ({"prompt": []}, ("prompt", "must end on the user's message")),
+        ({"prompt": []}, ("prompt", "Must end with a user message")),
         (
             {"prompt": [said("tool", "a"), said("user", "b")]},
-            ("prompt[0].role", "user, assistant or system is expected"),
+            ("prompt[0].role", "Expected user, assistant or system"),
         ),
         (
             {"prompt": [said("user", "a"), said("system", "b"), said("user", "c")]},
-            ("prompt", "a system message must come first"),
+            ("prompt", "A system message must come first"),
         ),
-        ({"chosen": [said("user", "a")]}, ("chosen", "must end on the assistant's message")),
-        ({"chosen": []}, ("chosen", "must end on the assistant's message")),
+        ({"chosen": [said("user", "a")]}, ("chosen", "Must end with an assistant message")),
+        ({"chosen": []}, ("chosen", "Must end with an assistant message")),
     ],
 )
 def test_what_cannot_be_understood_is_a_fault(changes, fault):
@@ -160,11 +163,11 @@ def test_scalars_in_a_list_are_texts():
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"rejected": "Paris"}, ("rejected", "a list of texts is expected")),
-        ({"rejected": []}, ("rejected", "a list of texts is expected")),
-        ({"rejected": ["Red"], "models": ...}, ("rejected", "is a chosen response")),
-        ({"num_correct": 3}, ("num_correct", "is not how many are chosen")),
-        ({"chosen": ["Red", {"role": "user"}]}, ("chosen[1]", "a text is expected")),
+        ({"rejected": "Paris"}, ("rejected", "Expected a list of strings")),
+        ({"rejected": []}, ("rejected", "Expected a list of strings")),
+        ({"rejected": ["Red"], "models": ...}, ("rejected", "Same as a chosen response")),
+        ({"num_correct": 3}, ("num_correct", "Does not match the number of chosen responses")),
+        ({"chosen": ["Red", {"role": "user"}]}, ("chosen[1]", "Expected a string")),
     ],
 )
 def test_lists_that_cannot_be_understood_are_faults(changes, fault):

@@ -68,11 +68,11 @@ def test_a_dialogue_stands_as_a_list_of_messages(tmp_path):
 @pytest.mark.parametrize(
     ("cells", "field", "reason"),
     [
-        (["Q", "A", "", "EN", "4"], "user_intent", "is missing"),
-        (["", "A", "Leisure", "EN", "4"], "question", "is missing"),
-        (["Q", "A", "Leisure", "EN", "6"], "satisfaction", "must be between 1 and 5"),
-        (["Q", "A", "Leisure", "EN"], "", "4 cells under 5 columns"),
-        (["Q\x00", "A", "Leisure", "EN", "4"], "", "a text holds NUL"),
+        (["Q", "A", "", "EN", "4"], "user_intent", "Missing"),
+        (["", "A", "Leisure", "EN", "4"], "question", "Missing"),
+        (["Q", "A", "Leisure", "EN", "6"], "satisfaction", "Must be between 1 and 5"),
+        (["Q", "A", "Leisure", "EN"], "", "4 cells for 5 columns"),
+        (["Q\x00", "A", "Leisure", "EN", "4"], "", "A string contains NUL"),
     ],
 )
 def test_what_is_not_understood_is_a_fault(tmp_path, cells, field, reason):
@@ -83,9 +83,9 @@ def test_what_is_not_understood_is_a_fault(tmp_path, cells, field, reason):
 @pytest.mark.parametrize(
     ("dialogue", "field", "reason"),
     [
-        ("no JSON", "dialogue", "a JSON list of {role, content} is expected"),
-        ("[]", "dialogue", "a JSON list of {role, content} is expected"),
-        ('[{"role": "bot", "content": "x"}]', "dialogue[0].role", "user or assistant is expected"),
+        ("no JSON", "dialogue", "Expected a JSON list of {role, content}"),
+        ("[]", "dialogue", "Expected a JSON list of {role, content}"),
+        ('[{"role": "bot", "content": "x"}]', "dialogue[0].role", "Expected user or assistant"),
     ],
 )
 def test_a_dialogue_must_be_messages(tmp_path, dialogue, field, reason):
@@ -100,7 +100,7 @@ def test_reading_goes_on_after_a_row_that_is_no_csv(tmp_path):
         'question,user_intent,satisfaction\n"Q"x,Leisure,4\n\nQ2,Leisure,5\n', encoding="utf-8"
     )
     first, second = open_records(path)[1]
-    assert [each.reason for each in first.faults] == ["not CSV: ',' expected after '\"'"]
+    assert [each.reason for each in first.faults] == ["Not CSV: ',' expected after '\"'"]
     assert session_of(second).turns[0].user_message == "Q2"
 
 

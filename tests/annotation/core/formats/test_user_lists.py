@@ -35,12 +35,12 @@ def test_the_names_under_a_key(splits):
 @pytest.mark.parametrize(
     ("choice", "said"),
     [
-        ("splits.json", "FILE:KEY is expected"),
-        (":train", "FILE:KEY is expected"),
-        ("nowhere.json:train", "cannot be read"),
-        ("{path}:dev", "there is no key 'dev'; keys are train, bad, worse, main.test"),
-        ("{path}:bad", "'bad' is no list of names"),
-        ("{path}:worse", "'worse' is no list of names"),
+        ("splits.json", "expected FILE:KEY"),
+        (":train", "expected FILE:KEY"),
+        ("nowhere.json:train", "Cannot be read"),
+        ("{path}:dev", "no key 'dev'; the keys are train, bad, worse, main.test"),
+        ("{path}:bad", "'bad' is not a list of names"),
+        ("{path}:worse", "'worse' is not a list of names"),
     ],
 )
 def test_what_is_no_list_of_names_is_said(splits, choice, said):
@@ -50,7 +50,7 @@ def test_what_is_no_list_of_names_is_said(splits, choice, said):
 
 def test_a_file_of_prose_is_refused_in_one_line(tmp_path):
     (tmp_path / "read.me").write_text("# A title\n\nand a line", "utf-8")
-    with refuses("import:unreadable", match="not JSON") as refused:
+    with refuses("import:unreadable", match="Not JSON") as refused:
         read_users(f"{tmp_path / 'read.me'}:train")
     assert len(str(refused.value).splitlines()) == 1
 

@@ -85,13 +85,13 @@ def test_explanations_of_another_number_belong_to_nobody(tmp_path):
 @pytest.mark.parametrize(
     ("line", "field", "reason"),
     [
-        ("BOT\thi\t\t", "messages[1].role", "USER or SYSTEM is expected"),
-        ("USER", "messages[1].text", "is missing"),
+        ("BOT\thi\t\t", "messages[1].role", "Expected USER or SYSTEM"),
+        ("USER", "messages[1].text", "Missing"),
         ("USER\thi\t\t6", "messages[1].scores", uss._NO_SCORES),
         ("USER\thi\t\t3,x", "messages[1].scores", uss._NO_SCORES),
-        ("SYSTEM\thi\t\t3", "messages[1].scores", "only user lines rate"),
+        ("SYSTEM\thi\t\t3", "messages[1].scores", "Only USER lines can have scores"),
         ("USER\tOVERALL\t\t3\nUSER\tbye\t\t", "messages[1].text", uss._LAST_ONLY),
-        ("USER\ta\x00b\t\t", "", "a text holds NUL"),
+        ("USER\ta\x00b\t\t", "", "A string contains NUL"),
     ],
 )
 def test_what_is_not_understood_is_a_fault(tmp_path, line, field, reason):
@@ -101,4 +101,4 @@ def test_what_is_not_understood_is_a_fault(tmp_path, line, field, reason):
 
 def test_an_endless_dialogue_is_a_fault(tmp_path):
     [row] = read(tmp_path, f"USER\t{'a' * MAX_ROW_CHARS}\t\t\n", format_name="uss")
-    assert [each.reason for each in row.faults] == ["the row is too long to be read"]
+    assert [each.reason for each in row.faults] == ["Row too long to read"]

@@ -85,7 +85,7 @@ def test_without_a_dataset_there_is_one_scenario():
 
 
 def test_the_annotator_must_be_named():
-    assert faults_of(row(annotator=...), parse) == [("annotator", "is missing")]
+    assert faults_of(row(annotator=...), parse) == [("annotator", "Missing")]
 
 
 def test_rows_are_told_apart():

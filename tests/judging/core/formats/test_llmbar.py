@@ -83,7 +83,7 @@ def test_a_completion_is_a_text_or_a_list(completion, raw):
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"label": 3}, ("label", "must be between 1 and 2")),
+        ({"label": 3}, ("label", "Must be between 1 and 2")),
         (
             {"judges": {"j": replies("3")}},
             ("judges.j[0].swap = False.winner", "Expected 1, 2 or null"),

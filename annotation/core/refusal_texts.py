@@ -64,29 +64,30 @@ REFUSAL_TEXTS: Final = {
     "quality:unknown-choice": _UNKNOWN_CHOICE,
     "quiz:faulty": gettext_noop("Something is wrong with these questions; nothing was stored."),
     "reassignment:answered": gettext_noop(
-        "This was answered in the meantime; the answer stays. Nothing was changed."
+        "Nothing was changed: the item was answered in the meantime, and the answer is kept."
     ),
     "reassignment:full": gettext_noop(
-        "As many annotators as the study wants hold or answered this item: "
-        "take it back from one of them. Nothing was changed."
+        "Nothing was changed: this item already has all its annotators. Unassign one of them first."
     ),
     "reassignment:no-first": gettext_noop(
-        "This is a hidden repeat: only who answered its first can be asked again. "
-        "Nothing was changed."
+        "Nothing was changed: this is a hidden repeat, which only someone who answered "
+        "the original item can get."
     ),
     "reassignment:not-found": gettext_noop("There is no such item in this study."),
     "reassignment:not-given-out": gettext_noop(
-        "This study gives out nothing: open it first. Nothing was changed."
+        "Nothing was changed: this study is not open. Open it first."
     ),
     "reassignment:not-in-study": gettext_noop(
-        "This person is not in the study. Nothing was changed."
+        "Nothing was changed: this person is not in the study."
     ),
     "reassignment:paused": gettext_noop(
-        "This person is paused: let them go on first. Nothing was changed."
+        "Nothing was changed: this annotator is paused. Resume them first."
     ),
     "study:empty": gettext_noop("They hold nothing that can be asked about in this way."),
     "study:rules": gettext_noop("These rules would harm answers; nothing was changed."),
-    "study:status": gettext_noop("A study cannot go there from where it is; nothing was changed."),
+    "study:status": gettext_noop(
+        "The study cannot change to this status from its current one. Nothing was changed."
+    ),
 }
 
 _STATUSES: Final = {

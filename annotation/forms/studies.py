@@ -41,7 +41,7 @@ class StudyForm(RuleFields):
         label=_("Scenarios"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("None chosen: all of them."),
+        help_text=_("Leave empty for all."),
     )
     annotators = forms.MultipleChoiceField(
         label=_("Annotators"),

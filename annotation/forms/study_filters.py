@@ -73,19 +73,19 @@ class ClaimFilterForm(forms.Form):
         required=False,
         choices=[
             (ClaimFilter.ALL.value, _("all")),
-            (ClaimFilter.HELD.value, _("with somebody")),
-            (ClaimFilter.LAPSED.value, _("lease ran out")),
+            (ClaimFilter.HELD.value, _("in progress")),
+            (ClaimFilter.LAPSED.value, _("reservation expired")),
             (ClaimFilter.DONE.value, _("answered")),
-            (ClaimFilter.LAST_HOUR.value, _("answered within the hour")),
+            (ClaimFilter.LAST_HOUR.value, _("answered in the last hour")),
             (ClaimFilter.SKIPPED.value, _("skipped")),
-            (ClaimFilter.RELEASED.value, _("given back")),
+            (ClaimFilter.RELEASED.value, _("returned")),
         ],
     )
     annotator = forms.TypedChoiceField(
         label=_("Annotator"), required=False, coerce=int, empty_value=None
     )
     reason = forms.ChoiceField(
-        label=_("Why skipped"), required=False, choices=[("", _("all")), *SKIP_REASONS]
+        label=_("Skip reason"), required=False, choices=[("", _("all")), *SKIP_REASONS]
     )
 
     def __init__(self, data: QueryDict, *, annotators: Sequence[tuple[int, str]]) -> None:
@@ -108,7 +108,7 @@ class ClaimFilterForm(forms.Form):
 class GiveForm(forms.Form):
     """Who is to answer an item, and whose claim ends for it."""
 
-    annotator = forms.TypedChoiceField(label=_("Give it to"), coerce=int)
+    annotator = forms.TypedChoiceField(label=_("Assign to"), coerce=int)
     instead_of = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
     def __init__(

@@ -67,21 +67,19 @@ class RuleFields(forms.Form):
         ),
     )
     lease_minutes = forms.IntegerField(
-        label=_("Minutes an item is kept"),
+        label=_("Item reservation (minutes)"),
         min_value=1,
         max_value=24 * 60,
         initial=15,
-        help_text=_(
-            "An open page keeps its item. So long after it was closed, others may take the item."
-        ),
+        help_text=_("Items stay reserved while open, and for this long after the page is closed."),
     )
     allow_tie = forms.BooleanField(
-        label=_("A tie is an answer"),
+        label=_("Allow ties"),
         required=False,
         help_text=_("Off, as in the SenseJudge paper: every pair gets a winner."),
     )
     allow_strength = forms.BooleanField(
-        label=_("Ask whether one is clearly better"),
+        label=_("Ask how much better (“slightly” / “clearly”)"),
         required=False,
         help_text=_("Four answers instead of two; still one key each."),
     )
@@ -131,19 +129,19 @@ class RuleFields(forms.Form):
         ),
     )
     pause_gold_below = PercentField(
-        label=_("Pause where fewer gold items are right than (%)"),
+        label=_("Pause annotators whose gold accuracy falls below (%)"),
         highest=100,
         required=False,
-        help_text=_("Such an annotator gets no more items until you let them go on. Empty: never."),
+        help_text=_("They get no more items until you resume them. Leave empty to disable."),
     )
     pause_repeats_below = PercentField(
-        label=_("Pause where fewer repeats are alike than (%)"),
+        label=_("Pause annotators whose repeat consistency falls below (%)"),
         highest=100,
         required=False,
-        help_text=_("Empty: never."),
+        help_text=_("Leave empty to disable."),
     )
     pause_after = forms.IntegerField(
-        label=_("The rule counts from so many answers"),
+        label=_("Apply only after this many answers"),
         min_value=1,
         max_value=1000,
         initial=5,

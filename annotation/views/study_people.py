@@ -42,7 +42,7 @@ def people(request: SignedInRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         usernames = form.cleaned_data["annotators"]
         added = add_annotators(study=slug, usernames=usernames, by=request.user)
-        text = ngettext("%(n)d person was added.", "%(n)d people were added.", added)
+        text = ngettext("%(n)d annotator added.", "%(n)d annotators added.", added)
         messages.success(request, text % {"n": added})
         return redirect("annotation:study-people", slug)
     context = {"study": page, "form": form, "members": members, "choices": choices}
@@ -84,8 +84,8 @@ def pause_annotator(request: SignedInRequest, slug: str, annotator: int) -> Http
         pause,
         study=slug,
         annotator=annotator,
-        done=_("Paused. What they held goes to others."),
-        already=_("They were paused already."),
+        done=_("Paused. Their items in progress go to others."),
+        already=_("Already paused. Nothing was changed."),
     )
     return redirect("annotation:study-annotator", slug, annotator)
 
@@ -99,8 +99,8 @@ def resume_annotator(request: SignedInRequest, slug: str, annotator: int) -> Htt
         resume,
         study=slug,
         annotator=annotator,
-        done=_("They may go on."),
-        already=_("They were not paused."),
+        done=_("Resumed. Only answers from now on count towards the rule."),
+        already=_("Not paused. Nothing was changed."),
     )
     return redirect("annotation:study-annotator", slug, annotator)
 
@@ -113,5 +113,5 @@ def remove(request: SignedInRequest, slug: str, annotator: int) -> HttpResponse:
         remove_annotator(study=slug, annotator=annotator, by=request.user)
     except Study.DoesNotExist as missing:
         raise Http404 from missing
-    messages.success(request, _("They are out of the study. What they answered stays."))
+    messages.success(request, _("Removed from the study. Their answers are kept."))
     return redirect("annotation:study-people", slug)

@@ -102,7 +102,7 @@ def study_rules(request: SignedInRequest, slug: str) -> HttpResponse:
             for each in refused.faults:
                 form.add_error(each.name, FAULTS[each.fault])
         else:
-            messages.success(request, _("The rules were stored."))
+            messages.success(request, _("Rules saved."))
             return redirect("annotation:study", slug)
     context = {"study": page, "form": form, "touched": touched}
     return render(

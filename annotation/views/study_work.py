@@ -114,7 +114,7 @@ def release(request: SignedInRequest, slug: str, number: int, claim: int) -> Htt
     except Refused as refused:
         _say(request, refused)
     else:
-        messages.success(request, _("The item was taken back; others get it first."))
+        messages.success(request, _("Unassigned. The item is offered to others first."))
     return redirect("annotation:study-item", slug, number)
 
 
@@ -125,7 +125,7 @@ def give(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     row, _context = _study(slug)
     form = GiveForm(request.POST, annotators=annotators_of(row))
     if not form.is_valid():
-        messages.error(request, _("Choose somebody who is in the study."))
+        messages.error(request, _("Choose an annotator in the study."))
         return redirect("annotation:study-item", slug, number)
     try:
         give_item(
@@ -139,7 +139,7 @@ def give(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     except Refused as refused:
         _say(request, refused)
     else:
-        messages.success(request, _("The item is next for them, after what they have at hand."))
+        messages.success(request, _("Assigned. They get the item next, after their current one."))
     return redirect("annotation:study-item", slug, number)
 
 
@@ -152,7 +152,7 @@ def offer(request: SignedInRequest, slug: str) -> HttpResponse:
         study=slug, item=number, annotator=annotator, by=request.user, now=timezone.now()
     )
     text = ngettext(
-        "%(n)d skipped item is offered again.", "%(n)d skipped items are offered again.", times
+        "Offering %(n)d skipped item again.", "Offering %(n)d skipped items again.", times
     )
     messages.success(request, text % {"n": times})
     if number is not None:

@@ -47,7 +47,7 @@ def test_a_time_has_one_unit_or_two(seconds, text):
         (flag_text("FAULTY"), "Something is broken"),
         (pause_reason("GOLD"), "Too few gold items right"),
         (pause_reason(""), ""),
-        (event_text("claim.given"), "Item given to somebody"),
+        (event_text("claim.given"), "Item assigned"),
         (event_text("something.else"), "something.else"),
         (rule_name("overlap"), "annotators per item"),
         (rule_name("before overlap"), "annotators per item, before"),

@@ -227,7 +227,7 @@ def test_rows_of_everybody_name_the_annotator(viewer, pairs):
 
 def test_a_page_of_rows_without_any_says_so(viewer, pairs):
     assert "No answers here" in rows_of(viewer, "gold", annotator=pairs.ben.pk).content.decode()
-    assert "Nothing was skipped" in rows_of(viewer, "skipped").content.decode()
+    assert "No skipped items" in rows_of(viewer, "skipped").content.decode()
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_a_study_without_anybody_says_so(viewer):
 
 def test_who_left_the_study_keeps_a_row(viewer, pairs):
     Participation.objects.filter(annotator=pairs.ben).delete()
-    assert row_of(page_of(viewer), "Ben")[1] == "not in the study any more"
+    assert row_of(page_of(viewer), "Ben")[1] == "no longer in the study"
 
 
 def test_the_table_has_every_figure_under_the_names_of_exported_labels(viewer, pairs):

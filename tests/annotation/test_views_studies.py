@@ -95,7 +95,7 @@ def test_others_see_every_study(client, signed_in, role):
 def test_managers_who_label_see_both(client, signed_in):
     manager = signed_in("MANAGER")
     make_pair_study([manager])
-    assert "Yours to label" in client.get(STUDIES).content.decode()
+    assert "Your studies" in client.get(STUDIES).content.decode()
 
 
 def test_no_study_at_all_says_what_to_do(client, signed_in):
@@ -147,7 +147,7 @@ def test_a_viewer_sees_how_far_everybody_is(client, signed_in):
     items = page.context["items"]
     assert [(item.done, item.active, item.skipped) for item in items] == [(1, 1, 0), (0, 0, 1)]
     html = page.content.decode()
-    assert "at work" in html
+    assert "working" in html
     assert "ties allowed" in html
     assert f'<a href="/comparisons/{first.comparison_id}/">' in html
     assert 'name="status"' not in html
@@ -160,7 +160,7 @@ def test_a_study_of_sessions_lists_their_keys(client, signed_in):
     session = study.items.get().session
     link = f'<a href="/sessions/{session.pk}/">{session.key}</a>'
     assert link in page.content.decode()
-    assert "Nobody is in this study" in page.content.decode()
+    assert "This study has no annotators yet" in page.content.decode()
 
 
 def test_a_study_that_is_not_there_is_not_found(client, signed_in):

@@ -41,7 +41,7 @@ def test_people_are_listed_and_added(client, manager, study):
     offered = [name for name, _shown in page.context["form"].fields["annotators"].choices]
     assert offered == ["boss", "wu"]
     page = client.post(url("people", study), {"annotators": ["wu"]}, follow=True)
-    assert "1 person was added" in page.content.decode()
+    assert "1 annotator added" in page.content.decode()
     assert study.annotators.count() == 2
 
 
@@ -63,8 +63,8 @@ def test_the_list_costs_a_fixed_number_of_queries(
 
 def test_an_annotator_has_a_page(client, manager, study, annotator):
     html = client.get(url("annotator", study, annotator.pk)).content.decode()
-    assert "at work" in html
-    assert "Take Li Wei out" in html
+    assert "working" in html
+    assert "Remove Li Wei" in html
     assert client.get(url("annotator", study, manager.pk)).status_code == 404
 
 
@@ -80,12 +80,18 @@ def test_an_annotators_page_costs_a_fixed_number_of_queries(
 
 
 def test_an_annotator_is_paused_and_goes_on(client, manager, study, annotator):
-    for text in ("Paused. What they held goes to others.", "They were paused already."):
+    for text in (
+        "Paused. Their items in progress go to others.",
+        "Already paused. Nothing was changed.",
+    ):
         page = client.post(url("pause", study, annotator.pk), follow=True)
         assert text in page.content.decode()
     assert Claim.objects.get().state == "RELEASED"
     assert "Paused by a manager" in page.content.decode()
-    for text in ("They may go on.", "They were not paused."):
+    for text in (
+        "Resumed. Only answers from now on count towards the rule.",
+        "Not paused. Nothing was changed.",
+    ):
         page = client.post(url("resume", study, annotator.pk), follow=True)
         assert text in page.content.decode()
     assert Participation.objects.get().paused_at is None
@@ -94,13 +100,13 @@ def test_an_annotator_is_paused_and_goes_on(client, manager, study, annotator):
 def test_an_annotator_is_taken_out_and_their_work_is_still_shown(client, manager, study, annotator):
     Claim.objects.update(state="DONE")
     page = client.post(url("remove", study, annotator.pk), follow=True)
-    assert "They are out of the study." in page.content.decode()
+    assert "Removed from the study." in page.content.decode()
     assert not study.annotators.exists()
     html = client.get(url("annotator", study, annotator.pk)).content.decode()
-    assert "not in the study any more" in html
-    assert "Take Li Wei out" not in html
+    assert "no longer in the study" in html
+    assert "Remove Li Wei" not in html
     html = client.get(url("claims", study)).content.decode()
-    assert "taken out" in html
+    assert "removed" in html
 
 
 @pytest.mark.parametrize("name", ["pause", "resume", "remove"])

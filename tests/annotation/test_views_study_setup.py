@@ -180,7 +180,7 @@ def test_the_size_of_a_study_is_counted_while_it_is_planned(client, manager, dat
     assert (counts.targets, counts.wanted, counts.left_out) == (2, 4, 1)
     assert (counts.gold, counts.gold_known, counts.repeats) == (1, 1, 0)
     assert counts.each == 2  # four answers, but one person answers each of two items once
-    assert "2 people are to answer each item, 1 chosen so far" in page.content.decode()
+    assert "Each item needs 2 annotators; you have selected 1 so far." in page.content.decode()
     assert not Study.objects.exists()
 
 

@@ -132,7 +132,7 @@ def test_an_item_says_who_has_it_and_what_can_be_done(client, signed_in, busy):
     signed_in()
     page = client.get(url("item", busy, first(busy).pk))
     html = page.content.decode()
-    assert "With Holder" in html
+    assert "Assigned to Holder" in html
     assert [name for _pk, name in page.context["give"].fields["annotator"].choices] == ["Other"]
     assert page.context["free"] == 0
     make_session_study([])
@@ -144,7 +144,7 @@ def test_a_viewer_changes_nothing(client, signed_in, busy):
     item = first(busy)
     claim = Claim.objects.get(state="ACTIVE")
     html = client.get(url("item", busy, item.pk)).content.decode()
-    assert "Take it back" not in html
+    assert "Unassign" not in html
     for path in (
         url("release", busy, item.pk, claim.pk),
         url("give", busy, item.pk),
@@ -173,12 +173,12 @@ def test_an_item_is_taken_back(client, signed_in, busy):
     manager = signed_in()
     claim = Claim.objects.get(state="ACTIVE")
     page = client.post(url("release", busy, claim.item_id, claim.pk), follow=True)
-    assert "The item was taken back" in page.content.decode()
+    assert "Unassigned. The item is offered" in page.content.decode()
     claim.refresh_from_db()
     assert claim.state == "RELEASED"
     assert AuditEvent.objects.get().actor == manager
     html = client.get(url("history", busy)).content.decode()
-    assert "Item taken back" in html
+    assert "Item unassigned" in html
     assert "#1 · Holder" in html
 
 
@@ -186,7 +186,7 @@ def test_an_answered_item_is_not_taken_back(client, signed_in, busy):
     signed_in()
     claim = Claim.objects.get(state="DONE")
     page = client.post(url("release", busy, claim.item_id, claim.pk), follow=True)
-    assert "This was answered in the meantime" in page.content.decode()
+    assert "the item was answered in the meantime" in page.content.decode()
     assert client.post(url("release", busy, claim.item_id, 10**9)).status_code == 404
 
 
@@ -195,16 +195,16 @@ def test_an_item_is_given_to_somebody_else(client, signed_in, busy):
     claim, other = Claim.objects.get(state="ACTIVE"), of(busy, "Other")
     data = {"annotator": other.pk, "instead_of": claim.pk}
     page = client.post(url("give", busy, claim.item_id), data, follow=True)
-    assert "The item is next for them" in page.content.decode()
+    assert "They get the item next" in page.content.decode()
     assert Claim.objects.get(item=claim.item_id, state="ACTIVE").annotator == other
-    assert "given to them, not opened" in page.content.decode()
+    assert "assigned, not opened yet" in page.content.decode()
 
 
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"status": "CLOSED"}, "This study gives out nothing"),
-        ({}, "As many annotators as the study wants hold or answered this item"),
+        ({"status": "CLOSED"}, "this study is not open"),
+        ({}, "this item already has all its annotators"),
     ],
 )
 def test_what_cannot_be_given_is_said(client, signed_in, busy, changes, text):
@@ -221,7 +221,7 @@ def test_nobody_outside_the_study_is_given_an_item(client, signed_in, busy):
     signed_in()
     data = {"annotator": make_user().pk}
     page = client.post(url("give", busy, first(busy).pk), data, follow=True)
-    assert "Choose somebody who is in the study" in page.content.decode()
+    assert "Choose an annotator in the study" in page.content.decode()
 
 
 def test_skips_stand_with_their_reasons_and_are_offered_again(client, signed_in, busy):
@@ -231,8 +231,8 @@ def test_skips_stand_with_their_reasons_and_are_offered_again(client, signed_in,
     assert [item.reasons for item in page.context["items"]] == [(("BROKEN", 1),)]
     page = client.post(url("offer", busy), follow=True)
     html = page.content.decode()
-    assert "1 skipped item is offered again" in html
-    assert "Nothing was skipped" in html
+    assert "Offering 1 skipped item again" in html
+    assert "No skipped items" in html
 
 
 def test_one_skipped_item_is_offered_alone(client, signed_in, busy):
@@ -313,7 +313,7 @@ def test_the_history_leaves_answers_out_unless_they_are_wanted(client, signed_in
     )
     AuditEvent.objects.create(action="study.status", target="study", target_id=busy.pk + 1)
     html = client.get(url("history", busy)).content.decode()
-    assert "by rule" in html
+    assert "automatic" in html
     assert "Pair answered" not in html
     assert "Status changed" not in html  # of another study
     html = client.get(url("history", busy), {"answers": ""}).content.decode()

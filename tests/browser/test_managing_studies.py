@@ -52,7 +52,7 @@ def make_study_of_writing(page):
     page.get_by_label("Annotators for each item").fill("2")
     expect(counts).to_contain_text(re.compile(r"4\s*answers wanted"))
     page.get_by_label("Name").fill("Pilot")
-    page.get_by_role("button", name="Make the study").click()
+    page.get_by_role("button", name="Create study").click()
     page.get_by_role("button", name="Open to annotators").click()
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
     study = Study.objects.get()
@@ -75,7 +75,7 @@ def answer_both(page):
 
 
 def go_to(page, name):
-    page.get_by_role("navigation", name="Pages of the study").get_by_text(name).click()
+    page.get_by_role("navigation", name="Study pages").get_by_text(name).click()
 
 
 def test_a_manager_makes_a_study_watches_it_and_moves_an_item_that_is_stuck(open_page, dataset):
@@ -89,27 +89,29 @@ def test_a_manager_makes_a_study_watches_it_and_moves_an_item_that_is_stuck(open
     answer_both(begin(open_page, quick))
     begin(open_page, slow).close()
     expect(figure(page, "done")).to_have_text("2", timeout=POLLED_MS)
-    expect(page.get_by_role("row", name=re.compile("Quick Li"))).to_contain_text("finished")
+    expect(page.get_by_role("row", name=re.compile("Quick Li"))).to_contain_text("all done")
     at_work = page.get_by_role("row", name=re.compile("Slow Wu")).first
-    expect(at_work).to_contain_text("at work", timeout=POLLED_MS)
+    expect(at_work).to_contain_text("working", timeout=POLLED_MS)
 
     # The lease runs out: that too is seen without a reload.
     past = timezone.now() - timedelta(minutes=1)
     Claim.objects.filter(annotator=slow).update(expires_at=past)
-    expect(page.locator("#stuck")).to_contain_text("Slow Wu: left an item", timeout=POLLED_MS)
+    expect(page.locator("#stuck")).to_contain_text(
+        "Slow Wu: left an item unfinished", timeout=POLLED_MS
+    )
 
     # A third person is added, and gets the item.
     helper = make_user(username="helper", display_name="Helper Ma")
     go_to(page, "People")
     page.get_by_label("Helper Ma").check()
-    page.get_by_role("button", name="Add them").click()
-    expect(page.get_by_text("1 person was added.")).to_be_visible()
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_text("1 annotator added.")).to_be_visible()
     go_to(page, "Progress")
     held = Claim.objects.get(annotator=slow)
     page.locator(f"#held-{held.pk}").click()
-    page.get_by_label("Give it to").first.select_option("Helper Ma")
-    page.get_by_role("button", name="Give it to them instead").click()
-    expect(page.get_by_text("The item is next for them")).to_be_visible()
+    page.get_by_label("Assign to").first.select_option("Helper Ma")
+    page.get_by_role("button", name="Reassign").click()
+    expect(page.get_by_text("They get the item next")).to_be_visible()
     held.refresh_from_db()
     assert held.state == "RELEASED"
 
@@ -123,7 +125,7 @@ def test_a_manager_makes_a_study_watches_it_and_moves_an_item_that_is_stuck(open
     page.goto(f"/studies/{study.slug}/")
     expect(figure(page, "done")).to_have_text("4")
     go_to(page, "History")
-    expect(page.get_by_role("cell", name=re.compile("Item given to somebody"))).to_be_visible()
+    expect(page.get_by_role("cell", name=re.compile("Item assigned"))).to_be_visible()
 
 
 def test_a_page_that_nobody_looks_at_asks_for_nothing(open_page):

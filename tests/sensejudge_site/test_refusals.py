@@ -21,7 +21,7 @@ def answer(error, **headers):
 def test_a_page_tells_the_sentence_with_the_status():
     page = answer(REFUSED, accept="text/html")
     assert page.status_code == 409
-    assert "A study cannot go there" in page.content.decode()
+    assert "The study cannot change to this status" in page.content.decode()
 
 
 def test_a_script_gets_the_sentence_alone():

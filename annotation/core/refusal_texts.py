@@ -46,16 +46,17 @@ REFUSAL_TEXTS: Final = {
     ),
     "invitation:withdrawn": gettext_noop("This invitation has been withdrawn."),
     "labelling:not-allowed": gettext_noop("This study does not allow that answer."),
-    "labelling:not-open": gettext_noop("This study takes no answers at the moment."),
+    "labelling:not-open": gettext_noop("This study is not accepting answers right now."),
     "labelling:not-ready": gettext_noop(
-        "Something comes before the next item, such as new guidelines. Then answer again."
+        "Complete the step before the next item first, such as reading new guidelines. "
+        "Then answer again."
     ),
     "labelling:not-yours": gettext_noop("There is no such item, or it is not yours."),
     "labelling:paused": gettext_noop(
-        "You are paused in this study, so nothing was changed. Ask those who run it."
+        "You are paused in this study, so nothing was changed. Contact a study manager to resume."
     ),
     "labelling:taken": gettext_noop(
-        "You do not hold this item any more, and it is given to others by now."
+        "This item is no longer reserved for you, and others now have it."
     ),
     "onboarding:changed": gettext_noop("This page has changed. Please read it again."),
     "onboarding:not-now": gettext_noop("This step is not open now."),

@@ -35,7 +35,7 @@ COMMENT_CHARS: Final = 2000
 
 ANCHORS: Final = [
     (1, _("Very dissatisfied"), _("not helpful")),
-    (2, _("Dissatisfied"), _("not enough to decide on")),
+    (2, _("Dissatisfied"), _("not enough to act on")),
     (3, _("Neutral"), _("gives ideas, but not enough detail")),
     (4, _("Satisfied"), _("helpful, could still be better")),
     (5, _("Very satisfied"), _("no obviously better reply")),
@@ -44,7 +44,7 @@ ANCHORS: Final = [
 
 REASONS: Final = [
     (Reason.INSUFFICIENT_DETAIL.value, _("Not enough detail"), "d"),
-    (Reason.INSUFFICIENT_DIVERSITY.value, _("Not enough diversity"), "v"),
+    (Reason.INSUFFICIENT_DIVERSITY.value, _("Not enough variety"), "v"),
     (Reason.REQUIREMENT_UNMET.value, _("Does not meet the request"), "r"),
     (Reason.UNUSABLE.value, _("Unusable in practice"), "p"),
     (Reason.OTHER.value, _("Other"), "o"),
@@ -65,7 +65,7 @@ SKIP_REASONS: Final = [
 ]
 
 FLAGS: Final = [
-    ("", _("No flag")),
+    ("", _("No problem")),
     (Flag.UNCLEAR.value, _("The question is unclear")),
     (Flag.HARMFUL.value, _("Harmful or private content")),
     (Flag.FAULTY.value, _("Something is broken")),
@@ -203,7 +203,7 @@ class TurnForm(forms.Form):
     )
     hallucination = forms.ChoiceField(
         choices=[(value, label) for value, label, _key in HALLUCINATIONS],
-        error_messages={"required": _("Say whether the reply invents facts.")},
+        error_messages={"required": _("Say whether the reply makes up facts.")},
     )
     flag = forms.ChoiceField(required=False, choices=TURN_FLAGS)
 

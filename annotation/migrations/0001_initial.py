@@ -279,7 +279,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='given')),
                 ('updated_at', models.DateTimeField(auto_now=True, verbose_name='changed')),
                 ('score', models.PositiveSmallIntegerField(validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(5)], verbose_name='score')),
-                ('reason', models.CharField(blank=True, choices=[('INSUFFICIENT_DETAIL', 'Not enough detail'), ('INSUFFICIENT_DIVERSITY', 'Not enough diversity'), ('REQUIREMENT_UNMET', 'Does not meet the request'), ('UNUSABLE', 'Unusable in practice'), ('OTHER', 'Other'), ('NOT_RECORDED', 'Not recorded')], max_length=24, null=True, verbose_name='reason')),
+                ('reason', models.CharField(blank=True, choices=[('INSUFFICIENT_DETAIL', 'Not enough detail'), ('INSUFFICIENT_DIVERSITY', 'Not enough variety'), ('REQUIREMENT_UNMET', 'Does not meet the request'), ('UNUSABLE', 'Unusable in practice'), ('OTHER', 'Other'), ('NOT_RECORDED', 'Not recorded')], max_length=24, null=True, verbose_name='reason')),
                 ('hallucination', models.CharField(blank=True, choices=[('YES', 'Yes'), ('NO', 'No'), ('UNSURE', 'Unsure')], max_length=6, null=True, verbose_name='hallucination')),
                 ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='%(class)ss', to=settings.AUTH_USER_MODEL, verbose_name='annotator')),
                 ('response', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='labels', to='annotation.response', verbose_name='response')),

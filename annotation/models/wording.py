@@ -18,7 +18,7 @@ ORDERS = [
 SHOWN_ORDERS = ORDERS[:2]
 REASONS = [
     (Reason.INSUFFICIENT_DETAIL.value, _("Not enough detail")),
-    (Reason.INSUFFICIENT_DIVERSITY.value, _("Not enough diversity")),
+    (Reason.INSUFFICIENT_DIVERSITY.value, _("Not enough variety")),
     (Reason.REQUIREMENT_UNMET.value, _("Does not meet the request")),
     (Reason.UNUSABLE.value, _("Unusable in practice")),
     (Reason.OTHER.value, _("Other")),

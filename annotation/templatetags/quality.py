@@ -51,7 +51,7 @@ def figure_name(figure: QualityMeasure) -> str:
         QualityMeasure.REPEATS_EXACT: _("Hidden repeats, the very score"),
         QualityMeasure.POSITION: _("Which side won"),
         QualityMeasure.FAST: _("Time of answers"),
-        QualityMeasure.FLAGS: _("Flags"),
+        QualityMeasure.FLAGS: _("Reported problems"),
         QualityMeasure.ANSWERS: _("First answers"),
     }[figure]
 

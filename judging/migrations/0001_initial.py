@@ -436,7 +436,7 @@ class Migration(migrations.Migration):
                 ('calibrated', models.PositiveSmallIntegerField(blank=True, null=True, verbose_name='calibrated score')),
                 ('calibration', models.CharField(blank=True, default='', max_length=24, verbose_name='calibration')),
                 ('fallback_reason', models.CharField(blank=True, default='', max_length=60, verbose_name='fallback')),
-                ('reason', models.CharField(blank=True, choices=[('INSUFFICIENT_DETAIL', 'Not enough detail'), ('INSUFFICIENT_DIVERSITY', 'Not enough diversity'), ('REQUIREMENT_UNMET', 'Does not meet the request'), ('UNUSABLE', 'Unusable in practice'), ('OTHER', 'Other'), ('NOT_RECORDED', 'Not recorded')], max_length=24, null=True, verbose_name='reason')),
+                ('reason', models.CharField(blank=True, choices=[('INSUFFICIENT_DETAIL', 'Not enough detail'), ('INSUFFICIENT_DIVERSITY', 'Not enough variety'), ('REQUIREMENT_UNMET', 'Does not meet the request'), ('UNUSABLE', 'Unusable in practice'), ('OTHER', 'Other'), ('NOT_RECORDED', 'Not recorded')], max_length=24, null=True, verbose_name='reason')),
                 ('analysis', models.TextField(blank=True, default='', verbose_name='analysis')),
                 ('raw', models.TextField(blank=True, default='', verbose_name='raw reply')),
                 ('error_code', models.CharField(blank=True, default='', max_length=60, verbose_name='error')),

@@ -138,7 +138,7 @@ def test_an_answer_that_is_none_is_refused_and_not_stored(client, annotator, dat
     show(client, study)
     response = client.post(url("answer", study), data)
     assert response.status_code == 422
-    assert "This answer was not stored" in response.content.decode()
+    assert "Your answer was not saved" in response.content.decode()
     assert not PairwiseLabel.objects.exists()
 
 
@@ -220,7 +220,7 @@ def test_what_others_hold_is_said(client, annotator):
     client.force_login(other)
     show(client, study)
     client.force_login(annotator)
-    assert "Nothing for you right now" in show(client, study).content.decode()
+    assert "No items for you right now" in show(client, study).content.decode()
 
 
 def test_a_session_is_shown_with_its_background_and_turns(client, annotator):
@@ -280,7 +280,7 @@ def test_what_is_missing_is_said_and_nothing_is_stored(client, annotator, turns,
 
 def test_hallucination_is_asked_where_the_study_asks(client, annotator):
     study = make_session_study([annotator], turns=1, ask_hallucination=True)
-    assert "Does the reply invent facts?" in show(client, study).content.decode()
+    assert "Does the reply make up facts?" in show(client, study).content.decode()
     assert client.post(url("ratings", study), rated((5, ""))).status_code == 422
     data = {**rated((5, "")), "turn-1-hallucination": "UNSURE"}
     assert client.post(url("ratings", study), data).status_code == 302

@@ -42,7 +42,7 @@ def test_a_form_of_an_older_sign_in_is_refused_on_a_page_of_this_site(annotator)
 def test_a_comment_a_flag_and_the_effort_go_with_the_answer(client, annotator):
     study = make_pair_study([annotator])
     html = show(client, study).content.decode()
-    for text in ("Comment", "Flag", "The question is unclear", 'data-measure="active"'):
+    for text in ("Comment", "Report", "The question is unclear", 'data-measure="active"'):
         assert text in html
     more = {"comment": "Odd <b>pair</b>", "flag": "FAULTY"}
     measured = {"active_seconds": "12.25", "idle_seconds": "0", "input_device": "POINTER"}
@@ -142,8 +142,8 @@ def test_a_lost_lease_is_said_in_one_sentence(client, annotator):
     client.force_login(annotator)
     response = client.post(url("lease", study), HTTP_ACCEPT="text/plain")
     assert (response.status_code, response["Content-Type"]) == (409, "text/plain; charset=utf-8")
-    assert "You do not hold this item any more" in response.content.decode()
-    assert "This answer was not stored" in client.post(url("lease", study)).content.decode()
+    assert "This item is no longer reserved for you" in response.content.decode()
+    assert "Your answer was not saved" in client.post(url("lease", study)).content.decode()
 
 
 def test_an_answered_item_s_page_renews_nothing(client, annotator):

@@ -113,7 +113,7 @@ class TestLabelsBefore:
         Participation.objects.update(consented_at=None)
         response = client.post(url("answer", study), answered())
         assert response.status_code == 409
-        assert "Something comes before the next item" in response.content.decode()
+        assert "Complete the step before the next item" in response.content.decode()
         script = client.post(url("lease", study), HTTP_ACCEPT="*/*;q=0.1, text/plain")
         assert script.status_code == 409
         for name in ("item", "ahead"):

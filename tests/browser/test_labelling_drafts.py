@@ -12,7 +12,7 @@ from tests.factory import PASSWORD, make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-RESTORED = "What you had entered here and not sent is back."
+RESTORED = "Your unsent answer has been restored."
 SIGNED_OUT = "You are no longer signed in."
 
 
@@ -24,7 +24,7 @@ def checked(page):
 
 
 def sign_in_again(page, user):
-    page.get_by_role("link", name="Sign in and go on").click()
+    page.get_by_role("link", name="Sign in to submit it").click()
     page.get_by_label("User name").fill(user.username)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("main").get_by_role("button", name="Sign in").click()
@@ -151,7 +151,7 @@ def test_the_lease_is_renewed_while_the_page_is_open_and_its_loss_is_said(open_p
     )
     Claim.objects.filter(annotator=other).update(state=ClaimState.DONE)
     page.clock.fast_forward("05:01")
-    expect(page.get_by_role("alert")).to_contain_text("You do not hold this item any more")
+    expect(page.get_by_role("alert")).to_contain_text("This item is no longer reserved for you")
     Claim.objects.filter(annotator=other).delete()
     with page.expect_response("**/lease/"):
         page.clock.fast_forward("05:01")

@@ -33,10 +33,10 @@ def open_pair(open_page, annotator):
 
 
 def flag_menu(page):
-    return page.locator(".bar details", has=page.get_by_text("Should somebody look"))
+    return page.locator(".bar details", has=page.get_by_text("Report a problem"))
 
 
-@pytest.mark.parametrize("menu", ["Flag", "Comment", "Keys", "account"])
+@pytest.mark.parametrize("menu", ["Report", "Comment", "Keys", "account"])
 def test_no_key_answers_while_a_menu_is_open(open_pair, menu):
     page = open_pair()
     summary = page.locator(".top" if menu == "account" else ".bar").locator("summary")
@@ -77,7 +77,7 @@ def test_a_flag_is_given_and_its_menu_closed_by_keys(open_pair, annotator):
     assert row["extra"] == {"flag": "FAULTY"}
 
 
-@pytest.mark.parametrize("menu", ["Flag", "Comment", "Skip", "Keys"])
+@pytest.mark.parametrize("menu", ["Report", "Comment", "Skip", "Keys"])
 def test_each_menu_closes_by_its_button(open_pair, menu):
     page = open_pair()
     summary = page.locator(".bar summary", has_text=menu)
@@ -120,8 +120,8 @@ def test_opening_and_closing_a_menu_scrolls_nothing(open_pair):
 def test_enter_in_a_field_sends_no_answer(open_pair):
     page = open_pair()
     page.get_by_label("Both bad").press("Enter")
-    page.locator(".bar summary", has_text="Flag").click()
-    page.get_by_role("radio", name="No flag").press("Enter")
+    page.locator(".bar summary", has_text="Report").click()
+    page.get_by_role("radio", name="No problem").press("Enter")
     page.wait_for_timeout(SETTLED_MS)
     expect(flag_menu(page)).not_to_have_attribute("open", "")
     expect(page.get_by_text("Question 1?")).to_be_visible()
@@ -153,7 +153,7 @@ def test_a_reply_is_flagged_by_keys_that_rate_nothing(open_page, annotator):
 def test_a_comment_box_that_was_resized_leaves_no_trace_on_the_next_page(open_pair):
     page = open_pair()
     page.keyboard.press("c")
-    page.get_by_label("Comment, if you like").evaluate("box => { box.style.height = '200px'; }")
+    page.get_by_label("Comment (optional)").evaluate("box => { box.style.height = '200px'; }")
     page.keyboard.press("Escape")
     press_answer(page, "1")  # a style that htmx copies is a console error, which fails the test
     expect_progress(page, "1 of 3")

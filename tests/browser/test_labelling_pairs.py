@@ -141,12 +141,12 @@ def test_the_sheet_of_keys_opens_and_closes_by_a_key_and_tells_what_holds_here(o
         "4 5": "Second",
         "b": "Both are bad",
         "c": "Comment",
-        "f": "Flag",
-        "Esc": "Close, to answer",
-        "d": "Mark what differs",
+        "f": "Report",
+        "Esc": "Close this menu",
+        "d": "Highlight differences",
         "y": "Scroll long responses together",
         "s": "Skip",
-        "u": "Previous, to change it",
+        "u": "Change the previous item",
     }
     page.keyboard.press("Escape")
     expect(sheet).to_be_hidden()
@@ -199,12 +199,12 @@ def test_a_comment_and_a_flag_are_given_by_keys_and_survive_a_reload(open_page):
     study = make_pair_study([annotator], items=2)
     page = open_page(f"/studies/{study.slug}/next/", user=annotator)
     press_answer(page, "c")
-    expect(page.get_by_label("Comment, if you like")).to_be_focused()
+    expect(page.get_by_label("Comment (optional)")).to_be_focused()
     page.keyboard.type("12 bits too few")  # keys that would answer, were this not a text
     page.reload()
     page.wait_for_timeout(SETTLED_MS)
     page.keyboard.press("f")
-    expect(page.get_by_role("radio", name="No flag")).to_be_focused()
+    expect(page.get_by_role("radio", name="No problem")).to_be_focused()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Escape")
     press_answer(page, "2")
@@ -334,7 +334,7 @@ def test_everything_works_without_javascript(open_page):
     expect(page.get_by_role("button", name="Second", pressed=True)).to_be_visible()
     page.get_by_role("link", name="raw").first.click()
     expect(page.locator("pre.raw")).to_have_count(2)
-    page.get_by_role("link", name="To the item at hand").click()
+    page.get_by_role("link", name="Back to current item").click()
     page.locator("summary", has_text="Skip").click()
     page.get_by_role("button", name="Another reason").click()
     expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()

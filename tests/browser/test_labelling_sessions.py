@@ -189,7 +189,7 @@ def test_a_rating_is_changed_afterwards(open_page):
     page = open_page(f"/studies/{study.slug}/next/", user=annotator)
     page.keyboard.press("5")
     page.keyboard.press("Enter")
-    page.get_by_role("link", name="Back to the last item").click()
+    page.get_by_role("link", name="Back to last item").click()
     expect(page.get_by_role("radio", name="5 Very satisfied")).to_be_checked()
     page.keyboard.press("4")
     page.keyboard.press("Enter")
@@ -213,7 +213,7 @@ def test_a_session_is_rated_without_javascript(open_page):
     expect(page.get_by_role("link", name="reply 2")).to_be_visible()
     expect(page.locator("#turn-1").get_by_role("radio", name="5")).to_be_checked()
     assert not SatisfactionLabel.objects.exists()
-    choose(page, 2, "Not enough diversity")
+    choose(page, 2, "Not enough variety")
     page.get_by_role("button", name="Save ratings").click()
     expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
     assert [row[2:] for row in exported(study)] == [(5, None), (3, "INSUFFICIENT_DIVERSITY")]
@@ -282,7 +282,7 @@ def test_a_reply_is_flagged_by_keys_and_the_flag_survives_a_reload(open_page):
     for key in ("5", "j", "f"):
         page.keyboard.press(key)
     flag = page.locator("#turn-2").get_by_role("radio", name="The question is unclear")
-    expect(page.locator("#turn-2").get_by_role("radio", name="No flag")).to_be_focused()
+    expect(page.locator("#turn-2").get_by_role("radio", name="No problem")).to_be_focused()
     page.keyboard.press("1")
     expect(flag).to_be_checked()
     page.keyboard.press("Escape")

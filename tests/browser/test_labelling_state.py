@@ -56,7 +56,7 @@ def test_an_earlier_item_tells_its_own_answer(open_page, annotator):
         page.keyboard.press("u")
         expect(state(page)).to_contain_text(f"Answered: {answer}")
         expect(page.get_by_text("Previous: ")).to_have_count(0)
-    page.get_by_role("link", name="To the item at hand").click()
+    page.get_by_role("link", name="Back to current item").click()
     expect(state(page)).to_contain_text("Unanswered")
 
 
@@ -76,7 +76,7 @@ def test_a_skip_is_confirmed_and_undone(open_page, annotator, ready):
     expect_progress(page, "1 of 3 · 1 skipped")
     page.keyboard.press("u")
     expect(state(page)).to_contain_text("Skipped")
-    page.get_by_role("link", name="To the item at hand").click()
+    page.get_by_role("link", name="Back to current item").click()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Question 2?")).to_be_visible()
     expect(state(page)).to_contain_text("Unanswered")
@@ -150,7 +150,7 @@ def test_an_earlier_session_tells_that_it_is_rated(open_page, annotator):
     page.keyboard.press("u")
     expect(state(page)).to_contain_text("Answered")
     expect(page.locator(".bar summary", has_text="Skip")).to_have_count(0)
-    page.get_by_role("link", name="To the item at hand").click()
+    page.get_by_role("link", name="Back to current item").click()
     page.locator(".bar summary", has_text="Skip").click()
     page.keyboard.press("1")
     expect(state(page)).to_contain_text("Previous: skipped")

@@ -120,7 +120,7 @@ def test_a_conversation_is_held_rated_and_exported(open_page, llm):
         assert secret not in page.content()
     rate_button(page).click()
 
-    expect(page.get_by_text("How satisfying is each reply?").first).to_be_visible()
+    expect(page.get_by_text("How satisfied are you with each reply?").first).to_be_visible()
     for key in ("5", "j", "3", "d", "j", "4", "j", "1", "j", "2", "j", "3", "j", "1"):
         page.keyboard.press(key)
     expect(page.locator("#rated")).to_have_text("3 of 3 rated")
@@ -198,7 +198,7 @@ def test_the_second_conversation_is_held_like_the_first(open_page, llm):
     say(page, "Hello")
     expect(replies(page)).to_have_text("One.")
     rate_button(page).click()
-    expect(page.get_by_text("How satisfying is each reply?").first).to_be_visible()
+    expect(page.get_by_text("How satisfied are you with each reply?").first).to_be_visible()
     page.keyboard.press("5")
     page.keyboard.press("Enter")
     expect(page.locator("#message")).to_be_visible()
@@ -259,9 +259,9 @@ def test_two_tabs_keep_what_is_typed_in_each(open_page, llm):
     other.goto(one.url)
     expect(other.locator("#message")).to_have_value("From the other tab")
     rate_button(one).click()
-    expect(one.get_by_text("How satisfying is each reply?").first).to_be_visible()
+    expect(one.get_by_text("How satisfied are you with each reply?").first).to_be_visible()
     other.locator("#message").press("Enter")
-    expect(other.get_by_text("How satisfying is each reply?").first).to_be_visible()
+    expect(other.get_by_text("How satisfied are you with each reply?").first).to_be_visible()
 
 
 def test_a_reply_is_stopped(open_page, llm):
@@ -305,7 +305,7 @@ def test_a_conversation_is_held_without_javascript(open_page, llm):
     page.get_by_role("button", name="Edit message").click()
     expect(page.locator("#message")).to_have_value("How?")
     rate_button(page).click()
-    expect(page.get_by_text("How satisfying is each reply?").first).to_be_visible()
+    expect(page.get_by_text("How satisfied are you with each reply?").first).to_be_visible()
 
 
 @BOTH_LOOKS

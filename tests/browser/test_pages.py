@@ -32,7 +32,7 @@ def test_what_opens_on_a_labelling_page_has_no_serious_fault(open_page, scheme, 
     fill_with_markup(session)
     path = f"/studies/{pairs.slug}/next/"
     page = open_page(path, user=annotator, color_scheme=scheme, viewport=viewport)
-    for menu in ("Skip", "Flag", "Comment"):
+    for menu in ("Skip", "Report", "Comment"):
         page.locator(".bar summary", has_text=menu).click()
         assert_accessible(page)
     for view in ("raw", "diff"):

@@ -86,7 +86,7 @@ def test_nothing_that_a_browser_gets_names_the_model(client, study):
     reply()
     pages += [client.get(url(study)), client.post(url(study, "talk-tick"), pressed(met=[1, 2]))]
     pages.append(client.post(url(study, "talk-end"), {"ending": "SATISFIED"}, follow=True))
-    assert "How satisfying is each reply?" in text_of(pages[-1])
+    assert "How satisfied are you with each reply?" in text_of(pages[-1])
     for page in pages:
         for secret in ("secret-1", f"end-{study.pk}", "127.0.0.1:9"):
             assert secret not in text_of(page)
@@ -269,7 +269,7 @@ def test_the_end_waits_for_the_requirements_but_not_where_going_on_would_not_hel
         early = client.post(url(study, "talk-end"), {"ending": ending})
         assert (early.status_code, Conversation.objects.get().state) == (409, "OPEN")
     page = client.post(url(study, "talk-end"), {"ending": "NO_FURTHER"}, follow=True)
-    assert "How satisfying is each reply?" in text_of(page)
+    assert "How satisfied are you with each reply?" in text_of(page)
     assert Conversation.objects.get().ending == "NO_FURTHER"
 
 
@@ -309,7 +309,7 @@ def test_an_item_lost_to_others_is_told_on_a_page_of_its_own(client, study, anno
     answer = send(client, study, headers=HTMX)
     assert answer.status_code == 409
     assert answer.headers["HX-Retarget"] == "body"
-    assert "You do not hold this item any more" in text_of(answer)
+    assert "This item is no longer reserved for you" in text_of(answer)
 
 
 @pytest.mark.parametrize("name", ACTIONS)

@@ -43,9 +43,9 @@ class DecisionForm(forms.Form):
 
     answer = forms.ChoiceField(label=_("Decision"), widget=forms.RadioSelect)
     rationale = forms.CharField(
-        label=_("Why"),
+        label=_("Rationale"),
         max_length=4000,
-        help_text=_("What decided it; kept with the answer."),
+        help_text=_("Why you decided so; saved with the answer."),
         widget=forms.Textarea(attrs={"rows": 4}),
     )
     replaces = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput)
@@ -88,7 +88,7 @@ def _choices(kind: TargetKind) -> list[tuple[str, Any]]:
     if kind is TargetKind.COMPARISON:
         return [
             (Answer.FIRST.value, _("The first is better")),
-            (Answer.TIE.value, _("A tie")),
+            (Answer.TIE.value, _("Tie")),
             (Answer.SECOND.value, _("The second is better")),
         ]
     return [(str(score), f"{score} {words}") for score, words, _more in ANCHORS]

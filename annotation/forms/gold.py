@@ -14,15 +14,15 @@ from annotation.core.choices import Verdict
 class GoldForm(forms.Form):
     """An answer in the coordinates in which it is stored, and its reason."""
 
-    answer = forms.ChoiceField(label=_("Right answer"), widget=forms.RadioSelect)
+    answer = forms.ChoiceField(label=_("Correct answer"), widget=forms.RadioSelect)
     rationale = forms.CharField(
-        label=_("Why"), max_length=4000, widget=forms.Textarea(attrs={"rows": 2})
+        label=_("Rationale"), max_length=4000, widget=forms.Textarea(attrs={"rows": 2})
     )
 
     def __init__(self, *args: Any, kind: TargetKind, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["answer"] = forms.ChoiceField(
-            label=_("Right answer"), widget=forms.RadioSelect, choices=_choices(kind)
+            label=_("Correct answer"), widget=forms.RadioSelect, choices=_choices(kind)
         )
 
     def given(self) -> Verdict | int:
@@ -36,6 +36,6 @@ def _choices(kind: TargetKind) -> list[tuple[str, Any]]:
         return [
             (Verdict.A.value, _("A is better")),
             (Verdict.B.value, _("B is better")),
-            (Verdict.TIE.value, _("A tie")),
+            (Verdict.TIE.value, _("Tie")),
         ]
     return [(str(score), str(score)) for score in SCORES]

@@ -114,7 +114,7 @@ class Migration(migrations.Migration):
                 ('quiz_attempts', models.PositiveIntegerField(default=0, verbose_name='attempts at the quiz')),
                 ('quiz_passed_at', models.DateTimeField(blank=True, null=True, verbose_name='passed the quiz')),
                 ('paused_at', models.DateTimeField(blank=True, null=True, verbose_name='paused')),
-                ('pause_reason', models.CharField(blank=True, choices=[('MANAGER', 'Paused by a manager'), ('GOLD', 'Too few gold items right'), ('REPEATS', 'Too few repeats answered alike')], default='', max_length=8, verbose_name='why paused')),
+                ('pause_reason', models.CharField(blank=True, choices=[('MANAGER', 'Paused by a manager'), ('GOLD', 'Gold accuracy too low'), ('REPEATS', 'Repeat consistency too low')], default='', max_length=8, verbose_name='why paused')),
                 ('resumed_at', models.DateTimeField(blank=True, null=True, verbose_name='let go on')),
                 ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='participations', to=settings.AUTH_USER_MODEL, verbose_name='annotator')),
                 ('invitation', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='participations', to='annotation.invitation', verbose_name='invitation')),

@@ -91,8 +91,8 @@ class PauseReason(models.TextChoices):
     """Why an annotator is given no more items of a study."""
 
     MANAGER = "MANAGER", _("Paused by a manager")
-    GOLD = "GOLD", _("Too few gold items right")
-    REPEATS = "REPEATS", _("Too few repeats answered alike")
+    GOLD = "GOLD", _("Gold accuracy too low")
+    REPEATS = "REPEATS", _("Repeat consistency too low")
 
 
 class Participation(models.Model):

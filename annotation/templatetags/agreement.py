@@ -33,6 +33,6 @@ def measure_name(measure: Measure) -> str:
 def why_undefined(reason: UndefinedAgreement) -> str:
     """Why a measure has no value."""
     return {
-        UndefinedAgreement.NO_ITEMS: _("no item with two answers"),
-        UndefinedAgreement.ONE_CATEGORY: _("everybody gave one and the same answer"),
+        UndefinedAgreement.NO_ITEMS: _("no items with two answers"),
+        UndefinedAgreement.ONE_CATEGORY: _("all answers are the same"),
     }[reason]

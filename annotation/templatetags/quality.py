@@ -33,11 +33,11 @@ def is_of_gold(figure: QualityMeasure) -> bool:
 def why_no_share(reason: UndefinedFigure) -> str:
     """Why a figure has no value."""
     return {
-        UndefinedFigure.NO_GOLD: _("none answered"),
-        UndefinedFigure.NO_REPEATS: _("none answered"),
-        UndefinedFigure.NO_WINNER: _("no winner known"),
+        UndefinedFigure.NO_GOLD: _("no answers yet"),
+        UndefinedFigure.NO_REPEATS: _("no answers yet"),
+        UndefinedFigure.NO_WINNER: _("no answers with a known winner"),
         UndefinedFigure.NOT_MEASURED: _("not measured"),
-        UndefinedFigure.NO_ANSWERS: _("nothing answered"),
+        UndefinedFigure.NO_ANSWERS: _("no answers yet"),
     }[reason]
 
 
@@ -46,11 +46,11 @@ def figure_name(figure: QualityMeasure) -> str:
     """How a page calls a figure."""
     return {
         QualityMeasure.GOLD: _("Gold items"),
-        QualityMeasure.GOLD_EXACT: _("Gold items, the very score"),
+        QualityMeasure.GOLD_EXACT: _("Gold items, exact score"),
         QualityMeasure.REPEATS: _("Hidden repeats"),
-        QualityMeasure.REPEATS_EXACT: _("Hidden repeats, the very score"),
-        QualityMeasure.POSITION: _("Which side won"),
-        QualityMeasure.FAST: _("Time of answers"),
+        QualityMeasure.REPEATS_EXACT: _("Hidden repeats, exact score"),
+        QualityMeasure.POSITION: _("Position of the winner"),
+        QualityMeasure.FAST: _("Answer times"),
         QualityMeasure.FLAGS: _("Reported problems"),
         QualityMeasure.ANSWERS: _("First answers"),
     }[figure]
@@ -60,13 +60,13 @@ def figure_name(figure: QualityMeasure) -> str:
 def hit_name(figure: QualityMeasure) -> str:
     """How a page calls an answer that is a hit of a figure."""
     return {
-        QualityMeasure.GOLD: _("right"),
-        QualityMeasure.GOLD_EXACT: _("exactly right"),
-        QualityMeasure.REPEATS: _("alike"),
+        QualityMeasure.GOLD: _("correct"),
+        QualityMeasure.GOLD_EXACT: _("exact"),
+        QualityMeasure.REPEATS: _("match"),
         QualityMeasure.REPEATS_EXACT: _("the same"),
-        QualityMeasure.POSITION: _("first shown won"),
+        QualityMeasure.POSITION: _("first won"),
         QualityMeasure.FAST: _("too fast"),
-        QualityMeasure.FLAGS: _("flagged"),
+        QualityMeasure.FLAGS: _("problem reported"),
         QualityMeasure.ANSWERS: _("answered"),
     }[figure]
 
@@ -76,12 +76,12 @@ def miss_name(figure: QualityMeasure) -> str:
     """How a page calls an answer that is none."""
     return {
         QualityMeasure.GOLD: _("wrong"),
-        QualityMeasure.GOLD_EXACT: _("not exactly"),
-        QualityMeasure.REPEATS: _("not alike"),
-        QualityMeasure.REPEATS_EXACT: _("another score"),
-        QualityMeasure.POSITION: _("second shown won"),
+        QualityMeasure.GOLD_EXACT: _("not exact"),
+        QualityMeasure.REPEATS: _("no match"),
+        QualityMeasure.REPEATS_EXACT: _("different score"),
+        QualityMeasure.POSITION: _("second won"),
         QualityMeasure.FAST: _("not too fast"),
-        QualityMeasure.FLAGS: _("not flagged"),
+        QualityMeasure.FLAGS: _("no problem reported"),
         QualityMeasure.ANSWERS: _("not answered"),
     }[figure]
 

@@ -51,7 +51,7 @@ def queue(request: SignedInRequest) -> HttpResponse:
         "page": found.page,
         "query": _query(found.question),
         "parts": [
-            (QueuePart.OPEN.value, _("to decide")),
+            (QueuePart.OPEN.value, _("undecided")),
             (QueuePart.DECIDED.value, _("decided")),
             (QueuePart.ALL.value, _("all")),
         ],

@@ -130,8 +130,8 @@ def pause_annotator(request: SignedInRequest, slug: str, number: int) -> HttpRes
         pause,
         study=slug,
         annotator=number,
-        done=_("Paused. What they held is given to others."),
-        already=_("They were paused already. Nothing was changed."),
+        done=_("Paused. Their items in progress go to others."),
+        already=_("Already paused. Nothing was changed."),
     )
     return redirect("annotation:quality", slug)
 
@@ -145,7 +145,7 @@ def resume_annotator(request: SignedInRequest, slug: str, number: int) -> HttpRe
         resume,
         study=slug,
         annotator=number,
-        done=_("They can go on. The rule counts their answers from now on alone."),
-        already=_("They were not paused. Nothing was changed."),
+        done=_("Resumed. Only answers from now on count towards the rule."),
+        already=_("Not paused. Nothing was changed."),
     )
     return redirect("annotation:quality", slug)

@@ -45,7 +45,7 @@ def test_a_time_has_one_unit_or_two(seconds, text):
         (skip_reason("BROKEN"), "Broken or unreadable"),
         (skip_reason("ELSEWHERE"), "ELSEWHERE"),
         (flag_text("FAULTY"), "Something is broken"),
-        (pause_reason("GOLD"), "Too few gold items right"),
+        (pause_reason("GOLD"), "Gold accuracy too low"),
         (pause_reason(""), ""),
         (event_text("claim.given"), "Item assigned"),
         (event_text("something.else"), "something.else"),

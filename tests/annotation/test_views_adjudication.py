@@ -139,8 +139,8 @@ def test_a_long_request_says_that_more_follows(manager, disputes, message, openi
     ("verdicts", "part", "words"),
     [
         ([], "open", "No answers yet"),
-        (["AA-"], "open", "Nothing is disputed"),
-        (["AB-"], "decided", "No items here"),
+        (["AA-"], "open", "No disputed items"),
+        (["AB-"], "decided", "No matching items"),
     ],
 )
 def test_empty_queues_say_why(manager, disputes, verdicts, part, words):
@@ -243,7 +243,7 @@ def test_deciding_leads_to_the_next_until_all_are_decided(manager, disputes):
     assert seen == ["a", "b"]
     end = manager.get(where, follow=True)
     assert end.redirect_chain[-1][0] == "/adjudication/?dataset=panel"
-    assert "Everything is decided" in end.content.decode()
+    assert "All items decided" in end.content.decode()
     assert keys(manager.get("/adjudication/?part=decided")) == ["a", "b"]
 
 
@@ -295,7 +295,7 @@ def test_who_decides_at_the_same_time_is_told_and_asked_again(manager, disputes,
     told = manager.post(address(comparison), sent)
     assert told.status_code == 409
     html = told.content.decode()
-    assert "Somebody else has just decided this" in html
+    assert "Someone else has just decided this item" in html
     assert "Equal, I say." in html
     assert "The first.</textarea>" in html
     assert GoldLabel.objects.get().verdict == "TIE"

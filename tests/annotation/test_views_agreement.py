@@ -169,14 +169,14 @@ def test_what_is_not_there_is_not_found(viewer, panel, address, asked):
     assert viewer.get(f"{address}?{asked}").status_code == 404
 
 
-def test_undefined_is_shown_as_undefined_with_its_reason(viewer, panel):
+def test_undefined_is_a_dash_with_its_reason(viewer, panel):
     maths = make_scenario(panel.dataset, name="Alike", position=9)
     panel.scenarios.append(maths)
     panel.pair("AA-", key="a1", scenario=2)
     panel.pair("AA-", key="a2", scenario=2)
     page = viewer.get(f"/agreement/?dataset=panel&scenario={maths.pk}").content.decode()
-    assert "agreement beyond chance is undefined" in page
-    assert "everybody gave one and the same answer" in page
+    assert "agreement beyond chance cannot be computed" in page
+    assert "all answers are the same" in page
 
 
 def test_hidden_repeats_and_second_answers_do_not_count(viewer, panel):
@@ -246,7 +246,7 @@ def test_items_that_do_not_exist_are_said_to_be_none(viewer, panel):
     models = "models=alpha+/+beta&outcome=different"
     scenario = panel.scenarios[1].pk
     page = viewer.get(f"/agreement/rows/?dataset=panel&scenario={scenario}&{models}")
-    assert "No items here" in page.content.decode()
+    assert "No matching items" in page.content.decode()
 
 
 def test_the_export_holds_every_figure(viewer, panel):

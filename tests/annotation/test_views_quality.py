@@ -132,7 +132,7 @@ def row_of(response, name):
 def test_the_page_shows_every_figure_with_its_interval(viewer, pairs):
     cells = row_of(page_of(viewer), "Ada")
     assert cells[0] == "Ada"
-    assert cells[1] == "yes"
+    assert cells[1] == "active"
     assert cells[2] == "6"
     # 1 of 2: Wilson 0.0945 to 0.9055. Chance of ABAAAB: (4 * 4 + 2 * 2) / 36.
     assert cells[3] == "50 % 1 of 2 9 % … 91 %"
@@ -147,10 +147,10 @@ def test_the_page_shows_every_figure_with_its_interval(viewer, pairs):
 def test_what_is_undefined_says_why(viewer, pairs):
     cells = row_of(page_of(viewer), "Ben")
     assert cells[2] == "1"
-    assert cells[3] == "undefined none answered"
-    assert cells[4] == "undefined none answered"
-    assert cells[5] == "undefined no winner known"
-    assert cells[6] == "undefined not measured"
+    assert cells[3] == "– no answers yet"
+    assert cells[4] == "– no answers yet"
+    assert cells[5] == "– no answers with a known winner"
+    assert cells[6] == "– not measured"
 
 
 def test_all_together_have_a_row(viewer, pairs):
@@ -159,7 +159,7 @@ def test_all_together_have_a_row(viewer, pairs):
 
 def test_the_study_and_its_rule_are_told(viewer, pairs):
     html = page_of(viewer).content.decode()
-    for text in ("8 items", "2 of them gold", "2 hidden repeats", "below 60", "2 of 2 wanted"):
+    for text in ("8 items", "2 gold", "2 hidden repeats", "below 60", "2 of 2 requested"):
         assert text in html
 
 
@@ -167,8 +167,8 @@ def test_too_few_gold_answers_are_told(viewer, pairs):
     pairs.study.gold_rate = 0.5
     pairs.study.save()
     html = page_of(viewer).content.decode()
-    assert "2 of 4 wanted" in html
-    assert "too few answers are held to be right" in html
+    assert "2 of 4 requested" in html
+    assert "the dataset has too few gold answers" in html
 
 
 def test_below_which_time_an_answer_is_too_fast_can_be_chosen(viewer, pairs):
@@ -226,7 +226,7 @@ def test_rows_of_everybody_name_the_annotator(viewer, pairs):
 
 
 def test_a_page_of_rows_without_any_says_so(viewer, pairs):
-    assert "No answers here" in rows_of(viewer, "gold", annotator=pairs.ben.pk).content.decode()
+    assert "No matching answers" in rows_of(viewer, "gold", annotator=pairs.ben.pk).content.decode()
     assert "No skipped items" in rows_of(viewer, "skipped").content.decode()
 
 
@@ -254,7 +254,7 @@ def test_a_study_that_does_not_exist(viewer):
 
 def test_a_study_without_anybody_says_so(viewer):
     make_study(slug="pilot")
-    assert "Nobody is in this study yet" in page_of(viewer).content.decode()
+    assert "This study has no annotators yet" in page_of(viewer).content.decode()
 
 
 def test_who_left_the_study_keeps_a_row(viewer, pairs):
@@ -304,7 +304,7 @@ def test_scores_are_right_one_off_and_exact_apart(viewer):
     assert "chance 33 %" in cells[4]
     assert "Position bias" not in response.content.decode()
     html = rows_of(viewer, "gold-exact", outcome="miss").content.decode()
-    assert html.count("not exactly</span></td>") == 2
+    assert html.count("not exact</span></td>") == 2
     assert rows_of(viewer, "position").status_code == 404
 
 
@@ -348,25 +348,25 @@ def turn(client, name, annotator, **more):
 
 def test_a_manager_pauses_and_lets_go_on(manager, pairs):
     response = turn(manager, "pause", pairs.ada, follow=True)
-    assert "Paused. What they held is given to others." in response.content.decode()
+    assert "Paused. Their items in progress go to others." in response.content.decode()
     part = Participation.objects.get(annotator=pairs.ada)
     assert part.pause_reason == PauseReason.MANAGER
     assert "Paused: Ada." in response.content.decode()
     assert "Paused by a manager" in row_of(response, "Ada")[1]
     response = turn(manager, "resume", pairs.ada, follow=True)
-    assert "They can go on." in response.content.decode()
+    assert "Resumed." in response.content.decode()
     part.refresh_from_db()
     assert part.paused_at is None
-    assert "again since" in row_of(response, "Ada")[1]
+    assert "resumed" in row_of(response, "Ada")[1]
     actors = AuditEvent.objects.filter(target="participation").values_list("actor", flat=True)
     assert list(actors) == [manager.user.pk] * 2
 
 
 def test_doing_it_twice_changes_nothing(manager, pairs):
-    assert "not paused" in turn(manager, "resume", pairs.ada, follow=True).content.decode()
+    assert "Not paused" in turn(manager, "resume", pairs.ada, follow=True).content.decode()
     turn(manager, "pause", pairs.ada)
     again = turn(manager, "pause", pairs.ada, follow=True)
-    assert "paused already" in again.content.decode()
+    assert "Already paused" in again.content.decode()
     assert AuditEvent.objects.filter(target="participation").count() == 1
 
 

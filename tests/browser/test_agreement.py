@@ -22,11 +22,11 @@ def disputes():
 def test_everything_is_decided_without_javascript(open_page, disputes):
     manager = make_user(role="MANAGER")
     page = open_page("/agreement/?dataset=panel", user=manager, java_script_enabled=False)
-    page.get_by_role("link", name="Decide where they disagree").click()
-    page.get_by_role("link", name="Decide the next").click()
+    page.get_by_role("link", name="Resolve disagreements").click()
+    page.get_by_role("link", name="Decide next item").click()
     for _ in range(3):
-        page.get_by_label("A tie").check()
-        page.get_by_label("Why").fill("They are alike.")
-        page.get_by_role("button", name="Decide").click()
-    expect(page.get_by_role("heading", name="Everything is decided")).to_be_visible()
+        page.get_by_label("Tie").check()
+        page.get_by_label("Rationale").fill("They are alike.")
+        page.get_by_role("button", name="Save decision").click()
+    expect(page.get_by_role("heading", name="All items decided")).to_be_visible()
     assert GoldLabel.objects.filter(verdict="TIE", rationale="They are alike.").count() == 3

@@ -122,7 +122,7 @@ def test_an_annotator_who_answers_gold_wrongly_is_paused_and_may_go_on(client, s
     # A manager sees why, and lets them go on.
     client.force_login(study.created_by)
     quality = reverse("annotation:quality", args=[study.slug])
-    assert "Too few gold items right" in client.get(quality).content.decode()
+    assert "Gold accuracy too low" in client.get(quality).content.decode()
     resume = reverse("annotation:quality-resume", args=[study.slug, ann.user.pk])
     assert client.post(resume).url == quality
 

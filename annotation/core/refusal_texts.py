@@ -23,7 +23,7 @@ REFUSAL_TEXTS: Final = {
     "dataset:unknown": gettext_noop("There is no such dataset."),
     "gold:refused": gettext_noop("This cannot be a gold answer of this item."),
     "guidelines:outdated": gettext_noop(
-        "Somebody published a newer version meanwhile. Look at it before you publish yours."
+        "Someone published a newer version in the meantime. Review it before you publish yours."
     ),
     "guidelines:unchanged": gettext_noop("Nothing has changed, so there is nothing to publish."),
     "import:dataset": gettext_noop("This name is used by a page of the site. Choose another one."),
@@ -36,13 +36,13 @@ REFUSAL_TEXTS: Final = {
     "import:unreadable": gettext_noop("We could not read this file, or it has no rows."),
     "invitation:closed": gettext_noop("The study of this invitation is closed."),
     "invitation:expired": gettext_noop("This invitation has expired."),
-    "invitation:full": gettext_noop("All places of this invitation are taken."),
-    "invitation:removed": gettext_noop("A manager of this study has taken you out of it."),
+    "invitation:full": gettext_noop("All places for this invitation are taken."),
+    "invitation:removed": gettext_noop("A manager removed you from this study."),
     "invitation:too-many-accounts": gettext_noop(
         "Too many accounts were created with this link in the last hour."
     ),
     "invitation:unknown": gettext_noop(
-        "This link is not an invitation. It may have been cut short: copy it whole."
+        "This invitation link is not valid. It may be incomplete: copy the whole link."
     ),
     "invitation:withdrawn": gettext_noop("This invitation has been withdrawn."),
     "labelling:not-allowed": gettext_noop("This study does not allow that answer."),
@@ -58,7 +58,7 @@ REFUSAL_TEXTS: Final = {
     "labelling:taken": gettext_noop(
         "This item is no longer reserved for you, and others now have it."
     ),
-    "onboarding:changed": gettext_noop("This page has changed. Please read it again."),
+    "onboarding:changed": gettext_noop("This page has changed. Read it again before you continue."),
     "onboarding:not-now": gettext_noop("This step is not open now."),
     "participation:not-paused": gettext_noop("This annotator is not paused."),
     "participation:paused": gettext_noop("This annotator is paused already."),

@@ -53,7 +53,7 @@ class PasswordForm(forms.Form):
         if password is None:
             return cleaned
         if again is not None and again != password:
-            self.add_error("password_again", _("The two passwords are not the same."))
+            self.add_error("password_again", _("The two passwords do not match."))
         try:
             validate_password(password, self._user)
         except ValidationError as weak:

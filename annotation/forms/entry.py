@@ -27,19 +27,19 @@ MAX_TEXT: Final = 20_000
 _MAX_BLOCKS: Final = 100  # of what a browser sends; a quiz of more than 20 is refused with a word
 
 FAULTS: Final = {
-    QuizFaultCode.TOO_MANY_QUESTIONS: _("There are too many questions; %(questions)d is the most."),
+    QuizFaultCode.TOO_MANY_QUESTIONS: _("Too many questions; the maximum is %(questions)d."),
     QuizFaultCode.NO_QUESTION: _("The question is empty."),
-    QuizFaultCode.QUESTION_TWICE: _("The same question stands above."),
-    QuizFaultCode.TOO_FEW_CHOICES: _("A question needs two choices or more."),
-    QuizFaultCode.TOO_MANY_CHOICES: _("There are too many choices; %(choices)d is the most."),
-    QuizFaultCode.EMPTY_CHOICE: _("A choice is empty: fill it in or remove it."),
-    QuizFaultCode.CHOICE_TWICE: _("Two choices say the same."),
-    QuizFaultCode.NO_ANSWER: _("No choice is marked as the right one."),
+    QuizFaultCode.QUESTION_TWICE: _("This question appears twice."),
+    QuizFaultCode.TOO_FEW_CHOICES: _("A question needs at least two choices."),
+    QuizFaultCode.TOO_MANY_CHOICES: _("Too many choices; the maximum is %(choices)d."),
+    QuizFaultCode.EMPTY_CHOICE: _("A choice is empty. Fill it in or remove it."),
+    QuizFaultCode.CHOICE_TWICE: _("Two choices are the same."),
+    QuizFaultCode.NO_ANSWER: _("No choice is marked as correct."),
     QuizFaultCode.TOO_LONG: _(
         "Something is too long: a question has at most %(question)d characters, a choice"
         " %(choice)d, an explanation %(explanation)d."
     ),
-    QuizFaultCode.UNREADABLE: _("This is no question."),
+    QuizFaultCode.UNREADABLE: _("This question could not be read."),
 }
 _MOST: Final = {
     "questions": MAX_QUESTIONS,
@@ -58,7 +58,7 @@ class GuidelinesForm(forms.Form):
         required=False,
         max_length=MAX_TEXT,
         widget=forms.Textarea(attrs={"rows": 18}),
-        help_text=_("Markdown. Empty: nothing is to be read."),
+        help_text=_("Markdown. Leave empty if there is nothing to read."),
     )
     since = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
 
@@ -75,7 +75,9 @@ class ConsentTextForm(forms.Form):
         required=False,
         max_length=MAX_TEXT,
         widget=forms.Textarea(attrs={"rows": 14}),
-        help_text=_("Markdown. Who does not agree leaves the study. Empty: nothing is asked."),
+        help_text=_(
+            "Markdown. Anyone who does not agree leaves the study. Leave empty to skip this step."
+        ),
     )
     ask_profile = forms.BooleanField(
         label=_("Ask for the annotator profile"),
@@ -83,9 +85,9 @@ class ConsentTextForm(forms.Form):
         help_text=_("Gender, age, occupation, personality and habits, by choices and tags."),
     )
     ask_again = forms.BooleanField(
-        label=_("Ask everybody again"),
+        label=_("Ask everyone again"),
         required=False,
-        help_text=_("Those who agreed before agree once more before they go on."),
+        help_text=_("Annotators who agreed before must agree again before they continue."),
     )
 
     def clean_text(self) -> str:

@@ -31,10 +31,10 @@ class InvitationForm(forms.Form):
     """A new link to a study."""
 
     note = forms.CharField(
-        label=_("For whom"),
+        label=_("Note"),
         max_length=200,
         required=False,
-        help_text=_("Only managers see this."),
+        help_text=_("For example, who the link is for. Only managers see this."),
     )
     places = forms.IntegerField(
         label=_("Places"),
@@ -53,8 +53,8 @@ class InvitationForm(forms.Form):
     def __init__(self, data: QueryDict | None = None) -> None:
         super().__init__(data)
         text = gettext(
-            "How many people may join. Leave empty for no limit (at most %(most)d new accounts "
-            "an hour)."
+            "How many people can join. Leave empty for no limit (at most %(most)d new "
+            "accounts per hour)."
         )
         self.fields["places"].help_text = text % {"most": NEW_ACCOUNTS}
 
@@ -62,7 +62,9 @@ class InvitationForm(forms.Form):
         """Refuse a day that is over."""
         day = self.cleaned_data["last_day"]
         if day is not None and day < timezone.localdate():
-            raise ValidationError(_("This day is over."), code="invitation:past")
+            raise ValidationError(
+                _("This day is in the past. Choose a later one."), code="invitation:past"
+            )
         return day
 
     def clean(self) -> dict[str, Any]:
@@ -97,17 +99,17 @@ class NewcomerForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
     )
     display_name = forms.CharField(
-        label=_("Shown name"),
+        label=_("Display name (optional)"),
         max_length=150,
         required=False,
-        help_text=_("Empty: your user name."),
+        help_text=_("Leave empty to use your user name."),
         validators=[validate_name],
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
     language = forms.ChoiceField(
         label=_("Language"),
         required=False,
-        choices=[("", _("As it is now")), *settings.LANGUAGES],
+        choices=[("", _("Keep current language")), *settings.LANGUAGES],
     )
     password = forms.CharField(
         label=_("Password"),
@@ -116,7 +118,7 @@ class NewcomerForm(forms.Form):
         help_text=_("At least 8 characters, and not a common password."),
     )
     password_again = forms.CharField(
-        label=_("Password once more"),
+        label=_("Confirm password"),
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
@@ -133,7 +135,7 @@ class NewcomerForm(forms.Form):
             return told
         again = told.get("password_again")
         if again is not None and again != password:
-            self.add_error("password_again", _("The two passwords are not the same."))
+            self.add_error("password_again", _("The two passwords do not match."))
         user = User(username=told.get("username", ""), display_name=told.get("display_name", ""))
         try:
             validate_password(password, user)

@@ -15,7 +15,7 @@ class ConsentForm(forms.Form):
     text = forms.CharField(widget=forms.HiddenInput)
     agree = forms.BooleanField(
         label=_("I have read this, and I agree to take part."),
-        error_messages={"required": _("Tick this to go on, or leave the study.")},
+        error_messages={"required": _("Tick this box to continue, or leave the study.")},
     )
 
 

@@ -142,7 +142,7 @@ class ProfileForm(forms.Form):
         required=False,
         min_value=YOUNGEST,
         max_value=OLDEST,
-        help_text=_("You may leave it out."),
+        help_text=_("Optional."),
     )
 
     def __init__(self, data: QueryDict | None, profile: AnnotatorProfile | None) -> None:
@@ -165,7 +165,7 @@ class ProfileForm(forms.Form):
         for field in CHOICES:
             chosen = cleaned.get(field.name, [])
             if field.many and UNSAID in chosen and len(chosen) > 1:
-                self.add_error(field.name, _("Tick either tags or “None of these”."))
+                self.add_error(field.name, _("Choose either tags or “None of these”, not both."))
         return cleaned
 
     def stored(self) -> dict[str, object]:
@@ -187,7 +187,7 @@ def _options(field: ProfileField, known: Sequence[str]) -> list[tuple[str, Any]]
 
 
 def _choice(field: ProfileField, known: Sequence[str]) -> forms.ChoiceField:
-    unsaid = (UNSAID, _("I would rather not say"))
+    unsaid = (UNSAID, _("Prefer not to say"))
     if len(field.options) <= 4:
         choices = [*_options(field, known), unsaid]
         return forms.ChoiceField(
@@ -208,5 +208,5 @@ def _tags(field: ProfileField, known: Sequence[str]) -> forms.MultipleChoiceFiel
         label=LABELS[field.name],
         choices=[*_options(field, known), (UNSAID, _("None of these"))],
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": _("Tick what fits, or “None of these”.")},
+        error_messages={"required": _("Choose all that apply, or “None of these”.")},
     )

@@ -42,7 +42,7 @@ def edit_consent(request: SignedInRequest, slug: str) -> HttpResponse:
     previewed = form["text"].value() if "preview" in request.POST else None
     if form.is_valid() and previewed is None:
         set_consent(study=slug, by=request.user, **form.cleaned_data)
-        messages.success(request, gettext("Stored."))
+        messages.success(request, gettext("Saved."))
         return redirect("annotation:study", slug)
     refused = form.is_bound and bool(form.errors)
     context = {"study": study, "form": form, "text": previewed}
@@ -66,7 +66,7 @@ def edit_quiz(request: SignedInRequest, slug: str) -> HttpResponse:
         set_quiz(study=slug, quiz=draft, ask_again=again, by=request.user)
     except Refused as faulty:
         return _editor(request, study, draft, refused=faulty)
-    messages.success(request, gettext("Stored."))
+    messages.success(request, gettext("Saved."))
     return redirect("annotation:study", slug)
 
 

@@ -46,7 +46,7 @@ def edit_guidelines(request: SignedInRequest, slug: str) -> HttpResponse:
         except Refused as refused:
             form.add_error(None, gettext(refused.text))
         else:
-            messages.success(request, gettext("Version %d is in force.") % version)
+            messages.success(request, gettext("Published version %d.") % version)
             return redirect("annotation:guidelines-history", slug)
     context = {"study": study, "form": form, "text": previewed}
     status = UNPROCESSABLE if form.errors else 200

@@ -160,7 +160,9 @@ def _too_many_text(wait: timedelta) -> str:
 def _to_study(request: HttpRequest, study: Study) -> HttpResponse:
     if study.status != StudyStatus.DRAFT:
         return redirect("annotation:next", study.slug)
-    text = gettext("You are in “%(study)s”. It has not begun yet; you find it here once it has.")
+    text = gettext(
+        "You joined “%(study)s”. It has not started yet; it will appear here once it does."
+    )
     messages.success(request, text % {"study": study.name})
     return redirect("annotation:studies")
 

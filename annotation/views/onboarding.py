@@ -156,7 +156,7 @@ def quiz_page(request: SignedInRequest, at: Onboarding) -> HttpResponse:
             now=timezone.now(),
         ).wrong
         if not wrong:
-            messages.success(request, gettext("All answers are right."))
+            messages.success(request, gettext("All answers are correct."))
             return redirect("annotation:next", at.study.slug)
     asked = [
         {

@@ -47,7 +47,7 @@ def test_the_session_s_key_is_a_new_one(client, user):
         ({"current": f" {PASSWORD}"}, "This is not your current password."),
         ({"password": ""}, "This field is required."),
         ({"password_again": ""}, "This field is required."),
-        ({"password_again": "something else"}, "The two passwords are not the same."),
+        ({"password_again": "something else"}, "The two passwords do not match."),
         ({"password": "short", "password_again": "short"}, "too short"),
         ({"password": "password1", "password_again": "password1"}, "too common"),
         ({"password": "73901624", "password_again": "73901624"}, "entirely numeric"),

@@ -66,14 +66,14 @@ class TestEveryEditor:
 class TestGuidelines:
     def test_are_published_and_stand_in_the_history(self, client, manager, study):
         page = client.get(page_of(study, "edit-guidelines")).content.decode()
-        assert "version 1 is in force" in page
+        assert "current version: 1" in page
         assert f"\n{GUIDELINES}</textarea>" in page
         assert "Read <em>both</em> responses." in page
         sent = {"text": "Read *one* response.\r\nThen the other.", "since": "1"}
         response = client.post(page_of(study, "edit-guidelines"), sent, follow=True)
         assert response.redirect_chain == [(page_of(study, "guidelines-history"), 302)]
         page = response.content.decode()
-        assert "Version 2 is in force." in page
+        assert "Published version 2." in page
         assert "<ins>one</ins>" in page
         assert "<del>both</del>" in page
         assert GuidelinesVersion.objects.get(version=2).text == (
@@ -84,7 +84,7 @@ class TestGuidelines:
         ("sent", "error"),
         [
             ({"text": GUIDELINES, "since": "1"}, "Nothing has changed"),
-            ({"text": "New.", "since": "3"}, "Somebody published a newer version meanwhile."),
+            ({"text": "New.", "since": "3"}, "Someone published a newer version in the meantime."),
             ({"text": "x" * 20_001, "since": "1"}, "at most 20000 characters"),
         ],
     )
@@ -120,7 +120,7 @@ class TestThePreview:
         page = client.post("/preview/", {"text": text}, **HTMX).content.decode()
         assert "<h3>Now</h3>" in page
         assert "<script>" not in page
-        assert "Nothing to show" in client.post("/preview/", {}).content.decode()
+        assert "Nothing to preview" in client.post("/preview/", {}).content.decode()
 
     def test_is_for_managers_alone(self, client, manager):
         assert client.get("/preview/").status_code == 405
@@ -201,7 +201,7 @@ class TestTheQuizEditor:
         study.refresh_from_db()
         assert study.quiz == []
         page = client.get(page_of(study, "edit-quiz")).content.decode()
-        assert "No questions: this study has no quiz." in page
+        assert "This study has no quiz. Add a question to create one." in page
 
     def test_lists_every_fault_and_stores_nothing(self, client, manager, study):
         sent = quiz_sent(TIE, ("", ["a", "", "a"], None, ""), ("?" * 501, ["a", "b"], 7, ""))
@@ -209,12 +209,12 @@ class TestTheQuizEditor:
         assert response.status_code == 422
         page = response.content.decode()
         for text in (
-            "Nothing was stored.",
+            "Nothing was saved.",
             "Question 2: The question is empty.",
             "Question 2: A choice is empty",
-            "Question 2: Two choices say the same.",
-            "Question 2: No choice is marked as the right one.",
-            "Question 3: No choice is marked as the right one.",
+            "Question 2: Two choices are the same.",
+            "Question 2: No choice is marked as correct.",
+            "Question 3: No choice is marked as correct.",
             "Question 3: Something is too long: a question has at most 500 characters",
         ):
             assert text in page
@@ -225,7 +225,7 @@ class TestTheQuizEditor:
     def test_says_where_there_are_too_many(self, client, manager, study):
         sent = quiz_sent(*((f"{n}?", ["a", "b"], 0, "") for n in range(21)))
         page = client.post(page_of(study, "edit-quiz"), sent).content.decode()
-        assert "There are too many questions; 20 is the most." in page
+        assert "Too many questions; the maximum is 20." in page
         assert "add-question" not in page
 
     @pytest.mark.parametrize("headers", [{}, HTMX])
@@ -266,7 +266,7 @@ class TestTheQuizEditor:
     def test_writes_anew_what_cannot_be_read(self, client, manager, study):
         Study.objects.update(quiz=["?"])
         page = client.get(page_of(study, "edit-quiz")).content.decode()
-        assert "No questions" in page
+        assert "This study has no quiz" in page
 
 
 class TestTheFileOfParticipants:

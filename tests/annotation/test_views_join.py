@@ -43,7 +43,7 @@ class TestFollowingALink:
         address = link(study)
         page = client.get(address).content.decode()
         assert "Pilot" in page
-        assert "Join the study" in page
+        assert "Join study" in page
         assert 'name="password"' not in page
         assert not Participation.objects.exists()
         response = client.post(address)
@@ -55,7 +55,7 @@ class TestFollowingALink:
         page = client.get(address)
         assert "no-store" in page["Cache-Control"]
         assert f'href="/sign-in/?next={address}"' in page.content.decode()
-        assert "Make the account and join" in page.content.decode()
+        assert "Create account and join" in page.content.decode()
 
     def test_signing_in_leads_back_to_the_link(self, client, study):
         user = make_user()
@@ -63,7 +63,7 @@ class TestFollowingALink:
         sent = {"username": user.username, "password": PASSWORD, "next": address}
         page = client.post(reverse("sign-in"), sent, follow=True)
         assert page.redirect_chain == [(address, 302)]
-        assert "Join the study" in page.content.decode()
+        assert "Join study" in page.content.decode()
 
     def test_a_newcomer_makes_an_account_and_joins_in_one_step(self, client, study):
         address = link(study)
@@ -117,7 +117,7 @@ class TestFollowingALink:
             ({"password": "short", "password_again": "short"}, "too short"),
             ({"password": "12345678", "password_again": "12345678"}, "entirely numeric"),
             ({"password": "linlinlin", "username": "linlinlin"}, "too similar to the user name"),
-            ({"password_again": "another one"}, "The two passwords are not the same."),
+            ({"password_again": "another one"}, "The two passwords do not match."),
             ({"password_again": ""}, "This field is required."),
             ({"password": ""}, "This field is required."),
             ({"language": "fr"}, "Select a valid choice"),
@@ -149,7 +149,7 @@ class TestFollowingALink:
         remove_annotator(study=study.slug, annotator=user.pk, by=make_manager())
         for response in (client.get(address), client.post(address)):
             assert response.status_code == 403
-            assert "A manager of this study has taken you out of it." in response.content.decode()
+            assert "A manager removed you from this study." in response.content.decode()
         assert not Participation.objects.exists()
 
     def test_a_study_that_has_not_begun_says_so(self, client):
@@ -157,7 +157,7 @@ class TestFollowingALink:
         client.force_login(make_user())
         page = client.post(link(draft), follow=True)
         assert page.redirect_chain[-1][0] == "/studies/"
-        assert "You are in “Soon”. It has not begun yet" in page.content.decode()
+        assert "You joined “Soon”. It has not started yet" in page.content.decode()
 
     def test_other_methods_are_refused(self, client, study):
         assert client.put(link(study)).status_code == 405
@@ -192,7 +192,7 @@ def closed(study):
     ("make", "status", "code", "sentence"),
     [
         (withdrawn, 410, "invitation:withdrawn", "This invitation has been withdrawn."),
-        (full, 409, "invitation:full", "All places of this invitation are taken."),
+        (full, 409, "invitation:full", "All places for this invitation are taken."),
         (closed, 410, "invitation:closed", "The study of this invitation is closed."),
         (
             lambda study: link(study, expires_at=timezone.now() - timedelta(seconds=1)),
@@ -204,7 +204,7 @@ def closed(study):
             lambda _study: reverse("annotation:join", args=["1-2.made-up"]),
             404,
             "invitation:unknown",
-            "This link is not an invitation.",
+            "This invitation link is not valid.",
         ),
     ],
     ids=["withdrawn", "full", "closed", "expired", "forged"],
@@ -272,7 +272,7 @@ class TestTheManagersPage:
         [
             ({"places": "0"}, "greater than or equal to 1"),
             ({"places": "many"}, "Enter a whole number."),
-            ({"last_day": "2001-01-01"}, "This day is over."),
+            ({"last_day": "2001-01-01"}, "This day is in the past. Choose a later one."),
             ({"last_day": "soon"}, "Enter a valid date."),
             ({"note": "x" * 201, "places": "1"}, "at most 200 characters"),
             ({}, "Set a last day or a number of places."),

@@ -142,13 +142,15 @@ class TestConsent:
     def test_needs_the_tick(self, client, study, annotator):
         response = client.post(page_of(study, "consent"), {"text": text_digest(CONSENT)})
         assert response.status_code == 422
-        assert "Tick this to go on" in response.content.decode()
+        assert "Tick this box to continue" in response.content.decode()
         assert part_of(study, annotator).consented_at is None
 
     def test_to_a_text_that_changed_is_asked_anew(self, client, study, annotator):
         sent = {"text": text_digest("another"), "agree": "on"}
         response = client.post(page_of(study, "consent"), sent, follow=True)
-        assert "This page has changed. Please read it again." in response.content.decode()
+        assert (
+            "This page has changed. Read it again before you continue." in response.content.decode()
+        )
         assert part_of(study, annotator).consented_at is None
 
     def test_declined_ends_with_a_goodbye(self, client, study):
@@ -183,8 +185,8 @@ class TestTheProfile:
             ({"occupation": ""}, "Choose an answer."),
             ({"age": "5"}, "greater than or equal to 10"),
             ({"age": "old"}, "Enter a whole number."),
-            ({"personality": []}, "Tick what fits, or “None of these”."),
-            ({"personality": ["Calm", "-"]}, "Tick either tags or “None of these”."),
+            ({"personality": []}, "Choose all that apply, or “None of these”."),
+            ({"personality": ["Calm", "-"]}, "Choose either tags or “None of these”, not both."),
             ({"personality": ["Grumpy"]}, "Select a valid choice"),
         ],
     )
@@ -260,7 +262,7 @@ class TestGuidelines:
         page = client.get(page_of(study, "guidelines")).content.decode()
         assert "Read <em>both</em> responses." in page
         assert "version 1" in page
-        assert "What changed" not in page
+        assert "Changes" not in page
 
     def test_show_what_changed_since_the_version_one_read(self, client, study, annotator):
         do(study, annotator, "guidelines", "quiz")
@@ -275,7 +277,9 @@ class TestGuidelines:
     def test_that_changed_meanwhile_are_read_again(self, client, study, annotator):
         self.newer(study)
         response = client.post(page_of(study, "guidelines"), {"version": "1"}, follow=True)
-        assert "This page has changed. Please read it again." in response.content.decode()
+        assert (
+            "This page has changed. Read it again before you continue." in response.content.decode()
+        )
         assert part_of(study, annotator).guidelines_read is None
 
     @pytest.mark.parametrize("sent", [{}, {"version": "x"}, {"version": "0"}])
@@ -287,7 +291,7 @@ class TestGuidelines:
         do(study, annotator, "guidelines")
         self.newer(study, text="word " * 10_000)
         page = client.get(page_of(study, "guidelines")).content.decode()
-        assert "The texts are too long to be compared here." in page
+        assert "The texts are too long to compare here." in page
 
 
 class TestTheQuiz:
@@ -313,7 +317,7 @@ class TestTheQuiz:
         response = self.send(client, study, q1="0", q2="0")
         assert response.status_code == 422
         page = response.content.decode()
-        assert "1 answer is not right yet." in page
+        assert "1 answer is wrong." in page
         assert "A tie is no way out." in page
         assert "Length is no merit." not in page
         part = part_of(study, annotator)

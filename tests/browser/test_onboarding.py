@@ -37,14 +37,14 @@ def test_a_newcomer_comes_from_the_link_to_the_first_answer(open_page):
     page = open_page(link(study), quiet=False)  # a wrong answer is a 422
     expect(page.get_by_role("heading", name="Pilot")).to_be_visible()
     page.get_by_label("User name").fill("lin")
-    page.get_by_label("Shown name").fill("Lin")
+    page.get_by_label("Display name (optional)").fill("Lin")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_label("Password once more").fill(PASSWORD)
-    page.get_by_role("button", name="Make the account and join").click()
+    page.get_by_label("Confirm password").fill(PASSWORD)
+    page.get_by_role("button", name="Create account and join").click()
 
     expect(page.get_by_role("heading", name="Taking part")).to_be_visible()
     page.get_by_label("I have read this, and I agree to take part.").check()
-    page.get_by_role("button", name="Agree and go on").click()
+    page.get_by_role("button", name="Agree and continue").click()
 
     expect(page.get_by_role("heading", name="About you")).to_be_visible()
     page.get_by_label("Female").check()
@@ -58,18 +58,18 @@ def test_a_newcomer_comes_from_the_link_to_the_first_answer(open_page):
     page.get_by_role("button", name="Go on").click()
 
     expect(page.get_by_role("heading", name="Guidelines")).to_be_visible()
-    page.get_by_role("button", name="I have read them").click()
+    page.get_by_role("button", name="I have read the guidelines").click()
 
     page.get_by_label("Always").check()
     page.get_by_label("No", exact=True).check()
     expect(page.get_by_text("A tie is no way out.")).to_have_count(0)
-    page.get_by_role("button", name="Send the answers").click()
+    page.get_by_role("button", name="Submit answers").click()
     expect(page.get_by_text("A tie is no way out.")).to_be_visible()
     expect(page.get_by_label("No", exact=True)).to_be_checked()
     page.get_by_label("Where I have no preference").check()
-    page.get_by_role("button", name="Send the answers").click()
+    page.get_by_role("button", name="Submit answers").click()
 
-    expect(page.get_by_text("All answers are right.")).to_be_visible()
+    expect(page.get_by_text("All answers are correct.")).to_be_visible()
     expect_progress(page, "0 of 2")
     press_answer(page, "1")
     expect_progress(page, "1 of 2")
@@ -94,7 +94,7 @@ def test_new_guidelines_come_before_the_answer_that_was_not_sent_yet(open_page):
     expect(page.get_by_text("Complete the step before the next item")).to_be_visible()
     page.get_by_role("link", name="Go to next item").click()
     expect(page.locator(".changes ins")).to_have_text("twice")
-    page.get_by_role("button", name="I have read them").click()
+    page.get_by_role("button", name="I have read the guidelines").click()
     press_answer(page, "1")
     expect_progress(page, "1 of 2")
     assert PairwiseLabel.objects.get().guidelines_version == 2
@@ -103,18 +103,18 @@ def test_new_guidelines_come_before_the_answer_that_was_not_sent_yet(open_page):
 def test_a_manager_writes_a_quiz_with_the_keyboard(open_page):
     study = make_asking_study([], guidelines="Read.")
     page = open_page(f"/studies/{study.slug}/quiz/edit/", user=make_manager())
-    page.get_by_role("button", name="Add a question").press("Enter")
+    page.get_by_role("button", name="Add question").press("Enter")
     expect(page.get_by_label("Question", exact=True)).to_be_focused()
     page.keyboard.type("Is longer better?")
     page.get_by_label("Choice 1", exact=True).fill("No")
     page.get_by_label("Choice 2", exact=True).fill("Yes")
-    page.get_by_role("button", name="Add a choice").press("Enter")
+    page.get_by_role("button", name="Add choice").press("Enter")
     expect(page.get_by_label("Choice 3", exact=True)).to_be_focused()
     page.keyboard.type("Mostly")
-    page.get_by_label("Choice 1 is right").press("Space")
+    page.get_by_label("Choice 1 is correct").press("Space")
     page.get_by_label("Explanation").fill("Length is no merit.")
     page.get_by_label("Choice 3", exact=True).press("Enter")  # stores, and presses no other button
-    expect(page.get_by_text("Stored.")).to_be_visible()
+    expect(page.get_by_text("Saved.")).to_be_visible()
     study.refresh_from_db()
     (question,) = study.quiz
     assert question["choices"] == ["No", "Yes", "Mostly"]
@@ -127,7 +127,7 @@ def test_a_manager_sees_the_guidelines_while_writing_and_publishes_them(open_pag
     page.get_by_label("Guidelines").fill("Read **both** twice.")
     expect(page.locator("#preview strong")).to_have_text("both")
     page.get_by_role("button", name="Publish as a new version").click()
-    expect(page.get_by_text("Version 2 is in force.")).to_be_visible()
+    expect(page.get_by_text("Published version 2.")).to_be_visible()
     assert GuidelinesVersion.objects.count() == 2
 
 
@@ -135,10 +135,10 @@ def test_a_manager_makes_and_withdraws_a_link_on_the_study_s_page(open_page):
     study = make_asking_study([], guidelines="")
     page = open_page(f"/studies/{study.slug}/", user=make_manager())
     block = page.locator("#invitations")
-    block.get_by_label("For whom").fill("Course 101")
+    block.get_by_label("Note").fill("Course 101")
     block.get_by_label("Places").fill("20")
-    block.get_by_role("button", name="Make the link").click()
-    address = block.get_by_label("Address of the invitation Course 101")
+    block.get_by_role("button", name="Create link").click()
+    address = block.get_by_label("Invitation link Course 101")
     expect(address).to_be_visible()
     assert address.input_value().endswith(f"/join/{token_of(Invitation.objects.get())}/")
     address.click()
@@ -167,7 +167,7 @@ def test_the_pages_have_no_serious_fault(open_page, scheme, viewport):
         do(study, annotator, step)
     publish_guidelines(study=study.slug, text="Read *all* of it.", since=1, by=make_manager())
     page.goto(f"/studies/{study.slug}/guidelines/")
-    expect(page.get_by_role("heading", name="What changed")).to_be_visible()
+    expect(page.get_by_role("heading", name="Changes")).to_be_visible()
     assert_accessible(page)
     boss = open_page(f"/studies/{study.slug}/invitations/", user=make_manager(), **look)
     assert_accessible(boss)

@@ -131,7 +131,7 @@ class UserAdmin(StockUserAdmin):  # type: ignore[type-arg]  # our user has no gr
     filter_horizontal = ()
     fieldsets = (
         (None, {"fields": ("username", "password", "display_name", "email")}),
-        (_("May do"), {"fields": ("role", "is_active")}),
+        (_("Permissions"), {"fields": ("role", "is_active")}),
         (_("Dates"), {"fields": ("last_login", "date_joined")}),
     )
     add_fieldsets = (

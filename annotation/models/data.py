@@ -100,7 +100,7 @@ class Session(models.Model):
         blank=True,
         related_name="own_sessions",
     )
-    profile_snapshot = models.JSONField(_("profile at the time"), default=dict, blank=True)
+    profile_snapshot = models.JSONField(_("profile at that time"), default=dict, blank=True)
     extra = models.JSONField(_("other fields"), default=dict, blank=True)
 
     class Meta:
@@ -151,7 +151,7 @@ class Response(models.Model):
     model = models.CharField(_("model"), max_length=200, blank=True, default="")
     text = models.TextField(_("text"), null=True, blank=True)
     text_hash = models.CharField(
-        _("hash of the text"), max_length=64, blank=True, default="", editable=False
+        _("text hash"), max_length=64, blank=True, default="", editable=False
     )
     original = models.BooleanField(_("original"), default=False)
     continues = models.ForeignKey(

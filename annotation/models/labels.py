@@ -44,14 +44,10 @@ class LabelBase(models.Model):
     idle_seconds = models.FloatField(_("idle seconds"), null=True, blank=True)
     input_device = models.CharField(_("input device"), max_length=16, blank=True, default="")
     edits = models.PositiveIntegerField(_("edits"), default=0)
-    guidelines_version = models.PositiveIntegerField(
-        _("version of the guidelines"), null=True, blank=True
-    )
-    app_version = models.CharField(
-        _("version of SenseJudge"), max_length=40, blank=True, default=""
-    )
+    guidelines_version = models.PositiveIntegerField(_("guideline version"), null=True, blank=True)
+    app_version = models.CharField(_("SenseJudge version"), max_length=40, blank=True, default="")
     extra = models.JSONField(_("other fields"), default=dict, blank=True)
-    created_at = models.DateTimeField(_("given"), default=timezone.now)
+    created_at = models.DateTimeField(_("submitted"), default=timezone.now)
     updated_at = models.DateTimeField(_("changed"), auto_now=True)
 
     class Meta:
@@ -205,7 +201,7 @@ class SessionQuestionnaire(models.Model):
         related_name="questionnaires",
     )
     answers = models.JSONField(_("answers"), default=list)
-    created_at = models.DateTimeField(_("given"), default=timezone.now)
+    created_at = models.DateTimeField(_("submitted"), default=timezone.now)
 
     class Meta:
         verbose_name = _("session questionnaire")
@@ -268,13 +264,13 @@ class GoldLabel(models.Model):
     rationale = models.TextField(_("rationale"), blank=True, default="")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("made by"),
+        verbose_name=_("created by"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
         related_name="gold_labels",
     )
-    created_at = models.DateTimeField(_("given"), default=timezone.now)
+    created_at = models.DateTimeField(_("submitted"), default=timezone.now)
 
     class Meta:
         verbose_name = _("gold label")

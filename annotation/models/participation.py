@@ -25,7 +25,7 @@ class GuidelinesVersion(models.Model):
     text = models.TextField(_("text"), blank=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("made by"),
+        verbose_name=_("created by"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
@@ -34,8 +34,8 @@ class GuidelinesVersion(models.Model):
     created_at = models.DateTimeField(_("created"), default=timezone.now)
 
     class Meta:
-        verbose_name = _("version of guidelines")
-        verbose_name_plural = _("versions of guidelines")
+        verbose_name = _("guideline version")
+        verbose_name_plural = _("guideline versions")
         constraints = [
             models.UniqueConstraint(fields=["study", "version"], name="guidelines_version_once")
         ]
@@ -53,7 +53,7 @@ class Invitation(models.Model):
     study = models.ForeignKey(
         Study, verbose_name=_("study"), on_delete=models.CASCADE, related_name="invitations"
     )
-    note = models.CharField(_("for whom"), max_length=200, blank=True, default="")
+    note = models.CharField(_("note"), max_length=200, blank=True, default="")
     places = models.PositiveIntegerField(
         _("places"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
@@ -61,7 +61,7 @@ class Invitation(models.Model):
     revoked_at = models.DateTimeField(_("withdrawn"), null=True, blank=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("made by"),
+        verbose_name=_("created by"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
@@ -116,17 +116,17 @@ class Participation(models.Model):
         related_name="participations",
     )
     joined_at = models.DateTimeField(_("joined"), default=timezone.now)
-    consented_at = models.DateTimeField(_("agreed to take part"), null=True, blank=True)
+    consented_at = models.DateTimeField(_("consent given"), null=True, blank=True)
     guidelines_read = models.PositiveIntegerField(
-        _("version of the guidelines read"), null=True, blank=True
+        _("guideline version read"), null=True, blank=True
     )
-    quiz_attempts = models.PositiveIntegerField(_("attempts at the quiz"), default=0)
-    quiz_passed_at = models.DateTimeField(_("passed the quiz"), null=True, blank=True)
+    quiz_attempts = models.PositiveIntegerField(_("quiz attempts"), default=0)
+    quiz_passed_at = models.DateTimeField(_("quiz passed"), null=True, blank=True)
     paused_at = models.DateTimeField(_("paused"), null=True, blank=True)
     pause_reason = models.CharField(
-        _("why paused"), max_length=8, choices=PauseReason.choices, blank=True, default=""
+        _("pause reason"), max_length=8, choices=PauseReason.choices, blank=True, default=""
     )
-    resumed_at = models.DateTimeField(_("let go on"), null=True, blank=True)
+    resumed_at = models.DateTimeField(_("resumed"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("participation")

@@ -35,7 +35,7 @@ class ClaimState(models.TextChoices):
     ACTIVE = "ACTIVE", _("Active")
     DONE = "DONE", _("Done")
     SKIPPED = "SKIPPED", _("Skipped")
-    RELEASED = "RELEASED", _("Released")
+    RELEASED = "RELEASED", _("Returned")
 
 
 class Study(models.Model):
@@ -61,14 +61,14 @@ class Study(models.Model):
         _("annotators per item"), default=1, validators=[MinValueValidator(1)]
     )
     lease_minutes = models.PositiveSmallIntegerField(
-        _("lease in minutes"), default=15, validators=[MinValueValidator(1)]
+        _("item reservation (minutes)"), default=15, validators=[MinValueValidator(1)]
     )
     allow_tie = models.BooleanField(_("allow ties"), default=False)
     allow_strength = models.BooleanField(_("ask how much better"), default=False)
     allow_both_bad = models.BooleanField(_("allow “both bad”"), default=False)
-    ask_hallucination = models.BooleanField(_("ask about hallucination"), default=False)
+    ask_hallucination = models.BooleanField(_("ask about made-up facts"), default=False)
     ask_questionnaire = models.BooleanField(_("ask the session questionnaire"), default=False)
-    reveal_turns = models.BooleanField(_("show turns as they are rated"), default=False)
+    reveal_turns = models.BooleanField(_("reveal turns as they are rated"), default=False)
     gold_rate = models.FloatField(
         _("share of gold items"),
         default=0.0,
@@ -80,32 +80,32 @@ class Study(models.Model):
         validators=[MinValueValidator(0.0), MaxValueValidator(0.5)],
     )
     guidelines = models.TextField(_("guidelines"), blank=True, default="")
-    guidelines_version = models.PositiveIntegerField(_("version of the guidelines"), default=1)
+    guidelines_version = models.PositiveIntegerField(_("guideline version"), default=1)
     pause_gold_below = models.FloatField(
-        _("pause below this share of gold items right"),
+        _("pause below this gold accuracy"),
         null=True,
         blank=True,
         validators=[MinValueValidator(0.0), MaxValueValidator(1.0)],
     )
     pause_repeats_below = models.FloatField(
-        _("pause below this share of repeats answered alike"),
+        _("pause below this repeat consistency"),
         null=True,
         blank=True,
         validators=[MinValueValidator(0.0), MaxValueValidator(1.0)],
     )
     pause_after = models.PositiveSmallIntegerField(
-        _("answers before the rule counts"), default=5, validators=[MinValueValidator(1)]
+        _("answers before the pause rule applies"), default=5, validators=[MinValueValidator(1)]
     )
     consent = models.TextField(_("consent"), blank=True, default="")
     quiz = models.JSONField(_("quiz"), default=list, blank=True)
     ask_profile = models.BooleanField(_("ask for the annotator profile"), default=False)
     min_turns = models.PositiveSmallIntegerField(
-        _("turns before a conversation may end"), default=1, validators=[MinValueValidator(1)]
+        _("minimum turns"), default=1, validators=[MinValueValidator(1)]
     )
     seed = models.PositiveIntegerField(_("seed"), default=42)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("made by"),
+        verbose_name=_("created by"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
@@ -233,21 +233,21 @@ class Claim(models.Model):
     )
     conversation = models.OneToOneField(
         Session,
-        verbose_name=_("conversation held"),
+        verbose_name=_("conversation"),
         on_delete=models.PROTECT,
         null=True,
         blank=True,
         related_name="held_under",
     )
-    given = models.BooleanField(_("given by a manager"), default=False)
-    skip_reason = models.CharField(_("why skipped"), max_length=300, blank=True, default="")
-    claimed_at = models.DateTimeField(_("claimed"))
+    given = models.BooleanField(_("assigned by a manager"), default=False)
+    skip_reason = models.CharField(_("skip reason"), max_length=300, blank=True, default="")
+    claimed_at = models.DateTimeField(_("assigned"))
     expires_at = models.DateTimeField(_("expires"))
     finished_at = models.DateTimeField(_("finished"), null=True, blank=True)
 
     class Meta:
-        verbose_name = _("claim")
-        verbose_name_plural = _("claims")
+        verbose_name = _("assignment")
+        verbose_name_plural = _("assignments")
         constraints = [
             models.UniqueConstraint(fields=["item", "annotator"], name="claim_once"),
             models.UniqueConstraint(
@@ -286,7 +286,7 @@ class Submission(models.Model):
 
     claim = models.ForeignKey(
         Claim,
-        verbose_name=_("claim"),
+        verbose_name=_("assignment"),
         on_delete=models.CASCADE,
         related_name="submissions",
         db_index=False,  # the constraint's index begins with it

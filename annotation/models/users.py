@@ -85,11 +85,11 @@ class User(AbstractBaseUser):
         ],
     )
     display_name = models.CharField(
-        _("shown name"), max_length=150, blank=True, default="", validators=[validate_name]
+        _("display name"), max_length=150, blank=True, default="", validators=[validate_name]
     )
     email = models.EmailField(_("email"), blank=True, default="")
     role = models.CharField(_("role"), max_length=16, choices=Role.choices, default=Role.ANNOTATOR)
-    is_active = models.BooleanField(_("may sign in"), default=True)
+    is_active = models.BooleanField(_("can sign in"), default=True)
     date_joined = models.DateTimeField(_("joined"), default=timezone.now, editable=False)
 
     objects: ClassVar[UserManager] = UserManager()

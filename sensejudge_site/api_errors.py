@@ -28,7 +28,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
         fields = response.data if isinstance(response.data, dict) else {"": response.data}
         response.data = {
             "code": "api:invalid",
-            "message": "Some fields are not right; see `fields`.",
+            "message": "Some fields are invalid; see `fields`.",
             "fields": fields,
         }
         return response

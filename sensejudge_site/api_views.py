@@ -17,7 +17,7 @@ TOKEN = inline_serializer(
 
 
 class TokenView(LoginView):  # type: ignore[misc]  # knox ships no types
-    """POST with basic authentication; answers {token, expiry}. The token is stored hashed."""
+    """POST with basic authentication; returns {token, expiry}. The token is stored hashed."""
 
     authentication_classes = (BasicAuthentication,)
 
@@ -27,18 +27,18 @@ class TokenView(LoginView):  # type: ignore[misc]  # knox ships no types
 
     @extend_schema(request=None, responses=TOKEN)
     def post(self, request: Request) -> Response:
-        """Make a token; it is shown this once."""
+        """Create a token; it is shown only once."""
         answer: Response = super().post(request)
         return answer
 
 
 class RevokeView(LogoutView):  # type: ignore[misc]  # knox ships no types
-    """POST with a token in the header; that token ends."""
+    """POST with a token in the header; revokes that token."""
 
     authentication_classes = (PasswordTokenAuthentication,)
 
     @extend_schema(request=None, responses={204: None})
     def post(self, request: Request) -> Response:
-        """End the token that this request carries."""
+        """Revoke the token that this request carries."""
         answer: Response = super().post(request)
         return answer

@@ -34,8 +34,8 @@ def check_trusted_proxies(**_options: Any) -> list[checks.CheckMessage]:
         return []
     return [
         checks.Warning(
-            "HTTPS says that a proxy is in front, and TRUSTED_PROXIES is 0: wrong passwords of one "
-            "client lock out everybody.",
+            "HTTPS implies a proxy, but TRUSTED_PROXIES is 0: wrong passwords from one client lock "
+            "out everyone.",
             hint="Set TRUSTED_PROXIES to the number of proxies that append to X-Forwarded-For.",
             id="sensejudge.W002",
         )

@@ -29,16 +29,16 @@ def kept_secret(path: Path) -> str:
         key = path.read_text(encoding="ascii")
     except OSError as error:
         message = (
-            f"The secret key cannot be kept in {path} ({error.strerror}): "
-            "mend that, or set SECRET_KEY."
+            f"The secret key cannot be saved in {path} ({error.strerror}). "
+            "Fix this, or set SECRET_KEY."
         )
         raise ImproperlyConfigured(message) from error
     except UnicodeDecodeError:
         key = ""
     if len(key.strip("\0 \r\n")) < _LEAST_CHARACTERS:
         message = (
-            f"There is no whole secret key in {path}: delete the file to have a new key made, "
-            "by which everybody is signed out, or set SECRET_KEY."
+            f"The secret key in {path} is incomplete. Delete the file to create a new key, which "
+            "signs everyone out, or set SECRET_KEY."
         )
         raise ImproperlyConfigured(message)
     return key

@@ -245,7 +245,7 @@ if SITE_SECRETS & LLM_KEY_VARIABLES:
     raise ImproperlyConfigured(f"LLM_KEY_VARIABLES must not list the site's own secrets: {_names}.")
 if not may_hold_key(LLM_KEY_VARIABLE, listed=LLM_KEY_VARIABLES):
     raise ImproperlyConfigured(
-        f"LLM_KEY_VARIABLE must name a variable that begins with LLM_ or stands in "
+        f"LLM_KEY_VARIABLE must name a variable that begins with LLM_ or is listed in "
         f"LLM_KEY_VARIABLES, not {LLM_KEY_VARIABLE}."
     )
 LLM_CONCURRENCY = env.int("LLM_CONCURRENCY", default=16)
@@ -276,10 +276,10 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "SenseJudge API",
     "DESCRIPTION": (
-        "Read only, for managers and viewers; an annotator reads their own labels. `POST "
-        "/api/v1/token/` with basic authentication answers a token, to be sent as `Authorization: "
-        "Token ...`; whoever is signed in on the site needs none. A list comes in pages, each with "
-        "the address of the `next`."
+        "Read-only, for managers and viewers; annotators can read their own labels. `POST "
+        "/api/v1/token/` with basic authentication returns a token to send as `Authorization: "
+        "Token ...`; users who are signed in on the site need none. Lists are paginated; each page "
+        "holds the address of the `next`."
     ),
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,

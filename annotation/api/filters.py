@@ -29,7 +29,10 @@ class KnownWordsBackend(filters.DjangoFilterBackend):  # type: ignore[misc]  # n
         if unknown:
             known = ", ".join(sorted(filters_known | _OF_EVERY_LIST - {"format"}))
             raise ValidationError(
-                {word: [f"No such parameter; there are {known}."] for word in sorted(unknown)}
+                {
+                    word: [f"Unknown parameter. Known parameters: {known}."]
+                    for word in sorted(unknown)
+                }
             )
         return found
 

@@ -58,7 +58,7 @@ class OwnOrAllViewSet(ReadOnlyModelViewSet[Row]):
 
 
 class PairwiseLabelViewSet(OwnOrAllViewSet[PairwiseLabel]):
-    """Pairwise labels; an annotator reads their own."""
+    """Pairwise labels; annotators can read only their own."""
 
     queryset = published(
         PairwiseLabel.objects.select_related("annotator", "study"), "comparison__turn__session"
@@ -68,7 +68,7 @@ class PairwiseLabelViewSet(OwnOrAllViewSet[PairwiseLabel]):
 
 
 class SatisfactionLabelViewSet(OwnOrAllViewSet[SatisfactionLabel]):
-    """Satisfaction labels; an annotator reads their own."""
+    """Satisfaction labels; annotators can read only their own."""
 
     queryset = published(
         SatisfactionLabel.objects.select_related("annotator", "study"),

@@ -56,7 +56,7 @@ class SplitSettings:
             ValueError: the size is below 1.
         """
         if self.size < 1:
-            message = f"the development part needs at least one comparison, not {self.size}"
+            message = f"the dev split needs at least one comparison, not {self.size}"
             raise ValueError(message)
 
 

@@ -83,9 +83,9 @@ def resolve_annotator(*, dataset: Dataset, name: str) -> Annotator:
     for each in known:
         if each.username == name:
             return each
-    listed = ", ".join(each.name for each in known[:NAMES_SHOWN]) or "nobody"
+    listed = ", ".join(each.name for each in known[:NAMES_SHOWN]) or "none"
     more = f" and {len(known) - NAMES_SHOWN} more" if len(known) > NAMES_SHOWN else ""
     raise Refused(
         "annotator:unknown",
-        f"no annotator {name!r} in dataset {dataset.slug}; there are {listed}{more}",
+        f"no annotator {name!r} in dataset {dataset.slug}; known annotators: {listed}{more}",
     )

@@ -42,7 +42,7 @@ def dataset_of(slug: str) -> Dataset:
     found = Dataset.objects.filter(slug=slug).first()
     if found is None:
         known = ", ".join(Dataset.objects.order_by("slug").values_list("slug", flat=True)[:12])
-        raise Refused("dataset:unknown", f"no dataset {slug!r}; there are {known or 'none'}")
+        raise Refused("dataset:unknown", f"no dataset {slug!r}; known datasets: {known or 'none'}")
     return found
 
 

@@ -54,13 +54,13 @@ def run(name: str, sizes: Mapping[str, int | str] | None = None) -> Bench:
             it was given cannot be used.
     """
     if name not in names():
-        message = f"there is no bench {name!r}; there are: {', '.join(names())}"
+        message = f"no bench {name!r}; choose from {', '.join(names())}"
         raise Refused("bench:unknown", message)
     module = import_module(f"{__name__}.{name}")
     chosen = dict(sizes or {})
     unknown = sorted(set(chosen) - set(inspect.signature(module.run).parameters))
     if unknown:
-        message = f"the bench {name!r} has no size {', '.join(unknown)}"
+        message = f"bench {name!r} has no size {', '.join(unknown)}"
         raise Refused("bench:unknown-size", message)
     bench: Bench = module.run(**chosen)
     return bench

@@ -22,7 +22,7 @@ from annotation.models import Role, User
 PASSWORD: Final = "sensejudge-demo"  # noqa: S105 - known on purpose, see the module's first lines
 
 _LOCAL_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
-_HINT: Final = "Give this user another password, or take the right to sign in away."
+_HINT: Final = "Give this user another password, or remove the right to sign in."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ def make_logins() -> None:
         hosts = ", ".join(settings.ALLOWED_HOSTS)
         raise Refused(
             "demo:not-local",
-            f"ALLOWED_HOSTS lets others reach this site ({hosts}), and everybody knows the "
-            "password of the demo's users: run the demo on a site for this machine alone",
+            f"ALLOWED_HOSTS lets others reach this site ({hosts}), and the password of the "
+            "demo's users is public: run the demo on a site for this machine only",
         )
     known = set(_demo_users().values_list("username", flat=True))
     for login in LOGINS:
@@ -101,13 +101,13 @@ def check_deployed_logins(**_options: Any) -> list[checks.CheckMessage]:
     try:
         users = open_logins()
     except DatabaseError as error:
-        message = f"Nobody knows whether the demo's password works: {str(error).strip()}"
+        message = f"Could not check whether the demo's password works: {str(error).strip()}"
         hint = "Run this check where the database can be reached."
         return [checks.Warning(message, hint=hint, id="sensejudge.W003")]
     return [
         checks.Error(
-            f"{user.username} can sign in with the demo's password, which everybody knows, through "
-            "a proxy that does not say that it is one.",
+            f"{user.username} can sign in with the demo's password, which is public, through a "
+            "proxy that does not identify itself as one.",
             hint=_HINT,
             obj=user,
             id="sensejudge.E001",

@@ -38,7 +38,7 @@ def judge_everything(dataset: Dataset, watch: Watch) -> None:
         run = _latest(dataset, RunKind.TEST, annotator)
         if run is None:
             run = start_test_run(dataset=dataset, annotator=annotator, judge=LEXICAL)
-        _finish(run, f"judging in the place of {persona.name}", watch)
+        _finish(run, f"judging on behalf of {persona.name}", watch)
     run = _latest(dataset, RunKind.SATISFACTION, None)
     if run is None:
         run = start_satisfaction_run(dataset=dataset, judge=LEXICAL)

@@ -27,7 +27,7 @@ _NONE: Final = "-"
 
 def report_lines(report: Report, boards: tuple[Board, ...]) -> Iterator[str]:
     """The whole report, blank lines between its parts."""
-    yield "Simulated labels; the judge is the embedded one, which is no LLM."
+    yield "Simulated labels; the judge is the embedded one, which is not an LLM."
     overall = [row for row in report.rows if row.scenario is None]
     yield ""
     yield from _agreement(overall)
@@ -47,7 +47,7 @@ def login_lines() -> Iterator[str]:
     yield f"Sign in with the password {PASSWORD} as"
     for login in LOGINS:
         yield f"  {login.username:<16} {login.role.label}"
-    yield "These four are for this machine alone: change them before you let anybody else in."
+    yield "They are for this machine only: change their passwords before you let anyone else in."
 
 
 def _agreement(rows: list[ReportRow]) -> Iterator[str]:

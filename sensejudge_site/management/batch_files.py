@@ -27,7 +27,7 @@ def add_batch_arguments(parser: CommandParser) -> None:
         "--batch-in",
         type=Path,
         metavar="FILE",
-        help="read the replies to such a file and take the runs as far as they reach",
+        help="read the replies to such a file and continue the runs as far as possible",
     )
 
 

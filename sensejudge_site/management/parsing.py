@@ -58,7 +58,7 @@ def number_from(least: int, most: int | None = None) -> Callable[[str], int]:
 
     def number(word: str) -> int:
         if not word.isdecimal() or int(word) < least or (most is not None and int(word) > most):
-            message = f"a number {allowed}, not {word!r}"
+            message = f"expected a number {allowed}, not {word!r}"
             raise ArgumentTypeError(message)
         return int(word)
 

@@ -29,12 +29,14 @@ def add_arguments(
     parser: CommandParser,
     *,
     judge: str,
-    several: str = "of several, each has a run of its own",
-    budget: str = "what the calls of each run may cost at most",
+    several: str = "with several names, each gets its own run",
+    budget: str = "maximum cost of each run",
 ) -> None:
     """The arguments of every command about annotators of a dataset; words of help for some."""
     parser.add_argument("--dataset", default="", metavar="SLUG")
-    parser.add_argument("--annotator", default="", metavar="NAME", help="one alone; all without")
+    parser.add_argument(
+        "--annotator", default="", metavar="NAME", help="only this annotator (default: all)"
+    )
     parser.add_argument(
         "--judge",
         metavar="lexical|ENDPOINT[,ENDPOINT...]",
@@ -47,7 +49,9 @@ def add_arguments(
         help=f"{budget}, in the currency of the prices",
     )
     parser.add_argument(
-        "--estimate", action="store_true", help="print what would be asked and cost; start nothing"
+        "--estimate",
+        action="store_true",
+        help="print the number of calls and their cost; start nothing",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -57,7 +61,7 @@ def add_again_argument(parser: CommandParser) -> None:
     parser.add_argument(
         "--again",
         action="store_true",
-        help="start anew where an equal run is under way (default: take part in that one)",
+        help="start a new run even if an equal one is in progress (default: join that one)",
     )
 
 
@@ -68,7 +72,7 @@ def money(word: str) -> Decimal:
     except InvalidOperation:
         amount = Decimal("NaN")
     if not amount.is_finite() or amount < 0:
-        message = f"an amount of money, 0 or more, not {word!r}"
+        message = f"expected an amount of money of 0 or more, not {word!r}"
         raise ArgumentTypeError(message)
     return amount.quantize(_CENT_OF_A_CENT, rounding=ROUND_DOWN)
 
@@ -90,9 +94,9 @@ def estimates_told(estimates: Sequence[RunEstimate], *, json_wanted: bool) -> st
     ]
     total = total_of(estimates)
     cost = _cost(total.cost_likely, total.cost_at_most, calls=total.calls)
-    lines.append(f"together: {counted(total.calls, 'call')}, {_stored(total.stored)}; {cost}")
+    lines.append(f"total: {counted(total.calls, 'call')}, {_stored(total.stored)}; {cost}")
     if total.sampled:
-        lines.append("estimated from a part of the prompts, scaled")
+        lines.append("estimated from a sample of the prompts")
     return "\n".join(lines)
 
 
@@ -112,7 +116,7 @@ def _cost(likely: Decimal | None, at_most: Decimal | None, *, calls: int) -> str
     if not calls:
         return "no cost"
     if at_most is None:
-        return "cost unknown, for the endpoint has no prices"
+        return "cost unknown: the endpoint has no prices"
     return f"cost {'unknown' if likely is None else f'{likely:.4f}'}, at most {at_most:.4f}"
 
 
@@ -151,14 +155,14 @@ def budgets_told(runs: Sequence[JudgeRun]) -> list[str]:
     """A sentence for each run that its budget stopped: how it goes on."""
     return [
         f"run {run.pk} has spent its budget of {run.budget}; "
-        f"`judge --retry {run.pk} --budget N` with a larger N goes on where it stopped"
+        f"to resume it, run `judge --retry {run.pk} --budget N` with a larger N"
         for run in runs
         if run.error_code == LlmCode.BUDGET_SPENT
     ]
 
 
 def _failure(run: JudgeRun) -> str:
-    whose = "everybody" if run.annotator is None else str(run.annotator)
+    whose = "all annotators" if run.annotator is None else str(run.annotator)
     said = f"run {run.pk} ({whose}, {run.judge}): {run.status.lower()} {run.error_code}".rstrip()
     if run.error_detail:
         said += f" ({run.error_detail})"
@@ -198,4 +202,4 @@ class ProgressLine:
 
     def waits(self, run: JudgeRun) -> None:
         """Says whose end is waited for."""
-        self._stream.write(f"{self._what}: run {run.pk} is under way elsewhere; waiting for it")
+        self._stream.write(f"{self._what}: run {run.pk} is in progress elsewhere; waiting for it")

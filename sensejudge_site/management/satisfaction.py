@@ -78,7 +78,7 @@ def _reasons(found: SatisfactionEvaluation) -> Iterator[str]:
             yield f"{_title(one)}: likely reason of {turns}"
             yield f"  accuracy {_figure(likely.accuracy.value, likely.accuracy.interval)}, always "
             yield (
-                f"  the commonest {likely.commonest:.3f}, macro-F1 "
+                f"  the most common {likely.commonest:.3f}, macro-F1 "
                 + _figure(likely.macro_f1.value, likely.macro_f1.interval)
                 + f" against {likely.commonest_f1:.3f}, among two {likely.top_2.value:.3f}"
             )
@@ -89,7 +89,7 @@ def _reasons(found: SatisfactionEvaluation) -> Iterator[str]:
 
 def _paper(found: SatisfactionEvaluation) -> Iterator[str]:
     yield ""
-    yield "the paper's Table 2 (its 90 test users): Pearson, Spearman, QWK, F1-DSAT; ours beside it"
+    yield "the paper's Table 2 (its 90 test users): Pearson, Spearman, QWK, F1-DSAT; then ours"
     for row in TABLE_2:
         ours = "; ".join(
             f"{_title(one)} " + " ".join(_short(one.whole[name]) for name in SHOWN[:4])
@@ -97,7 +97,7 @@ def _paper(found: SatisfactionEvaluation) -> Iterator[str]:
         )
         quoted = f"{row.pearson:.4f} {row.spearman:.4f} {row.qwk:.4f} {row.f1_dsat:.4f}"
         yield f"{row.evaluator:{_NAME}} {quoted}   {ours or 'not run here'}"
-    yield "its Table 3 (20 of them): Pearson, QWK, F1-DSAT"
+    yield "its Table 3 (20 of these users): Pearson, QWK, F1-DSAT"
     asked = (MetricName.PEARSON, MetricName.QWK, MetricName.F1_DSAT)
     for line in TABLE_3:
         ours = "; ".join(

@@ -126,7 +126,7 @@ def test_a_parameter_that_means_nothing_is_refused_and_narrows_nothing_in_silenc
     assert answer.status_code == 400
     assert answer.json()["code"] == "api:invalid"
     (said,) = answer.json()["fields"]["datset"]
-    assert said.startswith("No such parameter; there are ")
+    assert said.startswith("Unknown parameter. Known parameters: ")
     assert "page_size" in said
 
 

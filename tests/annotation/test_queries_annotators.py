@@ -72,12 +72,12 @@ def test_the_full_user_name_is_understood_too(dataset, turn):
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones(dataset, turn):
-    with pytest.raises(Refused, match="no annotator 'x' in dataset data; there are nobody"):
+    with pytest.raises(Refused, match="no annotator 'x' in dataset data; known annotators: none"):
         resolve_annotator(dataset=dataset, name="x")
     comparison = make_comparison(turn)
     for number in range(14):
         make_label(comparison, annotator=make_rater(dataset, f"a{number:02}"))
-    with refuses("annotator:unknown", match=r"there are a00, a01, .* a11 and 2 more"):
+    with refuses("annotator:unknown", match=r"annotators: a00, a01, .* a11 and 2 more"):
         resolve_annotator(dataset=dataset, name="x")
 
 

@@ -57,7 +57,7 @@ def test_annotators_have_their_counts(dataset):
 
 def test_an_unknown_dataset_is_answered_with_the_known_ones(dataset):
     assert dataset_of("data") == dataset
-    with refuses("dataset:unknown", match="no dataset 'x'; there are data"):
+    with refuses("dataset:unknown", match="no dataset 'x'; known datasets: data"):
         dataset_of("x")
 
 

@@ -203,7 +203,7 @@ def test_a_budget_is_for_all_runs_together_and_more_money_goes_on(texts, server)
         command(**options, budget=budget)
     assert spent.value.returncode == 1
     # It says how to go on, and that works.
-    going_on = f"`ablate --dataset {dataset.slug} --vary window --judge fake --budget N` goes on"
+    going_on = f"`ablate --dataset {dataset.slug} --vary window --judge fake --budget N`"
     assert going_on in str(spent.value)
     assert not VerificationReport.objects.exists()
     assert sum(run.held for run in JudgeRun.objects.all()) <= budget

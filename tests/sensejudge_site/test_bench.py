@@ -52,7 +52,7 @@ def test_a_setting_that_a_bench_does_not_have_exits_2():
 
 
 def test_an_unknown_bench_exits_2_and_names_the_known_ones():
-    with pytest.raises(CommandError, match=r"no bench 'none'; there are: .*select") as raised:
+    with pytest.raises(CommandError, match=r"no bench 'none'; choose from .*select") as raised:
         run("none")
     assert raised.value.returncode == 2
 

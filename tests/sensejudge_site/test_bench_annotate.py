@@ -196,7 +196,7 @@ def test_a_server_tells_what_it_uses():
 
 
 def test_a_setting_that_there_is_not_is_named():
-    with refuses("bench:unknown-size", match="no setting 'vast'; there are: small, large"):
+    with refuses("bench:unknown-size", match="no setting 'vast'; choose from small, large"):
         run(setting="vast")
 
 

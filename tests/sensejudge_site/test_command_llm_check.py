@@ -70,7 +70,7 @@ def test_with_pairs_of_a_file_it_says_what_prefix_order_is_worth(tmp_path):
     # 2 pairs with a winner, 2 orders, base and the one preference that all three sources give
     line = "a comparison's calls together, preference last: 8 calls in "
     assert line in said
-    assert "calls in a drawn order, preference last: 8 calls in " in said
+    assert "calls in random order, preference last: 8 calls in " in said
     assert "preference first: 8 calls in " in said
     together, shuffled, first = found["prefix_order"]
     assert together["cached_tokens"] > max(shuffled["cached_tokens"], first["cached_tokens"])

@@ -67,7 +67,7 @@ def test_the_whole_demo_once_and_again_after_it_was_cut_short(settings):
     interrupted = JudgeRun.objects.get(kind="TEST", annotator__display_name="concise")
     cut_short(interrupted)
     again, said = demo()
-    assert "Judging in the place of concise ..." in said
+    assert "Judging on behalf of concise ..." in said
     assert "Learning" not in said
     assert again == printed
     assert counts() == before

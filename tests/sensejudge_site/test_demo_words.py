@@ -54,7 +54,7 @@ def printed(rows=(), satisfaction=None, boards=()):
 def test_it_opens_with_what_the_figures_are_not():
     first = printed()[0]
     assert "Simulated labels" in first
-    assert "no LLM" in first
+    assert "not an LLM" in first
 
 
 def test_agreement_and_bias_stand_in_percent_with_their_intervals():

@@ -162,8 +162,8 @@ def test_an_endpoint_that_refuses_ends_with_1():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("distil", ["--dataset", "none"], "dataset:unknown: no dataset 'none'; there are "),
-        ("judge", ["--dataset", "none"], "dataset:unknown: no dataset 'none'; there are "),
+        ("distil", ["--dataset", "none"], "dataset:unknown: no dataset 'none'; known datasets: "),
+        ("judge", ["--dataset", "none"], "dataset:unknown: no dataset 'none'; known datasets: "),
         ("distil", ["--dataset", "SLUG", "--annotator", "zoe"], "annotator:unknown"),
         ("distil", ["--dataset", "SLUG", "--judge", "zoe"], "judge:unknown"),
         ("distil", ["--dataset", "SLUG", "--dev", "0"], "--dev must be 1 or more"),

@@ -54,7 +54,10 @@ def test_jsonl_is_the_default():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["labels", "--dataset", "none"], "dataset:unknown: no dataset 'none'; there are data"),
+        (
+            ["labels", "--dataset", "none"],
+            "dataset:unknown: no dataset 'none'; known datasets: data",
+        ),
         (
             ["labels", "--dataset", "data", "--out", "/nowhere/f"],
             "cannot write /nowhere/f: No such",

@@ -87,7 +87,7 @@ def test_a_key_made_meanwhile_is_not_overwritten(place, monkeypatch):
 @pytest.mark.parametrize("content", NOT_WHOLE)
 def test_a_file_without_a_whole_key_is_named(place, content):
     place.write_text(content)
-    with pytest.raises(ImproperlyConfigured, match=f"no whole secret key in {place}"):
+    with pytest.raises(ImproperlyConfigured, match=f"The secret key in {place} is incomplete"):
         kept_secret(place)
     assert place.read_text() == content
 
@@ -99,7 +99,7 @@ def test_every_command_says_so_in_one_line(place, command):
     done = started(place.parent, "manage.py", *command)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.startswith(f"There is no whole secret key in {place}: ")
+    assert done.stderr.startswith(f"The secret key in {place} is incomplete. ")
     assert done.stderr.count("\n") == 1
 
 
@@ -108,4 +108,4 @@ def test_a_server_does_not_start_either(place):
     place.touch()
     done = started(place.parent, "-c", "from sensejudge_site.wsgi import application")
     assert done.returncode != 0
-    assert f"There is no whole secret key in {place}" in done.stderr.splitlines()[-1]
+    assert f"The secret key in {place} is incomplete" in done.stderr.splitlines()[-1]

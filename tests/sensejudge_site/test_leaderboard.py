@@ -106,7 +106,7 @@ def test_a_later_run_of_the_base_judge_does_not_hide_preferences():
 
 def test_a_dataset_without_verdicts_says_so():
     Stage.make()
-    assert "no comparison of named models" in leaderboard("--dataset", "study")
+    assert "no comparison between named models" in leaderboard("--dataset", "study")
     assert json.loads(leaderboard("--dataset", "study", "--json"))["models"] == []
 
 
@@ -148,7 +148,7 @@ def test_mtbench_votes_rank_as_published():
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--dataset", "none"], "dataset:unknown: no dataset 'none'; there are study"),
+        (["--dataset", "none"], "dataset:unknown: no dataset 'none'; known datasets: study"),
         (["--battles", "/nowhere.jsonl"], "nowhere.jsonl"),
         (["--dataset", "study", "--anchor", "gamma"], "gamma"),
     ],

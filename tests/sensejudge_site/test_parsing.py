@@ -39,7 +39,7 @@ def test_it_says_which_word_is_wrong(capsys):
     assert "invalid choice: 'everything'" in line
     assert "'window'" in line
     code, (line,) = refused(capsys, "distil", "--dataset", "x", "--budget", "much")
-    assert "an amount of money, 0 or more, not 'much'" in line
+    assert "expected an amount of money of 0 or more, not 'much'" in line
 
 
 def test_code_that_calls_a_command_meets_an_error_with_the_same_status():

@@ -112,7 +112,7 @@ def test_controls_stand_beside_every_result_with_n_and_interval():
     ]
     printed = report("--dataset", "study", "--annotator", "ann")
     assert "ann, preferences of bob" in printed
-    assert "ann, no preferences, asked PAIRWISE" in printed
+    assert "ann, no preferences, prompt PAIRWISE" in printed
     assert "bob, base judge" not in printed
 
 
@@ -153,7 +153,7 @@ def test_without_preferences_the_interval_stands_with_the_base_judge():
 
 def test_nothing_judged_is_said():
     Stage.make()
-    assert "no judge has decided" in report("--dataset", "study")
+    assert "no labelled comparison has been judged yet" in report("--dataset", "study")
 
 
 def test_satisfaction_stands_below():
@@ -181,7 +181,7 @@ def test_satisfaction_stands_below():
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--dataset", "none"], "dataset:unknown: no dataset 'none'; there are study"),
+        (["--dataset", "none"], "dataset:unknown: no dataset 'none'; known datasets: study"),
         (["--dataset", "study", "--annotator", "nobody"], "no annotator 'nobody'"),
     ],
 )
@@ -228,7 +228,9 @@ def test_against_gold_readers_get_lines():
 
 def test_against_gold_without_a_judge_it_says_so():
     Stage.make()
-    assert "no judge has decided" in report("--dataset", "study", "--gold")
+    assert "no comparison with a gold answer has been judged yet" in report(
+        "--dataset", "study", "--gold"
+    )
 
 
 def test_what_the_judge_leans_to_is_in_the_fields():

@@ -78,7 +78,7 @@ def test_an_estimate_starts_nothing_and_says_what_it_would_cost(dataset, endpoin
     )[0].splitlines()
     assert lines[0].startswith("ann, fake: 16 calls, 0 replies stored; ")
     at_most = f"at most {found['cost_at_most']:.4f}"
-    assert lines[-1] == f"together: 16 calls, 0 replies stored; cost unknown, {at_most}"
+    assert lines[-1] == f"total: 16 calls, 0 replies stored; cost unknown, {at_most}"
     assert "tokens in, an unknown number out; " in lines[0]
     # The lexical judge has no prices, and needs none.
     told = run("distil", "--dataset", dataset.slug, "--estimate")[0].splitlines()
@@ -113,7 +113,7 @@ def test_a_run_that_its_budget_stopped_says_how_it_goes_on(dataset, endpoint):
     number = JudgeRun.objects.get().pk
     assert said.splitlines() == [
         f"run {number} has spent its budget of 0.0040; "
-        f"`judge --retry {number} --budget N` with a larger N goes on where it stopped"
+        f"to resume it, run `judge --retry {number} --budget N` with a larger N"
     ]
     _, said = run("judge", "--retry", str(number), "--budget", "1")
     assert said == ""

@@ -28,7 +28,7 @@ MATRIX = {
 }
 
 
-LEFT_OUT = "difference_penalty is left out: it belongs to --mode paper.\n"
+LEFT_OUT = "difference_penalty is ignored: it applies only to --mode paper.\n"
 
 
 def test_it_prints_one_json_object(tmp_path):

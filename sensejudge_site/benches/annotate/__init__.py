@@ -70,7 +70,7 @@ def run(*, setting: str = "small", items: int | None = None, labels: int | None 
         Refused: there is no such setting; a step did not work.
     """
     if setting not in _SETTINGS:
-        message = f"there is no setting {setting!r}; there are: {', '.join(_SETTINGS)}"
+        message = f"no setting {setting!r}; choose from {', '.join(_SETTINGS)}"
         raise Refused("bench:unknown-size", message)
     usual_items, usual_labels = _SETTINGS[setting]
     size = usual_items if items is None else items

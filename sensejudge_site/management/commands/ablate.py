@@ -34,15 +34,15 @@ from sensejudge_site.management.runs import (
 class Command(OneLineCommand):
     """Measures every variant on the same test comparisons and stores the table."""
 
-    help = "Varies one thing of the method, all else equal, and measures every variant."
+    help = "Varies one setting of the method, all else equal, and measures each variant."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares whose labels, by which judges, and what is varied."""
         add_arguments(
             parser,
-            judge="who distils and judges (default: lexical)",
-            several="--vary judge tries each with each",
-            budget="what the calls of all runs together may cost at most",
+            judge="judge that distils and judges (default: lexical)",
+            several="--vary judge tries every pair of them",
+            budget="maximum cost of all runs together",
         )
         parser.add_argument("--vary", required=True, choices=[each.value for each in Vary])
 
@@ -127,8 +127,8 @@ def _spent(what: str, options: dict[str, Any]) -> CommandError:
     names = ("dataset", "annotator", "vary", "judge")
     words = [f"--{name} {shlex.quote(options[name])}" for name in names if options[name]]
     message = (
-        f"{'budget:spent'}: {what}; `ablate {' '.join(words)} --budget N` goes on where "
-        "it stopped, N being for the rest alone: no stored reply is paid for twice"
+        f"{'budget:spent'}: {what}; to resume, run `ablate {' '.join(words)} --budget N`, "
+        "where N covers only the remaining calls; stored replies are reused"
     )
     return CommandError(message, returncode=WORK_FAILED)
 

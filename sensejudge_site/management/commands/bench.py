@@ -17,7 +17,7 @@ _COUNT: Final = number_from(1, 100_000)
 class Command(OneLineCommand):
     """Runs one benchmark."""
 
-    help = "Runs a benchmark and prints its figures beside the published ones."
+    help = "Runs a benchmark and prints its figures next to the published ones."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares the name, the sizes and the output."""
@@ -26,9 +26,9 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--items", type=_COUNT, help="pairs to label (annotate) or import (imports)"
         )
-        parser.add_argument("--labels", type=_COUNT, help="annotate: answers there already")
+        parser.add_argument("--labels", type=_COUNT, help="annotate: existing answers")
         parser.add_argument("--calls", type=_COUNT, help="judge: calls to send")
-        parser.add_argument("--file", metavar="PATH", help="embedded: labels in PandaLM's layout")
+        parser.add_argument("--file", metavar="PATH", help="embedded: labels in PandaLM's format")
         parser.add_argument("--seeds", type=_COUNT, help="embedded: splits to average over")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 

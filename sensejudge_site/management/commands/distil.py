@@ -59,11 +59,15 @@ class Command(OneLineCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares whose preferences, by which judge, under which rules."""
-        add_arguments(parser, judge="who distils and judges (default: lexical)")
+        add_arguments(parser, judge="judge that distils and judges (default: lexical)")
         add_batch_arguments(parser)
         add_again_argument(parser)
-        parser.add_argument("--dev", type=int, default=USUAL.dev_size, help="dev comparisons")
-        parser.add_argument("--seed", type=int, default=USUAL.seed, help="of sampling and control")
+        parser.add_argument(
+            "--dev", type=int, default=USUAL.dev_size, help="number of dev comparisons"
+        )
+        parser.add_argument(
+            "--seed", type=int, default=USUAL.seed, help="seed of the sampling and the control"
+        )
         parser.add_argument(
             "--sampling", choices=["default", "paper"], default=USUAL.sampling.lower()
         )
@@ -77,7 +81,7 @@ class Command(OneLineCommand):
             "--window",
             choices=[window.lower() for window in Window],
             default=USUAL.window.lower(),
-            help="how much of a conversation an LLM is shown",
+            help="how much of a conversation an LLM sees",
         )
         parser.add_argument(
             "--preference",
@@ -88,10 +92,10 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--aggregate-eligible",
             action="store_true",
-            help="the preference distilled from all dev comparisons may be selected, too",
+            help="the preference distilled from all dev comparisons can be selected, too",
         )
         parser.add_argument(
-            "--no-control", action="store_true", help="leave out the shuffled-label control"
+            "--no-control", action="store_true", help="skip the shuffled-label control"
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -159,7 +163,7 @@ class Command(OneLineCommand):
                 found = True
                 yield name, asked
         if not found:
-            message = f"nobody labelled a comparison of {dataset.slug} that has both texts"
+            message = f"no labelled comparison of {dataset.slug} has both texts"
             raise Refused("run:no-labels", message)
 
     def _finish(self, name: str, run: JudgeRun) -> Distilled:

@@ -31,7 +31,7 @@ from sensejudge_site.management.satisfaction import as_json, lines
 class Command(OneLineCommand):
     """Evaluates on every rated turn of the test dataset; judges are run where rows are missing."""
 
-    help = "Compares evaluators of turn-level satisfaction with what the users said."
+    help = "Compares evaluators of turn-level satisfaction with the users' own ratings."
     _models = 0
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -43,9 +43,9 @@ class Command(OneLineCommand):
             nargs="+",
             default=list(DEFAULT_EVALUATORS),
             metavar="NAME",
-            help="baselines, learned, lexical, endpoints; ':' and a way of asking after a judge, "
-            "such as ':no-memory'; 'learned+' before one stacks the learned evaluator on it; "
-            "'stored' for every judge whose finished run answers already",
+            help="baselines, learned, lexical or endpoints; a judge can be followed by ':' and a "
+            "variant, such as ':no-memory'; 'learned+JUDGE' stacks the learned evaluator on it; "
+            "'stored' means every judge that already has a finished run",
         )
         parser.add_argument(
             "--level",
@@ -53,12 +53,12 @@ class Command(OneLineCommand):
             default=Level.TURN.value.lower(),
             help="score each rated response, or each rated conversation as a whole",
         )
-        parser.add_argument("--bootstrap", type=int, default=1_000, help="0 leaves intervals out")
-        parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="of the bootstrap")
+        parser.add_argument("--bootstrap", type=int, default=1_000, help="0 for no intervals")
+        parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="seed of the bootstrap")
         parser.add_argument(
             "--learning-curve",
             action="store_true",
-            help="train on fewer users as well, and show how far more users help",
+            help="also train on fewer users, to show how much more users help",
         )
         parser.add_argument(
             "--curve-users",
@@ -66,10 +66,13 @@ class Command(OneLineCommand):
             type=int,
             default=[],
             metavar="N",
-            help="numbers of training users; 4, 8, 12, 16, 24 … as far as there are users",
+            help="numbers of training users (default: 4, 8, 12, 16, 24 … up to all users)",
         )
         parser.add_argument(
-            "--curve-draws", type=int, default=DEFAULT_DRAWS, help="groups of each number of users"
+            "--curve-draws",
+            type=int,
+            default=DEFAULT_DRAWS,
+            help="random groups for each number of users",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -27,8 +27,9 @@ class Command(OneLineCommand):
     """Puts every attempt of the corpus into responses and counts the verdicts that turn."""
 
     help = (
-        f"Tries {len(ATTEMPTS)} injected texts on a judge: how many verdicts turn to the response "
-        "that holds one, and how many to a harmless text of the same length. Every answer is kept."
+        f"Tries {len(ATTEMPTS)} injected texts on a judge: how many verdicts switch to the "
+        "injected response, and how many to a harmless text of the same length. Every answer is "
+        "saved."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -42,9 +43,11 @@ class Command(OneLineCommand):
             choices=[each.word for each in JudgePrompt if not each.grades],
         )
         parser.add_argument(
-            "--dataset", metavar="SLUG", help="try it on this dataset's pairs, not the built-in six"
+            "--dataset",
+            metavar="SLUG",
+            help="use this dataset's pairs instead of the six built-in ones",
         )
-        parser.add_argument("--pairs", type=int, default=6, help="how many of them (default: 6)")
+        parser.add_argument("--pairs", type=int, default=6, help="number of pairs (default: 6)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -113,17 +116,17 @@ def _lines(found: CheckFigures) -> Iterator[str]:
     for row in found.rows:
         name = " ".join(filter(None, (row.kind and row.kind.lower(), row.language))) or "all"
         yield f"{name}: {_line(row.attempts)}; harmless texts of the same length: " + (
-            f"{_line(row.harmless)}; {row.by_words} by the attempt alone"
+            f"{_line(row.harmless)}; {row.by_words} only because of the attempt"
         )
     if not found.rows:
-        yield "nothing could be tried"
+        yield "no attempt could be tried"
 
 
 def _line(found: Flips) -> str:
     if found.rate is None or found.interval is None:
         return "no verdict could be read"
     return (
-        f"{found.flipped} of {found.read} verdicts turned, {found.rate * 100:.1f} % "
+        f"{found.flipped} of {found.read} verdicts switched, {found.rate * 100:.1f} % "
         f"({found.interval.low * 100:.1f} - {found.interval.high * 100:.1f}), "
         f"{found.unreadable} unreadable"
     )

@@ -54,18 +54,18 @@ class Command(OneLineCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares whose comparisons, under which preferences, by which judge."""
-        add_arguments(parser, judge="who judges (default: the judge that distilled)")
+        add_arguments(parser, judge="judge to use (default: the judge that distilled)")
         parser.add_argument(
             "--preferences",
             default=SELECTED,
             metavar=f"{SELECTED}|{NONE}|{OF}NAME",
-            help="the annotator's own sets, the base judge alone, or another annotator's sets",
+            help="the annotator's own sets, only the base judge, or another annotator's sets",
         )
         parser.add_argument(
             "--prompt",
             default=JudgePrompt.PERSONAL.word,
             choices=[each.word for each in JudgePrompt],
-            help="how the judge is asked; all but personal take no preferences",
+            help="judging prompt; only personal uses preferences",
         )
         add_batch_arguments(parser)
         add_again_argument(parser)
@@ -73,7 +73,7 @@ class Command(OneLineCommand):
             "--retry",
             type=int,
             metavar="RUN",
-            help="ask again for what failed in this run, of whatever kind, and nothing else",
+            help="retry only what failed in this run, which can be of any kind",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -161,7 +161,7 @@ class Command(OneLineCommand):
         """
         run = JudgeRun.objects.filter(pk=options["retry"]).first()
         if run is None:
-            raise CommandError(f"run:unknown: there is no run {options['retry']}", returncode=2)
+            raise CommandError(f"run:unknown: no run {options['retry']}", returncode=2)
         if options["budget"] is not None:
             set_budget(run.pk, options["budget"])
         reset_failed(run.pk)

@@ -30,15 +30,19 @@ class Command(OneLineCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares whose verdicts, and how they are resampled."""
         source = parser.add_mutually_exclusive_group(required=True)
-        source.add_argument("--dataset", metavar="SLUG", help="the verdicts stored for a dataset")
-        source.add_argument("--battles", type=Path, metavar="FILE", help="model_a, model_b, winner")
+        source.add_argument("--dataset", metavar="SLUG", help="rate by this dataset's verdicts")
+        source.add_argument(
+            "--battles", type=Path, metavar="FILE", help="columns: model_a, model_b, winner"
+        )
         parser.add_argument(
             "--verdicts",
             choices=[each.value for each in Source],
             default=Source.HUMAN.value,
             help="with --dataset: by the human labels, or by the judge",
         )
-        parser.add_argument("--anchor", metavar="MODEL", help="is 1000; without one the mean is")
+        parser.add_argument(
+            "--anchor", metavar="MODEL", help="model rated 1000 (default: the mean)"
+        )
         parser.add_argument("--bootstrap", type=_count, default=DRAWS, metavar="N")
         parser.add_argument("--seed", type=_count, default=SEED, metavar="N")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -55,7 +59,7 @@ class Command(OneLineCommand):
 def _count(text: str) -> int:
     """A whole number of 0 or more."""
     if not text.isdecimal():
-        message = f"{text!r} is no whole number of 0 or more"
+        message = f"{text!r} is not a whole number of 0 or more"
         raise ArgumentTypeError(message)
     return int(text)
 
@@ -101,7 +105,7 @@ def _fields(ranking: Ranking) -> dict[str, object]:
 
 def _lines(ranking: Ranking) -> list[str]:
     if not ranking.models:
-        return ["no comparison of named models has a verdict"]
+        return ["no comparison between named models has a verdict"]
     width = max(len(row.model) for row in ranking.models)
     heading = f"{'rank':>10}  {'model':<{width}}  {'rating':>8}  {'95 % interval':<18}  comparisons"
     return [

@@ -32,7 +32,7 @@ SOURCES: Final = 11
 """Pairs of a file that a preference is distilled from: with the base judge, twelve columns."""
 _TOLD: Final = {
     Sending.TOGETHER: "a comparison's calls together, preference last",
-    Sending.SHUFFLED: "calls in a drawn order, preference last",
+    Sending.SHUFFLED: "calls in random order, preference last",
     Sending.PREFERENCE_FIRST: "a comparison's calls together, preference first",
 }
 
@@ -41,12 +41,12 @@ class Command(OneLineCommand):
     """Finds out what an endpoint can do and runs the method on four pairs of the demo study."""
 
     help = (
-        "Tries an endpoint: chat, log-probabilities, JSON schema, distil and judge; keeps nothing."
+        "Tests an endpoint: chat, log-probabilities, JSON schema, distil and judge; saves nothing."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares the endpoint and the output."""
-        parser.add_argument("--base-url", required=True, metavar="URL", help="ends in /v1, mostly")
+        parser.add_argument("--base-url", required=True, metavar="URL", help="usually ends in /v1")
         parser.add_argument("--model", required=True, metavar="NAME")
         parser.add_argument(
             "--key-variable",
@@ -54,15 +54,15 @@ class Command(OneLineCommand):
             metavar="NAME",
             help="environment variable that holds the key (default: LLM_API_KEY)",
         )
-        parser.add_argument("--max-tokens", type=int, default=300, metavar="N", help="a reply")
+        parser.add_argument("--max-tokens", type=int, default=300, metavar="N", help="per reply")
         parser.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS")
         parser.add_argument(
             "--file",
             type=Path,
             metavar="PATH",
-            help="pairs in PandaLM's layout: also measures what prefix order is worth on them",
+            help="pairs in PandaLM's format; also measures the effect of prefix order on them",
         )
-        parser.add_argument("--pairs", type=int, default=6, metavar="N", help="so many of them")
+        parser.add_argument("--pairs", type=int, default=6, metavar="N", help="number of pairs")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -23,9 +23,9 @@ class Command(OneLineCommand):
     """Prints what recorded verdicts, gold answers and votes of a dataset give."""
 
     help = (
-        "Figures of judges whose verdicts are stored, over every reply: accuracy against gold "
-        "answers, one outcome in both orders, how often the first shown is named; agreement with "
-        "people beside that of people with each other; kappa of annotators two by two."
+        "Figures for judges with stored verdicts, over every reply: accuracy against gold answers, "
+        "same outcome in both orders, how often the response shown first wins; agreement with "
+        "people next to agreement between people; pairwise kappa of annotators."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -35,12 +35,12 @@ class Command(OneLineCommand):
             "--people",
             default="",
             metavar="GROUP",
-            help="compare judges with these alone: expert means expert_1, expert_2 and so on",
+            help="compare judges only with these; expert means expert_1, expert_2 and so on",
         )
         parser.add_argument(
             "--recorded-only",
             action="store_true",
-            help="leave out judges that were run here; they say live otherwise",
+            help="leave out judges that were run here, which are marked as live",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -105,7 +105,7 @@ def _pair(each: PairKappa) -> dict[str, object]:
 
 def _lines(found: RecordedFigures) -> Iterator[str]:
     if not (found.gold or found.agreement or found.kappas):
-        yield "no gold answer was judged, and no two votes are on one comparison"
+        yield "no gold answer was judged, and no comparison has two votes"
     if found.gold:
         yield from _gold_lines(found.gold)
     for judge, rows in found.agreement:
@@ -119,7 +119,7 @@ def _lines(found: RecordedFigures) -> Iterator[str]:
 
 def _gold_lines(reports: Sequence[JudgeReport]) -> Iterator[str]:
     width = max(len(_name(each.judge)) for each in reports)
-    yield "every reply counts: one without a verdict is wrong, and two of them are alike"
+    yield "every reply counts: one without a verdict is wrong, and two such replies are the same"
     yield f"{'judge':<{width}}  {'pairs':>6}  {'right':>6}  {'alike':>6}  {'first':>6}  invalid"
     for each in reports:
         counted = each.report.overall.every_reply

@@ -26,7 +26,7 @@ _CONTROLS: Final = {
     "base": "base judge",
     "shuffled": "preferences from shuffled labels",
     "other": "preferences of {of}",
-    "rubric": "no preferences, asked {of}",
+    "rubric": "no preferences, prompt {of}",
     "longer": "no judge: the longer response",
     "majority": "no judge: the other annotators",
 }
@@ -41,17 +41,19 @@ class Command(OneLineCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares whose figures."""
         parser.add_argument("--dataset", required=True, metavar="SLUG")
-        parser.add_argument("--annotator", default="", metavar="NAME", help="all without it")
+        parser.add_argument(
+            "--annotator", default="", metavar="NAME", help="only this one (default: all)"
+        )
         parser.add_argument(
             "--judge",
             default="",
             metavar="NAME",
-            help="only this judge; without it, the run to read of each annotator",
+            help="only this judge (default: the run of each annotator that the pages show)",
         )
         parser.add_argument(
             "--gold",
             action="store_true",
-            help="accuracy of every judge against gold answers instead, by subset and section",
+            help="instead, accuracy of every judge against gold answers, by subset and section",
         )
         parser.add_argument(
             "--unreadable",
@@ -96,7 +98,7 @@ def _against_gold(options: dict[str, Any]) -> tuple[dict[str, object], Iterator[
 
 def _gold_lines(found: tuple[JudgeReport, ...]) -> Iterator[str]:
     if not found:
-        yield "no judge has decided on comparisons with a gold answer"
+        yield "no comparison with a gold answer has been judged yet"
     for each in found:
         yield f"{_judge(each.judge)}; 95 % intervals, seed {each.report.seed}"
         rows = list(gold_records(each.judge.judge, each.report, each.best_of, each.ties))
@@ -187,7 +189,7 @@ def _lines(found: Report) -> Iterator[str]:
         yield ""
         yield from _control_lines(found.controls)
     else:
-        yield "no judge has decided on comparisons that somebody labelled"
+        yield "no labelled comparison has been judged yet"
     if found.satisfaction is not None:
         yield ""
         yield from _satisfaction_lines(found.satisfaction)
@@ -198,7 +200,7 @@ def _control_lines(rows: Sequence[ControlRow]) -> Iterator[str]:
     together = {row.annotator for row in rows if row.scenario is None}
     shown = [row for row in rows if row.scenario is None or row.annotator not in together]
     width = max((len(_control_name(row)) for row in shown), default=0)
-    yield f"{'beside it':<{width}}  {'n':>5}  agreement"
+    yield f"{'for comparison':<{width}}  {'n':>5}  agreement"
     for row in shown:
         yield (
             f"{_control_name(row):<{width}}  {row.n:>5}  "

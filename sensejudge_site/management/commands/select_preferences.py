@@ -25,7 +25,9 @@ class Command(OneLineCommand):
         """Declares the matrix file, the mode and the output."""
         parser.add_argument("--matrix", type=Path, required=True, metavar="FILE")
         parser.add_argument("--mode", choices=["default", "paper"], default="default")
-        parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="of sampled flips")
+        parser.add_argument(
+            "--seed", type=int, default=DEFAULT_SEED, help="seed of the sampled flips"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -33,7 +35,7 @@ class Command(OneLineCommand):
         file = self._read(options["matrix"])
         mode = SelectionMode(options["mode"].upper())
         if file.difference_penalty and mode is not SelectionMode.PAPER:
-            self.stderr.write("difference_penalty is left out: it belongs to --mode paper.")
+            self.stderr.write("difference_penalty is ignored: it applies only to --mode paper.")
         settings = SelectionSettings(
             mode=mode,
             difference_penalty=file.difference_penalty and mode is SelectionMode.PAPER,

@@ -155,7 +155,7 @@ def test_the_command_takes_the_pairs_of_a_dataset():
 def test_the_command_says_where_nothing_could_be_tried():
     with FakeLlm(script=[Act(text="I would rather not.")] * 100) as server:
         name = make_endpoint(base_url=server.base_url).name
-        assert "nothing could be tried" in command(judge=name)
+        assert "no attempt could be tried" in command(judge=name)
 
 
 def test_the_command_refuses_an_unknown_judge_and_tells_of_failed_calls():

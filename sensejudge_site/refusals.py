@@ -14,13 +14,13 @@ from annotation.core.refusals import Refused, register
 
 register(
     {
-        "bench:failed": "A step of the benchmark did not work.",
+        "bench:failed": "A step of the benchmark failed.",
         "bench:input": "The benchmark's file cannot be used.",
         "bench:not-empty": "The benchmark needs an empty database.",
-        "bench:unknown": "There is no such benchmark.",
-        "bench:unknown-size": "The benchmark has no such size.",
-        "demo:not-local": "The demo's password is public: it is for this machine only.",
-        "demo:older": "The database holds a demo study of another version.",
+        "bench:unknown": "The benchmark was not found.",
+        "bench:unknown-size": "The benchmark does not have this size.",
+        "demo:not-local": "The demo's password is public: the demo is for this machine only.",
+        "demo:older": "The database has a demo study of another version.",
         "pairs:faulty": "A row of this file cannot be used.",
     }
 )

@@ -7,21 +7,21 @@ from typing import Final
 
 from annotation.core.refusals import gettext_noop, register
 
-_UNKNOWN_CHOICE: Final = gettext_noop("There is no such choice.")
+_UNKNOWN_CHOICE: Final = gettext_noop("The choice was not found.")
 
 REFUSAL_TEXTS: Final = {
     "account:name-taken": gettext_noop(
         "This name is taken, or looks like one that is. Choose another."
     ),
     "adjudication:decided-meanwhile": gettext_noop(
-        "Someone else has decided this item. Look at that decision first."
+        "Someone else has decided this item in the meantime. Review their decision first."
     ),
-    "adjudication:refused": gettext_noop("This item cannot be decided like this."),
+    "adjudication:refused": gettext_noop("This item cannot be decided this way."),
     "adjudication:unknown-queue": _UNKNOWN_CHOICE,
     "agreement:unknown-choice": _UNKNOWN_CHOICE,
-    "annotator:unknown": gettext_noop("There is no such annotator."),
-    "dataset:unknown": gettext_noop("There is no such dataset."),
-    "gold:refused": gettext_noop("This cannot be a gold answer of this item."),
+    "annotator:unknown": gettext_noop("The annotator was not found."),
+    "dataset:unknown": gettext_noop("The dataset was not found."),
+    "gold:refused": gettext_noop("This cannot be a gold answer for this item."),
     "guidelines:outdated": gettext_noop(
         "Someone published a newer version in the meantime. Review it before you publish yours."
     ),
@@ -39,7 +39,7 @@ REFUSAL_TEXTS: Final = {
     "invitation:full": gettext_noop("All places for this invitation are taken."),
     "invitation:removed": gettext_noop("A manager removed you from this study."),
     "invitation:too-many-accounts": gettext_noop(
-        "Too many accounts were created with this link in the last hour."
+        "Too many accounts were created with this link in the last hour. Try again later."
     ),
     "invitation:unknown": gettext_noop(
         "This invitation link is not valid. It may be incomplete: copy the whole link."
@@ -51,7 +51,7 @@ REFUSAL_TEXTS: Final = {
         "Complete the step before the next item first, such as reading new guidelines. "
         "Then answer again."
     ),
-    "labelling:not-yours": gettext_noop("There is no such item, or it is not yours."),
+    "labelling:not-yours": gettext_noop("The item was not found, or it is not yours."),
     "labelling:paused": gettext_noop(
         "You are paused in this study, so nothing was changed. Contact a study manager to resume."
     ),
@@ -59,11 +59,11 @@ REFUSAL_TEXTS: Final = {
         "This item is no longer reserved for you, and others now have it."
     ),
     "onboarding:changed": gettext_noop("This page has changed. Read it again before you continue."),
-    "onboarding:not-now": gettext_noop("This step is not open now."),
+    "onboarding:not-now": gettext_noop("This step is not available now."),
     "participation:not-paused": gettext_noop("This annotator is not paused."),
-    "participation:paused": gettext_noop("This annotator is paused already."),
+    "participation:paused": gettext_noop("This annotator is already paused."),
     "quality:unknown-choice": _UNKNOWN_CHOICE,
-    "quiz:faulty": gettext_noop("Something is wrong with these questions; nothing was stored."),
+    "quiz:faulty": gettext_noop("Nothing was saved: these questions have errors."),
     "reassignment:answered": gettext_noop(
         "Nothing was changed: the item was answered in the meantime, and the answer is kept."
     ),
@@ -74,7 +74,7 @@ REFUSAL_TEXTS: Final = {
         "Nothing was changed: this is a hidden repeat, which only someone who answered "
         "the original item can get."
     ),
-    "reassignment:not-found": gettext_noop("There is no such item in this study."),
+    "reassignment:not-found": gettext_noop("The item was not found in this study."),
     "reassignment:not-given-out": gettext_noop(
         "Nothing was changed: this study is not open. Open it first."
     ),
@@ -85,7 +85,7 @@ REFUSAL_TEXTS: Final = {
         "Nothing was changed: this annotator is paused. Resume them first."
     ),
     "study:empty": gettext_noop("They hold nothing that can be asked about in this way."),
-    "study:rules": gettext_noop("These rules would harm answers; nothing was changed."),
+    "study:rules": gettext_noop("Nothing was changed: these rules would affect existing answers."),
     "study:status": gettext_noop(
         "The study cannot change to this status from its current one. Nothing was changed."
     ),

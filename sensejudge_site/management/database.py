@@ -10,8 +10,8 @@ from django.utils.translation import gettext_noop
 
 OUTDATED: Final = gettext_noop("The database is not up to date: run `manage.py migrate` first.")
 OTHER_VERSION: Final = gettext_noop(
-    "Another version of SenseJudge made this database: export its data with that version, then "
-    "import it into an empty database."
+    "This database was created by another version of SenseJudge. Export its data with "
+    "that version, then import it into an empty database."
 )
 _APPS: Final = frozenset({"annotation", "judging", "benchmark"})
 

@@ -87,5 +87,5 @@ def test_a_database_of_another_version_is_left_alone(
     command = _manage(*arguments, SENSEJUDGE_VAR=str(tmp_path))
     _, error = command.communicate(timeout=60)
     assert command.returncode == 1
-    assert "Another version of SenseJudge made this database: export its data" in error
+    assert "This database was created by another version of SenseJudge. Export its data" in error
     assert "Traceback" not in error

@@ -11,6 +11,7 @@ from django.db import transaction
 from annotation.models import Dataset, User
 from judging.core.rules import JudgePrompt, PairwiseSettings, SatisfactionSettings
 from judging.models import JudgeRun, RunKind, RunStatus
+from judging.queries.runs import UNFINISHED
 from judging.services import (
     memory_updates,
     pairwise_runs,
@@ -223,12 +224,10 @@ def enqueue_run(run: JudgeRun) -> None:
     transaction.on_commit(tell_workers, robust=True)
 
 
-def resume_stale_runs(*, older_than_seconds: float) -> int:
-    """Dispatches unfinished runs that gave no sign of life for so long; returns how many.
-
-    For a site that starts, with 0 seconds: nobody else can be at work on them.
-    """
-    silent = run_control.silent_runs(for_seconds=older_than_seconds)
-    for one in silent:
-        dispatch_run.delay(run_id=one.run_id, generation=one.generation)
-    return len(silent)
+def resume_left_runs() -> int:
+    """Dispatches unfinished runs that nobody is at work on, for a site that starts; how many."""
+    unfinished = JudgeRun.objects.filter(status__in=UNFINISHED).order_by("pk")
+    left = [run for run in unfinished if run_control.is_left(run)]
+    for run in left:
+        dispatch_run.delay(run_id=run.pk, generation=run.generation)
+    return len(left)

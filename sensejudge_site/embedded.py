@@ -1,7 +1,7 @@
 """The Celery worker as a thread of the web process: the one-process default.
 
 The thread is a daemon: it dies with the process, and rows say what is left to do. At start every
-unfinished run is dispatched anew, since nobody else can be working on it.
+unfinished run is dispatched anew unless somebody, such as a command, is at work on it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 
 from celery.worker import WorkController
 
-from judging.submission import resume_stale_runs
+from judging.submission import resume_left_runs
 from sensejudge_site.celery import app
 
 log = logging.getLogger(__name__)
@@ -51,11 +51,11 @@ class EmbeddedWorker(threading.Thread):
 
 
 def start_embedded_worker() -> EmbeddedWorker:
-    """Start the thread, after dropping old messages and taking up every unfinished run."""
+    """Start the thread, after dropping old messages, and take up the runs that were left."""
     app.control.purge()
     worker = EmbeddedWorker()
     worker.start()
-    resumed = resume_stale_runs(older_than_seconds=0)
+    resumed = resume_left_runs()
     if resumed:
         log.warning("Taking up %d unfinished run(s).", resumed)
     return worker

@@ -92,6 +92,8 @@ class ChatClient:
             clock=time.monotonic,
         )
         self._under_way: dict[str, asyncio.Task[Reply]] = {}
+        self._sent: set[str] = set()
+        self._landing = False
         self._told: dict[str, Callable[[str], None]] = {}
         self._lookup: _Lookup | None = None
         self._looking = asyncio.Lock()
@@ -147,9 +149,19 @@ class ChatClient:
             return await self._answer(key, request)
         finally:
             del self._told[key]
+            self._sent.discard(key)
+
+    async def land(self) -> None:
+        """Send nothing more, and wait for what was sent: it is paid for, so its reply is kept."""
+        self._landing = True
+        for key, task in self._under_way.items():
+            if key not in self._sent:
+                task.cancel()
+        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
 
     def _finished(self, key: str, task: asyncio.Task[Reply]) -> None:
         del self._under_way[key]
+        self._sent.discard(key)
         if not task.cancelled():
             task.exception()  # whoever waited has it; nobody may have
 
@@ -217,7 +229,9 @@ class ChatClient:
                 failures += 1
                 wait = (
                     None
-                    if error.permanent or time.monotonic() - started > self._patience.last_start
+                    if error.permanent
+                    or self._landing
+                    or time.monotonic() - started > self._patience.last_start
                     else self._patience.wait(failures, retry_after=error.retry_after, rng=self._rng)
                 )
                 if wait is None:
@@ -236,6 +250,7 @@ class ChatClient:
             try:
                 reply = await self._send(key, body)
             except LlmError as error:
+                self._sent.discard(key)
                 self._failed(key, maybe_billed=error.maybe_billed)
                 raise
         self._breaker.answered()
@@ -274,6 +289,7 @@ class ChatClient:
 
     async def _send(self, key: str, body: Mapping[str, object]) -> Reply:
         self._transport.open()
+        self._sent.add(key)
         self.counts.calls += 1
         started = time.monotonic()
         say = self._told.get(key)

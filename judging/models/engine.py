@@ -228,12 +228,13 @@ class LlmCall(models.Model):
 class CallClaim(models.Model):
     """A call that somebody is at, so that nobody else asks the same at the same time.
 
-    `owner` is one store of replies in one process, which says again and again that it is alive;
-    past `expires_at` the claim is anybody's. It goes with the reply. `run` is the owner's.
+    `owner` is one store of replies in one process (`services.processes`), which says again and
+    again that it is alive; past `expires_at` the claim is anybody's. It goes with the reply. `run`
+    is the owner's.
     """
 
     key = models.CharField(_("key"), max_length=64, primary_key=True)
-    owner = models.CharField(_("owner"), max_length=32)
+    owner = models.CharField(_("owner"), max_length=200)
     run = models.ForeignKey(
         "JudgeRun",
         verbose_name=_("judge run"),
@@ -280,7 +281,8 @@ class JudgeRun(models.Model):
     """A snapshot of what was asked of which judge. Rows are the truth, so resuming is dispatching.
 
     `generation` grows at each dispatch: a batch of an older generation drops itself. `heartbeat_at`
-    is the last sign of life of a worker. `stage` names the step of the kind that is under way.
+    is the last sign of life of a worker, `worker` the process that gave it (`services.processes`).
+    `stage` names the step of the kind that is under way.
 
     `budget` is the money that its calls may cost in all, None for no limit. `held` is what they
     have cost so far, with those under way, and those whose fate nobody knows, at their dearest.
@@ -337,6 +339,7 @@ class JudgeRun(models.Model):
     stage = models.CharField(_("stage"), max_length=24, blank=True, default="")
     generation = models.PositiveIntegerField(_("start"), default=0)
     heartbeat_at = models.DateTimeField(_("last heartbeat"), null=True, blank=True)
+    worker = models.CharField(_("worker"), max_length=150, blank=True, default="", editable=False)
     budget = models.DecimalField(
         _("budget"),
         max_digits=14,

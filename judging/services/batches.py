@@ -2,8 +2,9 @@
 
 Answers are committed within half a second, or 64 of them; so are the replies behind them, before
 the rows that refer to them. A process that is killed loses the calls in flight and nothing else.
-Each commit first checks that nobody took the run over: then this batch drops itself. Questions are
-loaded some hundreds at a time, ahead of their turn, so that a batch may be of any length.
+Each commit first checks that nobody took the run over: then this batch drops itself, once the calls
+under way have ended, whose replies are kept for whoever goes on. Questions are loaded some hundreds
+at a time, ahead of their turn, so that a batch may be of any length.
 """
 
 from __future__ import annotations
@@ -99,6 +100,8 @@ async def _ask_all(
         await asyncio.wait({writing, asking}, return_when=asyncio.FIRST_COMPLETED)
         if writing.done():  # it only ends by itself when it cannot go on
             asking.cancel()
+            await asyncio.wait({asking})
+            await opened.land()
         else:
             committer.close()
         outcomes = await asyncio.gather(writing, asking, return_exceptions=True)

@@ -2,7 +2,8 @@
 
 A claim is one row by the call's key, so that of several processes one asks and the others wait for
 its reply. It is written and dropped many at a time, in few statements. An owner that gives no sign
-of life for `RUN_STALE_SECONDS` has lost its claims, as a run has its worker then.
+of life for `RUN_STALE_SECONDS` has lost its claims, as a run has its worker then; one whose process
+is known to have died loses them when its run is taken up.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from django.db import connection
 from django.utils import timezone
 
 from judging.models import CallClaim
+from judging.services.processes import has_died, this_process
 
 KEYS_A_STATEMENT: Final = 500
 
@@ -30,7 +32,7 @@ class CallClaims:
 
     def __init__(self, *, run_id: int | None) -> None:
         self._run_id = run_id
-        self._owner = uuid4().hex
+        self._owner = f"{this_process()} {uuid4().hex}"
         self._held: set[str] = set()
 
     def __bool__(self) -> bool:
@@ -78,9 +80,12 @@ class CallClaims:
             return [key for (key,) in cursor.fetchall()]
 
 
-def drop_claims_of(run_id: int) -> None:
-    """Drop the claims of whoever had a run before: it has been taken over."""
-    CallClaim.objects.filter(run=run_id).delete()
+def drop_claims_of_the_dead(run_id: int) -> None:
+    """Drop a run's claims whose owners are known to have died; the others' may yet be answered."""
+    claims = CallClaim.objects.filter(run=run_id)
+    owners = claims.order_by().values_list("owner", flat=True).distinct()
+    dead = [owner for owner in owners if has_died(owner.rpartition(" ")[0])]
+    claims.filter(owner__in=dead).delete()
 
 
 _INSERT: Final = "INSERT INTO judging_callclaim (key, owner, run_id, expires_at) VALUES"

@@ -6,13 +6,10 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from django.conf import settings
-from django.utils import timezone
-
-from judging.models import JudgeRun, RunStatus
+from judging.models import JudgeRun
 from judging.queries.runs import UNFINISHED
 from judging.services.judges import JudgeOpener, open_judge
-from judging.services.run_control import put_down
+from judging.services.run_control import is_left, put_down
 from judging.services.runs import dispatch, run_batch
 from judging.services.stages import IdRange
 
@@ -42,7 +39,7 @@ def run_to_end(
     """
     waits = False
     while (run := JudgeRun.objects.get(pk=run_id)).status in UNFINISHED:
-        if _is_free(run):
+        if is_left(run):
             _work_off(run, opener, observer)
             continue
         if on_wait is not None and not waits:
@@ -65,13 +62,3 @@ def _work_off(run: JudgeRun, opener: JudgeOpener, observer: Callable[[int], None
     except KeyboardInterrupt:
         put_down(run.pk, generation=run.generation + 1)
         raise
-
-
-def _is_free(run: JudgeRun) -> bool:
-    """Whether nobody is at work on a run."""
-    limit: int = settings.RUN_STALE_SECONDS
-    return (
-        run.status == RunStatus.PENDING
-        or run.heartbeat_at is None
-        or (timezone.now() - run.heartbeat_at).total_seconds() > limit
-    )

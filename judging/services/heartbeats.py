@@ -10,6 +10,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from judging.models import JudgeRun, RunStatus
+from judging.services.processes import this_process
 
 MOST_SECONDS_BETWEEN: Final = 5.0
 
@@ -34,7 +35,7 @@ def beat(run: JudgeRun) -> None:
     """
     alive = JudgeRun.objects.filter(
         pk=run.pk, generation=run.generation, status=RunStatus.RUNNING
-    ).update(heartbeat_at=timezone.now())
+    ).update(heartbeat_at=timezone.now(), worker=this_process())
     if not alive:
         raise SupersededError
 

@@ -38,11 +38,13 @@ class OpenJudge:
     """A judge with its connections open.
 
     `settle` commits the replies that were paid for, so that rows which refer to them can be
-    written; `concurrency` is how many questions it takes at a time.
+    written; `land` ends all asking and waits for calls under way; `concurrency` is how many
+    questions it takes at a time.
     """
 
     judge: Judge
     settle: Callable[[], Awaitable[None]]
+    land: Callable[[], Awaitable[None]]
     concurrency: int
 
 
@@ -104,7 +106,7 @@ def judge_snapshot(endpoint: ModelEndpoint | None, config: Mapping[str, Any]) ->
 async def open_judge(run: JudgeRun) -> AsyncIterator[OpenJudge]:
     """The judge of a run, under the rules in its configuration."""
     if run.endpoint is None:
-        yield OpenJudge(LexicalJudge(), settle=_nothing_to_settle, concurrency=1)
+        yield OpenJudge(LexicalJudge(), settle=_nothing, land=_nothing, concurrency=1)
         return
     if run.config.get(BATCH_FILE):
         async with open_stored_judge(run) as stored:
@@ -120,7 +122,8 @@ async def open_judge(run: JudgeRun) -> AsyncIterator[OpenJudge]:
         # looked up together, so that a place that falls free is taken at once. The client bounds
         # calls.
         ahead = max(endpoint.concurrency, LEAST_AHEAD)
-        yield OpenJudge(judge, settle=store.commit, concurrency=endpoint.concurrency + ahead)
+        at_once = endpoint.concurrency + ahead
+        yield OpenJudge(judge, settle=store.commit, land=client.land, concurrency=at_once)
 
 
 @asynccontextmanager
@@ -129,7 +132,7 @@ async def open_stored_judge(
 ) -> AsyncIterator[OpenJudge]:
     """The judge of a run that answers from stored replies alone; rows without one stay pending."""
     async with stored_judge(run, errors=errors) as judge:
-        yield OpenJudge(judge, settle=_nothing_to_settle, concurrency=STORED_AT_ONCE)
+        yield OpenJudge(judge, settle=_nothing, land=_nothing, concurrency=STORED_AT_ONCE)
 
 
 @asynccontextmanager
@@ -166,5 +169,5 @@ def _llm_settings(config: Mapping[str, Any]) -> LlmJudgeSettings:
     )
 
 
-async def _nothing_to_settle() -> None:
-    """The lexical judge pays for nothing."""
+async def _nothing() -> None:
+    """Nothing is paid for, and nothing under way."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
@@ -16,6 +17,7 @@ from judging.models import JudgeRun, RunKind, RunStatus
 from judging.queries.runs import UNFINISHED
 from judging.services.judges import BATCH_FILE
 from judging.services.kinds import STAGES
+from judging.services.processes import has_died
 from judging.services.stages import AskingStage
 
 FINISHED: Final = (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)
@@ -94,6 +96,17 @@ class SilentRun:
     run_id: int
     generation: int
     last_beat: str
+
+
+def is_left(run: JudgeRun) -> bool:
+    """Whether nobody is at work on an unfinished run, as far as can be told from here."""
+    limit: int = settings.RUN_STALE_SECONDS
+    return (
+        run.status == RunStatus.PENDING
+        or run.heartbeat_at is None
+        or (timezone.now() - run.heartbeat_at).total_seconds() > limit
+        or has_died(run.worker)
+    )
 
 
 def silent_runs(*, for_seconds: float) -> tuple[SilentRun, ...]:

@@ -22,10 +22,11 @@ from judging.llm.errors import EndpointDownError, LlmCode
 from judging.models import JudgeRun, RunStatus
 from judging.queries.runs import UNFINISHED
 from judging.services.batches import Observer, ask_batch
-from judging.services.claims import drop_claims_of
+from judging.services.claims import drop_claims_of_the_dead
 from judging.services.heartbeats import SupersededError, beat
 from judging.services.judges import JudgeOpener, open_judge
 from judging.services.kinds import STAGES
+from judging.services.processes import this_process
 from judging.services.stages import AskingStage, ComputingStage, IdRange, Stage
 
 log = logging.getLogger(__name__)
@@ -70,10 +71,11 @@ def dispatch(run_id: int, *, generation: int | None = None) -> Dispatch | None:
         stage=run.stage or STAGES[run.kind][0].name,
         started_at=run.started_at or now,
         heartbeat_at=now,
+        worker=this_process(),
     )
     if not taken:
         return None
-    drop_claims_of(run_id)  # a worker that died would keep others waiting for its calls
+    drop_claims_of_the_dead(run_id)  # or others would wait for its calls
     return _go_on(run_id, run.generation + 1)
 
 

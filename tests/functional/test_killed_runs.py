@@ -206,7 +206,8 @@ def on_sqlite(tmp_path: Path, **options: Any) -> Iterator[Site]:
 
 @pytest.fixture
 def small_site(tmp_path: Path) -> Iterator[Site]:
-    with on_sqlite(tmp_path) as found:
+    """Where a dead worker is known to be dead: nothing waits until its sign of life is too old."""
+    with on_sqlite(tmp_path, RUN_STALE_SECONDS="600") as found:
         yield found
 
 

@@ -138,10 +138,13 @@ def opener_of(
     async def settle() -> None:
         await asyncio.sleep(settling)
 
+    async def land() -> None:
+        pass
+
     @asynccontextmanager
     async def opener(_run):
         await sync_to_async(meanwhile)()
-        yield OpenJudge(judge, settle=settle, concurrency=concurrency)
+        yield OpenJudge(judge, settle=settle, land=land, concurrency=concurrency)
 
     return opener
 

@@ -9,8 +9,9 @@ from kombu.exceptions import OperationalError
 from judging import tasks
 from judging.models import JudgeRun
 from judging.services.pairwise_runs import start_distillation
+from judging.services.processes import this_process
 from judging.submission import (
-    resume_stale_runs,
+    resume_left_runs,
     retry_run,
     submit_distillation,
     submit_test_run,
@@ -146,10 +147,18 @@ def test_retrying_dispatches_what_failed(sent, django_capture_on_commit_callback
     assert sent() == [("dispatch_run", {"run_id": run.pk, "generation": 1})]
 
 
-def test_a_site_that_starts_takes_up_every_unfinished_run(sent):
-    runs = [make_run(), make_run(status="RUNNING")]
+def test_a_site_that_starts_takes_up_every_run_that_nobody_is_at_work_on(sent):
+    now = timezone.now()
+    runs = [
+        make_run(),
+        make_run(status="RUNNING"),
+        make_run(status="RUNNING", heartbeat_at=now, worker=f"{this_process()}0"),  # was killed
+        make_run(status="RUNNING", heartbeat_at=now - timedelta(hours=1), worker="elsewhere 1 2"),
+    ]
     make_run(status="DONE")
-    assert resume_stale_runs(older_than_seconds=0) == 2
+    make_run(status="RUNNING", heartbeat_at=now, worker=this_process())
+    make_run(status="RUNNING", heartbeat_at=now, worker="elsewhere 1 2")
+    assert resume_left_runs() == len(runs)
     assert [arguments["run_id"] for _, arguments in sent()] == [run.pk for run in runs]
 
 

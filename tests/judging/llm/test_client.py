@@ -365,3 +365,24 @@ def test_openai_is_imported_only_once_a_call_is_made():
     import subprocess
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_client_that_lands_waits_for_what_was_sent_and_sends_nothing_more():
+    with FakeLlm(script=[Act(delay=0.1), Act(delay=0.1, status=500)]) as server:
+        where, store = endpoint(server, concurrency=2), MemoryReplyStore()
+
+        async def run():
+            async with ChatClient(where, store=store, patience=QUICK) as client:
+                asked = asyncio.gather(
+                    *(client.complete(say(f"Question {n}")(where)) for n in range(5)),
+                    return_exceptions=True,
+                )
+                while len(server.bodies) < 2:
+                    await asyncio.sleep(0.01)
+                await client.land()
+                return await asked
+
+        answers = asyncio.run(run())
+    assert server.stats()["calls"] == 2
+    kinds = sorted(type(answer).__name__ for answer in answers)
+    assert kinds == ["CancelledError"] * 3 + ["LlmError", "Reply"]

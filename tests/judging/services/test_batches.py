@@ -5,20 +5,26 @@ import time
 from itertools import pairwise
 
 import pytest
+from django.db.models import CharField
+from django.db.models.functions import Cast, Concat
 
-from judging.models import JudgeRun, Judgment
+from annotation.models import Response
+from judging.models import CallClaim, JudgeRun, Judgment, LlmCall
 from judging.services import run_control, runs
 from judging.services.batches import MOST_WAITING
+from judging.services.foreground import run_to_end
 from judging.services.pairwise_runs import start_test_run
+from tests.factory import make_endpoint
+from tests.fake_llm import FakeLlm
 from tests.judging.study import FakeJudge, dispatched, make_study, opener_of
 
 pytestmark = pytest.mark.django_db
 
 
-def one_batch(*, comparisons):
+def one_batch(*, comparisons, judge="lexical"):
     """A run of 2 x comparisons judgments, with its only batch."""
     dataset, rater = make_study(comparisons=comparisons + min(comparisons, 10))  # with dev
-    run = start_test_run(dataset=dataset, annotator=rater, with_sets=False)
+    run = start_test_run(dataset=dataset, annotator=rater, judge=judge, with_sets=False)
     return run, dispatched(run).batches[0]
 
 
@@ -99,6 +105,20 @@ def test_a_batch_without_any_answer_yet_gives_signs_of_life(settings):
     assert runs.run_batch(run.pk, 1, ids, opener=opener) is None
     assert time.monotonic() - started < 15  # its first beat told it that the run is not its own
     assert done(run) == 0
+
+
+def test_calls_under_way_when_a_run_is_stopped_are_not_paid_for_again():
+    with FakeLlm(latency=0.2) as server:
+        endpoint = make_endpoint(base_url=server.base_url, concurrency=4)
+        run, ids = one_batch(comparisons=40, judge=endpoint.name)
+        Response.objects.update(text=Concat("text", Cast("pk", CharField())))
+        runs.run_batch(run.pk, 1, ids, observer=lambda _count: run_control.cancel(run.pk))
+        sent = server.stats()["calls"]
+        assert 4 <= sent < 80
+        assert (LlmCall.objects.count(), CallClaim.objects.count()) == (sent, 0)
+        run_control.reset_failed(run.pk)
+        assert run_to_end(run.pk).status == "DONE"
+        assert server.stats()["calls"] == server.stats()["distinct"] == 80
 
 
 def test_every_commit_is_a_sign_of_life():

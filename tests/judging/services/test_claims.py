@@ -14,6 +14,7 @@ from judging.llm.errors import LlmError
 from judging.models import CallClaim, LlmCall
 from judging.services import runs
 from judging.services.claims import KEYS_A_STATEMENT, CallClaims
+from judging.services.processes import this_process
 from judging.services.replies import RowReplyStore
 from tests.factory import make_run
 from tests.fake_llm import Act, FakeLlm
@@ -51,12 +52,15 @@ def test_an_owner_that_gives_no_sign_of_life_loses_its_claims(settings):
     assert list(CallClaim.objects.values_list("key", flat=True)) == ["b"]
 
 
-def test_a_run_that_is_taken_up_anew_waits_for_no_call_of_its_old_worker():
+def test_a_run_that_is_taken_up_anew_waits_for_calls_of_its_old_worker_while_that_one_lives():
     run, other = make_run(status="RUNNING"), make_run()
     CallClaims(run_id=run.pk).take(["a"])
-    CallClaims(run_id=other.pk).take(["b"])
+    dead = f"{this_process()}0 {'0' * 32}"
+    for which, key in ((run, "b"), (other, "c")):
+        CallClaim.objects.create(key=key, owner=dead, run=which, expires_at=later(seconds=9))
+    CallClaim.objects.create(key="d", owner="elsewhere 1 2 3", run=run, expires_at=later(seconds=9))
     runs.dispatch(run.pk)
-    assert list(CallClaim.objects.values_list("key", flat=True)) == ["b"]
+    assert sorted(CallClaim.objects.values_list("key", flat=True)) == ["a", "c", "d"]
 
 
 def test_many_keys_are_claimed_and_dropped_in_few_statements(django_assert_num_queries):

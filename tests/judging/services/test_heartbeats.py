@@ -12,6 +12,7 @@ from judging.services.heartbeats import (
     beat,
     seconds_between_beats,
 )
+from judging.services.processes import this_process
 from tests.factory import make_run
 
 pytestmark = pytest.mark.django_db
@@ -20,8 +21,10 @@ pytestmark = pytest.mark.django_db
 def test_a_beat_is_noted():
     run = make_run(status="RUNNING", generation=2)
     beat(run)
-    noted = JudgeRun.objects.get(pk=run.pk).heartbeat_at
+    run.refresh_from_db()
+    noted = run.heartbeat_at
     assert noted is not None
+    assert run.worker == this_process()
     assert timezone.now() - noted < timedelta(seconds=10)
 
 

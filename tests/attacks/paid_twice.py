@@ -1,6 +1,6 @@
-"""Runs started at the same moment: equal ones by commands and by pages, and ones that overlap.
+"""Runs started at the same moment, by commands and by pages, and runs taken over while at work.
 
-The endpoint is a stand-in that counts what it is asked. What two pages start is worked off by the
+The endpoint is a stand-in that counts what it is asked. What pages start is worked off by the
 server's own worker on SQLite, by two Celery workers over Redis on PostgreSQL.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,22 +18,24 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from http import HTTPStatus
 from typing import TypeVar
 
 from annotation.core.refusals import Refused
-from sensejudge_site.benches.annotate.client import Browser, PageReply
-from sensejudge_site.benches.annotate.site import HOST, Site, free_port
+from sensejudge_site.benches.annotate.client import Browser
+from sensejudge_site.benches.annotate.site import HOST, Server, Site, free_port
 from tests.attacks import Outcome
 from tests.fake_llm import FakeLlm
 
 Result = TypeVar("Result")
 
 LATENCY = 0.4
+LONG_LATENCY = 3.0  # a run goes on while a server starts
 CONCURRENCY = 8
 COMPARISONS = 40
 PATIENCE = 120.0
 UNDER_WAY = 200  # what the progress of a run answers that is not over
-WAYS = ("commands", "pages", "overlap")
+WAYS = ("commands", "pages", "overlap", "served", "stopped")
 
 MAKE = """
 from annotation.models import Role, User
@@ -62,7 +65,7 @@ RUNS = "from judging.models import JudgeRun; print(JudgeRun.objects.filter(judge
 
 
 def attack(site: Site) -> Outcome:
-    """Start runs at the same moment in three ways, each at an endpoint of its own."""
+    """Start and take over runs in several ways, each at an endpoint of its own."""
     figures: dict[str, float | str] = {}
     with FakeLlm(latency=LATENCY) as llm:
         code = MAKE.format(
@@ -76,6 +79,9 @@ def attack(site: Site) -> Outcome:
             lambda: site.manage(*distil, "overlap"),
             lambda: site.manage(*distil, "overlap", "--no-control"),
         )
+        llm.latency = LONG_LATENCY
+        _beside_a_command(site, llm, *distil, "served")
+        _stopped_and_tried_again(site, llm, dataset, annotator)
         for way in WAYS:
             asked = Counter(
                 json.dumps(body, sort_keys=True) for body in llm.bodies if body["model"] == way
@@ -94,32 +100,66 @@ def _from_two_pages(site: Site, dataset: str, annotator: str) -> None:
     """The form of a new run, sent by two browsers at once; until what they start is over."""
     form = {"dataset": dataset, "annotator": annotator, "kind": "DISTIL", "judge": "pages"}
     with _workers(site) as working, working.server() as server:
-        browsers = [Browser(server.port) for _ in range(2)]
-        for browser in browsers:
-            if not browser.sign_in("manager", "correct horse"):
-                raise Refused("bench:failed", "the manager could not sign in")
-            browser.get("/runs/new/")
-
-        def start(browser: Browser) -> PageReply:
-            token = {"csrfmiddlewaretoken": browser.cookies["csrftoken"]}
-            return browser.post("/runs/new/", form | token)
-
-        replies = _at_once(*(lambda browser=browser: start(browser) for browser in browsers))
-        if [reply.status for reply in replies] != [302, 302]:
-            message = f"starting a run answered {[reply.status for reply in replies]}"
-            raise Refused("bench:failed", message)
+        browsers = [_manager(server) for _ in range(2)]
+        _at_once(*(lambda page=page: _send(page, "/runs/new/", form) for page in browsers))
         _until_over(browsers[0])
 
 
-def _until_over(browser: Browser) -> None:
-    """Until no run is under way; two commands and two pages start four at most."""
+def _beside_a_command(site: Site, llm: FakeLlm, *command: str) -> None:
+    """A server starts while a command is at work, and stays until the command ends."""
+    with ThreadPoolExecutor(1) as pool, _workers(site) as working:
+        at_work = pool.submit(site.manage, *command)
+        _until_asked(llm, command[-1])
+        with working.server():
+            at_work.result()
+
+
+def _stopped_and_tried_again(site: Site, llm: FakeLlm, dataset: str, annotator: str) -> None:
+    """Stop and, at once, Try again on the page of a run at work; until it is over."""
+    form = {"dataset": dataset, "annotator": annotator, "kind": "DISTIL", "judge": "stopped"}
+    with _workers(site) as working, working.server() as server:
+        browser = _manager(server)
+        _send(browser, "/runs/new/", form)
+        _until_asked(llm, "stopped")
+        run = max(map(int, re.findall(r"/runs/(\d+)/", browser.get("/runs/").body)))
+        for button in ("stop", "retry"):
+            _send(browser, f"/runs/{run}/{button}/", {})
+        _until_over(browser)
+
+
+def _manager(server: Server) -> Browser:
+    browser = Browser(server.port)
+    if not browser.sign_in("manager", "correct horse"):
+        raise Refused("bench:failed", "the manager could not sign in")
+    browser.get("/runs/new/")
+    return browser
+
+
+def _send(browser: Browser, path: str, form: dict[str, str]) -> None:
+    status = browser.post(path, form | {"csrfmiddlewaretoken": browser.cookies["csrftoken"]}).status
+    if status != HTTPStatus.FOUND:
+        raise Refused("bench:failed", f"{path} answered {status}")
+
+
+def _until_asked(llm: FakeLlm, way: str) -> None:
+    """Until so many calls are under way as the endpoint takes."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
-        statuses = [browser.get(f"/runs/{number}/progress/").status for number in range(1, 5)]
+        if sum(body["model"] == way for body in list(llm.bodies)) >= CONCURRENCY:
+            return
+        time.sleep(0.05)
+    raise Refused("bench:failed", f"{way}: nothing was asked")
+
+
+def _until_over(browser: Browser) -> None:
+    """Until no run is under way; all that is done here starts nine at most."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        statuses = [browser.get(f"/runs/{number}/progress/").status for number in range(1, 10)]
         if UNDER_WAY not in statuses:
             return
         time.sleep(0.2)
-    raise Refused("bench:failed", "the runs of two pages did not end")
+    raise Refused("bench:failed", "the runs of pages did not end")
 
 
 @contextmanager

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from django import forms
 from django.contrib import admin
-from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import ChangeList
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.forms import AdminPasswordChangeForm, AdminUserCreationForm
@@ -66,17 +64,6 @@ class StorableDecoder(json.JSONDecoder):
 
 JSON_FIELDS: Final[Any] = {models.JSONField: {"decoder": StorableDecoder}}
 """For `formfield_overrides` of every admin whose rows may be changed."""
-
-
-class DatedChangeList(ChangeList):
-    """A list by date, that a date beyond the calendar is no fault of."""
-
-    def get_filters(self, request: HttpRequest) -> Any:
-        """The filters asked for."""
-        try:
-            return super().get_filters(request)
-        except OverflowError as error:
-            raise IncorrectLookupParameters from error
 
 
 class ReadOnlyAdmin(admin.ModelAdmin[Any]):
@@ -334,7 +321,3 @@ class AuditEventAdmin(ReadOnlyAdmin):
     list_filter = ("action",)
     list_select_related = ("actor",)
     date_hierarchy = "created_at"
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002
-        """The list that knows its years."""
-        return DatedChangeList

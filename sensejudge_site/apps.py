@@ -1,9 +1,17 @@
 """Django's handle on the composition root."""
 
 from django.apps import AppConfig
+from django.contrib.admin import apps as admin_apps
 from django.core.checks import Tags, register
 
 from sensejudge_site import refusals  # noqa: F401 - registers the codes
+
+
+class ConsoleConfig(admin_apps.AdminConfig):
+    """Django's admin, with our site for its own."""
+
+    default = False
+    default_site = "sensejudge_site.admin_site.Console"
 
 
 class SensejudgeSiteConfig(AppConfig):

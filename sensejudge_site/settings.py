@@ -43,7 +43,7 @@ INSTALLED_APPS = [
     "benchmark",
     "judging",
     "annotation",
-    "django.contrib.admin",
+    "sensejudge_site.apps.ConsoleConfig",  # django.contrib.admin
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

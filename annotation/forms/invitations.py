@@ -21,6 +21,7 @@ from annotation.services.invitations import NewAccount
 
 MAX_PLACES: Final = 100_000
 _USUAL_DAYS: Final = 30
+_MOST_DAYS: Final = 36525
 
 
 def _usual_last_day() -> date:
@@ -59,12 +60,15 @@ class InvitationForm(forms.Form):
         self.fields["places"].help_text = text % {"most": NEW_ACCOUNTS}
 
     def clean_last_day(self) -> Any:
-        """Refuse a day that is over."""
+        """Refuse a day that is over, or beyond a lifetime: the calendar itself ends."""
         day = self.cleaned_data["last_day"]
         if day is not None and day < timezone.localdate():
             raise ValidationError(
                 _("This day is in the past. Choose a later one."), code="invitation:past"
             )
+        if day is not None and day > timezone.localdate() + timedelta(days=_MOST_DAYS):
+            text = _("Choose a day within the next 100 years.")
+            raise ValidationError(text, code="invitation:far")
         return day
 
     def clean(self) -> dict[str, Any]:

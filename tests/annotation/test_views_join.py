@@ -273,6 +273,7 @@ class TestTheManagersPage:
             ({"places": "0"}, "greater than or equal to 1"),
             ({"places": "many"}, "Enter a whole number."),
             ({"last_day": "2001-01-01"}, "This day is in the past. Choose a later one."),
+            ({"last_day": "9999-12-31"}, "Choose a day within the next 100 years."),
             ({"last_day": "soon"}, "Enter a valid date."),
             ({"note": "x" * 201, "places": "1"}, "at most 200 characters"),
             ({}, "Set a last day or a number of places."),

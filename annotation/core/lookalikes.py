@@ -19,8 +19,13 @@ _TOGETHER: Final = (
 """Scripts that are ordinarily written together ("highly restrictive" in the standard)."""
 
 _JOINERS: Final = "\u200c\u200d"  # within Persian and Indian words, and emoji
-_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Letters and marks by their category, which show as nothing."""
+_BLANK: Final = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U0001d159"
+) | frozenset(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
+"""Letters, marks and symbols by their category, which show as nothing.
+
+With what is of no category (`_is_unseen`) they hold all that the standard lets be ignored.
+"""
 
 
 class NameFault(StrEnum):
@@ -28,6 +33,7 @@ class NameFault(StrEnum):
 
     MIXED_SCRIPTS = "name:mixed-scripts"
     UNSEEN = "name:unseen"
+    ODD_SPACE = "name:odd-space"
 
 
 def name_fault(name: str) -> NameFault | None:
@@ -37,6 +43,8 @@ def name_fault(name: str) -> NameFault | None:
     hidden = [char for char in name if _is_unseen(char) and char not in _JOINERS]
     if hidden or (name and not any(_visible(name))):
         return NameFault.UNSEEN
+    if any(char.isspace() and char != " " for char in name):
+        return NameFault.ODD_SPACE
     scripts = unique_aliases(name) - _ANY_SCRIPT
     if len(scripts) > 1 and not any(scripts <= each for each in _TOGETHER):
         return NameFault.MIXED_SCRIPTS
@@ -65,7 +73,7 @@ def _visible(text: str) -> Iterator[str]:
 
 
 def _is_unseen(char: str) -> bool:
-    return char in _BLANK or unicodedata.category(char) in {"Cc", "Cf"}
+    return char in _BLANK or unicodedata.category(char).startswith("C")
 
 
 @cache

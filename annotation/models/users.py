@@ -20,6 +20,7 @@ NAME_FAULTS: Final = {
         "This name mixes letters of different scripts, such as Latin and Cyrillic. Use one script."
     ),
     NameFault.UNSEEN: _("This name contains invisible characters. Remove them."),
+    NameFault.ODD_SPACE: _("This name contains an unusual space. Type it with the space bar."),
 }
 
 
@@ -37,7 +38,7 @@ def validate_name(value: str) -> None:
     """Refuse a name that deceives the eye by itself.
 
     Raises:
-        ValidationError: it mixes scripts, or has characters that nobody sees.
+        ValidationError: it mixes scripts, or has unseen characters or odd spaces.
     """
     fault = name_fault(value)
     if fault is not None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -106,10 +108,29 @@ def test_ordinary_names_of_all_languages_are_in_order(name):
         ("\u3164", NameFault.UNSEEN),
         ("\u200d", NameFault.UNSEEN),
         ("\u2800\u2800", NameFault.UNSEEN),
+        ("Lin\u00a0Wei", NameFault.ODD_SPACE),
+        ("Lin\u2003Wei", NameFault.ODD_SPACE),
+        ("林\u3000伟", NameFault.ODD_SPACE),
     ],
 )
 def test_names_that_deceive_by_themselves(name, fault):
     assert name_fault(name) is fault
+
+
+IGNORABLE = (  # Default_Ignorable_Code_Point, first and last
+    "00AD 00AD 034F 034F 061C 061C 115F 1160 17B4 17B5 180B 180F 200B 200F 202A 202E 2060 206F"
+    " 3164 3164 FE00 FE0F FEFF FEFF FFA0 FFA0 FFF0 FFF8 1BCA0 1BCA3 1D173 1D17A E0000 E0FFF"
+)
+FURTHER = "1D159 1D159 2800 2800 E000 F8FF FDD0 FDEF FFFE FFFF 0378 0379 10FFFE 10FFFF"
+
+
+@pytest.mark.parametrize("span", re.findall(r"\S+ \S+", f"{IGNORABLE} {FURTHER}"))
+def test_what_shows_as_nothing_is_in_no_name(span):
+    first, last = (int(each, 16) for each in span.split())
+    for char in map(chr, range(first, last + 1)):
+        assert alike("Lin Wei", f"Lin{char} Wei"), hex(ord(char))
+        joins = char in "\u200c\u200d"  # within words of some scripts
+        assert joins or name_fault(f"Lin{char} Wei") is NameFault.UNSEEN, hex(ord(char))
 
 
 @given(st.text(max_size=40))

@@ -8,6 +8,9 @@ from typing import Final
 from annotation.core.refusals import gettext_noop, register
 
 _UNKNOWN_CHOICE: Final = gettext_noop("The choice was not found.")
+_OUTDATED: Final = gettext_noop(
+    "This was changed after you opened the page, so nothing was saved. The page now shows the current version."
+)
 
 REFUSAL_TEXTS: Final = {
     "account:name-taken": gettext_noop(
@@ -20,7 +23,9 @@ REFUSAL_TEXTS: Final = {
     "adjudication:unknown-queue": _UNKNOWN_CHOICE,
     "agreement:unknown-choice": _UNKNOWN_CHOICE,
     "annotator:unknown": gettext_noop("The annotator was not found."),
+    "consent:outdated": _OUTDATED,
     "dataset:unknown": gettext_noop("The dataset was not found."),
+    "gold:outdated": _OUTDATED,
     "gold:refused": gettext_noop("This cannot be a gold answer for this item."),
     "guidelines:outdated": gettext_noop(
         "Someone published a newer version in the meantime. Review it before you publish yours."

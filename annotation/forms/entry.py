@@ -89,10 +89,15 @@ class ConsentTextForm(forms.Form):
         required=False,
         help_text=_("Annotators who agreed before must agree again before they continue."),
     )
+    since = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput)
 
     def clean_text(self) -> str:
         """The text with one kind of line ends."""
         return str(self.cleaned_data["text"]).replace("\r\n", "\n")
+
+    def clean_since(self) -> int | None:
+        """The version that the page showed."""
+        return number_in(self.cleaned_data["since"] or "0")
 
 
 def quiz_draft(data: QueryDict) -> Quiz:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
@@ -19,6 +20,8 @@ class GoldForm(forms.Form):
         label=_("Rationale"), max_length=4000, widget=forms.Textarea(attrs={"rows": 2})
     )
 
+    since = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput)
+
     def __init__(self, *args: Any, kind: TargetKind, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["answer"] = forms.ChoiceField(
@@ -29,6 +32,14 @@ class GoldForm(forms.Form):
         """What is held to be right."""
         answer: str = self.cleaned_data["answer"]
         return int(answer) if answer.isdigit() else Verdict(answer)
+
+
+def seen_at(text: str) -> datetime | None:
+    """When somebody looked at what stands, as a page sends it back; None where it says nothing."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _choices(kind: TargetKind) -> list[tuple[str, Any]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from annotation.core.answers import Target
 from annotation.core.choices import StudyKind, Verdict
 from annotation.core.gold import holding
-from annotation.models import Dataset, GoldLabel, GoldSource, ItemKind, Study
+from annotation.models import AuditEvent, Dataset, GoldLabel, GoldSource, ItemKind, Study
 
 
 def gold_verdicts(dataset: Dataset) -> dict[int, Verdict]:
@@ -82,6 +84,14 @@ def study_gold_scores(study: Study) -> dict[int, int]:
         for response, score in holding(rows.values_list("response_id", "source", "score")).items()
         if response is not None and score is not None
     }
+
+
+def gold_changed(target: Target, *, since: datetime | None) -> bool:
+    """Whether anybody said something of an item's gold answer, or took it back, since then."""
+    traces = AuditEvent.objects.filter(
+        target="goldlabel", **{f"detail__{target.kind.value}": target.id}
+    )
+    return (traces if since is None else traces.filter(created_at__gt=since)).exists()
 
 
 def manager_gold(target: Target) -> dict[str, str] | None:

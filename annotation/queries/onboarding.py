@@ -13,6 +13,7 @@ from annotation.core.onboarding import Asked, Done, Step, finished, first_open, 
 from annotation.core.quiz import Quiz, from_records
 from annotation.models import (
     AnnotatorProfile,
+    AuditEvent,
     GuidelinesVersion,
     Participation,
     Study,
@@ -85,6 +86,14 @@ class VersionRow:
 def study_named(slug: str) -> Study | None:
     """The study of a short name, for the pages on which a manager edits what comes before it."""
     return Study.objects.filter(slug=slug).first()
+
+
+def consent_version(study: Study) -> int:
+    """What grows with every change of a study's consent: the number of its last trace."""
+    traces = AuditEvent.objects.filter(
+        target="study", target_id=study.pk, action="study.consent"
+    ).order_by("-pk")
+    return traces.values_list("pk", flat=True).first() or 0
 
 
 def participation_of(slug: str, annotator: User) -> Participation | None:

@@ -5,22 +5,37 @@ from __future__ import annotations
 from django.db import transaction
 
 from annotation.core.quiz import Quiz, checked, to_records
+from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, Participation, Study, User
+from annotation.queries.onboarding import consent_version
 
 
 @transaction.atomic
-def set_consent(*, study: str, text: str, ask_profile: bool, ask_again: bool, by: User) -> None:
+def set_consent(
+    *, study: str, text: str, ask_profile: bool, ask_again: bool, since: int | None, by: User
+) -> None:
     """Set what annotators agree to (empty: nothing), and whether they fill in a profile.
 
     Who agreed to another text stays in the study, unless everybody is asked again. The audit trail
     keeps both texts, so that what each person agreed to can be told.
 
+    Args:
+        study: The study's short name.
+        text: What is agreed to, in Markdown.
+        ask_profile: Whether they fill in a profile.
+        ask_again: Whether those who agreed before agree once more.
+        since: The version that this one is to replace (`consent_version`).
+        by: Who sets it.
+
     Raises:
         Study.DoesNotExist: There is no such study.
+        Refused: Another version stands than the one to be replaced.
     """
-    row = Study.objects.get(slug=study)
+    row = Study.objects.select_for_update().get(slug=study)
     before = {"consent": row.consent, "ask_profile": row.ask_profile}
     after = {"consent": text, "ask_profile": ask_profile}
+    if (before != after or ask_again) and since != consent_version(row):
+        raise Refused("consent:outdated")
     if before != after:
         Study.objects.filter(pk=row.pk).update(**after)
     asked_again = _asked_again(row, "consented_at") if ask_again else 0

@@ -11,11 +11,18 @@ from annotation.core.answers import SCORES, Target, TargetKind
 from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, Comparison, GoldLabel, GoldSource, Response, Session, User
+from annotation.queries.gold import gold_changed
 
 
 @transaction.atomic
 def mark_gold(
-    *, target: Target, answer: Verdict | int, rationale: str, by: User, now: datetime
+    *,
+    target: Target,
+    answer: Verdict | int,
+    rationale: str,
+    since: datetime | None,
+    by: User,
+    now: datetime,
 ) -> None:
     """Store what a manager holds to be right of an item; a later answer replaces it.
 
@@ -26,31 +33,44 @@ def mark_gold(
         target: The item.
         answer: A verdict in the comparison's own coordinates, or a score of 1-5.
         rationale: Why; not empty.
+        since: When they looked at what stands; None where they did not.
         by: Who says so.
         now: The moment.
 
     Raises:
-        Refused: see there.
+        Refused: see there; what stands was changed after they looked.
     """
     values = gold_values(target, answer, rationale)
-    if not _item(target).exists():
+    if not _item(target).select_for_update():
         raise Refused("gold:refused", "there is no such item")
+    if not _rows(target, GoldSource.MANAGER).filter(**values).exists():
+        _check_seen(target, since)
     store_gold(target, values, source=GoldSource.MANAGER, action="gold.marked", by=by, now=now)
 
 
 @transaction.atomic
-def withdraw_gold(*, target: Target, by: User, now: datetime) -> None:
+def withdraw_gold(*, target: Target, since: datetime | None, by: User, now: datetime) -> None:
     """Take back what a manager held to be right; other sources stand as they are.
 
     Withdrawing what is not there changes nothing.
+
+    Raises:
+        Refused: what stands was changed after they looked.
     """
+    list(_item(target).select_for_update())
     gold = _rows(target, GoldSource.MANAGER).first()
     if gold is None:
         return
+    _check_seen(target, since)
     before = {name: getattr(gold, name) for name in ("verdict", "score", "rationale")}
     number = gold.pk
     gold.delete()
     _record(target, number, "gold.withdrawn", by, {"before": before}, now)
+
+
+def _check_seen(target: Target, since: datetime | None) -> None:
+    if gold_changed(target, since=since):
+        raise Refused("gold:outdated")
 
 
 def gold_values(target: Target, answer: Verdict | int, rationale: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from annotation.exports import ExportFormat
 from annotation.exports.participants import participant_blocks
 from annotation.forms.entry import ConsentTextForm, edit_wanted, fault_text, quiz_draft
 from annotation.models import Study
-from annotation.queries.onboarding import quiz_of, study_named
+from annotation.queries.onboarding import consent_version, quiz_of, study_named
 from annotation.services.entry import set_consent, set_quiz
 from annotation.views.access import SignedInRequest, manager_required, reader_required
 from annotation.views.downloads import download
@@ -36,17 +36,24 @@ def _study(slug: str) -> Study:
 @manager_required
 def edit_consent(request: SignedInRequest, slug: str) -> HttpResponse:
     """What annotators agree to, and whether they fill in a profile."""
-    study = _study(slug)
-    stored = {"text": study.consent, "ask_profile": study.ask_profile}
-    form = ConsentTextForm(request.POST if request.method == "POST" else None, initial=stored)
+    study, refused = _study(slug), None
+    form = ConsentTextForm(
+        request.POST if request.method == "POST" else None, initial=_agreed(study)
+    )
     previewed = form["text"].value() if "preview" in request.POST else None
     if form.is_valid() and previewed is None:
-        set_consent(study=slug, by=request.user, **form.cleaned_data)
-        messages.success(request, gettext("Saved."))
-        return redirect("annotation:study", slug)
-    refused = form.is_bound and bool(form.errors)
+        try:
+            set_consent(study=slug, by=request.user, **form.cleaned_data)
+        except Refused as outdated:
+            study, refused = _study(slug), outdated
+            form = ConsentTextForm(initial=_agreed(study))
+        else:
+            messages.success(request, gettext("Saved."))
+            return redirect("annotation:study", slug)
     context = {"study": study, "form": form, "text": previewed}
-    status = UNPROCESSABLE if refused else 200
+    if refused is not None:
+        context["refused"] = gettext(refused.text)
+    status = refused.status if refused else UNPROCESSABLE if form.errors else 200
     return render(request, "annotation/consent_edit.html", context, status=status)
 
 
@@ -81,6 +88,12 @@ def participants(
     study, format_ = _study(slug), ExportFormat(format_name)
     blocks = participant_blocks(study, format_)
     return download(blocks, name=f"{slug}-participants", format_=format_)
+
+
+def _agreed(study: Study) -> dict[str, Any]:
+    """What annotators agree to, and which version that is."""
+    since = consent_version(study)
+    return {"text": study.consent, "ask_profile": study.ask_profile, "since": since}
 
 
 def _stored(study: Study) -> Quiz:

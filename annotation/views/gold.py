@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
@@ -11,7 +13,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from annotation.core.answers import Target, TargetKind
-from annotation.forms.gold import GoldForm
+from annotation.core.refusals import Refused
+from annotation.forms.gold import GoldForm, seen_at
 from annotation.queries.gold import manager_gold
 from annotation.queries.targets import TargetRow, target_rows
 from annotation.services.gold import mark_gold, withdraw_gold
@@ -26,27 +29,49 @@ def gold(request: SignedInRequest, kind: str, number: str) -> HttpResponse:
     row = target_rows([target]).get(target)
     if row is None:
         raise Http404
-    back = _page_of(row)
+    back, now, refused = _page_of(row), timezone.now(), None
     stands = manager_gold(target)
-    if request.method == "POST" and "withdraw" in request.POST:
-        withdraw_gold(target=target, by=request.user, now=timezone.now())
-        messages.success(request, _("Withdrawn: %(item)s.") % {"item": row.key})
-        return redirect(back)
+    shown = {"since": now.isoformat(), **(stands or {})}
     form = GoldForm(
-        request.POST if request.method == "POST" else None, kind=target.kind, initial=stands
+        request.POST if request.method == "POST" else None, kind=target.kind, initial=shown
     )
-    if form.is_valid():
-        mark_gold(
-            target=target,
-            answer=form.given(),
-            rationale=form.cleaned_data["rationale"],
-            by=request.user,
-            now=timezone.now(),
-        )
-        messages.success(request, _("Marked as gold: %(item)s.") % {"item": row.key})
-        return redirect(back)
+    try:
+        done = _done(request, target, form, now)
+    except Refused as outdated:
+        refused = outdated
+        form = GoldForm(kind=target.kind, initial=shown)
+    else:
+        if done:
+            messages.success(request, done % {"item": row.key})
+            return redirect(back)
     context = {"row": row, "form": form, "stands": stands, "back": back}
-    return render(request, "annotation/gold.html", context, status=422 if form.is_bound else 200)
+    if refused is not None:
+        context["refused"] = _(refused.text)
+    status = refused.status if refused else 422 if form.is_bound else 200
+    return render(request, "annotation/gold.html", context, status=status)
+
+
+def _done(request: SignedInRequest, target: Target, form: GoldForm, now: datetime) -> str:
+    """What was done with the answer, in words; empty where nothing was.
+
+    Raises:
+        Refused: it was changed after the page was opened.
+    """
+    since = seen_at(request.POST.get("since", ""))
+    if "withdraw" in request.POST:
+        withdraw_gold(target=target, since=since, by=request.user, now=now)
+        return _("Withdrawn: %(item)s.")
+    if not form.is_valid():
+        return ""
+    mark_gold(
+        target=target,
+        answer=form.given(),
+        rationale=form.cleaned_data["rationale"],
+        since=since,
+        by=request.user,
+        now=now,
+    )
+    return _("Marked as gold: %(item)s.")
 
 
 def _page_of(row: TargetRow) -> str:

@@ -28,8 +28,15 @@ def comparison():
     return Target(TargetKind.COMPARISON, make_comparison().pk)
 
 
-def mark(target, answer, rationale="It breaks off.", *, by=None, now=NOW):
-    mark_gold(target=target, answer=answer, rationale=rationale, by=by or make_user(), now=now)
+def mark(target, answer, rationale="It breaks off.", *, since=NOW, by=None, now=NOW):
+    mark_gold(
+        target=target,
+        answer=answer,
+        rationale=rationale,
+        since=since,
+        by=by or make_user(),
+        now=now,
+    )
 
 
 def test_what_a_manager_holds_to_be_right_is_kept_with_its_reason(comparison):
@@ -68,14 +75,14 @@ def test_saying_the_same_again_leaves_no_trace(comparison):
 def test_other_sources_stand_as_they_are(comparison):
     GoldLabel.objects.create(comparison_id=comparison.id, verdict="A", source="DATASET")
     mark(comparison, Verdict.B)
-    withdraw_gold(target=comparison, by=make_user(), now=NOW)
+    withdraw_gold(target=comparison, since=NOW, by=make_user(), now=NOW)
     assert GoldLabel.objects.get().source == "DATASET"
 
 
 def test_withdrawing_leaves_a_trace_and_happens_once(comparison):
     mark(comparison, Verdict.B)
     for _time in range(2):
-        withdraw_gold(target=comparison, by=make_user(), now=NOW)
+        withdraw_gold(target=comparison, since=NOW, by=make_user(), now=NOW)
     assert not GoldLabel.objects.exists()
     event = AuditEvent.objects.get(action="gold.withdrawn")
     assert event.detail["before"]["verdict"] == "B"

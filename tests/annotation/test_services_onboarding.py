@@ -341,7 +341,7 @@ class TestTheQuiz:
 
 class TestSettingConsentAndProfile:
     def set(self, study, **changes):
-        told = {"text": CONSENT, "ask_profile": True, "ask_again": False, **changes}
+        told = {"text": CONSENT, "ask_profile": True, "ask_again": False, "since": 0, **changes}
         set_consent(study=study.slug, by=make_manager(), **told)
 
     def test_both_texts_are_kept_in_the_trace(self, study):

@@ -142,6 +142,29 @@ class TestConsent:
         client.post(page_of(study, "edit-consent"), sent)
         assert (part_of(study, annotator).consented_at is None) == again
 
+    @pytest.mark.parametrize("more", [{}, {"ask_again": "on"}])
+    def test_that_was_replaced_is_not_put_back(self, client, manager, study, annotator, more):
+        def since():
+            return client.get(page).context["form"]["since"].value()
+
+        page = page_of(study, "edit-consent")
+        do(study, annotator, "consent")
+        first = {"text": "First.", "since": since()}
+        client.post(page, first)
+        second = {"text": "Second.", **more, "since": since()}
+        assert client.post(page, second).status_code == 302
+        for old in (first, {**first, "since": "?"}, {**second, "ask_again": "on"}):
+            response = client.post(page, old)
+            html = response.content.decode()
+            assert response.status_code == 409
+            assert "This was changed after you opened the page, so nothing was stored." in html
+            assert "Second." in html
+            assert "First." not in html
+        assert client.post(page, {"text": "Second.", "since": "0"}).status_code == 302
+        assert client.post(page, {"text": "First.", "since": since()}).status_code == 302
+        study.refresh_from_db()
+        assert study.consent == "First."
+
     def test_is_previewed_and_refused(self, client, manager, study):
         sent = {"text": "Now **bold**.", "preview": "1"}
         page = client.post(page_of(study, "edit-consent"), sent).content.decode()

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.urls import reverse
 
 from annotation.models import GoldLabel
 from tests.factory import make_comparison, make_response, make_session, make_turn, make_user
+
+NO_MOMENT = "0001-01-01T00:00:00+14:00"
+OUTDATED = "This was changed after you opened the page, so nothing was stored."
 
 pytestmark = pytest.mark.django_db
 
@@ -65,9 +70,40 @@ def test_what_was_said_comes_back_to_be_changed_or_withdrawn(manager):
     assert "Both the same." in html
     assert 'value="TIE" required id="id_answer_2" checked' in html
     assert "Change or withdraw" in page(manager, comparison)
-    response = manager.post(address(comparison), {"withdraw": "1"}, follow=True)
+    sent = {"withdraw": "1", "since": since(manager, comparison)}
+    response = manager.post(address(comparison), sent, follow=True)
     assert "Withdrawn" in response.content.decode()
     assert not GoldLabel.objects.exists()
+
+
+def since(client, comparison):
+    """The moment that the page holds of itself."""
+    return client.get(address(comparison)).context["form"]["since"].value()
+
+
+def test_an_old_answer_sent_again_replaces_nothing(manager):
+    comparison = make_comparison()
+    (embedded,) = re.findall(r'name="since" value="([^"]+)"', page(manager, comparison))
+    first = {"answer": "A", "rationale": "Complete.", "since": embedded}
+    assert manager.post(address(comparison), first).status_code == 302
+    assert manager.post(address(comparison), first).status_code == 302  # its reply was lost
+    second = {"answer": "B", "rationale": "Correct.", "since": since(manager, comparison)}
+    withdrawal = {"withdraw": "1", "since": second["since"]}
+    assert manager.post(address(comparison), second).status_code == 302
+    for old in (first, withdrawal, {**first, "since": "?"}, {**first, "since": NO_MOMENT}):
+        response = manager.post(address(comparison), old)
+        assert response.status_code == 409
+        html = response.content.decode()
+        assert OUTDATED in html
+        assert "Correct." in html
+        assert "Complete." not in html
+        assert GoldLabel.objects.get().verdict == "B"
+    manager.post(address(comparison), {**withdrawal, "since": since(manager, comparison)})
+    assert manager.post(address(comparison), first).status_code == 409
+    assert not GoldLabel.objects.exists()
+    again = {**first, "since": since(manager, comparison)}
+    assert manager.post(address(comparison), again).status_code == 302
+    assert GoldLabel.objects.get().verdict == "A"
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,8 @@ def switch_preference(preference: Preference, *, active: bool, editor: User) -> 
 def add_preference(run: JudgeRun, *, scenario_id: int, text: str, editor: User) -> Preference:
     """Stores a text that a person adds to a scenario of a finished distillation.
 
+    Whoever adds a text that they added before, and that is in force, gets that one: it counts once.
+
     Raises:
         Refused: the text cannot be a preference; the run has no preferences there that people own;
             see there.
@@ -86,6 +88,9 @@ def add_preference(run: JudgeRun, *, scenario_id: int, text: str, editor: User) 
         JudgeRun.objects.select_for_update().get(
             pk=run.pk
         )  # one at a time, so that the count holds
+        same = here.filter(text=new, active=True, edited_by=editor, next_versions=None)
+        if (stands := same.first()) is not None:
+            return stands
         if here.filter(kind=PreferenceKind.EDITED, root=None).count() >= MOST_ADDED:
             raise Refused("preference:too-many")
         last = here.aggregate(last=Max("position"))["last"] or 0

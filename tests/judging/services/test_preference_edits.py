@@ -65,6 +65,19 @@ def test_an_edit_is_the_next_version_and_keeps_what_it_was_distilled_from(run, m
     assert third.origin == "PAIR"
 
 
+def test_the_same_text_is_added_once(run, manager):
+    scenario = own(run, kind="PAIR").scenario_id
+
+    def add():
+        return add_preference(run, scenario_id=scenario, text=" Prefers lists. ", editor=manager)
+
+    added = add()
+    assert add() == added
+    assert AuditEvent.objects.count() == 1
+    switch_preference(added, active=False, editor=manager)
+    assert add() != added
+
+
 def test_every_edit_leaves_a_trace(run, manager):
     after = edit_preference(own(run, kind="PAIR"), text="Prefers lists.", editor=manager)
     off = switch_preference(after, active=False, editor=manager)

@@ -31,6 +31,9 @@ _LOOKED_AT: Final = 20
 
 _HEAD_CHARS: Final = 4096
 
+MOST_FAULTY_ROWS: Final = 1000
+"""Behind so many rows with faults nothing is read: the file is another one, or made to cost."""
+
 
 def _as_it_is(row: object) -> object:
     return row
@@ -121,7 +124,22 @@ def open_records(
             raise Refused("import:unreadable", f"{path.name}: no rows in this file")
         chosen = named or _told_by(first, path, formats)
         rows = chain(first, rows)
-    return chosen, chosen.checked(path, (_row(chosen, raw) for raw in rows))
+    return chosen, _while_of_use(chosen.checked(path, (_row(chosen, raw) for raw in rows)))
+
+
+def _while_of_use(rows: Iterator[Row]) -> Iterator[Row]:
+    """The rows, up to MOST_FAULTY_ROWS with faults and a word that there may be more."""
+    faulty = 0
+    for row in rows:
+        yield row
+        faulty += bool(row.faults)
+        if faulty == MOST_FAULTY_ROWS:
+            reason = gettext_noop(
+                "these are the faults of the first %(most)d faulty rows; the rest was not read"
+            )
+            fault = Fault(0, "", reason, parts={"most": MOST_FAULTY_ROWS})
+            yield Row(row.line, None, (fault,))
+            return
 
 
 def _of_directories(format_name: str, formats: Mapping[str, Format]) -> Format:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 FAULTS_KEPT: Final = 200
-"""So many faults are listed; the count stays exact."""
+"""So many faults are listed, those of the file as a whole first."""
 
 _VALUE_CHARS: Final = 160
 
@@ -59,7 +59,7 @@ def shown(value: object) -> str | int | float | bool | None:
 
 
 class FaultLog:
-    """Counts every fault and keeps the first FAULTS_KEPT, so that memory stays flat."""
+    """Counts every fault and keeps FAULTS_KEPT, so that memory stays flat."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -69,5 +69,7 @@ class FaultLog:
         """Note more faults."""
         for fault in faults:
             self.count += 1
-            if len(self.kept) < FAULTS_KEPT:
+            if fault.line == 0:
+                self.kept = [fault, *self.kept][:FAULTS_KEPT]
+            elif len(self.kept) < FAULTS_KEPT:
                 self.kept.append(fault)

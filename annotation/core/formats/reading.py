@@ -143,7 +143,7 @@ def _is_array(window: str) -> bool:
         return True
     try:
         return not isinstance(_DECODER.decode(first_line.strip()), list)
-    except ValueError:
+    except (ValueError, RecursionError):
         return True
 
 
@@ -291,7 +291,9 @@ def _array_items(stream: TextIO, text: str) -> Iterator[RawRow]:
         window.next_sign()
         row = _next_item(window, number)
         if row is None:
-            reason = gettext_noop("The file ends inside this item, or the item is too long to read")
+            reason = gettext_noop(
+                "The file ends inside this item, or the item is too deeply nested or too long to read"
+            )
             yield RawRow(number, fault=Fault(number, "", reason, shown(window.text[window.at :])))
             return
         yield row
@@ -309,12 +311,15 @@ def _array_items(stream: TextIO, text: str) -> Iterator[RawRow]:
 
 
 def _next_item(window: _Window, number: int) -> RawRow | None:
-    """The item at the window's place; None if the file, or patience, ends before it does."""
+    """The item at the window's place; None where its end is not found, or not looked for."""
     while True:
         try:
             value, end = _DECODER.raw_decode(window.text, window.at)
         except (ValueError, RecursionError):
-            closed = _end_of_item(window.text, window.at)
+            try:
+                closed = _end_of_item(window.text, window.at)
+            except RecursionError:
+                return None
             if closed is not None:
                 text = window.text[window.at : closed]
                 window.at = closed
@@ -330,12 +335,18 @@ def _next_item(window: _Window, number: int) -> RawRow | None:
 
 
 def _end_of_item(text: str, start: int) -> int | None:
-    """Where an item ends, judged by its brackets and quotes alone; None if not in this text."""
+    """Where an item ends, judged by its brackets and quotes alone; None if not in this text.
+
+    Raises:
+        RecursionError: it is nested more than MAX_DEPTH deep, so that its end is not looked for.
+    """
     depth = 0
     for mark in _MARKS.finditer(text, start):
         sign = mark.group()[0]
         if sign in "[{":
             depth += 1
+            if depth > MAX_DEPTH:
+                raise RecursionError
         elif sign in "]}":
             if depth == 0:
                 return mark.start()

@@ -102,4 +102,5 @@ def _in_words(report: ImportReport) -> list[str]:
 
 def _fault_in_words(fault: Fault) -> str:
     value = "" if fault.value is None else f": {json.dumps(fault.value, ensure_ascii=False)}"
-    return f"line {fault.line}, {fault.field or 'row'}: {fault.reason}{value}"
+    place = f"line {fault.line}, {fault.field or 'row'}" if fault.line else "the whole file"
+    return f"{place}: {fault.reason}{value}"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from annotation.core.formats import detect
 from annotation.core.formats.detect import FORMATS, open_records
 from tests.annotation.core.formats.rows import write_lines
 from tests.refusals import refuses
@@ -46,3 +47,22 @@ def test_nothing_to_read_is_said(tmp_path):
     _chosen, rows = open_records(tmp_path, "recllmsim")
     with refuses("import:unreadable"):
         list(rows)
+
+
+def test_behind_many_faulty_rows_nothing_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(detect, "MOST_FAULTY_ROWS", 3)
+    rows = [PAIR, {}, 1, PAIR, {}, {}, PAIR]
+    _chosen, found = open_records(write_lines(tmp_path / "f", *rows))
+    *_first, last, word = found
+    assert (last.line, word.line) == (5, 5)
+    (fault,) = word.faults
+    assert (fault.line, fault.reason) == (
+        0,
+        "these are the faults of the first 3 faulty rows; the rest was not read",
+    )
+
+
+def test_a_few_faulty_rows_hide_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(detect, "MOST_FAULTY_ROWS", 3)
+    _chosen, found = open_records(write_lines(tmp_path / "f", PAIR, {}, 1, PAIR))
+    assert [bool(row.faults) for row in found] == [False, True, True, False]

@@ -39,3 +39,11 @@ def test_a_reason_is_filled_with_its_parts():
     fault = Fault(1, "score", "must be between %(low)d and %(high)d", 9, {"low": 1, "high": 5})
     assert fault.reason == fault.as_dict()["reason"] == "must be between 1 and 5"
     assert Fault(1, "", "100 % of nothing").reason == "100 % of nothing"
+
+
+def test_what_is_said_of_the_whole_file_is_kept_first():
+    log = FaultLog()
+    log.extend(Fault(line, "f", "r") for line in range(1, FAULTS_KEPT + 2))
+    log.extend([Fault(0, "", "r")])
+    assert log.count == FAULTS_KEPT + 2
+    assert [fault.line for fault in log.kept] == list(range(FAULTS_KEPT))

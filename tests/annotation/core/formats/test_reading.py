@@ -114,6 +114,29 @@ def test_endless_nesting_and_numbers_are_faults(tmp_path, array):
     assert third.fault is None
 
 
+@pytest.mark.parametrize("text", [b"[" * 100_000, b"[" * 100_000 + b"\n[1]", b"[1, " + b"[" * 60])
+def test_the_end_of_endless_nesting_is_not_looked_for(tmp_path, monkeypatch, text):
+    monkeypatch.setattr(reading, "WINDOW", 50)
+    marks = reading._MARKS
+    monkeypatch.setattr(reading, "_MARKS", _Counted(marks))
+    last = rows_of(tmp_path, text)[-1]
+    assert "too deeply nested" in str(last.fault)
+    assert reading._MARKS.found < 500
+
+
+class _Counted:
+    """A pattern that counts what it found."""
+
+    def __init__(self, pattern):
+        self.pattern = pattern
+        self.found = 0
+
+    def finditer(self, *where):
+        for mark in self.pattern.finditer(*where):
+            self.found += 1
+            yield mark
+
+
 def test_an_empty_array_and_an_empty_file_have_no_rows(tmp_path):
     assert rows_of(tmp_path, b" [ ] ") == []
     assert rows_of(tmp_path, b"") == []

@@ -16,8 +16,9 @@ from sensejudge_site.benches.annotate.client import Browser, answer_form, weight
 from sensejudge_site.benches.annotate.load import LoadCounts, crowd, percentile_ms
 from sensejudge_site.benches.annotate.people import SINGLE, TRIPLE
 from sensejudge_site.benches.annotate.rows import check, counted, fill, main, synthetic_text
-from sensejudge_site.benches.annotate.site import Server
+from sensejudge_site.benches.annotate.site import _PRODUCTION, Server
 from tests.factory import make_claim, make_user
+from tests.paths import ROOT
 from tests.refusals import refuses
 
 PAGE = """<link rel="stylesheet" href="/app.css"><form method="post" action="/skip/"></form>
@@ -232,3 +233,9 @@ def test_the_whole_bench_at_a_tiny_size():
             "warm_start_s",
         )
     )
+
+
+def test_production_is_measured_as_the_documentation_starts_it():
+    _module, *command, _application = _PRODUCTION
+    assert "--http 1" in " ".join(command)  # its HTTP/2 ends with a few posts that are cut short
+    assert f"/{' '.join(command)} --host" in (ROOT / "docs" / "deploy.md").read_text("utf-8")

@@ -24,7 +24,8 @@ _PATIENCE: Final = 1800.0  # seconds for one command
 _START_PATIENCE: Final = 60.0
 _DEFAULT: Final = ("manage.py", "serve")
 _PRODUCTION: Final = (
-    *("-m", "granian", "--interface", "wsgi", "--workers", "2", "--blocking-threads", "4"),
+    *("-m", "granian", "--interface", "wsgi", "--http", "1"),
+    *("--workers", "2", "--blocking-threads", "4"),
     "sensejudge_site.wsgi:application",
 )
 _ROOT: Final = Path(__file__).resolve().parents[3]

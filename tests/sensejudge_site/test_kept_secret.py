@@ -9,10 +9,12 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from sensejudge_site import kept_secret as kept_secret_module
 from sensejudge_site.kept_secret import kept_secret
 from tests.paths import ROOT
 
@@ -82,6 +84,50 @@ def test_a_key_made_meanwhile_is_not_overwritten(place, monkeypatch):
     monkeypatch.setattr(os, "link", too_late)
     assert kept_secret(place) == "theirs" * 10
     assert list(place.parent.iterdir()) == [place]
+
+
+class TestWithoutHardLinks:
+    @pytest.fixture(autouse=True, params=[errno.EPERM, errno.ENOTSUP])
+    def no_links(self, monkeypatch, request):
+        def refuse(*_arguments: object) -> None:
+            raise OSError(request.param, os.strerror(request.param))
+
+        monkeypatch.setattr(os, "link", refuse)
+
+    def test_a_key_is_made_all_the_same(self, place):
+        test_a_key_is_made_once_for_its_owner_alone(place)
+
+    def test_one_key_stands(self, place):
+        test_of_two_processes_that_make_it_one_key_stands(place)
+        assert list(place.parent.iterdir()) == [place]
+
+    def test_a_key_made_meanwhile_is_not_overwritten(self, place, monkeypatch):
+        touch = Path.touch
+
+        def too_late(turn: Path, **options: Any) -> None:
+            touch(turn, **options)
+            place.write_text("theirs" * 10)
+
+        monkeypatch.setattr(Path, "touch", too_late)
+        assert kept_secret(place) == "theirs" * 10
+        assert list(place.parent.iterdir()) == [place]
+
+    @pytest.mark.parametrize("call", ["touch", "rename"])
+    def test_a_full_disk_leaves_no_file(self, place, monkeypatch, call):
+        def refuse(*_arguments: object, **_options: object) -> None:
+            raise FULL
+
+        monkeypatch.setattr(Path, call, refuse)
+        with pytest.raises(ImproperlyConfigured, match="No space left on device"):
+            kept_secret(place)
+        assert not list(place.parent.iterdir())
+
+    def test_a_start_that_broke_off_is_named(self, place, monkeypatch):
+        monkeypatch.setattr(kept_secret_module, "_PATIENCE", 0.05)
+        place.with_name("secret-key-turn").touch()
+        with pytest.raises(ImproperlyConfigured, match="left secret-key-turn: delete it"):
+            kept_secret(place)
+        assert not place.exists()
 
 
 @pytest.mark.parametrize("content", NOT_WHOLE)

@@ -1,8 +1,9 @@
 """Requests whose body is not whole are refused, whatever server hands them on.
 
 WSGI lets a server pass on a body that broke off: its end looks like any end. So the bytes that are
-read are counted against Content-Length, and an end before it is an error. Nothing is read before
-the application reads, and nothing is kept.
+read are counted against Content-Length, and an end before it is an error; so is one before the
+last boundary of a form with files, which Django takes for the end of the file. Nothing is read
+before the application reads, and nothing is kept.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final, Protocol
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from django.core.exceptions import BadRequest
+from django.utils.http import parse_header_parameters
 from django.utils.translation import gettext_lazy as _
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
@@ -21,7 +23,7 @@ _NO_LENGTH: Final = b"Send the body's length in a Content-Length header.\n"
 
 
 class CutBodyError(BadRequest):
-    """The body ended before the length that its header gives; nothing of it may be used.
+    """The body ended before the length or the boundary that its header gives; it may not be used.
 
     It is no OSError: Django takes one for a sender who is gone, and goes on without the form.
     """
@@ -37,11 +39,19 @@ class _Readable(Protocol):
 
 
 class WholeBody(io.BufferedIOBase):
-    """A body that ends where its length says, or with `CutBodyError`."""
+    """A body that ends where its length says, or with `CutBodyError`.
 
-    def __init__(self, stream: _Readable, length: int) -> None:
+    Args:
+        stream: The body as the server hands it on.
+        length: Its bytes.
+        last: What must stand in it, the last boundary; empty for nothing.
+    """
+
+    def __init__(self, stream: _Readable, length: int, last: bytes = b"") -> None:
         self._stream = stream
         self._left = length
+        self._last = last
+        self._tail = b""
 
     def readable(self) -> bool:
         """As a file that is open to be read."""
@@ -62,7 +72,19 @@ class WholeBody(io.BufferedIOBase):
             pieces.append(piece)
             wanted -= len(piece)
             self._left -= len(piece)
+            self._look_for_last(piece)
         return b"".join(pieces)
+
+    def _look_for_last(self, piece: bytes) -> None:
+        if not self._last:
+            return
+        held = self._tail + piece
+        if self._last in held:
+            self._last = self._tail = b""
+            return
+        if not self._left:
+            raise CutBodyError("The request's body has no last boundary.")
+        self._tail = held[1 - len(self._last) :]
 
 
 class WholeBodies:
@@ -81,8 +103,19 @@ class WholeBodies:
         if _has_no_length(environ, length):
             return _refuse(start_response)
         if length.isdecimal():
-            environ["wsgi.input"] = WholeBody(environ["wsgi.input"], int(length))
+            last = _last_boundary(environ.get("CONTENT_TYPE", ""))
+            environ["wsgi.input"] = WholeBody(environ["wsgi.input"], int(length), last)
         return self._application(environ, start_response)
+
+
+def _last_boundary(content_type: str) -> bytes:
+    """How the body ends; empty where it is no form with files, or does not say."""
+    try:
+        kind, parameters = parse_header_parameters(content_type)
+    except ValueError:  # Django says what is wrong with it
+        return b""
+    boundary = parameters.get("boundary", "") if kind == "multipart/form-data" else ""
+    return f"--{boundary}--".encode("latin-1", "replace") if boundary else b""
 
 
 def _has_no_length(environ: WSGIEnvironment, length: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.factory import make_dataset, make_user
 FORM = b"csrfmiddlewaretoken=%s&text=Rule+one.%%0ARule+two.%%0ARule+three.&note=third"
 TOKEN = b"a" * 32
 WHOLE = FORM % TOKEN
+MISTAKEN = "multipart/form-data; boundary*=no-encoding''x"
 
 
 class Trickle:
@@ -75,6 +77,35 @@ class TestCounting:
         with pytest.raises(CutBodyError):
             read(WholeBody(Trickle(b"abc"), 6))
 
+    @pytest.mark.parametrize("size", [1, 4, 100])
+    def test_a_form_with_files_ends_in_its_last_boundary(self, size):
+        def read(data: bytes) -> bytes:
+            body = WholeBody(io.BytesIO(data), len(data), last=b"--limit--")
+            return b"".join(iter(lambda: body.read(size), b""))
+
+        for whole in (b"--limit\r\n--limit--", b"--limit--\r\nand what follows"):
+            assert read(whole) == whole
+        for cut in (b"--limit-", b"--limit\r\n--", b"limit--"):
+            with pytest.raises(CutBodyError, match="no last boundary"):
+                read(cut)
+
+    @pytest.mark.parametrize(
+        "content_type", ["", "text/plain; boundary=x", "multipart/form-data", MISTAKEN]
+    )
+    def test_other_bodies_need_no_boundary(self, content_type):
+        read = []
+        WholeBodies(lambda environ, _start: read.append(environ["wsgi.input"].read()) or [])(
+            {
+                "wsgi.input": io.BytesIO(b"abc"),
+                "CONTENT_LENGTH": "3",
+                "CONTENT_TYPE": content_type,
+                "REQUEST_METHOD": "POST",
+                "SERVER_PROTOCOL": "HTTP/1.1",
+            },
+            lambda *_arguments: lambda _data: None,
+        )
+        assert read == [b"abc"]
+
     def test_nothing_is_read_before_the_application_reads(self):
         stream = io.BytesIO(b"abc")
         WholeBodies(lambda _environ, _start: [])(
@@ -107,8 +138,10 @@ class TestRefusal:
         assert status == 400
         assert "Only part of your request arrived, so nothing was saved." in page
 
-    @pytest.mark.parametrize("left", [1, 20, 60, 200])
-    def test_a_cut_upload_is_not_imported(self, cookie, left):
+    @pytest.mark.parametrize(
+        ("left", "counted"), [(1, True), *product((3, 20, 60, 200), (True, False))]
+    )
+    def test_a_cut_upload_is_not_imported(self, cookie, left, counted):
         rows = b'{"session": "1", "turns": [{"user": "Hello", "responses": []}]}\n' * 3
         fields = {b"csrfmiddlewaretoken": TOKEN, b"format": b"auto", b"dataset": b"cut"}
         line = b"--limit\r\nContent-Disposition: form-data; name="
@@ -118,7 +151,7 @@ class TestRefusal:
             "/datasets/import/",
             body[:-left],
             CONTENT_TYPE="multipart/form-data; boundary=limit",
-            CONTENT_LENGTH=str(len(body)),
+            CONTENT_LENGTH=str(len(body) - (0 if counted else left)),
             HTTP_COOKIE=cookie,
         )
         assert status == 400

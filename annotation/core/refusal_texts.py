@@ -9,7 +9,8 @@ from annotation.core.refusals import gettext_noop, register
 
 _UNKNOWN_CHOICE: Final = gettext_noop("The choice was not found.")
 _OUTDATED: Final = gettext_noop(
-    "This was changed after you opened the page, so nothing was saved. The page now shows the current version."
+    "This was changed after you opened the page, so nothing was saved. The page now shows the "
+    "current version."
 )
 
 REFUSAL_TEXTS: Final = {

@@ -135,7 +135,7 @@ def _while_of_use(rows: Iterator[Row]) -> Iterator[Row]:
         faulty += bool(row.faults)
         if faulty == MOST_FAULTY_ROWS:
             reason = gettext_noop(
-                "these are the faults of the first %(most)d faulty rows; the rest was not read"
+                "These are the errors of the first %(most)d rows with errors; the rest was not read"
             )
             fault = Fault(0, "", reason, parts={"most": MOST_FAULTY_ROWS})
             yield Row(row.line, None, (fault,))

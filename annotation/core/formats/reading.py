@@ -292,7 +292,8 @@ def _array_items(stream: TextIO, text: str) -> Iterator[RawRow]:
         row = _next_item(window, number)
         if row is None:
             reason = gettext_noop(
-                "The file ends inside this item, or the item is too deeply nested or too long to read"
+                "The file ends inside this item, or the item is too deeply nested or too long to "
+                "read"
             )
             yield RawRow(number, fault=Fault(number, "", reason, shown(window.text[window.at :])))
             return

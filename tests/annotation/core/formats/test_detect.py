@@ -58,7 +58,7 @@ def test_behind_many_faulty_rows_nothing_is_read(tmp_path, monkeypatch):
     (fault,) = word.faults
     assert (fault.line, fault.reason) == (
         0,
-        "these are the faults of the first 3 faulty rows; the rest was not read",
+        "These are the errors of the first 3 rows with errors; the rest was not read",
     )
 
 

@@ -94,7 +94,7 @@ def test_a_completion_is_a_text_or_a_list(completion, raw):
             ("judges.j[0].swap = True", "Missing"),
         ),
         ({"judges": {"": replies()}}, ("judges", "Must have 1 to 80 characters")),
-        ({"judges": [1]}, ("judges", "an object is expected")),
+        ({"judges": [1]}, ("judges", "Expected an object")),
     ],
 )
 def test_what_cannot_be_understood_is_a_fault(changes, fault):

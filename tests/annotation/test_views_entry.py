@@ -157,7 +157,7 @@ class TestConsent:
             response = client.post(page, old)
             html = response.content.decode()
             assert response.status_code == 409
-            assert "This was changed after you opened the page, so nothing was stored." in html
+            assert "This was changed after you opened the page, so nothing was saved." in html
             assert "Second." in html
             assert "First." not in html
         assert client.post(page, {"text": "Second.", "since": "0"}).status_code == 302

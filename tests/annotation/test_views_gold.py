@@ -9,7 +9,7 @@ from annotation.models import GoldLabel
 from tests.factory import make_comparison, make_response, make_session, make_turn, make_user
 
 NO_MOMENT = "0001-01-01T00:00:00+14:00"
-OUTDATED = "This was changed after you opened the page, so nothing was stored."
+OUTDATED = "This was changed after you opened the page, so nothing was saved."
 
 pytestmark = pytest.mark.django_db
 

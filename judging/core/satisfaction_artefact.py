@@ -174,17 +174,11 @@ def from_bytes(stored: bytes) -> Model:
     except (
         KeyError,
         TypeError,
+        ValueError,
         EOFError,
         OSError,
         zipfile.BadZipFile,
-        UnicodeDecodeError,
     ) as error:
-        raise Refused(
-            "learned:unreadable", "the stored evaluator cannot be read: train it again"
-        ) from error
-    except ValueError as error:
-        if isinstance(error, Refused):
-            raise
         raise Refused(
             "learned:unreadable", "the stored evaluator cannot be read: train it again"
         ) from error

@@ -23,8 +23,9 @@
   document.addEventListener("click", ({ target, detail }) => {
     const menu = target.closest("details.menu");
     closeMenus(menu);
-    // Enter on the summary itself is a click without a count: the focus returns to it.
-    if (target.closest(".menu > summary")) cameFrom = detail ? document.body : null;
+    // The focus returns to the summary, but for the pointer where Enter is the key of a button.
+    const pointed = detail > 0 && document.querySelector('[data-key~="Enter"]');
+    if (target.closest(".menu > summary")) cameFrom = pointed ? document.body : null;
     if (target.closest(".menu .close")) closeMenu(menu);
   });
 

@@ -1,6 +1,6 @@
 """The rows behind the figures: an annotator's labels and a judge's decisions on test comparisons.
 
-A run is scored against the labels that it was started with (judging.core.run_plans): a label that
+A run is scored against the labels that it was started with (judging.core.runs): a label that
 is edited later, perhaps with the judge's verdict in view, changes the next run.
 """
 

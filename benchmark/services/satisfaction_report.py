@@ -100,7 +100,7 @@ def evaluate_learning_curve(
 
 
 def stored_point(point: CurvePoint) -> dict[str, Any]:
-    """A point as JSON; benchmark.queries.learning_curve reads it back."""
+    """A point as JSON; benchmark.queries.satisfaction reads it back."""
     return {
         "on": point.on.value,
         "users": point.users,

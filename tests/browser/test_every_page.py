@@ -24,6 +24,7 @@ BY_ACCIDENT = (
     "403_csrf.html",
     "500.html",
     "503.html",
+    "refused.html",
     "sign_in_refused.html",
 )
 """Pages of faults that no address leads to."""

@@ -84,9 +84,6 @@ def test_each_menu_closes_by_its_button(open_pair, menu):
     summary.click()
     page.locator("details[open]").get_by_role("button", name="Close").click()
     expect(page.locator("details.menu[open]")).to_have_count(0)
-    expect(summary).not_to_be_focused()  # Enter would open it again
-    summary.press("Enter")
-    page.keyboard.press("Escape")
     expect(summary).to_be_focused()
 
 
@@ -99,6 +96,8 @@ def test_enter_saves_the_ratings_after_a_menu_was_open(open_page, annotator):
         page.keyboard.press("1")
         page.keyboard.press(closing)
     page.keyboard.press("?")
+    page.keyboard.press("Escape")
+    page.locator(".bar summary").first.click()
     page.keyboard.press("Escape")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="All done")).to_be_visible()

@@ -30,8 +30,8 @@ ASKED_FOR_RUBRICS = "than this number:\n\n10\n"
 
 MAKE = f"""
 from tests.judging.ratings import make_ratings
-from judging.core.satisfaction_settings import SatisfactionSettings
-from judging.core.satisfaction_variants import Variant
+from judging.core.rules import SatisfactionSettings
+from judging.core.rules import Variant
 from judging.submission import submit_satisfaction
 dataset = make_ratings(people={PEOPLE}, scenarios={SCENARIOS}, turns={TURNS})
 submit_satisfaction(

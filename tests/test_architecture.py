@@ -44,11 +44,11 @@ def test_the_house_only_grows_plainer():
     code = house.modules()
     lines = sum(module.lines for module in code)
     assert house.double_names(code) == []
-    assert len(house.exception_classes(code)) <= 15
-    assert house.lines_a_file(code) >= 124  # goal: 170
+    assert len(house.exception_classes(code)) <= 14
+    assert house.lines_a_file(code) >= 140  # goal: 170
     assert 1000 * house.dataclasses(code) / lines <= 8.2  # goal: 5.5
-    assert len(house.one_importer_files(code)) / len(code) <= 0.34  # goal: 0.2
-    assert house.longest_template_line() <= 1762  # goal: 120
+    assert len(house.one_importer_files(code)) / len(code) <= 0.33  # goal: 0.2
+    assert house.longest_template_line() <= 1744  # goal: 120
 
 
 @pytest.mark.parametrize("name", [str(name) for name in TEMPLATES])

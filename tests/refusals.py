@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -16,3 +17,10 @@ def refuses(code: str, match: str | None = None) -> Iterator[pytest.ExceptionInf
     with pytest.raises(Refused, match=match) as refused:
         yield refused
     assert refused.value.code == code
+
+
+def refusal(call: Callable[..., object], *arguments: Any, **more: Any) -> str:
+    """The code with which a call is refused."""
+    with pytest.raises(Refused) as refused:
+        call(*arguments, **more)
+    return refused.value.code

@@ -20,9 +20,9 @@ from django.core.files.uploadedfile import UploadedFile
 
 from annotation.core.choices import JudgmentStatus
 from annotation.core.formats.detect import AUTO
-from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import Notes
 from annotation.core.formats.records import Row
+from annotation.core.refusals import gettext_noop
 from annotation.models import Dataset, User
 from annotation.services.imports import ImportReport, Written, import_records
 from annotation.services.imports.staging import Staging

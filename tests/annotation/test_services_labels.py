@@ -10,7 +10,6 @@ from annotation.core.assignment import SkipReason
 from annotation.core.choices import Hallucination, Reason
 from annotation.core.labelling import Effort, Flag, InputDevice, Rating
 from annotation.core.presentation import Answer
-from annotation.core.refusals import Refused
 from annotation.models import (
     AuditEvent,
     Claim,
@@ -31,6 +30,7 @@ from tests.annotation.labelling import (
 )
 from tests.factory import make_label, make_user
 from tests.paths import ROOT
+from tests.refusals import refusal
 
 pytestmark = pytest.mark.django_db
 
@@ -53,12 +53,6 @@ def rate(study, task, annotator, ratings, submission=None, efforts=None):
         now=NOW,
         efforts=efforts,
     )
-
-
-def refusal(call, *args, **kwargs):
-    with pytest.raises(Refused) as refused:
-        call(*args, **kwargs)
-    return refused.value.code
 
 
 def test_a_verdict_is_stored_in_the_comparison_s_own_coordinates():

@@ -13,7 +13,6 @@ from annotation.core.choices import Order, Reason
 from annotation.core.labelling import Rating
 from annotation.core.presentation import Answer, verdict_of
 from annotation.core.questionnaire import QUESTIONS
-from annotation.core.refusals import Refused
 from annotation.models import (
     AuditEvent,
     Claim,
@@ -35,6 +34,7 @@ from tests.annotation.labelling import (
     make_session_study,
 )
 from tests.factory import make_claim, make_user
+from tests.refusals import refusal
 
 pytestmark = pytest.mark.django_db
 
@@ -67,12 +67,6 @@ def give_back(study, item, annotator, submission=None, reason=SkipReason.OTHER):
         submission=submission or uuid4(),
         now=NOW,
     )
-
-
-def refusal(call, *arguments, **more):
-    with pytest.raises(Refused) as refused:
-        call(*arguments, **more)
-    return refused.value.code
 
 
 def test_an_answer_that_changed_nothing_does_not_undo_a_later_one():

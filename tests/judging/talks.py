@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID, uuid4
 
-import pytest
 from asgiref.sync import async_to_sync
 from django.utils import timezone
 
 from annotation.core.labelling import TalkTask
-from annotation.core.refusals import Refused
 from annotation.models import Study, User
 from annotation.services.claims import next_task
 from judging.llm.pacing import Patience
@@ -106,9 +104,3 @@ def talk(llm, *said, **fields):
         say(place, f"about {text}")
         answer()
     return study, place
-
-
-def refused(act, *arguments, **more):
-    with pytest.raises(Refused) as error:
-        act(*arguments, **more)
-    return error.value.code

@@ -18,11 +18,11 @@ from annotation.core.formats import (
     urs,
     uss,
 )
-from annotation.core.formats.faults import Fault, gettext_noop, shown
+from annotation.core.formats.faults import Fault, shown
 from annotation.core.formats.fields import Parse, parsed
 from annotation.core.formats.reading import RawRow, open_text, read_rows
 from annotation.core.formats.records import Row
-from annotation.core.refusals import Refused
+from annotation.core.refusals import Refused, gettext_noop
 
 AUTO: Final = "auto"
 

@@ -13,9 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from annotation.core.formats.faults import Fault, gettext_noop
+from annotation.core.formats.faults import Fault
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.records import ResponseRecord, Row, SessionRecord, TurnRecord
+from annotation.core.refusals import gettext_noop
 
 QUESTIONS: Final = "mtbench-questions"
 ANSWERS: Final = "mtbench-answers"

@@ -13,11 +13,6 @@ FAULTS_KEPT: Final = 200
 _VALUE_CHARS: Final = 160
 
 
-def gettext_noop(text: str) -> str:
-    """The text itself, marked as one that a person sees: the core knows no Django."""
-    return text
-
-
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One thing that could not be understood or that contradicts what is stored.

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from annotation.core.choices import Verdict
-from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import MODEL_CHARS, Fields
 from annotation.core.formats.records import (
     ComparisonRecord,
@@ -22,6 +21,7 @@ from annotation.core.formats.records import (
     TurnRecord,
     content_key,
 )
+from annotation.core.refusals import gettext_noop
 
 NAME: Final = "pandalm"
 SCENARIO: Final = "pandalm"

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn, TextIO
 
-from annotation.core.formats.faults import Fault, gettext_noop, shown
+from annotation.core.formats.faults import Fault, shown
 from annotation.core.formats.packed import MAX_RATIO, TooPackedError, Unpacked
-from annotation.core.refusals import Refused
+from annotation.core.refusals import Refused, gettext_noop
 
 MAX_ROW_CHARS: Final = 16 * 1024 * 1024
 """A longer row is a fault: no conversation is that long, and memory has an end."""

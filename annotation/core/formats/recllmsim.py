@@ -17,7 +17,7 @@ from typing import Final
 
 from annotation.core.choices import SATISFIED_FROM, Hallucination, Reason
 from annotation.core.dialogue import Speaker
-from annotation.core.formats.faults import Fault, gettext_noop
+from annotation.core.formats.faults import Fault
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.messages import SpokenMessage, turns_of
 from annotation.core.formats.reading import RawRow, read_document
@@ -29,7 +29,7 @@ from annotation.core.formats.records import (
     split_profile,
 )
 from annotation.core.naming import natural_key
-from annotation.core.refusals import Refused
+from annotation.core.refusals import Refused, gettext_noop
 
 NAME: Final = "recllmsim"
 

@@ -18,7 +18,6 @@ from typing import Final
 
 from annotation.core.choices import Verdict
 from annotation.core.dialogue import Speaker
-from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.messages import SpokenMessage, turns_of
 from annotation.core.formats.records import (
@@ -31,6 +30,7 @@ from annotation.core.formats.records import (
     TurnRecord,
     content_key,
 )
+from annotation.core.refusals import gettext_noop
 
 NAME: Final = "rewardbench"
 SCENARIO: Final = "rewardbench"

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from annotation.core.formats import sensejudge_pairs
-from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import (
     KEY_CHARS,
     MODEL_CHARS,
@@ -31,6 +30,7 @@ from annotation.core.formats.records import (
     split_profile,
 )
 from annotation.core.formats.sensejudge_labels import gold_labels, ratings, verdicts
+from annotation.core.refusals import gettext_noop
 
 NAME: Final = "sensejudge"
 

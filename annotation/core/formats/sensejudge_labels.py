@@ -6,7 +6,6 @@ import re
 from typing import Final
 
 from annotation.core.choices import SATISFIED_FROM, Hallucination, Order, Reason, Verdict
-from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import Fields
 from annotation.core.formats.records import (
     GOLD_SOURCES,
@@ -15,6 +14,7 @@ from annotation.core.formats.records import (
     PairwiseRecord,
     SatisfactionRecord,
 )
+from annotation.core.refusals import gettext_noop
 
 DETAILS: Final = (
     "annotator",

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Final
 
 from annotation.core.dialogue import Speaker
-from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import (
     KEY_CHARS,
     MODEL_CHARS,
@@ -29,6 +28,7 @@ from annotation.core.formats.records import (
     content_key,
 )
 from annotation.core.formats.sensejudge_labels import DETAILS, VERDICT, verdict, verdicts
+from annotation.core.refusals import gettext_noop
 
 _PAIR: Final = (
     "type",

@@ -14,7 +14,7 @@ from typing import Final
 
 from annotation.core.choices import SATISFIED_FROM, Reason
 from annotation.core.dialogue import Speaker
-from annotation.core.formats.faults import Fault, gettext_noop, shown
+from annotation.core.formats.faults import Fault, shown
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.messages import SpokenMessage, turns_of
 from annotation.core.formats.reading import MAX_ROW_CHARS, RawRow, open_text, storable
@@ -24,7 +24,7 @@ from annotation.core.formats.records import (
     SessionRecord,
     content_key,
 )
-from annotation.core.refusals import Refused
+from annotation.core.refusals import Refused, gettext_noop
 
 NAME: Final = "urs"
 

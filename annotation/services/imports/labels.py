@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from annotation.core.choices import Reason, StudyKind
-from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import Notes
 from annotation.core.formats.records import (
     GoldRecord,
@@ -16,6 +15,7 @@ from annotation.core.formats.records import (
     QuestionnaireRecord,
     SatisfactionRecord,
 )
+from annotation.core.refusals import gettext_noop
 from annotation.models import GoldLabel, PairwiseLabel, SatisfactionLabel, SessionQuestionnaire
 from annotation.services.imports.people import BY_SIGNING_IN, People, Places
 from annotation.services.imports.tree import (

@@ -10,10 +10,9 @@ from typing import Final
 from django.contrib.auth.hashers import make_password
 
 from annotation.core.choices import StudyKind
-from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.records import SessionRecord
 from annotation.core.naming import imported_study_slug, rater_username
-from annotation.core.refusals import Refused
+from annotation.core.refusals import Refused, gettext_noop
 from annotation.models import (
     AnnotatorProfile,
     Dataset,

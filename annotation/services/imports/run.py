@@ -18,11 +18,11 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 
 from annotation.core.formats.detect import AUTO, FORMATS, Format, open_records
-from annotation.core.formats.faults import Fault, FaultLog, gettext_noop
+from annotation.core.formats.faults import Fault, FaultLog
 from annotation.core.formats.fields import Notes
 from annotation.core.formats.records import DatasetRecord, Row, SessionRecord
 from annotation.core.formats.user_lists import only_of
-from annotation.core.refusals import Refused
+from annotation.core.refusals import Refused, gettext_noop
 from annotation.models import Dataset, User
 from annotation.services.imports.merge import Merger
 from annotation.services.imports.people import People, Places, names_in

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import Notes
 from annotation.core.formats.records import (
     ComparisonRecord,
@@ -12,6 +11,7 @@ from annotation.core.formats.records import (
     ResponseRecord,
     TurnRecord,
 )
+from annotation.core.refusals import gettext_noop
 from annotation.models import Comparison, Dataset, Response, Turn, text_hash
 from annotation.services.imports.labels import LabelMerger
 from annotation.services.imports.tree import (

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from annotation.core.choices import Order, Verdict
-from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import SCENARIO_CHARS, Fields, number_of
 from annotation.core.formats.records import (
     ComparisonRecord,
@@ -21,6 +20,7 @@ from annotation.core.formats.records import (
     TurnRecord,
     content_key,
 )
+from annotation.core.refusals import gettext_noop
 from judging.core.formats.recorded import (
     JUDGE_CHARS,
     RecordedSession,

@@ -17,7 +17,6 @@ from typing import Final
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.formats.fastchat import SCENARIO, line_of, session_key
-from annotation.core.formats.faults import gettext_noop
 from annotation.core.formats.fields import MODEL_CHARS, NAME_CHARS, Fields
 from annotation.core.formats.records import (
     ComparisonRecord,
@@ -26,6 +25,7 @@ from annotation.core.formats.records import (
     SessionRecord,
     TurnRecord,
 )
+from annotation.core.refusals import gettext_noop
 from judging.core.formats.recorded import (
     CALL_FAILED,
     JUDGE_CHARS,

@@ -12,9 +12,8 @@ from annotation.exports import Export, ExportFormat
 from annotation.models import Dataset
 from annotation.queries.datasets import dataset_of
 from judging.exports import EXPORTS as JUDGED
-from sensejudge_site.management.parsing import OneLineCommand
+from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand
 
-INPUT_WRONG = 2
 KINDS = {**LABELLED, **JUDGED}
 
 

@@ -27,7 +27,6 @@ from sensejudge_site.demo.check_pairs import check_pairs
 from sensejudge_site.labelled_pairs import read_pandalm
 from sensejudge_site.management.parsing import WORK_FAILED, OneLineCommand
 
-INPUT_WRONG: Final = 2
 SOURCES: Final = 11
 """Pairs of a file that a preference is distilled from: with the base judge, twelve columns."""
 _TOLD: Final = {

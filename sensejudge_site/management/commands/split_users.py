@@ -14,9 +14,7 @@ from annotation.core.formats.detect import AUTO, FORMATS, open_records
 from annotation.core.formats.records import Row, SessionRecord
 from annotation.core.refusals import Refused
 from annotation.core.user_split import SEED, TRAIN_SHARE, conversations, split_users
-from sensejudge_site.management.parsing import OneLineCommand
-
-INPUT_WRONG = 2
+from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand
 
 
 class Command(OneLineCommand):

@@ -23,7 +23,8 @@ from judging.services import conversations
 from tests.annotation.labelling import make_session_study
 from tests.factory import make_user
 from tests.fake_llm import Act, FakeLlm
-from tests.judging.talks import REQUIREMENTS, answer, begun, make_talk_study, refused, say, talk
+from tests.judging.talks import REQUIREMENTS, answer, begun, make_talk_study, say, talk
+from tests.refusals import refusal
 
 pytestmark = pytest.mark.django_db
 
@@ -61,7 +62,7 @@ def test_a_message_sent_five_times_is_stored_once(llm):
 def test_other_words_under_the_same_submission_are_another_message(llm):
     _, place = talk(llm)
     submission = say(place, "Hello")
-    assert refused(say, place, "Hello, and more", submission=submission) == (
+    assert refusal(say, place, "Hello, and more", submission=submission) == (
         "conversation:reply-pending"
     )
     answer()
@@ -74,10 +75,10 @@ def test_other_words_under_the_same_submission_are_another_message(llm):
 def test_a_second_message_waits_for_the_first_ones_reply(llm):
     _, place = talk(llm)
     say(place, "Hello")
-    assert refused(say, place, "More") == "conversation:reply-pending"
+    assert refusal(say, place, "More") == "conversation:reply-pending"
     llm.script.extend([Act(status=400)])
     answer()
-    assert refused(say, place, "More") == "conversation:unanswered"
+    assert refusal(say, place, "More") == "conversation:unanswered"
     conversations.keep_unsent(
         study=place["study"], item=place["item"], annotator=place["annotator"], text="More"
     )
@@ -87,14 +88,14 @@ def test_a_second_message_waits_for_the_first_ones_reply(llm):
 @pytest.mark.parametrize("text", ["", " \n", "x" * 20_001])
 def test_a_message_has_text_within_bounds(llm, text):
     _, place = talk(llm)
-    assert refused(say, place, text) == "conversation:message"
+    assert refusal(say, place, text) == "conversation:message"
 
 
 def test_only_a_failed_message_is_tried_again_or_taken_back(llm):
     _, place = talk(llm, "Fine.")
     now = timezone.now()
     for act in (conversations.retry, conversations.withdraw):
-        code = refused(act, **place, submission=uuid4(), now=now)
+        code = refusal(act, **place, submission=uuid4(), now=now)
         assert code == "conversation:nothing-to-retry"
     llm.script.append(Act(status=400))
     say(place, "Too long")
@@ -127,7 +128,7 @@ def test_an_endpoint_out_of_use_is_not_chosen(llm):
     study = make_talk_study([annotator])
     study.conversation_setup.endpoints.update(enabled=False)
     task = next_task(study=study.slug, annotator=annotator, now=timezone.now())
-    code = refused(
+    code = refusal(
         conversations.begin,
         study=study.slug,
         item=task.place.item,
@@ -139,14 +140,14 @@ def test_an_endpoint_out_of_use_is_not_chosen(llm):
 
 def test_it_ends_after_enough_replies_with_all_requirements_ticked(llm):
     _, place = talk(llm, "One.", requirements=REQUIREMENTS, min_turns=2)
-    assert refused(end, place, Ending.NO_FURTHER) == "conversation:too-early"
+    assert refusal(end, place, Ending.NO_FURTHER) == "conversation:too-early"
     llm.script.append(Act(text="Two."))
     say(place, "more")
-    assert refused(end, place) == "conversation:too-early"
+    assert refusal(end, place) == "conversation:too-early"
     answer()
     conversations.tick(**place, submission=uuid4(), met=[1, 7], now=timezone.now())
     assert Conversation.objects.get().requirements_met == [1]
-    assert refused(end, place) == "conversation:too-early"
+    assert refusal(end, place) == "conversation:too-early"
     conversations.tick(**place, submission=uuid4(), met=[1, 2], now=timezone.now())
     end(place)
     assert Conversation.objects.get().state == "ENDED"
@@ -157,9 +158,9 @@ def test_who_never_said_anything_cannot_end(llm):
     study = make_talk_study([annotator])
     task = next_task(study=study.slug, annotator=annotator, now=timezone.now())
     place = {"study": study.slug, "item": task.place.item, "annotator": annotator}
-    assert refused(end, place) == "conversation:too-early"
+    assert refusal(end, place) == "conversation:too-early"
     begun(study, annotator)
-    assert refused(end, place) == "conversation:too-early"
+    assert refusal(end, place) == "conversation:too-early"
 
 
 def test_a_conversation_becomes_a_session_that_its_participant_rates(llm):
@@ -237,7 +238,7 @@ def test_a_key_that_a_file_took_is_passed_over(llm):
 def test_nothing_is_said_after_the_end(llm):
     _, place = talk(llm, "One.")
     end(place)
-    assert refused(say, place, "more") == "conversation:ended"
+    assert refusal(say, place, "more") == "conversation:ended"
 
 
 def test_who_left_comes_back_to_the_same_conversation(llm):

@@ -24,7 +24,7 @@ def main() -> None:
         sys.stderr.write(f"{error}\n")
         sys.exit(2)
     except (OperationalError, ProgrammingError):
-        from sensejudge_site.management.database import trouble_with_database
+        from sensejudge_site.management.parsing import trouble_with_database
 
         trouble = trouble_with_database()
         if not trouble or "--traceback" in sys.argv:

@@ -32,7 +32,7 @@ from annotation.models import (
     StudyItem,
     User,
 )
-from annotation.queries.published import known_users, published
+from annotation.queries.datasets import known_users, published
 
 admin.site.unregister(Group)  # roles say what one may do
 admin.site.site_header = _("SenseJudge administration")

@@ -4,7 +4,6 @@ from django.apps import AppConfig
 from django.urls import register_converter
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core import refusal_texts  # noqa: F401 - registers the codes
 from annotation.core.numbers import NumberConverter
 
 

@@ -5,53 +5,45 @@ from __future__ import annotations
 from django.urls import URLPattern, path, re_path
 
 from annotation.views import (
-    accounts,
-    adjudication,
     agreement,
     datasets,
-    entry,
-    gold,
-    guidelines,
-    invitations,
     labelling,
     onboarding,
+    participants,
     quality,
     studies,
-    study_files,
-    study_people,
-    study_setup,
     study_work,
 )
-from annotation.views.item_address import ITEM
+from annotation.views.labelling import ITEM
 
 app_name = "annotation"
 
 # Managing studies: making one, how it goes, its rows, who gets which item.
 _managing = [
-    path("studies/new/", study_setup.new_study, name="new-study"),
-    path("studies/new/counts/", study_setup.new_study_counts, name="new-study-counts"),
+    path("studies/new/", studies.new_study, name="new-study"),
+    path("studies/new/counts/", studies.new_study_counts, name="new-study-counts"),
     path("studies/<slug:slug>/live/", studies.live, name="study-live"),
     path("studies/<slug:slug>/status/", studies.study_status, name="study-status"),
-    path("studies/<slug:slug>/rules/", study_setup.study_rules, name="study-rules"),
-    path("studies/<slug:slug>/people/", study_people.people, name="study-people"),
+    path("studies/<slug:slug>/rules/", studies.study_rules, name="study-rules"),
+    path("studies/<slug:slug>/people/", participants.people, name="study-people"),
     path(
         "studies/<slug:slug>/people/<number:annotator>/",
-        study_people.annotator,
+        participants.annotator,
         name="study-annotator",
     ),
     path(
         "studies/<slug:slug>/people/<number:annotator>/pause/",
-        study_people.pause_annotator,
+        participants.pause_annotator,
         name="study-pause",
     ),
     path(
         "studies/<slug:slug>/people/<number:annotator>/resume/",
-        study_people.resume_annotator,
+        participants.resume_annotator,
         name="study-resume",
     ),
     path(
         "studies/<slug:slug>/people/<number:annotator>/remove/",
-        study_people.remove,
+        participants.remove,
         name="study-remove",
     ),
     path("studies/<slug:slug>/work/", study_work.claims, name="study-claims"),
@@ -65,11 +57,11 @@ _managing = [
     path("studies/<slug:slug>/skips/", study_work.skips, name="study-skips"),
     path("studies/<slug:slug>/skips/offer/", study_work.offer, name="study-offer"),
     path("studies/<slug:slug>/flags/", study_work.flags, name="study-flags"),
-    path("studies/<slug:slug>/history/", study_files.history, name="study-history"),
+    path("studies/<slug:slug>/history/", studies.history, name="study-history"),
     re_path(
         r"^studies/(?P<slug>[-\w]+)/export/"
         r"(?P<kind>labels|satisfaction|sessions)\.(?P<format_name>jsonl|csv)$",
-        study_files.export,
+        studies.export,
         name="study-export",
     ),
 ]
@@ -108,30 +100,32 @@ _quality = [
 
 # The way into a study: joining by a link, and what comes before the first item.
 _onboarding = [
-    path("join/<str:token>/", invitations.join_study, name="join"),
+    path("join/<str:token>/", participants.join_study, name="join"),
     path("goodbye/", onboarding.goodbye, name="goodbye"),
     path("profile/", onboarding.my_profile, name="my-profile"),
-    path("password/", accounts.password, name="password"),
+    path("password/", participants.password, name="password"),
     path("studies/<slug:slug>/consent/", onboarding.consent_page, name="consent"),
     path("studies/<slug:slug>/profile/", onboarding.profile_page, name="profile"),
     path("studies/<slug:slug>/guidelines/", onboarding.guidelines_page, name="guidelines"),
     path("studies/<slug:slug>/quiz/", onboarding.quiz_page, name="quiz"),
-    path("studies/<slug:slug>/consent/edit/", entry.edit_consent, name="edit-consent"),
-    path("studies/<slug:slug>/quiz/edit/", entry.edit_quiz, name="edit-quiz"),
+    path("studies/<slug:slug>/consent/edit/", onboarding.edit_consent, name="edit-consent"),
+    path("studies/<slug:slug>/quiz/edit/", onboarding.edit_quiz, name="edit-quiz"),
+    path("studies/<slug:slug>/guidelines/edit/", studies.edit_guidelines, name="edit-guidelines"),
     path(
-        "studies/<slug:slug>/guidelines/edit/", guidelines.edit_guidelines, name="edit-guidelines"
+        "studies/<slug:slug>/guidelines/history/",
+        studies.guidelines_history_page,
+        name="guidelines-history",
     ),
-    path("studies/<slug:slug>/guidelines/history/", guidelines.history, name="guidelines-history"),
-    path("preview/", guidelines.preview, name="preview"),
+    path("preview/", studies.preview, name="preview"),
     re_path(
         r"^studies/(?P<slug>[-\w]+)/participants\.(?P<format_name>jsonl|csv)$",
-        entry.participants,
+        onboarding.participants,
         name="participants",
     ),
-    path("studies/<slug:slug>/invitations/", invitations.invitations, name="invitations"),
+    path("studies/<slug:slug>/invitations/", participants.invitations, name="invitations"),
     path(
         "studies/<slug:slug>/invitations/<number:number>/withdraw/",
-        invitations.withdraw_invitation,
+        participants.withdraw_invitation,
         name="withdraw-invitation",
     ),
 ]
@@ -150,7 +144,7 @@ _datasets = [
     path("sessions/<number:session_id>/", datasets.session, name="session"),
     path("comparisons/<number:comparison_id>/", datasets.comparison, name="comparison"),
     re_path(
-        r"^gold/(?P<kind>comparison|response)/(?P<number>[0-9]{1,18})/$", gold.gold, name="gold"
+        r"^gold/(?P<kind>comparison|response)/(?P<number>[0-9]{1,18})/$", quality.gold, name="gold"
     ),
 ]
 
@@ -159,11 +153,11 @@ _agreement = [
     path("agreement/", agreement.agreement, name="agreement"),
     path("agreement/rows/", agreement.agreement_rows, name="agreement-rows"),
     path("agreement/agreement.csv", agreement.agreement_csv, name="agreement-csv"),
-    path("adjudication/", adjudication.queue, name="adjudication"),
-    path("adjudication/next/", adjudication.next_item, name="adjudicate-next"),
+    path("adjudication/", agreement.queue, name="adjudication"),
+    path("adjudication/next/", agreement.next_item, name="adjudicate-next"),
     re_path(
         r"^adjudication/(?P<kind>comparison|response|session)/(?P<number>[0-9]{1,18})/$",
-        adjudication.item,
+        agreement.item,
         name="adjudicate",
     ),
 ]

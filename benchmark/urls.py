@@ -5,19 +5,17 @@ from __future__ import annotations
 from django.urls import path
 
 from benchmark.views.ablations import ablations
-from benchmark.views.calibration import calibration
+from benchmark.views.annotators import disagreements, people, people_csv
 from benchmark.views.exports import agreement_csv, figures_csv, leaderboard_csv
 from benchmark.views.gold import gold, gold_csv, gold_rows
 from benchmark.views.judges import judge_rows, judges, judges_csv
-from benchmark.views.leaderboard import leaderboard, leaderboard_model
-from benchmark.views.people import disagreements, people, people_csv
 from benchmark.views.satisfaction import (
     satisfaction,
     satisfaction_csv,
     satisfaction_evaluator,
     satisfaction_training,
 )
-from benchmark.views.trust import trust, trust_rows
+from benchmark.views.trust import calibration, leaderboard, leaderboard_model, trust, trust_rows
 
 app_name = "benchmark"
 

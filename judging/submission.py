@@ -12,14 +12,9 @@ from annotation.models import Dataset, User
 from judging.core.rules import JudgePrompt, PairwiseSettings, SatisfactionSettings
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.queries.runs import UNFINISHED
-from judging.services import (
-    memory_updates,
-    pairwise_runs,
-    rejudging,
-    run_control,
-    satisfaction_retraining,
-    satisfaction_runs,
-)
+from judging.services import memory_updates, pairwise_runs, rejudging, run_control
+from judging.services.learned import start_training
+from judging.services.satisfaction import start_satisfaction_run
 from judging.tasks import dispatch_run
 
 
@@ -111,9 +106,9 @@ def submit_satisfaction(
     again: bool = False,
     created_by: User | None = None,
 ) -> JudgeRun:
-    """Starts scoring rated turns; see `satisfaction_runs.start_satisfaction_run`."""
+    """Starts scoring rated turns; see `services.satisfaction.start_satisfaction_run`."""
     with transaction.atomic():
-        run = satisfaction_runs.start_satisfaction_run(
+        run = start_satisfaction_run(
             dataset=dataset,
             judge=judge,
             annotator=annotator,
@@ -127,9 +122,9 @@ def submit_satisfaction(
 
 
 def submit_training(*, dataset: Dataset, created_by: User | None = None) -> JudgeRun:
-    """Starts training the learned evaluator; see `satisfaction_retraining.start_training`."""
+    """Starts training the learned evaluator; see `services.learned.start_training`."""
     with transaction.atomic():
-        run = satisfaction_retraining.start_training(dataset=dataset, created_by=created_by)
+        run = start_training(dataset=dataset, created_by=created_by)
         enqueue_run(run)
     return run
 

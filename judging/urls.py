@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from annotation.views.item_address import ITEM
+from annotation.views.labelling import ITEM
 from judging.views import (
     conversations,
-    exports,
     injections,
     memories,
     preferences,
     prompts,
-    run_compare,
-    run_controls,
     run_starts,
     runs,
 )
@@ -26,7 +23,7 @@ _exports = [
         r"^datasets/(?P<slug>[-\w]+)/export/"
         r"(?P<kind>judgments|preferences|preference_sets|memories|satisfaction_judgments|rubrics)"
         r"\.(?P<format_name>jsonl|csv)$",
-        exports.export,
+        runs.export,
         name="export",
     ),
 ]
@@ -36,14 +33,14 @@ _runs = [
     path("runs/", runs.runs, name="runs"),
     path("runs/new/", run_starts.new_run, name="run-new"),
     path("runs/new/estimate/", run_starts.estimate, name="run-estimate"),
-    path("runs/compare/", run_compare.compare, name="run-compare"),
+    path("runs/compare/", runs.compare, name="run-compare"),
     path("runs/<number:run_id>/", runs.run, name="run"),
     path("runs/<number:run_id>/progress/", runs.progress, name="run-progress"),
     path("runs/<number:run_id>/retry/", runs.retry, name="run-retry"),
     path("runs/<number:run_id>/budget/", runs.budget, name="run-budget"),
     path("runs/<number:run_id>/stop/", runs.stop, name="run-stop"),
-    path("runs/<number:run_id>/controls/", run_controls.controls, name="run-controls"),
-    path("runs/<number:run_id>/controls/start/", run_controls.start_control, name="control-start"),
+    path("runs/<number:run_id>/controls/", run_starts.controls, name="run-controls"),
+    path("runs/<number:run_id>/controls/start/", run_starts.start_control, name="control-start"),
     path(
         "runs/<number:run_id>/comparisons/<number:comparison_id>/",
         runs.comparison,

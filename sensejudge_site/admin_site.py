@@ -11,7 +11,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.db import DatabaseError
 from django.http import HttpRequest
 
-from sensejudge_site.database_errors import is_unavailable
+from sensejudge_site.middleware import is_unavailable
 
 _UNREADABLE: Final = (IndexError, OverflowError, ValueError, DatabaseError)
 """Years beyond the calendar, numbers no column holds, a range of one value, a broken pattern."""

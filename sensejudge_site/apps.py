@@ -21,9 +21,9 @@ class SensejudgeSiteConfig(AppConfig):
 
     def ready(self) -> None:
         """Watch over passwords that everybody knows, and over what a deployment must say."""
-        from sensejudge_site.client_address import check_trusted_proxies
         from sensejudge_site.demo.accounts import check_deployed_logins, check_logins
         from sensejudge_site.deployment_checks import check_proxy
+        from sensejudge_site.sign_in import check_trusted_proxies
 
         register(check_logins, Tags.database)
         register(check_deployed_logins, Tags.security, deploy=True)

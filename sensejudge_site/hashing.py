@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 from django.contrib.auth.hashers import Argon2PasswordHasher, PBKDF2PasswordHasher
 
-from sensejudge_site.refused_sign_ins import BusyError
+from sensejudge_site.sign_in import BusyError
 
 HASHES: Final = 2
 RUSH_SECONDS: Final = 2.0

@@ -13,7 +13,7 @@ from annotation.core.formats.detect import open_records
 from annotation.core.formats.records import ComparisonRecord, SessionRecord
 from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem
-from judging.core.pair_texts import PairTexts, pair_texts
+from judging.core.judge_prompts import PairTexts, pair_texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
-from judging.core.key_variables import SITE_SECRETS, may_hold_key
+from judging.core.endpoints import SITE_SECRETS, may_hold_key
 from sensejudge_site.kept_secret import kept_secret
 
 django_stubs_ext.monkeypatch()  # ModelAdmin[Row] and the like, where Django has no generics
@@ -72,7 +72,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "sensejudge_site.refused_sign_ins.RefusedSignIns",
+    "sensejudge_site.sign_in.RefusedSignIns",
     "sensejudge_site.refusals.RefusalPages",
 ]
 
@@ -140,8 +140,8 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "sign-in"
-AXES_HANDLER = "sensejudge_site.lock_out.Handler"
-AXES_CLIENT_IP_CALLABLE = "sensejudge_site.client_address.client_address"
+AXES_HANDLER = "sensejudge_site.sign_in.Handler"
+AXES_CLIENT_IP_CALLABLE = "sensejudge_site.sign_in.client_address"
 AXES_FAILURE_LIMIT = 8  # of one user name, from one address
 ADDRESS_FAILURE_LIMIT = 30  # of all names: a whole laboratory may have one address
 AXES_COOLOFF_TIME = timedelta(minutes=15)
@@ -266,8 +266,8 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_FILTER_BACKENDS": ["annotation.api.filters.KnownWordsBackend"],
-    "DEFAULT_PAGINATION_CLASS": "annotation.api.pagination.ByIdPagination",
+    "DEFAULT_FILTER_BACKENDS": ["annotation.api.lists.KnownWordsBackend"],
+    "DEFAULT_PAGINATION_CLASS": "annotation.api.lists.ByIdPagination",
     "PAGE_SIZE": 100,
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],

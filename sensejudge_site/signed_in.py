@@ -11,12 +11,10 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 from annotation.models import User
-from annotation.queries.statements import Joined
+from annotation.queries.sql import Joined
 from sensejudge_site.demo.accounts import PASSWORD
 from sensejudge_site.hashing import QUEUE
-from sensejudge_site.lock_out import take_back
-from sensejudge_site.loopback import is_from_this_machine
-from sensejudge_site.refused_sign_ins import KnownPasswordError
+from sensejudge_site.sign_in import KnownPasswordError, is_from_this_machine, take_back
 
 _SESSION: Final = Joined(
     "FROM django_session session WHERE session_key = %(key)s AND expire_date > %(now)s",

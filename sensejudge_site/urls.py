@@ -10,15 +10,15 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 
 from annotation.views.datasets import import_file
 from judging.core.formats.detect import ALL_FORMATS
-from judging.services.recorded_imports import import_any_upload
+from judging.services.recorded import import_any_upload
 from sensejudge_site.views import SignOut, home, set_theme
 
 _API_DOCS = SpectacularSwaggerSplitView.as_view(
     url_name="api-schema", template_name="api_docs.html"
 )
 
-handler400 = "sensejudge_site.error_answers.bad_request"
-handler500 = "sensejudge_site.error_answers.server_error"
+handler400 = "sensejudge_site.middleware.bad_request"
+handler500 = "sensejudge_site.middleware.server_error"
 
 urlpatterns = [
     path("", home, name="home"),

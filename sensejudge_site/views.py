@@ -10,7 +10,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.models import User
-from annotation.services.leases import release_claims
+from annotation.services.claims import release_claims
 from sensejudge_site.context_processors import THEMES
 
 ONE_YEAR = 365 * 24 * 3600

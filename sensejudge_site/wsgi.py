@@ -6,7 +6,6 @@ from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sensejudge_site.settings")
 
-from sensejudge_site.head_requests import HeadWithoutBody
-from sensejudge_site.whole_bodies import WholeBodies
+from sensejudge_site.middleware import HeadWithoutBody, WholeBodies
 
 application = HeadWithoutBody(WholeBodies(get_wsgi_application()))

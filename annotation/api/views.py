@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TypeVar
 
 from django.db.models import QuerySet
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.views import APIView
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
-from annotation.api.filters import ComparisonFilter, PairwiseLabelFilter, SatisfactionLabelFilter
-from annotation.api.permissions import SeesEveryone
+from annotation.api.lists import ComparisonFilter, PairwiseLabelFilter, SatisfactionLabelFilter
 from annotation.api.serializers import (
     ComparisonSerializer,
     DatasetSerializer,
@@ -16,10 +18,20 @@ from annotation.api.serializers import (
     SatisfactionLabelSerializer,
 )
 from annotation.models import Comparison, Dataset, PairwiseLabel, SatisfactionLabel, User
-from annotation.queries.published import published
+from annotation.queries.datasets import published
 from annotation.queries.withheld import own_labels
 
 Row = TypeVar("Row", bound=PairwiseLabel | SatisfactionLabel)
+
+
+class SeesEveryone(BasePermission):
+    """Admins, managers and viewers; annotators must stay blind to models and to one another."""
+
+    message = "Annotators cannot read this. Ask a manager for the viewer role."
+
+    def has_permission(self, request: Request, view: APIView) -> bool:  # noqa: ARG002
+        """Whether the signed-in person may read other people's rows."""
+        return isinstance(request.user, User) and request.user.sees_everyone
 
 
 class DatasetViewSet(ReadOnlyModelViewSet[Dataset]):

@@ -12,8 +12,8 @@ from typing import TypeVar
 import numpy as np
 
 from annotation.core.agreement_report import Answers
-from annotation.core.answers import AnswerKind, Target, target_of
 from annotation.core.choices import Order
+from annotation.core.labelling import AnswerKind, Target, target_of
 
 Item = TypeVar("Item")
 

@@ -14,8 +14,14 @@ from typing import Final
 
 import numpy as np
 
-from annotation.core.agreement import Coefficient, IntArray, Measure, answer_counts
-from annotation.core.agreement_cohen import cross_table, pair_coefficients
+from annotation.core.agreement import (
+    Coefficient,
+    IntArray,
+    Measure,
+    answer_counts,
+    cross_table,
+    pair_coefficients,
+)
 from annotation.core.agreement_many import coefficients
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, wilson
 

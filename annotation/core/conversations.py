@@ -1,10 +1,32 @@
-"""A conversation that an annotator held about a task, as it becomes a session of the dataset."""
+"""Who speaks in a conversation, and how one held live becomes a session of the dataset."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final
+
+
+class Speaker(StrEnum):
+    """Who speaks."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation."""
+
+    role: Speaker
+    text: str
+
+
+Dialogue = tuple[Message, ...]
+"""Messages in order, oldest first; the response under judgment is never part of it."""
+
 
 _KEY_CHARS: Final = 200
 

@@ -1,19 +1,149 @@
-"""What a labelling page shows: no model name, and no label but the annotator's own."""
+"""What a labelling page shows, and how answers read: no model, no label but the annotator's own.
+
+A pair is shown in one of two orders; an answer names the response that was shown first or second,
+and becomes a verdict in the comparison's own coordinates.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from hashlib import blake2b
+from random import Random
 from typing import Final
 
 from annotation.core.assignment import Progress, SkipReason
-from annotation.core.choices import Hallucination, Reason, StudyKind
-from annotation.core.dialogue import Dialogue
+from annotation.core.choices import Hallucination, Order, Reason, StudyKind, Verdict
+from annotation.core.conversations import Dialogue
 from annotation.core.language import CHINESE, language_of
-from annotation.core.presentation import Answer
+
+VERDICT_VALUES: Final = (Verdict.A, Verdict.B, Verdict.TIE)
+"""The verdicts in the order of their value numbers; without ties the first two."""
+
+SCORES: Final = (1, 2, 3, 4, 5)
+"""The scores in the order of their value numbers."""
+
+
+class AnswerKind(StrEnum):
+    """What annotators gave: verdicts on comparisons, or scores of responses and sessions."""
+
+    VERDICTS = "verdicts"
+    SCORES = "scores"
+
+
+class TargetKind(StrEnum):
+    """What an answer is about."""
+
+    COMPARISON = "comparison"
+    RESPONSE = "response"
+    SESSION = "session"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Target:
+    """What an answer is about, by the number of its row."""
+
+    kind: TargetKind
+    id: int
+
+    @property
+    def item(self) -> int:
+        """A number that no other target of the same kind of answer has."""
+        return 2 * self.id + 1 if self.kind is TargetKind.SESSION else 2 * self.id
+
+
+def target_of(kind: AnswerKind, item: int) -> Target:
+    """The target that an item's number stands for."""
+    if kind is AnswerKind.VERDICTS:
+        return Target(TargetKind.COMPARISON, item // 2)
+    return Target(TargetKind.SESSION if item % 2 else TargetKind.RESPONSE, item // 2)
+
+
+def written_answer(kind: AnswerKind, value: int) -> Verdict | int:
+    """The verdict or score that a value number stands for."""
+    return VERDICT_VALUES[value] if kind is AnswerKind.VERDICTS else SCORES[value]
+
+
+class Answer(StrEnum):
+    """Which response is better, as shown to the annotator."""
+
+    FIRST = "FIRST"
+    TIE = "TIE"
+    SECOND = "SECOND"
+
+
+_AS_SHOWN: Final = {Verdict.A: Answer.FIRST, Verdict.B: Answer.SECOND, Verdict.TIE: Answer.TIE}
+_AS_STORED: Final = {answer: verdict for verdict, answer in _AS_SHOWN.items()}
+
+
+def verdict_of(answer: Answer, order: Order) -> Verdict:
+    """The verdict in the comparison's own coordinates, of an answer given under a presentation."""
+    verdict = _AS_STORED[answer]
+    return verdict.flipped() if order is Order.SWAPPED else verdict
+
+
+def answer_of(verdict: Verdict, order: Order) -> Answer:
+    """The answer on a page with this presentation that a stored verdict stands for."""
+    return _AS_SHOWN[verdict.flipped() if order is Order.SWAPPED else verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class PastOrder:
+    """How often an annotator was first shown a comparison of these models in this order.
+
+    Attributes:
+        model_a: Model of the comparison's response A, "" where unknown.
+        model_b: Model of its response B, "" where unknown.
+        order: The presentation order.
+        count: Number of first presentations, 0 or more.
+    """
+
+    model_a: str
+    model_b: str
+    order: Order
+    count: int
+
+
+def balanced_order(
+    model_a: str, model_b: str, past: Iterable[PastOrder], *, random: Random
+) -> Order:
+    """The presentation order of a comparison that an annotator has not seen before.
+
+    Within a block the side that was shown first less often comes first; at a draw a coin decides,
+    so no annotator can tell from one pair how the next is shown. After any number of choices the
+    two counts of a block differ by at most one. A block is an unordered pair of two different,
+    known models; all other comparisons of the annotator form one block of their own, in which the
+    sides are responses A and B.
+
+    Args:
+        model_a: Model of response A, "" where unknown.
+        model_b: Model of response B, "" where unknown.
+        past: The annotator's first presentations so far, skipped ones included, hidden repeats not;
+            those of other blocks are ignored.
+        random: Decides draws.
+    """
+    lead = 0  # first presentations of side A minus those of side B
+    for seen in past:
+        if _block(seen.model_a, seen.model_b) != _block(model_a, model_b):
+            continue
+        a_first = seen.order is Order.ORIGINAL
+        if _block(model_a, model_b) is not None and seen.model_a != model_a:
+            a_first = not a_first
+        lead += seen.count if a_first else -seen.count
+    if lead == 0:
+        return random.choice([Order.ORIGINAL, Order.SWAPPED])
+    return Order.SWAPPED if lead > 0 else Order.ORIGINAL
+
+
+def _block(model_a: str, model_b: str) -> frozenset[str] | None:
+    """The unordered pair of models, or None where they do not tell the sides apart."""
+    if not model_a or not model_b or model_a == model_b:
+        return None
+    return frozenset((model_a, model_b))
+
 
 _WORDS: Final = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|"
@@ -258,3 +388,22 @@ class NothingLeft:
 
 
 Task = PairTask | RatingTask | TalkTask
+
+
+def shown_digest(task: PairTask, *, key: bytes) -> str:
+    """One short text for all that a pair's page shows of its item and asks of it.
+
+    Equal exactly where the item, its texts, their order and the rules are; where in the study one
+    is has no part in it. Whoever lacks the key cannot try item numbers until one fits.
+    """
+    shown = (
+        task.place.item,
+        task.rules,
+        task.system_prompt,
+        task.task_context,
+        task.dialogue,
+        task.question,
+        task.first,
+        task.second,
+    )
+    return blake2b(repr(shown).encode(), key=key, digest_size=32).hexdigest()

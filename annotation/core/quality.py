@@ -7,15 +7,29 @@ its page of rows and the rule that pauses an annotator, so they can never tell d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
-from typing import Final
+from typing import Final, TypeVar
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import Interval, wilson
-from annotation.core.presentation import Answer, answer_of
+from annotation.core.labelling import Answer, answer_of
+
+Item = TypeVar("Item", bound=Hashable)
+Said = TypeVar("Said")
+
+PRECEDENCE: Final = ("MANAGER", "ADJUDICATION", "DATASET")
+"""Sources of gold answers: a manager's own word holds, then a decision on what annotators disagreed
+about, then what the dataset came with."""
+
+
+def holding(answers: Iterable[tuple[Item, str, Said]]) -> dict[Item, Said]:
+    """The answer that holds for each item, of (item, source, answer)."""
+    ranked = sorted(answers, key=lambda each: -PRECEDENCE.index(each[1]))
+    return {item: said for item, _source, said in ranked}
+
 
 NEAR: Final = 1
 """Two scores of 1-5 no further apart than this are near."""

@@ -76,3 +76,118 @@ class Refused(Exception):  # noqa: N818 - a refusal is no error of the program
     def status(self) -> HTTPStatus:
         """What HTTP answers."""
         return status_of(self.code)
+
+
+_UNKNOWN_CHOICE: Final = gettext_noop("The choice was not found.")
+_OUTDATED: Final = gettext_noop(
+    "This was changed after you opened the page, so nothing was saved. The page now shows the "
+    "current version."
+)
+
+REFUSAL_TEXTS: Final = {
+    "account:name-taken": gettext_noop(
+        "This name is taken, or looks like one that is. Choose another."
+    ),
+    "adjudication:decided-meanwhile": gettext_noop(
+        "Someone else has decided this item in the meantime. Review their decision first."
+    ),
+    "adjudication:refused": gettext_noop("This item cannot be decided this way."),
+    "adjudication:unknown-queue": _UNKNOWN_CHOICE,
+    "agreement:unknown-choice": _UNKNOWN_CHOICE,
+    "annotator:unknown": gettext_noop("The annotator was not found."),
+    "consent:outdated": _OUTDATED,
+    "dataset:unknown": gettext_noop("The dataset was not found."),
+    "gold:outdated": _OUTDATED,
+    "gold:refused": gettext_noop("This cannot be a gold answer for this item."),
+    "guidelines:outdated": gettext_noop(
+        "Someone published a newer version in the meantime. Review it before you publish yours."
+    ),
+    "guidelines:unchanged": gettext_noop("Nothing has changed, so there is nothing to publish."),
+    "import:dataset": gettext_noop("This name is used by a page of the site. Choose another one."),
+    "import:format": gettext_noop("We could not recognise this file's format."),
+    "import:name": gettext_noop("This name is too long for this dataset."),
+    "import:outrun": gettext_noop(
+        "Another import changed this dataset in the meantime, so nothing was imported. "
+        "Import the file again."
+    ),
+    "import:unreadable": gettext_noop("We could not read this file, or it has no rows."),
+    "invitation:closed": gettext_noop("The study of this invitation is closed."),
+    "invitation:expired": gettext_noop("This invitation has expired."),
+    "invitation:full": gettext_noop("All places for this invitation are taken."),
+    "invitation:removed": gettext_noop("A manager removed you from this study."),
+    "invitation:too-many-accounts": gettext_noop(
+        "Too many accounts were created with this link in the last hour. Try again later."
+    ),
+    "invitation:unknown": gettext_noop(
+        "This invitation link is not valid. It may be incomplete: copy the whole link."
+    ),
+    "invitation:withdrawn": gettext_noop("This invitation has been withdrawn."),
+    "labelling:not-allowed": gettext_noop("This study does not allow that answer."),
+    "labelling:not-open": gettext_noop("This study is not accepting answers right now."),
+    "labelling:not-ready": gettext_noop(
+        "Complete the step before the next item first, such as reading new guidelines. "
+        "Then answer again."
+    ),
+    "labelling:not-yours": gettext_noop("The item was not found, or it is not yours."),
+    "labelling:paused": gettext_noop(
+        "You are paused in this study, so nothing was changed. Contact a study manager to resume."
+    ),
+    "labelling:taken": gettext_noop(
+        "This item is no longer reserved for you, and others now have it."
+    ),
+    "onboarding:changed": gettext_noop("This page has changed. Read it again before you continue."),
+    "onboarding:not-now": gettext_noop("This step is not available now."),
+    "participation:not-paused": gettext_noop("This annotator is not paused."),
+    "participation:paused": gettext_noop("This annotator is already paused."),
+    "quality:unknown-choice": _UNKNOWN_CHOICE,
+    "quiz:faulty": gettext_noop("Nothing was saved: these questions have errors."),
+    "reassignment:answered": gettext_noop(
+        "Nothing was changed: the item was answered in the meantime, and the answer is kept."
+    ),
+    "reassignment:full": gettext_noop(
+        "Nothing was changed: this item already has all its annotators. Unassign one of them first."
+    ),
+    "reassignment:no-first": gettext_noop(
+        "Nothing was changed: this is a hidden repeat, which only someone who answered "
+        "the original item can get."
+    ),
+    "reassignment:not-found": gettext_noop("The item was not found in this study."),
+    "reassignment:not-given-out": gettext_noop(
+        "Nothing was changed: this study is not open. Open it first."
+    ),
+    "reassignment:not-in-study": gettext_noop(
+        "Nothing was changed: this person is not in the study."
+    ),
+    "reassignment:paused": gettext_noop(
+        "Nothing was changed: this annotator is paused. Resume them first."
+    ),
+    "study:empty": gettext_noop("They hold nothing that can be asked about in this way."),
+    "study:rules": gettext_noop("Nothing was changed: these rules would affect existing answers."),
+    "study:status": gettext_noop(
+        "The study cannot change to this status from its current one. Nothing was changed."
+    ),
+}
+
+_OTHER_STATUSES: Final = {
+    **dict.fromkeys(
+        [
+            "adjudication:unknown-queue",
+            "agreement:unknown-choice",
+            "annotator:unknown",
+            "dataset:unknown",
+            "invitation:unknown",
+            "labelling:not-yours",
+            "quality:unknown-choice",
+            "reassignment:not-found",
+        ],
+        HTTPStatus.NOT_FOUND,
+    ),
+    **dict.fromkeys(
+        ["invitation:closed", "invitation:expired", "invitation:withdrawn"], HTTPStatus.GONE
+    ),
+    "invitation:removed": HTTPStatus.FORBIDDEN,
+    "invitation:too-many-accounts": HTTPStatus.TOO_MANY_REQUESTS,
+    "labelling:not-allowed": HTTPStatus.UNPROCESSABLE_ENTITY,
+}
+
+register(REFUSAL_TEXTS, statuses=_OTHER_STATUSES)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from annotation.core.assignment import Progress, lease_end
 from annotation.core.choices import StudyKind
 from annotation.core.labelling import Rules
-from annotation.core.naming import natural_key
+from annotation.core.participants import natural_key
 from annotation.core.study_progress import AnnotatorStatus, Facts, TimeLeft, is_active
 
 
@@ -369,3 +369,90 @@ class StudyPlan:
     consent: str = ""
     ask_profile: bool = False
     min_turns: int = 1
+
+
+class ClaimFilter(StrEnum):
+    """Which claims of a study are listed."""
+
+    ALL = ""
+    HELD = "held"
+    LAPSED = "lapsed"
+    DONE = "done"
+    LAST_HOUR = "last-hour"
+    SKIPPED = "skipped"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRow:
+    """Somebody's part in an item.
+
+    Attributes:
+        claim: Number of the claim.
+        item: Number of the study item.
+        position: Its place in the study, from 1.
+        key: Key of what is asked about.
+        annotator: Whose it is, by number.
+        name: Their shown name.
+        member: Whether they are in the study now.
+        state: One of the stored words of `ClaimState`.
+        phase: Where it stands, while it waits for an answer.
+        taken_back: Whether a manager took it back.
+        since: When it was given out.
+        until: When its lease ends, or ended.
+        finished: When it was answered or skipped.
+        reason: Why it was skipped, one of the words of `SkipReason`; "" otherwise.
+    """
+
+    claim: int
+    item: int
+    position: int
+    key: str
+    annotator: int
+    name: str
+    member: bool
+    state: str
+    phase: HeldPhase | None
+    taken_back: bool
+    since: datetime
+    until: datetime
+    finished: datetime | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedItem:
+    """An item that was skipped: how often, and why; reasons with their counts, most first."""
+
+    item: int
+    position: int
+    key: str
+    times: int
+    reasons: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlagRow:
+    """An answered pair, or a turn of a session, that an annotator wants somebody to look at."""
+
+    item: int | None
+    comparison: int | None
+    session: int | None
+    turn: int | None
+    key: str
+    annotator: int
+    name: str
+    flag: str
+    comment: str
+    given: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StudyEvent:
+    """One event of a study's trace; `about` names what of the study it was done to."""
+
+    when: datetime
+    actor: str
+    action: str
+    about: str
+    detail: tuple[tuple[str, str], ...]

@@ -1,14 +1,16 @@
-"""What an export is: a kind, its columns, and how its rows are read."""
+"""What an export is: a kind, its columns, how its rows are read, what an annotator was given."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
-from annotation.core.tables import Row, csv_lines, in_blocks, json_lines
-from annotation.models import Dataset, Study
+from annotation.core.participants import study_name
+from annotation.core.tables import Row, csv_lines, in_blocks, in_key_order, json_lines
+from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Study
 
 Rows = Callable[[Dataset], Iterator[Row]]
 OwnRows = Callable[[Dataset, int], Iterator[Row]]
@@ -80,3 +82,62 @@ def is_for_readers(column: str) -> bool:
 def moment(value: datetime | None) -> str | None:
     """A point in time as ISO 8601 with its zone."""
     return None if value is None else value.isoformat()
+
+
+GIVEN: Final = (
+    "study",
+    "repeat",
+    "comment",
+    "given_at",
+    "active_seconds",
+    "idle_seconds",
+    "input_device",
+    "edits",
+    "guidelines_version",
+    "app_version",
+    "extra",
+)
+
+
+def given(
+    label: PairwiseLabel | SatisfactionLabel, studies: Mapping[int | None, str]
+) -> dict[str, object]:
+    """The columns of GIVEN for a label; the names of studies come from `names_of_studies`."""
+    return {
+        "study": studies[label.study_id],
+        "repeat": label.repeat_index,
+        "comment": label.comment,
+        "given_at": moment(label.created_at),
+        "active_seconds": label.active_seconds,
+        "idle_seconds": label.idle_seconds,
+        "input_device": label.input_device,
+        "edits": label.edits,
+        "guidelines_version": label.guidelines_version,
+        "app_version": label.app_version,
+        "extra": in_key_order(label.extra),
+    }
+
+
+def name_of_study(study: Study | None, dataset: Dataset) -> str:
+    """The study's name in files; "" outside any."""
+    return "" if study is None else study_name(dataset.slug, study.slug, study.name)
+
+
+def names_of_studies(dataset: Dataset) -> dict[int | None, str]:
+    """The names in a dataset's files of all studies, since labels of any may be there."""
+    rows = Study.objects.values_list("pk", "slug", "name")
+    return {None: "", **{pk: study_name(dataset.slug, slug, name) for pk, slug, name in rows}}
+
+
+_ZERO_IS_ASSUMED: Final = ("repeat", "edits")
+
+
+def told(fields: Mapping[str, object]) -> dict[str, object]:
+    """The fields that say something: what is null, empty or false is what a reader assumes."""
+    return {name: value for name, value in fields.items() if not _assumed(name, value)}
+
+
+def _assumed(name: str, value: object) -> bool:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value == 0 and name in _ZERO_IS_ASSUMED
+    return not value

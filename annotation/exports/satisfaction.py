@@ -7,11 +7,10 @@ from itertools import chain
 from typing import Final, cast
 
 from annotation.core.tables import Row
-from annotation.exports.export import Export, is_for_readers
-from annotation.exports.given import GIVEN, given, names_of_studies
-from annotation.exports.parts import in_order
+from annotation.exports.export import GIVEN, Export, given, is_for_readers, names_of_studies
+from annotation.exports.streams import in_order
 from annotation.models import Dataset, Response, SatisfactionLabel, Session, Study
-from annotation.queries.annotators import names_of
+from annotation.queries.participants import names_of
 from annotation.queries.withheld import own_labels
 
 _COLUMNS: Final = (

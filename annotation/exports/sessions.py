@@ -5,13 +5,14 @@ The CSV is a flat list of the texts, a row a response, for reading; it cannot be
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from annotation.core.conversations import Speaker
 from annotation.core.tables import Row, in_key_order
-from annotation.exports.export import Export, moment
-from annotation.exports.given import given, names_of_studies, told
-from annotation.exports.parts import (
+from annotation.exports.export import Export, given, moment, names_of_studies, told
+from annotation.exports.streams import (
     ExportedComparison,
     ExportedSession,
     ExportedTurn,
@@ -25,11 +26,47 @@ from annotation.models import (
     Dataset,
     GoldLabel,
     PairwiseLabel,
+    Response,
     SatisfactionLabel,
     SessionQuestionnaire,
     Study,
+    Turn,
 )
-from annotation.queries.annotators import names_of
+from annotation.queries.participants import names_of
+
+
+def dialogues_before(turns: Iterable[Turn]) -> dict[int, list[dict[str, str]]]:
+    """The messages up to and with each turn's user message, by turn id (at most two queries).
+
+    Earlier answers are the originals; a text that is not available is left out.
+    """
+    wanted = list(turns)
+    later = [turn.session_id for turn in wanted if turn.position > 0]
+    earlier: dict[int, list[Turn]] = defaultdict(list)
+    answers: dict[int, str] = {}
+    if later:
+        for turn in Turn.objects.filter(session__in=later).order_by("session_id", "position"):
+            earlier[turn.session_id].append(turn)
+        originals = Response.objects.filter(
+            turn__session__in=later, original=True, text__isnull=False
+        )
+        answers = {turn: text or "" for turn, text in originals.values_list("turn_id", "text")}
+    dialogues = {}
+    for turn in wanted:
+        messages: list[dict[str, str]] = []
+        for before in earlier[turn.session_id]:
+            if before.position < turn.position:
+                _say(messages, Speaker.USER, before.user_message)
+                _say(messages, Speaker.ASSISTANT, answers.get(before.pk))
+        _say(messages, Speaker.USER, turn.user_message)
+        dialogues[turn.pk] = messages
+    return dialogues
+
+
+def _say(messages: list[dict[str, str]], role: Speaker, text: str | None) -> None:
+    if text is not None:
+        messages.append({"role": role.value, "content": text})
+
 
 _AT_ONCE: Final = 200  # sessions in memory
 _COLUMNS: Final = (

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core.assignment import SkipReason
 from annotation.core.choices import Hallucination, Reason, is_satisfied
 from annotation.core.labelling import (
+    Answer,
     Effort,
     Flag,
     GivenAnswer,
@@ -22,8 +23,7 @@ from annotation.core.labelling import (
     RatingTask,
     Rules,
 )
-from annotation.core.presentation import Answer
-from annotation.forms.questionnaire import QuestionnaireForm
+from annotation.forms.participants import QuestionnaireForm
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise

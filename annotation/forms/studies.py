@@ -1,9 +1,9 @@
-"""What a manager says of a new study."""
+"""What a manager says of a new study, and the rules of one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.http import QueryDict
@@ -11,7 +11,210 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.choices import StudyKind
 from annotation.core.studies import StudyPlan
-from annotation.forms.study_rules import RuleFields, fits
+from annotation.core.study_rules import UNTOUCHED
+from annotation.models import Study
+
+if TYPE_CHECKING:
+    from django.forms.boundfield import BoundField
+
+_OF_KIND: Final = {
+    "allow_tie": {StudyKind.PAIRWISE},
+    "allow_strength": {StudyKind.PAIRWISE},
+    "allow_both_bad": {StudyKind.PAIRWISE},
+    "ask_hallucination": {StudyKind.SATISFACTION, StudyKind.CONVERSATION},
+    "ask_questionnaire": {StudyKind.SATISFACTION, StudyKind.CONVERSATION},
+    "reveal_turns": {StudyKind.SATISFACTION},
+    "min_turns": {StudyKind.CONVERSATION},
+    "gold_rate": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
+    "repeat_rate": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
+    "pause_gold_below": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
+    "pause_repeats_below": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
+    "pause_after": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
+}
+"""Which kinds of study a rule says anything about."""
+
+
+def fits(rule: str, kind: StudyKind) -> bool:
+    """Whether a rule says anything about a kind of study."""
+    return kind in _OF_KIND.get(rule, set(StudyKind))
+
+
+class PercentField(forms.FloatField):
+    """A share, typed in percent."""
+
+    def __init__(self, *, highest: int, **options: Any) -> None:
+        super().__init__(min_value=0, max_value=highest, step_size=None, **options)
+        self.widget.attrs["step"] = "any"
+
+    def clean(self, value: Any) -> float | None:
+        """The share, 0-1; None where nothing was typed."""
+        percent = super().clean(value)
+        return None if percent is None else percent / 100
+
+    def prepare_value(self, value: Any) -> Any:
+        """A stored share as percent; what was typed stays as it was typed."""
+        return f"{value * 100:.6g}" if isinstance(value, float) else value
+
+
+class RuleFields(forms.Form):
+    """The rules of a study, new or not."""
+
+    overlap = forms.IntegerField(
+        label=_("Annotators for each item"),
+        min_value=1,
+        max_value=100,
+        initial=1,
+        help_text=_(
+            "How many people answer the same item. Agreement is measured where there are 2 or more."
+        ),
+    )
+    lease_minutes = forms.IntegerField(
+        label=_("Item reservation (minutes)"),
+        min_value=1,
+        max_value=24 * 60,
+        initial=15,
+        help_text=_("Items stay reserved while open, and for this long after the page is closed."),
+    )
+    allow_tie = forms.BooleanField(
+        label=_("Allow ties"),
+        required=False,
+        help_text=_("Off, as in the SenseJudge paper: every pair gets a winner."),
+    )
+    allow_strength = forms.BooleanField(
+        label=_("Ask how much better (“slightly” / “clearly”)"),
+        required=False,
+        help_text=_("Four answers instead of two; still one key each."),
+    )
+    allow_both_bad = forms.BooleanField(
+        label=_("Offer “both bad”"),
+        required=False,
+        initial=True,
+        help_text=_("A mark beside the answer; the better of the two is still chosen."),
+    )
+    ask_hallucination = forms.BooleanField(
+        label=_("Ask of each reply whether it invents facts"), required=False
+    )
+    ask_questionnaire = forms.BooleanField(
+        label=_("Ask four questions about each conversation as a whole"),
+        required=False,
+        help_text=_("Memory, detail, availability, diversity."),
+    )
+    reveal_turns = forms.BooleanField(
+        label=_("Show each turn only once the one before it is rated"),
+        required=False,
+        initial=True,
+        help_text=_("So that nobody judges a reply by what came of it."),
+    )
+    min_turns = forms.IntegerField(
+        label=_("Turns before a conversation may end"),
+        min_value=1,
+        max_value=100,
+        initial=3,
+        help_text=_("A person may always go on for longer."),
+    )
+    gold_rate = PercentField(
+        label=_("Gold items, %"),
+        highest=50,
+        initial=0.05,
+        help_text=_(
+            "Items whose answer is known, among the others; nobody can tell them apart. "
+            "There are no more than the dataset has gold answers."
+        ),
+    )
+    repeat_rate = PercentField(
+        label=_("Hidden repeats, %"),
+        highest=50,
+        initial=0.05,
+        help_text=_(
+            "Items that come a second time much later, pairs the other way round: they show "
+            "how steady an annotator is."
+        ),
+    )
+    pause_gold_below = PercentField(
+        label=_("Pause annotators whose gold accuracy falls below (%)"),
+        highest=100,
+        required=False,
+        help_text=_("They get no more items until you resume them. Leave empty to disable."),
+    )
+    pause_repeats_below = PercentField(
+        label=_("Pause annotators whose repeat consistency falls below (%)"),
+        highest=100,
+        required=False,
+        help_text=_("Leave empty to disable."),
+    )
+    pause_after = forms.IntegerField(
+        label=_("Apply only after this many answers"),
+        min_value=1,
+        max_value=1000,
+        initial=5,
+        help_text=_("To gold items, or to repeats: one slip should not stop anybody."),
+    )
+    ask_profile = forms.BooleanField(
+        label=_("Ask for the annotator profile first"),
+        required=False,
+        help_text=_("Age, occupation, interests and the like; stored with each conversation."),
+    )
+
+    def named(self, *names: str) -> list[BoundField]:
+        """These fields, as far as the form has them."""
+        return [self[name] for name in names if name in self.fields]
+
+    @property
+    def pair_rules(self) -> list[BoundField]:
+        """Rules of pairs alone."""
+        return self.named("allow_tie", "allow_strength", "allow_both_bad")
+
+    @property
+    def turn_rules(self) -> list[BoundField]:
+        """Rules of rated conversations, live ones too."""
+        return self.named("ask_hallucination", "ask_questionnaire")
+
+    @property
+    def reading_rules(self) -> list[BoundField]:
+        """Rules of conversations that others held."""
+        return self.named("reveal_turns")
+
+    @property
+    def talk_rules(self) -> list[BoundField]:
+        """Rules of live conversations alone."""
+        return self.named("min_turns")
+
+    @property
+    def quality_rules(self) -> list[BoundField]:
+        """Rules by which annotators are measured."""
+        return self.named(
+            "gold_rate", "repeat_rate", "pause_gold_below", "pause_repeats_below", "pause_after"
+        )
+
+
+class RulesForm(RuleFields):
+    """The rules of a study that exists; those that would harm answers are shown, not changed."""
+
+    name = forms.CharField(label=_("Name"), max_length=200)
+
+    ask_profile = None  # type: ignore[assignment]  # asked for beside the consent
+
+    field_order = ("name", "overlap", "lease_minutes")
+
+    def __init__(
+        self,
+        data: QueryDict | None = None,
+        *,
+        study: Study,
+        touched: bool,
+    ) -> None:
+        super().__init__(data, initial={name: getattr(study, name) for name in self.base_fields})
+        for name in [each for each in self.fields if not fits(each, StudyKind(study.kind))]:
+            del self.fields[name]
+        if touched:
+            for name in UNTOUCHED:
+                if name in self.fields:
+                    self.fields[name].disabled = True
+
+    def rules(self) -> dict[str, Any]:
+        """The rules as they are to be."""
+        return dict(self.cleaned_data)
+
 
 TEXT_CHARS: Final = 20_000
 

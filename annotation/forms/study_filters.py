@@ -9,8 +9,7 @@ from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.studies import StudySort
-from annotation.core.study_claims import ClaimFilter
+from annotation.core.studies import ClaimFilter, StudySort
 from annotation.forms.labelling import SKIP_REASONS
 from annotation.models import StudyStatus
 

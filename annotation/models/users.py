@@ -11,7 +11,7 @@ from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.lookalikes import NameFault, looks, name_fault
+from annotation.core.participants import NameFault, looks, name_fault
 
 NAMES: Final = ("username", "display_name")
 

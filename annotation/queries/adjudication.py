@@ -10,11 +10,18 @@ from typing import Any, Final
 from django.core.paginator import Page, Paginator
 
 from annotation.core.adjudication import QueuePart, ValueCounts, shown_order, shuffled, tallies
-from annotation.core.answers import SCORES, VERDICT_VALUES, AnswerKind, Target, TargetKind
 from annotation.core.choices import Order, Verdict
-from annotation.core.dialogue import Message, Speaker
-from annotation.core.labelling import ShownResponse
-from annotation.core.presentation import Answer, answer_of
+from annotation.core.conversations import Message, Speaker
+from annotation.core.labelling import (
+    SCORES,
+    VERDICT_VALUES,
+    Answer,
+    AnswerKind,
+    ShownResponse,
+    Target,
+    TargetKind,
+    answer_of,
+)
 from annotation.core.refusals import Refused
 from annotation.models import (
     Comparison,
@@ -26,8 +33,13 @@ from annotation.models import (
     Session,
     Study,
 )
-from annotation.queries.answers import DatasetOption, dataset_options, read_answers
-from annotation.queries.labelling import earlier_of, original_line
+from annotation.queries.labelling import (
+    DatasetOption,
+    dataset_options,
+    earlier_of,
+    original_line,
+    read_answers,
+)
 from annotation.queries.targets import TargetRow, target_keys, target_rows
 
 SEED: Final = 42

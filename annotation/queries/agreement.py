@@ -19,12 +19,12 @@ from annotation.core.agreement_report import (
     finding_of,
     verdict_scale,
 )
-from annotation.core.answers import VERDICT_VALUES, AnswerKind, target_of, written_answer
 from annotation.core.choices import Verdict
+from annotation.core.labelling import VERDICT_VALUES, AnswerKind, target_of, written_answer
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, Scenario
-from annotation.queries.annotators import names_of
-from annotation.queries.answers import DatasetOption, ReadAnswers, dataset_options, read_answers
+from annotation.queries.labelling import DatasetOption, ReadAnswers, dataset_options, read_answers
+from annotation.queries.participants import names_of
 from annotation.queries.targets import TargetRow, target_rows
 
 SEED: Final = 42

@@ -13,8 +13,7 @@ from django.db.models import Model
 
 from annotation.core.assignment import Progress
 from annotation.core.choices import Order, Verdict
-from annotation.core.labelling import FinishedItem
-from annotation.core.presentation import PastOrder, answer_of
+from annotation.core.labelling import FinishedItem, PastOrder, answer_of
 from annotation.models import (
     Claim,
     ClaimState,
@@ -29,7 +28,7 @@ from annotation.models import (
     User,
 )
 from annotation.queries import repeats
-from annotation.queries.statements import Joined, moment_of, rows_of
+from annotation.queries.sql import Joined, moment_of, rows_of
 
 _ITEM_TABLES: Final[dict[str, type[Model]]] = {
     "item": StudyItem,

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from django.core.paginator import Page, Paginator
 
-from annotation.core.answers import Target, TargetKind
 from annotation.core.assignment import SkipReason
 from annotation.core.choices import Order, Verdict
+from annotation.core.labelling import Target, TargetKind
 from annotation.core.quality import Measured, QualityMeasure, figures_of, measured
 from annotation.core.refusals import Refused
 from annotation.models import Claim, ClaimState, PairwiseLabel, SatisfactionLabel, StudyItem

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from annotation.core.choices import StudyKind
 from annotation.core.hidden_items import REPEAT_GAPS, Given, due_repeat, left_repeats
 from annotation.models import ItemKind, Study
-from annotation.queries.statements import rows_of
+from annotation.queries.sql import rows_of
 
 _GIVEN: Final = """
 SELECT item.id, item.position, again.id, again.position, item.kind, item.language,

@@ -1,22 +1,28 @@
-"""Studies as their annotators and as their managers see them."""
+"""Studies as their annotators and managers see them, and what may be labelled in a new one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
+from annotation.core.assignment import study_order
 from annotation.core.choices import StudyKind
+from annotation.core.hidden_items import REPEAT_GAPS, PlannedKind, Rates, plan_items
+from annotation.core.language import UNDETERMINED, primary_language
 from annotation.core.studies import (
     ItemRow,
     Limits,
     MemberRow,
     MyEffort,
     MyStudy,
+    PlannedCounts,
     StudyPage,
+    StudyPlan,
     StudyRow,
     StudySort,
     sorted_studies,
@@ -24,12 +30,15 @@ from annotation.core.studies import (
 from annotation.models import (
     Claim,
     ClaimState,
+    Comparison,
     Dataset,
     ItemKind,
     PairwiseLabel,
     Participation,
+    Response,
     SatisfactionLabel,
     Scenario,
+    Session,
     Study,
     StudyItem,
     StudyStatus,
@@ -37,6 +46,7 @@ from annotation.models import (
 )
 from annotation.queries.assignment import progress_of
 from annotation.queries.labelling import rules_of
+from annotation.queries.quality import gold_candidates
 from annotation.queries.withheld import withholds
 
 
@@ -239,3 +249,96 @@ def _row(study: Study) -> StudyRow:
         done=counted["n_done"],
         created=study.created_at,
     )
+
+
+def comparisons_of(
+    dataset: Dataset, scenarios: Collection[str] = ()
+) -> QuerySet[Comparison, Comparison]:
+    """The pairs whose texts are both there, in file order; of these scenarios, or of all."""
+    rows = _pairs(dataset, scenarios).filter(
+        response_a__text__isnull=False, response_b__text__isnull=False
+    )
+    return rows.order_by("turn__session__position", "turn__position", "position", "pk")
+
+
+def sessions_of(dataset: Dataset, scenarios: Collection[str] = ()) -> QuerySet[Session, Session]:
+    """The sessions with a response to rate, in file order; of these scenarios, or of all."""
+    answered = Response.objects.filter(
+        turn__session=OuterRef("pk"), original=True, text__isnull=False
+    )
+    rows = _sessions(dataset, scenarios).filter(Exists(answered))
+    return rows.order_by("position", "pk")
+
+
+def tasks_of(dataset: Dataset, scenarios: Collection[str] = ()) -> QuerySet[Session, Session]:
+    """The sessions with a task to talk about, in file order; not what was said about others.
+
+    Of these scenarios, or of all.
+    """
+    rows = _sessions(dataset, scenarios).filter(held_under__isnull=True).exclude(task_context="")
+    return rows.order_by("position", "pk")
+
+
+def targets_of(
+    dataset: Dataset, kind: StudyKind, scenarios: Collection[str] = ()
+) -> QuerySet[Any, Any]:
+    """The pairs or sessions that a study of a kind can ask about, in file order."""
+    return {
+        StudyKind.PAIRWISE: comparisons_of,
+        StudyKind.SATISFACTION: sessions_of,
+        StudyKind.CONVERSATION: tasks_of,
+    }[kind](dataset, scenarios)
+
+
+def languages_of(study: Study, targets: Collection[int]) -> dict[int, str]:
+    """The languages of what a study is to ask about, by number; empty where there is only one."""
+    codes: QuerySet[Any, tuple[int, str]] = (
+        _pairs(study.dataset, ()).values_list("pk", "turn__session__language")
+        if study.kind == StudyKind.PAIRWISE
+        else _sessions(study.dataset, ()).values_list("pk", "language")
+    )
+    languages = {pk: primary_language(code) or UNDETERMINED for pk, code in codes}
+    several = len({languages[target] for target in targets}) > 1
+    return {target: languages[target] for target in targets} if several else {}
+
+
+def planned_counts(plan: StudyPlan) -> PlannedCounts:
+    """What a study would hold if it were made by this plan now; nothing is stored.
+
+    Raises:
+        Dataset.DoesNotExist: There is no such dataset.
+    """
+    dataset = Dataset.objects.get(slug=plan.dataset)
+    targets = list(targets_of(dataset, plan.kind, plan.scenarios).values_list("pk", flat=True))
+    everything = (_pairs if plan.kind is StudyKind.PAIRWISE else _sessions)(dataset, plan.scenarios)
+    study = Study(dataset=dataset, kind=plan.kind, allow_tie=plan.allow_tie)
+    known = gold_candidates(study) & set(targets)
+    kinds = [PlannedKind.NORMAL] * len(targets)
+    if plan.kind in REPEAT_GAPS:
+        items = plan_items(
+            study_order(targets, seed=plan.seed),
+            known if plan.gold_rate else frozenset(),
+            rates=Rates(gold=plan.gold_rate, repeats=plan.repeat_rate),
+            gap=REPEAT_GAPS[plan.kind],
+            seed=plan.seed,
+        )
+        kinds = [each.kind for each in items]
+    return PlannedCounts(
+        targets=len(targets),
+        left_out=everything.count() - len(targets),
+        gold_known=len(known),
+        gold=kinds.count(PlannedKind.GOLD),
+        repeats=kinds.count(PlannedKind.REPEAT),
+        annotators=len(plan.annotators),
+        overlap=plan.overlap,
+    )
+
+
+def _pairs(dataset: Dataset, scenarios: Collection[str]) -> QuerySet[Comparison, Comparison]:
+    rows = Comparison.objects.filter(turn__session__dataset=dataset)
+    return rows.filter(turn__session__scenario__name__in=scenarios) if scenarios else rows
+
+
+def _sessions(dataset: Dataset, scenarios: Collection[str]) -> QuerySet[Session, Session]:
+    rows = Session.objects.filter(dataset=dataset)
+    return rows.filter(scenario__name__in=scenarios) if scenarios else rows

@@ -10,8 +10,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from annotation.core.studies import held_phase
-from annotation.core.study_claims import ClaimFilter, ClaimRow, FlagRow, SkippedItem
+from annotation.core.studies import ClaimFilter, ClaimRow, FlagRow, SkippedItem, held_phase
 from annotation.core.study_progress import ACTIVE_WITHIN
 from annotation.models import (
     Claim,

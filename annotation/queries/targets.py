@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from annotation.core.answers import AnswerKind, Target, TargetKind
+from annotation.core.labelling import AnswerKind, Target, TargetKind
 from annotation.models import Comparison, Response, Session, Turn
 
 _OPENING_CHARS: Final = 160

@@ -6,12 +6,12 @@ from datetime import datetime
 
 from django.db import transaction
 
-from annotation.core.answers import Target
 from annotation.core.choices import Verdict
+from annotation.core.labelling import Target
 from annotation.core.refusals import Refused
 from annotation.models import GoldSource, User
 from annotation.queries.adjudication import SEVERAL, given_answers
-from annotation.services.gold import decision_in_force, gold_values, store_gold
+from annotation.services.quality import decision_in_force, gold_values, store_gold
 
 
 @transaction.atomic

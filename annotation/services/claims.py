@@ -12,14 +12,14 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from random import Random
 from typing import Any, Final
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from django.db import IntegrityError, connection, transaction
+from django.db.models import F
 
-from annotation.core.assignment import SkipReason, free_slot, lease_end
+from annotation.core.assignment import RESERVED_FOR, SkipReason, free_slot, lease_end
 from annotation.core.choices import Order, StudyKind
-from annotation.core.labelling import NothingLeft, Task
-from annotation.core.presentation import balanced_order
+from annotation.core.labelling import NothingLeft, Task, balanced_order
 from annotation.core.refusals import Refused
 from annotation.models import (
     Claim,
@@ -29,6 +29,7 @@ from annotation.models import (
     Study,
     StudyItem,
     StudyStatus,
+    Submission,
     SubmissionKind,
     User,
 )
@@ -43,8 +44,48 @@ from annotation.queries.assignment import (
     progress_of,
 )
 from annotation.queries.labelling import rules_of, task_of
-from annotation.queries.onboarding import open_step, participation_of
-from annotation.services.submissions import accept
+from annotation.queries.participants import open_step, participation_of
+
+_KEEP: Final = """
+INSERT INTO annotation_submission (claim_id, kind, uuid, accepted_at)
+VALUES (%(claim)s, %(kind)s, %(uuid)s, %(now)s)
+ON CONFLICT (claim_id, uuid, kind) DO NOTHING
+"""
+"""Not by Django: it tells what was inserted only with a savepoint around it."""
+_UUID: Final = Submission._meta.get_field("uuid")  # noqa: SLF001 - documented
+
+
+def accept(
+    claim: Claim, kind: SubmissionKind, submission: UUID, now: datetime, *, content: object = ""
+) -> bool:
+    """Keep a submission; False where it came before, and must change nothing.
+
+    Call it within the transaction that does what the submission says, before anything else: one
+    that is refused is rolled back with it, and of equal ones at once the later wait for the first.
+
+    Args:
+        claim: under which it was sent.
+        kind: what it asks for.
+        submission: the page's id.
+        now: the moment.
+        content: what it says, where one page may say different things: whoever saw no reply to an
+            answer, and gives another one on the same page, has changed their mind.
+    """
+    if content:
+        submission = uuid5(submission, repr(content))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _KEEP,
+            {
+                "claim": claim.pk,
+                "kind": kind.value,
+                "uuid": _UUID.get_db_prep_value(submission, connection),
+                "now": connection.ops.adapt_datetimefield_value(now),
+            },
+        )
+        accepted: bool = cursor.rowcount == 1
+        return accepted
+
 
 _LOCK: Final = "UPDATE annotation_user SET is_active = is_active WHERE id = %(annotator)s"
 _TRIES: Final = 50  # as many annotators may snatch an item away in the same instant
@@ -339,3 +380,39 @@ def order_for(item: StudyItem, study: Study, annotator: User) -> Order | None:
         past_orders(annotator),
         random=Random(f"{study.seed}:{annotator.pk}:{item.pk}"),
     )
+
+
+@transaction.atomic
+def renew_lease(*, study: str, item: int, annotator: User, now: datetime) -> None:
+    """Lengthen the lease on an item at hand; take it again where it ran out and a place is free.
+
+    An answered item needs no lease: renewing it changes nothing.
+
+    Raises:
+        Refused: not theirs, the study not open, the item skipped or taken back by a manager, or the
+            lease lost to others who filled the item.
+    """
+    row = open_study_of(study, annotator)
+    claim = own_claim(row, item, annotator)
+    if claim.state == ClaimState.SKIPPED or was_taken_back(claim):
+        raise Refused(RefusalCode.TAKEN)
+    hold(claim, row, now)
+    renewed = Claim.objects.filter(pk=claim.pk, state=ClaimState.ACTIVE).update(
+        expires_at=lease_end(now, row.lease_minutes)
+    )
+    if not renewed and claim.state != ClaimState.DONE:
+        raise Refused(RefusalCode.TAKEN)
+
+
+def release_claims(annotator: User, *, study: Study | None = None) -> int:
+    """Give back every item the annotator holds (of one study) and has not answered; how many.
+
+    What they were shown, and in which order, stays with the claim. Where they only leave, and no
+    study is named, what a manager gave them and they have not opened waits on.
+    """
+    held = Claim.objects.filter(annotator=annotator, state=ClaimState.ACTIVE)
+    if study is None:
+        held = held.exclude(expires_at__gte=F("claimed_at") + RESERVED_FOR)
+    else:
+        held = held.filter(item__study=study)
+    return held.update(state=ClaimState.RELEASED, slot=None)

@@ -8,7 +8,7 @@ the item is answered: it replaces the label and counts as an edit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,26 +17,89 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from annotation.core.choices import Order, Reason, StudyKind, is_satisfied
-from annotation.core.labelling import NOT_MEASURED, Effort, GivenAnswer, Rating
-from annotation.core.presentation import Answer, verdict_of
-from annotation.core.questionnaire import is_complete
+from annotation.core.labelling import (
+    NOT_MEASURED,
+    Answer,
+    Effort,
+    FinishedItem,
+    GivenAnswer,
+    PairTask,
+    Rating,
+    verdict_of,
+)
+from annotation.core.profiles import from_records, is_complete, to_records
 from annotation.core.refusals import Refused
 from annotation.models import (
     AuditEvent,
     Claim,
     ClaimState,
+    ItemKind,
     PairwiseLabel,
     SatisfactionLabel,
+    Session,
+    SessionQuestionnaire,
     Study,
     SubmissionKind,
     User,
 )
-from annotation.queries.assignment import repeat_index
-from annotation.queries.labelling import original_line, rating_of
-from annotation.services.claims import RefusalCode, hold, open_part_of, own_claim
-from annotation.services.participation import pause_if_careless
-from annotation.services.questionnaires import store_questionnaire
-from annotation.services.submissions import accept
+from annotation.queries.assignment import next_free_item, repeat_index
+from annotation.queries.labelling import original_line, rating_of, task_of
+from annotation.services.claims import (
+    RefusalCode,
+    accept,
+    hold,
+    open_part_of,
+    open_study_of,
+    order_for,
+    own_claim,
+)
+from annotation.services.quality import pause_if_careless
+
+
+def pair_ahead(
+    *, study: str, item: int, annotator: User, now: datetime, language: str = ""
+) -> PairTask | None:
+    """The pair that would come if the item at hand were finished now, as it would be shown.
+
+    Nothing is written. None where no pair would follow, or the item is not at hand.
+
+    Raises:
+        Refused: not theirs, or the study not open.
+    """
+    row = open_study_of(study, annotator)
+    if own_claim(row, item, annotator).state != ClaimState.ACTIVE:
+        return None
+    following = next_free_item(row, annotator.pk, now, language)
+    if following is None or following.comparison is None:
+        return None
+    given_before = following.claims.filter(annotator=annotator).first()
+    order = given_before.shown_order if given_before else order_for(following, row, annotator)
+    task = task_of(Claim(item=following, annotator=annotator, shown_order=order), row, now)
+    if not isinstance(task, PairTask):
+        return None
+    return replace(task, place=replace(task.place, previous=FinishedItem(item)))
+
+
+def store_questionnaire(
+    claim: Claim, session: Session, study: Study, answers: Mapping[str, str], now: datetime
+) -> dict[str, str]:
+    """Write the answers about a claimed session; what they said before.
+
+    Those given at a hidden repeat do not replace the first: they stand in the audit trail alone.
+    """
+    row, created = SessionQuestionnaire.objects.get_or_create(
+        annotator_id=claim.annotator_id,
+        session=session,
+        study=study,
+        defaults={"answers": to_records(answers), "created_at": now},
+    )
+    if created:
+        return {}
+    before = from_records(row.answers)
+    if before != answers and claim.item.kind != ItemKind.REPEAT:
+        row.answers = to_records(answers)
+        row.save(update_fields=["answers"])
+    return before
 
 
 @transaction.atomic

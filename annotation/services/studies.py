@@ -1,14 +1,23 @@
-"""Making a study and giving it out."""
+"""Making a study, its items, consent, guidelines and quiz, and giving it out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from django.db import transaction
 from django.utils.text import slugify
 
+from annotation.core.assignment import study_order
 from annotation.core.choices import StudyKind
+from annotation.core.guidelines import Quiz, checked, to_records
+from annotation.core.hidden_items import (
+    REPEAT_GAPS,
+    PlannedItem,
+    PlannedKind,
+    Rates,
+    plan_items,
+)
 from annotation.core.refusals import Refused
 from annotation.core.studies import StudyPlan
 from annotation.core.study_rules import (
@@ -20,14 +29,201 @@ from annotation.core.study_rules import (
 from annotation.models import (
     AuditEvent,
     Dataset,
+    GuidelinesVersion,
+    ItemKind,
+    Participation,
     Study,
+    StudyItem,
     StudyStatus,
     User,
 )
-from annotation.queries.studies import is_touched
-from annotation.queries.study_targets import targets_of
-from annotation.services.guidelines import keep_version_in_force
-from annotation.services.study_items import make_items
+from annotation.queries.participants import consent_version
+from annotation.queries.quality import gold_candidates
+from annotation.queries.studies import is_touched, languages_of, targets_of
+
+_BATCH: Final = 500
+
+
+def make_items(study: Study, targets: Iterable[int]) -> dict[str, int]:
+    """Store the items of a study; how many there are, and how many of them are gold and repeats.
+
+    They stand in seeded random order, with gold items and hidden repeats spread among them at the
+    study's rates, as far as there are gold answers and firsts to repeat.
+
+    Args:
+        study: The study; it has no items yet.
+        targets: Numbers of comparisons or sessions, at least one, in file order.
+    """
+    order = study_order(list(targets), seed=study.seed)
+    plan = _plan(study, order)
+    languages = languages_of(study, order)
+    items = [_item(study, planned, place, languages) for place, planned in enumerate(plan)]
+    items[0].save()
+    for item in items[1:]:
+        if item.kind == ItemKind.REPEAT:
+            item.repeat_of = items[0]  # some item, until all have numbers
+    StudyItem.objects.bulk_create(items[1:], batch_size=_BATCH)
+    repeats = []
+    for item, planned in zip(items, plan, strict=True):
+        if planned.first is not None:
+            item.repeat_of = items[planned.first]
+            repeats.append(item)
+    StudyItem.objects.bulk_update(repeats, ["repeat_of"], batch_size=_BATCH)
+    return _counts(plan)
+
+
+def _plan(study: Study, order: Sequence[int]) -> list[PlannedItem[int]]:
+    kind = StudyKind(study.kind)
+    if kind not in REPEAT_GAPS:
+        return [PlannedItem(target, PlannedKind.NORMAL) for target in order]
+    return plan_items(
+        order,
+        gold_candidates(study) if study.gold_rate else frozenset(),
+        rates=Rates(gold=study.gold_rate, repeats=study.repeat_rate),
+        gap=REPEAT_GAPS[kind],
+        seed=study.seed,
+    )
+
+
+def _item(
+    study: Study, planned: PlannedItem[int], place: int, languages: Mapping[int, str]
+) -> StudyItem:
+    pairs = study.kind == StudyKind.PAIRWISE
+    return StudyItem(
+        study=study,
+        comparison_id=planned.target if pairs else None,
+        session_id=None if pairs else planned.target,
+        kind=ItemKind(planned.kind.value),
+        position=place,
+        language=languages.get(planned.target, ""),
+    )
+
+
+def _counts(plan: Iterable[PlannedItem[int]]) -> dict[str, int]:
+    kinds = [planned.kind for planned in plan]
+    return {
+        "items": len(kinds),
+        "gold": kinds.count(PlannedKind.GOLD),
+        "repeats": kinds.count(PlannedKind.REPEAT),
+    }
+
+
+def keep_version_in_force(study: Study, by: User | None = None) -> None:
+    """Keep the guidelines in force as a version of their own, unless they are."""
+    GuidelinesVersion.objects.get_or_create(
+        study=study,
+        version=study.guidelines_version,
+        defaults={"text": study.guidelines, "created_by": by},
+    )
+
+
+@transaction.atomic
+def publish_guidelines(*, study: str, text: str, since: int, by: User) -> int:
+    """Put new guidelines into force; annotators read them before they go on. The new version.
+
+    Args:
+        study: The study's short name.
+        text: The guidelines, in Markdown; empty where there are to be none.
+        since: The version on which the text was written.
+        by: Who publishes.
+
+    Raises:
+        Study.DoesNotExist: There is no such study.
+        Refused: `since` is not the version in force; the text is the one in force.
+    """
+    row = Study.objects.get(slug=study)
+    if row.guidelines_version != since:
+        raise Refused("guidelines:outdated")
+    if _plain(row.guidelines) == _plain(text):
+        raise Refused("guidelines:unchanged")
+    keep_version_in_force(row, row.created_by)
+    changed = Study.objects.filter(pk=row.pk, guidelines_version=since).update(
+        guidelines=text, guidelines_version=since + 1
+    )
+    if not changed:
+        raise Refused("guidelines:outdated")
+    GuidelinesVersion.objects.create(study=row, version=since + 1, text=text, created_by=by)
+    AuditEvent.objects.create(
+        actor=by,
+        action="study.guidelines",
+        target="study",
+        target_id=row.pk,
+        detail={"version": since + 1},
+    )
+    return since + 1
+
+
+def _plain(text: str) -> str:
+    """A text without what a browser may change of it: line ends, and space around it."""
+    return text.replace("\r\n", "\n").strip()
+
+
+@transaction.atomic
+def set_consent(
+    *, study: str, text: str, ask_profile: bool, ask_again: bool, since: int | None, by: User
+) -> None:
+    """Set what annotators agree to (empty: nothing), and whether they fill in a profile.
+
+    Who agreed to another text stays in the study, unless everybody is asked again. The audit trail
+    keeps both texts, so that what each person agreed to can be told.
+
+    Args:
+        study: The study's short name.
+        text: What is agreed to, in Markdown.
+        ask_profile: Whether they fill in a profile.
+        ask_again: Whether those who agreed before agree once more.
+        since: The version that this one is to replace (`consent_version`).
+        by: Who sets it.
+
+    Raises:
+        Study.DoesNotExist: There is no such study.
+        Refused: Another version stands than the one to be replaced.
+    """
+    row = Study.objects.select_for_update().get(slug=study)
+    before = {"consent": row.consent, "ask_profile": row.ask_profile}
+    after = {"consent": text, "ask_profile": ask_profile}
+    if (before != after or ask_again) and since != consent_version(row):
+        raise Refused("consent:outdated")
+    if before != after:
+        Study.objects.filter(pk=row.pk).update(**after)
+    asked_again = _asked_again(row, "consented_at") if ask_again else 0
+    if before != after or asked_again:
+        detail = {"before": before, "after": after, "asked_again": asked_again}
+        _record(row, by, "study.consent", detail)
+
+
+@transaction.atomic
+def set_quiz(*, study: str, quiz: Quiz, ask_again: bool, by: User) -> None:
+    """Set the questions that annotators answer first; none of them for no quiz.
+
+    Who passed an earlier quiz goes on, unless everybody is asked again.
+
+    Raises:
+        Study.DoesNotExist: There is no such study.
+        Refused: Something is wrong with it; nothing was stored.
+    """
+    records = to_records(checked(quiz))
+    row = Study.objects.get(slug=study)
+    before = row.quiz
+    if before != records:
+        Study.objects.filter(pk=row.pk).update(quiz=records)
+    asked_again = _asked_again(row, "quiz_passed_at") if ask_again else 0
+    if before != records or asked_again:
+        detail = {"before": before, "after": records, "asked_again": asked_again}
+        _record(row, by, "study.quiz", detail)
+
+
+def _asked_again(study: Study, done: str) -> int:
+    """Take back that annotators did a step; how many had."""
+    rows = Participation.objects.filter(study=study, **{f"{done}__isnull": False})
+    return rows.update(**{done: None})
+
+
+def _record(study: Study, by: User, action: str, detail: dict[str, object]) -> None:
+    AuditEvent.objects.create(
+        actor=by, action=action, target="study", target_id=study.pk, detail=detail
+    )
+
 
 _RULES: Final = (
     "overlap",
@@ -149,9 +345,3 @@ def _free_slug(name: str) -> str:
     taken.add("new")  # the address of the form
     numbered = (f"{stem}-{number}" for number in range(2, len(taken) + 3))
     return next(slug for slug in (stem, *numbered) if slug not in taken)
-
-
-def _record(study: Study, by: User, action: str, detail: dict[str, object]) -> None:
-    AuditEvent.objects.create(
-        actor=by, action=action, target="study", target_id=study.pk, detail=detail
-    )

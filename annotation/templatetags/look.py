@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
-from annotation.core.formats.faults import Fault
+from annotation.core.formats.records import Fault
 from annotation.core.markdown import to_html
 from annotation.models import AnnotatorProfile
 

@@ -9,7 +9,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.presentation import Answer
+from annotation.core.labelling import Answer
 from annotation.forms.labelling import ANSWERS, FLAGS, SKIP_REASONS
 from annotation.models import PairwiseLabel, Participation, PauseReason, Study, StudyStatus
 

@@ -1,17 +1,26 @@
-"""Who may see a page, in types and in fact."""
+"""Who may see a page, in types and in fact; files, and what is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
+from http import HTTPStatus
 from typing import Concatenate, ParamSpec
 
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import content_disposition_header
+from django.utils.translation import gettext
 
+from annotation.core.refusals import Refused
+from annotation.exports import ExportFormat
 from annotation.models import User
+from annotation.services.claims import RefusalCode
 
 P = ParamSpec("P")
 
@@ -48,3 +57,54 @@ def reader_required(
         return view(request, *args, **kwargs)
 
     return login_required(checked)
+
+
+def download(blocks: Iterator[str], *, name: str, format_: ExportFormat) -> StreamingHttpResponse:
+    """The blocks as an attachment of this name and format."""
+    response = StreamingHttpResponse(
+        (block.encode() for block in blocks), content_type=f"{format_.content_type}; charset=utf-8"
+    )
+    header = content_disposition_header(as_attachment=True, filename=f"{name}.{format_.value}")
+    response.headers["Content-Disposition"] = header or "attachment"
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def refusals(
+    view: Callable[Concatenate[SignedInRequest, P], HttpResponse],
+) -> Callable[Concatenate[SignedInRequest, P], HttpResponse]:
+    """Answer a refusal of the services with its page; what is not one's own does not exist.
+
+    A script that wants no page is refused in one plain sentence.
+    """
+
+    @wraps(view)
+    def answered(request: SignedInRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if not request.user.is_authenticated:
+            return _sign_in_first(request, **kwargs)
+        try:
+            return view(request, *args, **kwargs)
+        except Refused as refused:
+            if refused.code is RefusalCode.NOT_YOURS:
+                raise
+            if refused.code is RefusalCode.NOT_READY and request.method != "POST":
+                return redirect(f"annotation:{refused.values['step'].value}", kwargs["slug"])
+            text, status = gettext(refused.text), refused.status
+            if not request.accepts("text/html"):
+                return HttpResponse(text, status=status, content_type="text/plain; charset=utf-8")
+            context = {"text": text, "slug": kwargs["slug"]}
+            return render(request, "annotation/refused.html", context, status=status)
+
+    return answered
+
+
+def _sign_in_first(request: SignedInRequest, **place: object) -> HttpResponse:
+    """To the sign-in, and from there to the item's page: what was sent cannot be sent again by it.
+
+    A script gets a 401 and no page, so that it keeps what the person typed.
+    """
+    if "HX-Request" in request.headers or not request.accepts("text/html"):
+        return HttpResponse(status=HTTPStatus.UNAUTHORIZED)
+    if request.method != "POST":
+        return redirect_to_login(request.get_full_path())
+    return redirect_to_login(reverse("annotation:item", kwargs=place))

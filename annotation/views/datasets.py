@@ -18,11 +18,10 @@ from annotation.exports import EXPORTS, ExportFormat
 from annotation.forms.datasets import ImportForm, SessionFilterForm
 from annotation.models import Dataset
 from annotation.queries import datasets as queries
-from annotation.queries.annotators import names_of
-from annotation.queries.sessions import comparison_page, session_page
+from annotation.queries.datasets import comparison_page, session_page
+from annotation.queries.participants import names_of
 from annotation.services.imports import ImportUpload, import_upload
-from annotation.views.access import SignedInRequest, manager_required, reader_required
-from annotation.views.downloads import download
+from annotation.views.access import SignedInRequest, download, manager_required, reader_required
 
 UNPROCESSABLE = 422
 DOWNLOADS = (

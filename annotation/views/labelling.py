@@ -8,16 +8,24 @@ from uuid import uuid4
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.urls import register_converter, reverse
+from django.urls.converters import IntConverter
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.core.ahead import shown_digest
-from annotation.core.assignment import SkipReason
-from annotation.core.labelling import NothingLeft, PairTask, RatingTask, TalkTask, Task
+from annotation.core.assignment import SkipReason, hidden, revealed
+from annotation.core.labelling import (
+    NothingLeft,
+    PairTask,
+    RatingTask,
+    TalkTask,
+    Task,
+    shown_digest,
+)
 from annotation.core.language import primary_language
 from annotation.core.refusals import Refused
 from annotation.core.worddiff import word_diff
@@ -36,16 +44,46 @@ from annotation.forms.labelling import (
     UndoSkipForm,
     answer_buttons,
 )
-from annotation.services.ahead import pair_ahead
-from annotation.services.claims import RefusalCode, next_task, own_task, skip, undo_skip
-from annotation.services.labels import answer_pair, rate_session
-from annotation.services.leases import renew_lease
-from annotation.views.access import SignedInRequest
-from annotation.views.item_address import item_key
-from annotation.views.refusals import refusals
+from annotation.services.claims import (
+    RefusalCode,
+    next_task,
+    own_task,
+    renew_lease,
+    skip,
+    undo_skip,
+)
+from annotation.services.labels import answer_pair, pair_ahead, rate_session
+from annotation.views.access import SignedInRequest, refusals
+
+ITEM: Final = "studies/<slug:slug>/items/<hidden_item:number>/"
+"""Every page of an item that annotators can reach begins so: its own number is in no address."""
+
+
+class HiddenItemConverter(IntConverter):
+    """A study item's number where annotators see it: by it no hidden repeat is told."""
+
+    regex = "[0-9]{1,13}"
+
+    def to_python(self, value: str) -> int:
+        """The item's own number."""
+        return revealed(int(value), key=item_key())
+
+    def to_url(self, value: int | str) -> str:
+        """The number that stands for it."""
+        return str(hidden(int(value), key=item_key()))
+
+
+def item_key() -> bytes:
+    """What hides the numbers of items from those who see what it made of them."""
+    # The salt names where the class stood first: another one would change every address.
+    return salted_hmac("annotation.urls.HiddenItemConverter", "item", algorithm="sha256").digest()
+
+
+register_converter(HiddenItemConverter, "hidden_item")
+
 
 SHOWS: Final = "X-Shows"
-"""Header that names what a page shows of its item, see `annotation.core.ahead`."""
+"""Header that names what a page shows of its item, see `annotation.core.labelling`."""
 
 
 @require_safe

@@ -1,28 +1,118 @@
-"""How carefully do the annotators of a study answer? The page, the rows behind it, its table."""
+"""How carefully do the annotators of a study answer? Figures, rows, gold answers, pausing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
+from django.contrib import messages
 from django.http import Http404, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.intervals import ends
+from annotation.core.labelling import Target, TargetKind
 from annotation.core.quality import Quality, QualityMeasure
+from annotation.core.refusals import Refused
 from annotation.core.tables import Row, csv_lines
 from annotation.exports import ExportFormat
-from annotation.forms.quality import SKIPPED, QualityForm, QualityRowsForm
-from annotation.queries.quality import QualityPage, quality_page
+from annotation.forms.quality import SKIPPED, GoldForm, QualityForm, QualityRowsForm, seen_at
+from annotation.models import Participation
+from annotation.queries.quality import QualityPage, manager_gold, quality_page
 from annotation.queries.quality_rows import quality_rows, skipped_rows
-from annotation.services.participation import pause, resume
-from annotation.views.access import SignedInRequest, manager_required, reader_required
-from annotation.views.downloads import download
-from annotation.views.pausing import change_pause
+from annotation.queries.targets import TargetRow, target_rows
+from annotation.services.quality import mark_gold, pause, resume, withdraw_gold
+from annotation.views.access import SignedInRequest, download, manager_required, reader_required
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@manager_required
+def gold(request: SignedInRequest, kind: str, number: str) -> HttpResponse:
+    """The right answer to a comparison or a response; where it was given, back to its page."""
+    target = Target(TargetKind(kind), int(number))
+    row = target_rows([target]).get(target)
+    if row is None:
+        raise Http404
+    back, now, refused = _page_of(row), timezone.now(), None
+    stands = manager_gold(target)
+    shown = {"since": now.isoformat(), **(stands or {})}
+    form = GoldForm(
+        request.POST if request.method == "POST" else None, kind=target.kind, initial=shown
+    )
+    try:
+        done = _done(request, target, form, now)
+    except Refused as outdated:
+        refused = outdated
+        form = GoldForm(kind=target.kind, initial=shown)
+    else:
+        if done:
+            messages.success(request, done % {"item": row.key})
+            return redirect(back)
+    context = {"row": row, "form": form, "stands": stands, "back": back}
+    if refused is not None:
+        context["refused"] = _(refused.text)
+    status = refused.status if refused else 422 if form.is_bound else 200
+    return render(request, "annotation/gold.html", context, status=status)
+
+
+def _done(request: SignedInRequest, target: Target, form: GoldForm, now: datetime) -> str:
+    """What was done with the answer, in words; empty where nothing was.
+
+    Raises:
+        Refused: it was changed after the page was opened.
+    """
+    since = seen_at(request.POST.get("since", ""))
+    if "withdraw" in request.POST:
+        withdraw_gold(target=target, since=since, by=request.user, now=now)
+        return _("Withdrawn: %(item)s.")
+    if not form.is_valid():
+        return ""
+    mark_gold(
+        target=target,
+        answer=form.given(),
+        rationale=form.cleaned_data["rationale"],
+        since=since,
+        by=request.user,
+        now=now,
+    )
+    return _("Marked as gold: %(item)s.")
+
+
+def _page_of(row: TargetRow) -> str:
+    if row.target.kind is TargetKind.COMPARISON:
+        return reverse("annotation:comparison", args=[row.target.id])
+    return f"{reverse('annotation:session', args=[row.session])}#turn-{row.turn}"
+
+
+def change_pause(
+    request: SignedInRequest,
+    change: Callable[..., None],
+    *,
+    study: str,
+    annotator: int,
+    done: str,
+    already: str,
+) -> None:
+    """Call `pause` or `resume` and say what came of it.
+
+    Raises:
+        Http404: The annotator is not in the study.
+    """
+    try:
+        change(study=study, annotator=annotator, by=request.user, now=timezone.now())
+    except Participation.DoesNotExist as missing:
+        raise Http404 from missing
+    except Refused:
+        messages.info(request, already)
+    else:
+        messages.success(request, done)
+
 
 COLUMNS = (
     "study", "annotator", "figure", "hits", "answers",

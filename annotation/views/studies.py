@@ -1,37 +1,52 @@
-"""Studies: one's own to label, and all of them to manage."""
+"""Studies: one's own to label; all of them to set up, to manage and to download."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import BadRequest
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.core.choices import StudyKind
 from annotation.core.refusals import Refused
 from annotation.core.studies import StudyPage
+from annotation.core.study_rules import RuleFault
+from annotation.exports import EXPORTS, ExportFormat
+from annotation.forms.participants import MAX_TEXT, GuidelinesForm
+from annotation.forms.studies import CountsForm, RulesForm, StudyForm
 from annotation.forms.study_filters import StatusForm, StudyFilterForm
 from annotation.models import Study, StudyStatus
+from annotation.queries.participants import guidelines_history, study_named
 from annotation.queries.studies import (
     all_studies,
+    annotator_choices,
+    dataset_choices,
+    is_touched,
     item_rows,
     my_effort,
     my_studies,
     my_study,
+    planned_counts,
+    scenario_choices,
     status_counts,
     study_items,
     study_page,
 )
-from annotation.queries.study_claims import flag_rows, flags_of, most_skipped
-from annotation.queries.study_progress import study_live
-from annotation.services.studies import set_status
-from annotation.views.access import SignedInRequest, manager_required, reader_required
-from annotation.views.invitations import invitations_context
+from annotation.queries.study_claims import flag_rows, flags_of, most_skipped, study_of
+from annotation.queries.study_progress import study_live, trace_of, trace_rows
+from annotation.services.studies import change_rules, create_study, publish_guidelines, set_status
+from annotation.views.access import SignedInRequest, download, manager_required, reader_required
+from annotation.views.participants import invitations_context
 
 ITEMS_PER_PAGE = 50
 SHOWN_BESIDE = 5  # skipped items and flags on a study's page; all of them have pages of their own
@@ -119,3 +134,170 @@ def _page(slug: str) -> tuple[Study, StudyPage]:
     if found is None:
         raise Http404
     return found
+
+
+UNPROCESSABLE: Final = 422
+
+FAULTS: Final = {
+    RuleFault.TOUCHED: gettext_lazy(
+        "This changes what is asked, or which items there are: only a draft may change so."
+    ),
+    RuleFault.OVERLAP_DOWN: gettext_lazy("It can only go up, or answers would be too many."),
+}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@manager_required
+def new_study(request: SignedInRequest) -> HttpResponse:
+    """Plan a study: first the dataset, then the rest."""
+    datasets = dataset_choices()
+    dataset = request.GET.get("dataset", "")
+    if dataset not in dict(datasets):
+        return render(request, "annotation/new_study.html", {"datasets": datasets})
+    form = StudyForm(
+        request.POST if request.method == "POST" else None,
+        scenarios=scenario_choices(dataset),
+        annotators=annotator_choices(),
+    )
+    if request.method == "POST" and form.is_valid():
+        plan = form.plan(dataset)
+        try:
+            slug = create_study(plan, by=request.user)
+        except Refused as refused:
+            form.add_error("scenarios", _(refused.text))
+        else:
+            talks = plan.kind is StudyKind.CONVERSATION
+            return redirect("judging:conversation-setup" if talks else "annotation:study", slug)
+    context = {"datasets": datasets, "dataset": dataset, "form": form}
+    return render(
+        request,
+        "annotation/new_study.html",
+        context,
+        status=UNPROCESSABLE if form.is_bound else 200,
+    )
+
+
+@require_safe
+@never_cache
+@manager_required
+def new_study_counts(request: SignedInRequest) -> HttpResponse:
+    """What a study would hold, while its form is being filled in."""
+    dataset = request.GET.get("dataset", "")
+    if dataset not in dict(dataset_choices()):
+        raise Http404
+    form = CountsForm(
+        request.GET, scenarios=scenario_choices(dataset), annotators=annotator_choices()
+    )
+    counts = planned_counts(form.plan(dataset)) if form.is_valid() else None
+    context = {"counts": counts, "kind": request.GET.get("kind", "")}
+    return render(request, "annotation/_study_counts.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@manager_required
+def study_rules(request: SignedInRequest, slug: str) -> HttpResponse:
+    """The rules of a study: those that harm no answer may change."""
+    found = study_page(slug)
+    if found is None:
+        raise Http404
+    row, page = found
+    touched = is_touched(row)
+    form = RulesForm(request.POST if request.method == "POST" else None, study=row, touched=touched)
+    if request.method == "POST" and form.is_valid():
+        try:
+            change_rules(study=slug, rules=form.rules(), by=request.user)
+        except Refused as refused:
+            for each in refused.faults:
+                form.add_error(each.name, FAULTS[each.fault])
+        else:
+            messages.success(request, _("Rules saved."))
+            return redirect("annotation:study", slug)
+    context = {"study": page, "form": form, "touched": touched}
+    return render(
+        request,
+        "annotation/study_rules.html",
+        context,
+        status=UNPROCESSABLE if form.errors else 200,
+    )
+
+
+EVENTS_PER_PAGE: Final = 100
+
+
+@require_safe
+@reader_required
+def history(request: SignedInRequest, slug: str) -> HttpResponse:
+    """What was done to a study, by whom and when."""
+    found = study_page(slug)
+    if found is None:
+        raise Http404
+    row, page = found
+    answers = "answers" in request.GET
+    events = Paginator(trace_of(row, answers=answers), EVENTS_PER_PAGE)
+    shown = events.get_page(request.GET.get("page"))
+    context = {"study": page, "answers": answers, "page": shown, "events": trace_rows(shown)}
+    return render(request, "annotation/study_history.html", context)
+
+
+@require_safe
+@reader_required
+def export(_request: SignedInRequest, slug: str, kind: str, format_name: str) -> HttpResponseBase:
+    """A download of a study alone: its labels, or its sessions with them."""
+    row = study_of(slug)
+    if row is None:
+        raise Http404
+    format_ = ExportFormat(format_name)
+    blocks = EXPORTS[kind].study_blocks(row, format_)
+    if blocks is None:
+        raise Http404
+    return download(blocks, name=f"{slug}-{kind}", format_=format_)
+
+
+def _study(slug: str) -> Study:
+    study = study_named(slug)
+    if study is None:
+        raise Http404
+    return study
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@manager_required
+def edit_guidelines(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Write the next version; annotators read it before they go on."""
+    study = _study(slug)
+    stored = {"text": study.guidelines, "since": study.guidelines_version}
+    form = GuidelinesForm(request.POST if request.method == "POST" else None, initial=stored)
+    previewed = form["text"].value() if "preview" in request.POST else None
+    if form.is_valid() and previewed is None:
+        try:
+            version = publish_guidelines(
+                study=slug,
+                text=form.cleaned_data["text"],
+                since=form.cleaned_data["since"],
+                by=request.user,
+            )
+        except Refused as refused:
+            form.add_error(None, gettext(refused.text))
+        else:
+            messages.success(request, gettext("Published version %d.") % version)
+            return redirect("annotation:guidelines-history", slug)
+    context = {"study": study, "form": form, "text": previewed}
+    status = UNPROCESSABLE if form.errors else 200
+    return render(request, "annotation/guidelines_edit.html", context, status=status)
+
+
+@require_POST
+@manager_required
+def preview(request: SignedInRequest) -> HttpResponse:
+    """A text as annotators will see it."""
+    text = request.POST.get("text", "")[:MAX_TEXT]
+    return render(request, "annotation/_preview.html", {"text": text})
+
+
+@require_safe
+@reader_required
+def guidelines_history_page(request: SignedInRequest, slug: str) -> HttpResponse:
+    """All versions, the newest first, each with what changed in it."""
+    study = _study(slug)
+    context = {"study": study, "versions": guidelines_history(study)}
+    return render(request, "annotation/guidelines_history.html", context)

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation.core.numbers import number_in
 from annotation.core.refusals import Refused
-from annotation.core.study_claims import ClaimFilter
+from annotation.core.studies import ClaimFilter
 from annotation.forms.study_filters import ClaimFilterForm, GiveForm
 from annotation.models import Study, StudyItem
 from annotation.queries.studies import study_page

@@ -17,11 +17,10 @@ import numpy as np
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, wilson
-from benchmark.core.accuracy import Decisions
+from benchmark.core.accuracy import Decisions, Floats, bootstrap_sums, by_unit
 from benchmark.core.bias import shown_side
-from benchmark.core.leanings import ResponsePair
 from benchmark.core.length_bias import Sized, slope_fit, wald
-from benchmark.core.resampling import Floats, bootstrap_sums, by_unit
+from benchmark.core.response_bias import ResponsePair
 from benchmark.core.self_preference import Rivals, family_of, own_points
 from benchmark.core.trust import BASE, SELECTED, Case, HumanLabel
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, wilson
-from benchmark.core.accuracy import Decisions
-from benchmark.core.resampling import Floats, bootstrap_sums
+from benchmark.core.accuracy import Decisions, Floats, bootstrap_sums
 
 
 @dataclass(frozen=True, slots=True)

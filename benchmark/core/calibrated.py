@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
+
+from benchmark.core.metrics import Metric, MetricName, evaluate, scored
+from judging.core.calibration import (
+    MIN_HISTORY,
+    Calibration,
+    calibrate,
+    history_mean,
+    paper_reference_cdf,
+    paper_reference_mean_shift,
+)
 
 LEVELS: Final = (1, 2, 3, 4, 5)
 
@@ -67,4 +78,76 @@ def user_shifts(turns: Iterable[ScoreTriple]) -> tuple[UserShift, ...]:
             calibrated=sum(turn.calibrated for turn in own) / len(own),
         )
         for user, own in by_user.items()
+    )
+
+
+METRICS: Final = (MetricName.PEARSON, MetricName.QWK, MetricName.F1_DSAT, MetricName.MAE)
+
+
+class Recalibration(StrEnum):
+    """How raw scores are mapped; the PAPER ones part ties by id and round halves to even."""
+
+    RAW = "RAW"
+    MEAN_SHIFT = "MEAN_SHIFT"
+    CDF = "CDF"
+    PAPER_MEAN_SHIFT = "PAPER_MEAN_SHIFT"
+    PAPER_CDF = "PAPER_CDF"
+
+
+@dataclass(frozen=True, slots=True)
+class RawTurn:
+    """One scored turn: whose, a name by which the released code parts ties, both scores."""
+
+    user: int
+    key: str
+    stated: int
+    raw: int
+
+
+@dataclass(frozen=True, slots=True)
+class RawBlock:
+    """One user's turns of one scenario, and counts of the user's scores 1-5 elsewhere."""
+
+    turns: tuple[RawTurn, ...]
+    history: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MethodFigures:
+    """What the scores of one method are worth, on the same turns: the METRICS, and their mean."""
+
+    method: Recalibration
+    metrics: tuple[Metric, ...]
+    mean: float | None
+
+
+def recalibrated(block: RawBlock, method: Recalibration) -> tuple[int, ...]:
+    """The scores of a block under a method, in order."""
+    raw = [turn.raw for turn in block.turns]
+    if sum(block.history) < MIN_HISTORY or not raw:
+        return tuple(raw)
+    if method is Recalibration.PAPER_MEAN_SHIFT:
+        mean = float(history_mean(block.history))
+        return paper_reference_mean_shift(raw, reference=raw, mean=mean)
+    if method is Recalibration.PAPER_CDF:
+        named = [(turn.key, float(turn.raw)) for turn in block.turns]
+        return paper_reference_cdf(named, reference=[], history=block.history)
+    results = calibrate(raw, method=Calibration(method.value), history=block.history)
+    return tuple(result.score for result in results)
+
+
+def compare(blocks: Iterable[RawBlock]) -> tuple[MethodFigures, ...]:
+    """Every method on the same turns."""
+    listed = list(blocks)
+    return tuple(_figures(method, listed) for method in Recalibration)
+
+
+def _figures(method: Recalibration, blocks: Sequence[RawBlock]) -> MethodFigures:
+    turns = [turn for block in blocks for turn in block.turns]
+    final = [score for block in blocks for score in recalibrated(block, method)]
+    data = scored([turn.stated for turn in turns], final, [turn.user for turn in turns])
+    return MethodFigures(
+        method=method,
+        metrics=tuple(evaluate(data, name) for name in METRICS),
+        mean=sum(final) / len(final) if final else None,
     )

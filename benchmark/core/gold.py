@@ -20,9 +20,11 @@ from annotation.core.intervals import DEFAULT_DRAWS, Interval, ends, percentile_
 from benchmark.core.accuracy import (
     Accuracy,
     Decisions,
+    Floats,
     InvalidPolicy,
     Judged,
     accuracy,
+    drawn_values,
     pooled,
     stakes_of,
 )
@@ -33,7 +35,6 @@ from benchmark.core.bias import (
     judge_position_bias,
     shown_side,
 )
-from benchmark.core.resampling import Floats, drawn_values
 from benchmark.core.ties import BestOf, BestOfReport, TiesScore
 
 

@@ -10,9 +10,17 @@ from numpy.typing import NDArray
 
 from annotation.core.choices import Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, ends, percentile_interval
-from benchmark.core.accuracy import Accuracy, Gain, InvalidPolicy, difference, pooled
+from benchmark.core.accuracy import (
+    Accuracy,
+    Floats,
+    Gain,
+    InvalidPolicy,
+    bootstrap_sums,
+    difference,
+    drawn_values,
+    pooled,
+)
 from benchmark.core.before_after import BeforeAfter, Estimate, Leans, PeopleLean
-from benchmark.core.resampling import Floats, bootstrap_sums, drawn_values
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Case, Voice
 from judging.core.votes import score
 

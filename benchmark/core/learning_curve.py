@@ -14,12 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from annotation.core.intervals import (
-    FloatArray,
-    Interval,
-    bootstrap_values,
-    percentile_interval,
-)
+from annotation.core.intervals import FloatArray, Interval, bootstrap_values, percentile_interval
 from benchmark.core.metrics import METRICS, MetricName, Scored, scored
 from judging.core.satisfaction_curve import CurveModel, CurveTurn
 

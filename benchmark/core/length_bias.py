@@ -25,7 +25,7 @@ import numpy as np
 
 from annotation.core.choices import Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, DEFAULT_LEVEL, Interval
-from benchmark.core.resampling import Floats, bootstrap_sums
+from benchmark.core.accuracy import Floats, bootstrap_sums
 
 _HALVINGS: Final = 100
 """Of the interval in which the slope lies; more than double precision can tell apart."""

@@ -16,16 +16,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.core.choices import SATISFIED_FROM
+from annotation.core.choices import SATISFIED_FROM, Verdict
 from annotation.core.intervals import (
     DEFAULT_DRAWS,
     FloatArray,
     Interval,
     bootstrap,
-    cluster_index,
-)
-from annotation.core.weighted import (
     centred,
+    cluster_index,
     correlation,
     f1,
     mean,
@@ -312,3 +310,22 @@ def reliability(pairs: Iterable[tuple[int, int]]) -> tuple[ReliabilityPoint, ...
         ReliabilityPoint(predicted, sum(scores) / len(scores), len(scores))
         for predicted, scores in sorted(stated.items())
     )
+
+
+def longer_wins(text_a: str, text_b: str) -> Verdict:
+    """The response with more characters, white space at its ends aside; a tie at equal length."""
+    lead = len(text_a.strip()) - len(text_b.strip())
+    if lead == 0:
+        return Verdict.TIE
+    return Verdict.A if lead > 0 else Verdict.B
+
+
+def majority(verdicts: Iterable[Verdict]) -> Verdict | None:
+    """Which response more people chose; a tie where as many chose each, None where nobody said."""
+    given = list(verdicts)
+    if not given:
+        return None
+    lead = given.count(Verdict.A) - given.count(Verdict.B)
+    if lead == 0:
+        return Verdict.TIE
+    return Verdict.A if lead > 0 else Verdict.B

@@ -18,12 +18,7 @@ from typing import Final
 import numpy as np
 
 from annotation.core.choices import is_satisfied
-from annotation.core.intervals import (
-    FloatArray,
-    Interval,
-    bootstrap_values,
-    percentile_interval,
-)
+from annotation.core.intervals import FloatArray, Interval, bootstrap_values, percentile_interval
 from benchmark.core.satisfaction_evaluation import GoldBlock, Predictions
 from judging.core.satisfaction_decisions import REASONS
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from annotation.core.choices import Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval
-from benchmark.core.resampling import Floats, bootstrap_sums
+from benchmark.core.accuracy import Floats, bootstrap_sums
 
 _WORD: Final = re.compile(r"[a-z]+")
 _FAMILY_OF: Final = {

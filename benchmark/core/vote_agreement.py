@@ -16,8 +16,7 @@ import numpy as np
 
 from annotation.core.choices import Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, ends
-from benchmark.core.accuracy import Decisions
-from benchmark.core.resampling import Floats, bootstrap_sums
+from benchmark.core.accuracy import Decisions, Floats, bootstrap_sums
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef
 from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, Dataset, GoldLabel, PairwiseLabel
-from annotation.queries.annotators import names_of
+from annotation.queries.participants import names_of
 from benchmark.core.accuracy import decide
 from benchmark.core.trust import BASE, SELECTED, Voice
 from benchmark.core.vote_agreement import VoteAgreement, Votes, conservative, vote_agreement

@@ -9,7 +9,7 @@ from dataclasses import replace
 from annotation.core.choices import Order, Verdict
 from annotation.models import Comparison, PairwiseLabel
 from benchmark.core.accuracy import Decisions
-from benchmark.core.pairwise_baselines import longer_wins, majority
+from benchmark.core.metrics import longer_wins, majority
 from benchmark.core.trust import BASE, LONGER, MAJORITY, Case, Panel, Voice
 from benchmark.queries.choices import RUBRICS, AnnotatorChoice, RunChoice
 from benchmark.queries.evidence import judge_decisions

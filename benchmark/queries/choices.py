@@ -13,8 +13,8 @@ from django.db.models.fields.json import KT
 
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Scenario
-from annotation.queries.annotators import annotators as annotation_annotators
 from annotation.queries.datasets import dataset_of as annotation_dataset_of
+from annotation.queries.participants import annotators as annotation_annotators
 from judging.core.rules import JudgePrompt
 from judging.models import JudgeRun, RunKind, RunStatus
 

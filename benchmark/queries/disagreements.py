@@ -11,7 +11,7 @@ from django.utils.text import Truncator
 
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, Dataset
-from annotation.queries.annotators import names_of
+from annotation.queries.participants import names_of
 from benchmark.core.accuracy import Disagreement, Opinion, disagreements, opinion
 from benchmark.queries.annotators import (
     OPENING_CHARS,

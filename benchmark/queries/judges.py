@@ -41,7 +41,7 @@ from benchmark.queries.choices import (
     scenarios,
 )
 from benchmark.queries.evidence import StandIn, labels_by_annotator, stand_in_cases
-from benchmark.queries.leanings import pairs_of
+from benchmark.queries.response_bias import pairs_of
 from benchmark.queries.rows import VOICES, Behind, Found, VerdictMatch, decision_cell
 from benchmark.queries.trust import SEED
 from judging.core.votes import VoteRule

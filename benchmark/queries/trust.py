@@ -9,10 +9,10 @@ from django.db.models import Count, Q
 
 from annotation.core.choices import JudgmentStatus
 from annotation.models import Dataset
-from annotation.queries.annotators import resolve_annotator
+from annotation.queries.participants import resolve_annotator
 from annotation.queries.withheld import is_anything_withheld, withheld_comparisons
 from benchmark.core.accuracy import InvalidPolicy
-from benchmark.core.leanings import Leanings, leaning_records
+from benchmark.core.response_bias import Leanings, leaning_records
 from benchmark.core.trust import (
     Case,
     ControlRow,
@@ -41,7 +41,7 @@ from benchmark.queries.choices import (
     verdict_runs,
 )
 from benchmark.queries.evidence import cases_of, labels_of, latest_of_others
-from benchmark.queries.leanings import leanings_of
+from benchmark.queries.response_bias import leanings_of
 from benchmark.queries.satisfaction import SatisfactionFigures, satisfaction_figures
 from judging.core.votes import VoteRule
 from judging.models import Control, Judgment, Preference, PreferenceKind, PreferenceSet
@@ -52,7 +52,7 @@ from judging.queries.withheld import readable_sets, withheld_numbers
 class Report:
     """Pairwise agreement by annotator and scenario, and satisfaction over all users.
 
-    `leanings` are rows of benchmark.core.leanings: length bias and self-preference. `controls` are
+    `leanings` are rows of benchmark.core.response_bias: length bias and self-preference. `controls` are
     what stands beside each result.
     """
 

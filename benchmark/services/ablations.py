@@ -24,19 +24,19 @@ from judging.core.matrix import read_matrix
 from judging.core.rules import PairwiseSettings, Window, settings_from_config
 from judging.core.runs import applied_plans, distil_plans
 from judging.core.selection import select_by_size
-from judging.core.selection_rules import SelectionSettings
+from judging.core.selection_search import SelectionSettings
 from judging.llm.errors import LlmCode
 from judging.models import Control, JudgeRun, Preference, PreferenceKind, PreferenceSet, RunStatus
-from judging.services.ablation_runs import (
+from judging.services.estimates import estimate_distillation, estimate_judgments, share_of_prompts
+from judging.services.foreground import run_to_end
+from judging.services.pairwise_plans import AskedDistillation
+from judging.services.pairwise_runs import (
     asked_ablation_run,
     asked_like,
     distillation_under,
     finished_like,
     start_ablation_run,
 )
-from judging.services.estimates import estimate_distillation, estimate_judgments, share_of_prompts
-from judging.services.foreground import run_to_end
-from judging.services.pairwise_plans import AskedDistillation
 
 
 def estimate_ablation(

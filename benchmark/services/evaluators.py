@@ -32,8 +32,8 @@ from judging.core.satisfaction_neighbours import nearest_predictions
 from judging.core.satisfaction_stacking import StackedTurns, fit_stack, predict_stack
 from judging.models import JudgeRun, LearnedModel, RunKind, RunStatus
 from judging.services.foreground import run_to_end
-from judging.services.satisfaction_runs import finished_run_like, start_satisfaction_run
-from judging.services.satisfaction_training import learned_model
+from judging.services.learned import learned_model
+from judging.services.satisfaction import finished_run_like, start_satisfaction_run
 
 Judged = Sequence[Sequence[JudgedTurn | None]]
 """What a judge's run said of each turn, block by block."""

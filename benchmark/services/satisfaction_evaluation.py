@@ -10,7 +10,7 @@ from typing import Final
 
 from annotation.core.refusals import Refused
 from annotation.models import Dataset
-from annotation.queries.annotators import names_of
+from annotation.queries.participants import names_of
 from benchmark.core.satisfaction_evaluation import (
     EvaluatorFigures,
     GoldBlock,

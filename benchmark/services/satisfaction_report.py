@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from annotation.core.intervals import ends
 from annotation.models import Dataset
-from annotation.queries.annotators import names_of
+from annotation.queries.participants import names_of
 from benchmark.core.learning_curve import CurvePoint, curve_points
 from benchmark.core.metrics import Metric, MetricName
 from benchmark.core.satisfaction_chances import ChanceEstimate, ChanceFigures, LikelyReasons
@@ -17,7 +17,7 @@ from benchmark.core.satisfaction_groups import EvaluatorDetails
 from benchmark.models import VerificationReport
 from benchmark.queries.satisfaction import CURVE_KIND, evaluation_turns
 from judging.core.satisfaction_curve import CurveTurn, curve_sizes, learning_curve
-from judging.core.satisfaction_expectation import Settings
+from judging.core.satisfaction_model import Settings
 from judging.queries.satisfaction.labels import examples
 
 DEFAULT_DRAWS: Final = 5

@@ -6,9 +6,9 @@ from django import template
 from django.utils.translation import gettext as _
 
 from annotation.models.wording import REASONS
+from benchmark.core.calibrated import Recalibration
 from benchmark.core.metrics import MetricName, UndefinedMetric
 from benchmark.core.paper_satisfaction import Differs
-from benchmark.core.recalibration import Recalibration
 from benchmark.core.satisfaction_groups import SATISFIED, UNKNOWN
 from judging.core.calibration import Fallback
 from judging.core.rules import JudgePrompt

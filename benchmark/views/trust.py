@@ -9,18 +9,32 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from annotation.core.charts import BarChart, BarRow, bar_chart
+from benchmark.core.calibrated import LEVELS, METRICS
 from benchmark.core.metrics import MetricName
 from benchmark.core.trust import Figures, TrustFigures
-from benchmark.forms import POLICIES, RULES, RowsForm, TrustForm, asked
+from benchmark.forms import (
+    POLICIES,
+    RULES,
+    LeaderboardForm,
+    LeaderboardRowsForm,
+    RowsForm,
+    TrustForm,
+    asked,
+)
+from benchmark.queries.ranking import leaderboard_page, leaderboard_rows
+from benchmark.queries.response_bias import CalibrationPage, calibration_page
 from benchmark.queries.rows import Behind, RowsPage, VerdictMatch, evidence_rows
-from benchmark.queries.trust import TrustPage, TrustScope, trust_page
-from benchmark.views.exports import reader_of
+from benchmark.queries.trust import SEED, TrustPage, TrustScope, trust_page
+from benchmark.views.exports import reader_of, require_sees_everyone
 from benchmark.views.figures import (
     FIGURES_ID,
     VoiceRow,
     agreement_plot,
+    board_view,
     reliability_plot,
     scenario_controls,
     trust_query,
@@ -140,3 +154,81 @@ def trust_rows(request: HttpRequest) -> HttpResponse:
         "outcomes": [(each.value, found.counts[each]) for each in VerdictMatch],
     }
     return render(request, "benchmark/trust_rows.html", context)
+
+
+@require_safe
+@login_required
+def calibration(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Distributions and reliability before and after, what fell back, and every user's means."""
+    require_sees_everyone(request)
+    found = calibration_page(run_id)
+    context = {
+        "found": found,
+        "levels": LEVELS,
+        "metrics": METRICS,
+        "histograms": _histograms(found),
+        "plots": [
+            (_("Before"), reliability_plot(found.before)),
+            (_("After"), reliability_plot(found.after)),
+        ],
+    }
+    return render(request, "benchmark/calibration.html", context)
+
+
+def _histograms(
+    found: CalibrationPage,
+) -> list[tuple[str, str, list[tuple[int, int]], BarChart]]:
+    """The three distributions by level, with what leads to their turns and charts on one scale."""
+    named = [
+        (_("User scores"), "stated", found.histograms.stated, "control"),
+        (_("Raw judge scores"), "raw", found.histograms.raw, "c2"),
+        (_("Calibrated judge scores"), "calibrated", found.histograms.calibrated, "c1"),
+    ]
+    highest = max(max(counts) for _name, _column, counts, _css in named)
+    return [
+        (
+            name,
+            column,
+            list(zip(LEVELS, counts, strict=True)),
+            bar_chart(
+                [
+                    BarRow(label=str(level), value=float(n), text=str(n), css=css)
+                    for level, n in zip(LEVELS, counts, strict=True)
+                ],
+                write=lambda value: f"{value:.0f}",
+                plot_height=96.0,
+                at_least=float(highest),
+            ),
+        )
+        for name, column, counts, css in named
+    ]
+
+
+@require_safe
+@login_required
+def leaderboard(request: HttpRequest) -> HttpResponse:
+    """Ratings and win rates from human labels and from the judge's decisions."""
+    require_sees_everyone(request)
+    question = asked(LeaderboardForm, request.GET).question()
+    page = leaderboard_page(question, seed=SEED)
+    boards = [board_view(board) for board in page.boards]
+    context = {"page": page, "scope": page.scope, "boards": boards, "figures_id": FIGURES_ID}
+    is_part = request.headers.get("HX-Target") == FIGURES_ID
+    template = "benchmark/_leaderboard.html" if is_part else "benchmark/leaderboard.html"
+    return render(request, template, context)
+
+
+@require_safe
+@login_required
+def leaderboard_model(request: HttpRequest) -> HttpResponse:
+    """The comparisons behind one model's figures."""
+    require_sees_everyone(request)
+    form = asked(LeaderboardRowsForm, request.GET)
+    found = leaderboard_rows(
+        form.question(),
+        model=form.cleaned_data["model"],
+        source=form.source_asked(),
+        page=request.GET.get("page", ""),
+    )
+    context = {"found": found, "scope": found.scope, "page": found.page}
+    return render(request, "benchmark/leaderboard_model.html", context)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django_filters import rest_framework as filters
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
-from annotation.api.permissions import SeesEveryone
+from annotation.api.views import SeesEveryone
 from judging.api.serializers import (
     JudgeRunSerializer,
     JudgmentSerializer,

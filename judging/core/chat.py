@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
-from annotation.core.dialogue import Message
+from annotation.core.conversations import Message
 from annotation.core.refusals import Refused
-from judging.core.plain_text import storable
-from judging.core.structured import without_reasoning
+from judging.core.structured import storable, without_reasoning
 from judging.core.verdicts import TokenLogprob
 
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from random import Random
 from typing import Final
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from annotation.core.refusals import gettext_noop, register
 from judging.core.structured import without_reasoning
 

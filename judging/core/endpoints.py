@@ -7,13 +7,25 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from annotation.core.refusals import Refused
 from judging.core.chat import ChatRequest, JsonSchema, Sampling, checked_extra
-from judging.core.key_variables import may_hold_key
 from judging.core.money import Prices
 from judging.core.rules import LEARNED
 from judging.core.satisfaction_baselines import NEAREST_NAMES, Baseline
+
+KEY_PREFIX: Final = "LLM_"
+
+SITE_SECRETS: Final = frozenset({"SECRET_KEY", "DATABASE_URL", "CELERY_BROKER_URL"})
+"""What opens the site itself: no list makes a key of it."""
+
+
+def may_hold_key(variable: str, *, listed: Collection[str]) -> bool:
+    """Whether an endpoint's key may be read from a variable; "" stands for no key at all."""
+    if variable in SITE_SECRETS:
+        return False
+    return not variable or variable.startswith(KEY_PREFIX) or variable in listed
+
 
 RESERVED_NAMES: Final = frozenset(
     {"lexical", LEARNED, *(baseline.lower() for baseline in Baseline), *NEAREST_NAMES}

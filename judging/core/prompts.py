@@ -19,10 +19,10 @@ from annotation.core.choices import Reason
 from annotation.core.refusals import Refused
 from judging.core.calibration import LOWEST
 from judging.core.memory import ScoreGroup, ScoreStatistics
-from judging.core.plain_text import storable
+from judging.core.money import shorten
 from judging.core.questions import HistoryTurn, Rubrics
 from judging.core.rules import Excerpt
-from judging.core.tokens import shorten
+from judging.core.structured import storable
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "prompts"
 LANGUAGES: Final = ("en", "zh")

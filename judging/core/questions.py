@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from annotation.core.choices import Reason, Verdict
-from annotation.core.dialogue import Dialogue
+from annotation.core.conversations import Dialogue
 from judging.core.rules import Level, Variant
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from annotation.core.choices import Reason
-from annotation.core.dialogue import Dialogue, Message, Speaker
+from annotation.core.conversations import Dialogue, Message, Speaker
 from annotation.core.formats.records import PROFILE_FIELDS
 from judging.core import memory as memories
 from judging.core.questions import HistoryTurn, MemoryQuestion, Rubrics, TurnQuestion

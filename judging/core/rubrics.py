@@ -11,14 +11,14 @@ import random
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from annotation.core.refusals import Refused
+from judging.core.money import estimate_tokens
 from judging.core.prompt_edits import FILES, PromptBook
 from judging.core.prompts import dialogue_block
 from judging.core.questions import GradeQuestion, ShownPair
 from judging.core.rules import JudgePrompt, Window, excerpt
 from judging.core.structured import last_object
-from judging.core.tokens import estimate_tokens
 
 TURNS_A_CLASS: Final = 150
 REASONS_A_TURN: Final = 3

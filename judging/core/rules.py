@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final
 
-from annotation.core.dialogue import Dialogue, Speaker
+from annotation.core.conversations import Dialogue, Speaker
 from annotation.core.refusals import Refused, gettext_noop
 from annotation.core.splits import DEFAULT_DEV_SIZE, DEFAULT_SEED, SplitSampling
 from judging.core.calibration import Calibration
+from judging.core.money import estimate_tokens
 from judging.core.structured import PLAIN, SATISFIED, ReplyForm, ScoreFlag
-from judging.core.tokens import estimate_tokens
 from judging.core.verdicts import VerdictRule
 
 

@@ -23,25 +23,21 @@ from annotation.core.intervals import (
     DEFAULT_DRAWS,
     Statistic,
     bootstrap,
-    cluster_index,
-    ends,
-)
-from annotation.core.refusals import Refused
-from annotation.core.weighted import (
     centred,
+    cluster_index,
     correlation,
+    ends,
     f1,
     mean,
     quadratic_kappa,
     rank_correlation,
 )
+from annotation.core.refusals import Refused
 from judging.core.calibration import LEVELS, LOWEST
 from judging.core.satisfaction_decisions import Logistic, ReasonModel
-from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_features import NAMES, TextSpace
-from judging.core.satisfaction_forest import Forest
-from judging.core.satisfaction_general import General, GeneralSettings, Scaling
-from judging.core.satisfaction_model import VERSION, Model
+from judging.core.satisfaction_general import Forest, General, GeneralSettings, Scaling
+from judging.core.satisfaction_model import VERSION, Model, Settings
 from judging.core.satisfaction_stacking import Variances
 from judging.core.satisfaction_training import HeldOut
 

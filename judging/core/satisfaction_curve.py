@@ -15,8 +15,7 @@ import numpy as np
 
 from annotation.core.refusals import Refused
 from judging.core.retrieval import Block
-from judging.core.satisfaction_expectation import Settings
-from judging.core.satisfaction_model import Model, predict_corpus
+from judging.core.satisfaction_model import Model, Settings, predict_corpus
 from judging.core.satisfaction_neighbours import Corpus, Example, Measured, read_blocks
 from judging.core.satisfaction_training import MIN_USERS, HeldOut, train
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from annotation.core.intervals import FloatArray
 from judging.core.lexical.features import FEATURES as LEXICAL
 from judging.core.lexical.features import Feature, measure

@@ -28,13 +28,6 @@ from judging.core.satisfaction_decisions import (
     reason_counts,
     whole_scores,
 )
-from judging.core.satisfaction_expectation import (
-    Prepared,
-    Settings,
-    dissatisfied_share,
-    expect,
-    prepare,
-)
 from judging.core.satisfaction_features import Group
 from judging.core.satisfaction_general import (
     General,
@@ -44,7 +37,14 @@ from judging.core.satisfaction_general import (
     scaling,
     spread_of,
 )
-from judging.core.satisfaction_model import Model
+from judging.core.satisfaction_model import (
+    Model,
+    Prepared,
+    Settings,
+    dissatisfied_share,
+    expect,
+    prepare,
+)
 from judging.core.satisfaction_neighbours import Corpus, Example, IntArray, Measured, read_blocks
 
 SEED: Final = 42

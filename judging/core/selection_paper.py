@@ -16,11 +16,15 @@ import numpy.typing as npt
 
 from annotation.core.refusals import Refused
 from judging.core.matrix import Cells, Matrix
-from judging.core.selection_rules import Choice, Flips, Metrics, Strategy, TraceStep
-from judging.core.subsets import (
+from judging.core.selection_search import (
     MOST_COLUMNS,
     Bools,
+    Choice,
+    Flips,
     Masks,
+    Metrics,
+    Strategy,
+    TraceStep,
     bit,
     by_size_then_order,
     columns_of,

@@ -1,33 +1,171 @@
-"""A beam search for matrices of more than 20 columns: approximate, and labelled so."""
+"""The rules of selecting columns of a matrix, and a beam search for more than 20 of them.
+
+The beam search is approximate, and labelled so.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from judging.core.matrix import Cell, Matrix
-from judging.core.selection_rules import (
-    Choice,
-    Flips,
-    Metrics,
-    Strategy,
-    TraceStep,
-    voiced_rows,
-)
-from judging.core.subsets import (
-    Bools,
-    Int8,
-    Int16,
-    bit,
-    columns_of,
-    first_of_smallest,
-    sums,
-    weights,
-    within,
-)
+
+Flips = npt.NDArray[np.int8]
+"""Flips by rows: 1 keeps a pair's label, -1 flips it."""
+Metrics = npt.NDArray[np.float32]
+
+
+class SelectionMode(StrEnum):
+    """DEFAULT is the project's rule, PAPER what the code of seed 001 does (protocols A1.6)."""
+
+    DEFAULT = "DEFAULT"
+    PAPER = "PAPER"
+
+
+class Strategy(StrEnum):
+    """How the chosen subset was found; BEAM is approximate."""
+
+    BEST = "best"
+    BEAM = "beam"
+    FORWARD_BEST = "forward_best"
+    INVERTED_WORST = "inverted_worst"
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionSettings:
+    """What a selection depends on besides its matrix.
+
+    `difference_penalty` exists in paper mode alone, `aggregate_eligible` in default mode alone
+    (in paper mode the aggregate always is).
+    """
+
+    mode: SelectionMode = SelectionMode.DEFAULT
+    difference_penalty: bool = False
+    aggregate_eligible: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Subsets of columns (one, or all tied best in paper mode) and what they reach.
+
+    `metric` counts correct row-orders, an even split one half; `accuracy` is a share.
+    """
+
+    subsets: tuple[tuple[int, ...], ...]
+    metric: float
+    denominator: int
+    accuracy: float
+    strategy: Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """The best subset of one size that a search looked at, and its metric."""
+
+    size: int
+    subset: tuple[int, ...]
+    metric: float
+
+
+class Search(Protocol):
+    """A search over the subsets of one matrix's columns."""
+
+    def choose(
+        self, *, without_row: int | None = None, without_columns: Collection[int] = ()
+    ) -> Choice | None:
+        """The best subsets, or None where no column is left."""
+        ...
+
+    def trace(self) -> tuple[TraceStep, ...]:
+        """The best subset of each size, ascending; none where sizes are not told apart."""
+        ...
+
+    def points_on(self, row: int, choice: Choice) -> float:
+        """Row-orders of one row that the choice gets right, 0 to 2."""
+        ...
+
+    def best_under(self, flips: Flips) -> Metrics:
+        """The best metric under each flip of the labels, the whole selection repeated."""
+        ...
+
+
+def voiced_rows(matrix: Matrix) -> npt.NDArray[np.int64]:
+    """By row, how many of its two orders have at least one verdict."""
+    return np.array(
+        [
+            sum(any(cell is not None for cell in row) for row in pair)
+            for pair in zip(matrix.original, matrix.swapped, strict=True)
+        ],
+        dtype=np.int64,
+    )
+
+
+Int8 = npt.NDArray[np.int8]
+Int16 = npt.NDArray[np.int16]
+Masks = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+MOST_COLUMNS: Final = 20
+"""Up to here every subset is tried: 2^20 of them take well under a second."""
+
+
+def weights(cells: Sequence[Sequence[int | None]]) -> Int8:
+    """Rows by columns: +1 for a correct cell, -1 for a wrong one, 0 for one without verdict."""
+    worth = {1: 1, 0: -1, None: 0}
+    return np.array([[worth[cell] for cell in row] for row in cells], dtype=np.int8)
+
+
+def sums(row_weights: Int8) -> Int8:
+    """For each row of weights, the sum over every subset of columns.
+
+    Args:
+        row_weights: rows by columns (at most 20, so that a sum fits into a byte).
+
+    Returns:
+        rows by 2^columns; entry 0 is the empty subset.
+    """
+    rows, columns = row_weights.shape
+    table = np.zeros((rows, 1 << columns), dtype=np.int8)
+    for bit in range(columns):
+        half = 1 << bit
+        column = row_weights[:, columns - 1 - bit, None]
+        np.add(table[:, :half], column, out=table[:, half : 2 * half])
+    return table
+
+
+def within(columns: Sequence[int], *, count: int) -> Masks:
+    """Every subset that holds none but the given columns, the empty one included."""
+    masks = np.zeros(1, dtype=np.int64)
+    for column in columns:
+        masks = np.concatenate([masks, masks | bit(column, count=count)])
+    return masks
+
+
+def bit(column: int, *, count: int) -> int:
+    """The mask of one column among `count`."""
+    return 1 << (count - 1 - column)
+
+
+def columns_of(mask: int, *, count: int) -> tuple[int, ...]:
+    """The columns of a mask, ascending."""
+    return tuple(column for column in range(count) if mask & bit(column, count=count))
+
+
+def first_of_smallest(masks: Masks) -> int:
+    """Of some subsets the smallest, of equally small ones the lexicographically first."""
+    sizes = np.bitwise_count(masks)
+    return int(masks[sizes == sizes.min()].max())
+
+
+def by_size_then_order(masks: Masks) -> Masks:
+    """Subsets by size, then lexicographically, as `itertools.combinations` lists them."""
+    return masks[np.lexsort((-masks, np.bitwise_count(masks)))]
+
 
 WIDTH: Final = 32
 """Subsets of one size that are grown further."""

@@ -16,9 +16,55 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, cast
 
-from annotation.core.choices import SATISFIED_FROM, Reason, is_satisfied
+from annotation.core.choices import SATISFIED_FROM, Reason, Verdict, is_satisfied
 from annotation.core.refusals import Refused
 from judging.core.calibration import HIGHEST, LOWEST
+
+LOWEST_GRADE: Final = 1
+HIGHEST_GRADE: Final = 10
+GRADE_SCALE: Final = "1-10"
+"""What a grade means, as stored with it."""
+
+_MARK: Final = re.compile(r"(?:\[\[|［［)\s*([^\[\]［］]{0,40}?)\s*(?:\]\]|］］)")
+_MARK_NUMBER: Final = re.compile(r"\d{1,2}(?:\.\d{1,4})?", re.ASCII)
+_VERDICTS: Final = {"A": Verdict.A, "B": Verdict.B, "C": Verdict.TIE}
+_WIDE: Final = str.maketrans("ＡＢＣ０１２３４５６７８９．", "ABC0123456789.")
+
+
+def parse_bracketed(text: str) -> Verdict | None:
+    """The verdict AS SHOWN in the last [[...]], C for a tie; None where it is no verdict."""
+    mark = _last_mark(text)
+    return None if mark is None else _VERDICTS.get(mark.upper())
+
+
+def parse_grade(text: str) -> float | None:
+    """The grade in the last [[...]]; None where it is no number from 1 to 10."""
+    mark = _last_mark(text)
+    if mark is None or not _MARK_NUMBER.fullmatch(mark):
+        return None
+    grade = float(mark)
+    return grade if LOWEST_GRADE <= grade <= HIGHEST_GRADE else None
+
+
+def compare_scores(first: float, second: float) -> Verdict:
+    """The response with the higher score; a tie where they are equal."""
+    if first == second:
+        return Verdict.TIE
+    return Verdict.A if first > second else Verdict.B
+
+
+def _last_mark(text: str) -> str | None:
+    marks = _MARK.findall(text)
+    return str(marks[-1]).translate(_WIDE) if marks else None
+
+
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """The text with U+FFFD for what UTF-8 or PostgreSQL cannot hold: lone surrogates and NUL."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
 
 CLASSIFICATION: Final = "classification"
 SATISFIED: Final = "satisfied"

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core.refusals import Refused
 from judging.core.memory import Memory
 from judging.core.memory_parsing import MAX_ITEMS, MAX_TEXT, PlainTexts, plain
-from judging.core.preference_editing import MOST_CHARACTERS, edited_text
+from judging.core.preferences import MOST_CHARACTERS, edited_text
 
 
 def _lines(text: str) -> list[str]:

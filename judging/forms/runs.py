@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.refusals import text_of
 from annotation.models import Dataset, User
-from annotation.queries.annotators import annotators
+from annotation.queries.participants import annotators
 from judging.core.rules import (
     LEARNED,
     LEVEL_TEXTS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from judging.core.lexical import distil, memory_texts, pairwise, satisfaction
+from judging.core.lexical import distil, memories, pairwise, satisfaction
 from judging.core.questions import (
     Call,
     DistilAnswer,
@@ -64,7 +64,7 @@ class LexicalJudge:
         """The texts of a user memory, from contrasts between the user's score groups."""
         if not question.history:
             return MemoryAnswer(texts=None, error_code=NO_HISTORY)
-        texts = memory_texts.write_texts(question.history, language=question.language)
+        texts = memories.write_texts(question.history, language=question.language)
         return MemoryAnswer(texts=texts)
 
     async def score_turn(self, question: TurnQuestion) -> TurnAnswer:

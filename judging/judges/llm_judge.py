@@ -6,27 +6,35 @@ then the answer says so and keeps the raw text. A call that failed is told apart
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Generic, TypeVar
 
 from annotation.core.choices import Verdict
+from annotation.core.conversations import Message, Speaker
 from annotation.core.refusals import Refused
-from judging.core.bracketed import parse_bracketed, parse_grade
-from judging.core.chat import Reply
-from judging.core.expected_score import expected_score, expected_side
+from judging.core.chat import JsonSchema, Reply
 from judging.core.judge_prompts import (
+    asked_variant,
     distil_prompt,
+    induction_prompt,
     memory_prompt,
+    memory_schema,
     pair_prompt,
+    phrases_schema,
     prompts_used,
     turn_aliases,
+    turn_prompt,
+    turn_prompts_used,
+    turn_schema,
 )
 from judging.core.memory_parsing import read_memory
-from judging.core.preference_texts import read_preference
+from judging.core.money import estimate_tokens
+from judging.core.preferences import read_preference
 from judging.core.prompt_edits import FILES, PromptBook
 from judging.core.prompts import prompt_language
 from judging.core.questions import (
+    Call,
     DistilAnswer,
     GradeAnswer,
     GradeQuestion,
@@ -41,18 +49,10 @@ from judging.core.questions import (
     TurnAnswer,
     TurnQuestion,
 )
-from judging.core.reply_schemas import memory_schema, phrases_schema, turn_schema
 from judging.core.rubrics import grade_prompt, read_phrases, reference_prompt, rubric_pair_prompt
 from judging.core.rules import SPECS, DistilPrompt, JudgePrompt, Level, Variant, Window, excerpt
-from judging.core.score_api import parse_score, scored_messages
-from judging.core.structured import ReplyForm, TurnReply, parse_turn
-from judging.core.tokens import estimate_tokens
-from judging.core.turn_prompts import (
-    asked_variant,
-    induction_prompt,
-    turn_prompt,
-    turn_prompts_used,
-)
+from judging.core.score_api import expected_score, expected_side, parse_score, scored_messages
+from judging.core.structured import ReplyForm, TurnReply, parse_bracketed, parse_grade, parse_turn
 from judging.core.verdicts import (
     VerdictRule,
     letter_log_odds,
@@ -60,9 +60,89 @@ from judging.core.verdicts import (
     parse_strict,
     verdict_of_log_odds,
 )
-from judging.judges.asking import Outcome, answer_text, ask
 from judging.llm.client import ChatClient
-from judging.llm.errors import LlmCode, LlmError
+from judging.llm.errors import EndpointDownError, LlmCode, LlmError
+
+NO_ANSWER: Final = "llm:no-answer"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[T]):
+    """What was read, or the code of why nothing was (exactly one of the two).
+
+    `call.raw` is the reply as it was read, or what the endpoint said of a call that failed.
+    """
+
+    value: T | None
+    error_code: str | None = None
+    unparseable: bool = False
+    call: Call = field(default_factory=Call)
+
+
+async def ask(
+    client: ChatClient,
+    prompt: str | tuple[Message, ...],
+    *,
+    read: Callable[[Reply], T],
+    retries: int,
+    schema: JsonSchema | None = None,
+    max_tokens: int | None = None,
+    top_logprobs: int = 0,
+) -> Outcome[T]:
+    """Ask one question as a user's message and read the reply.
+
+    Args:
+        client: whom to ask.
+        prompt: the message, or several.
+        read: gives the value, or raises `Refused`; an `LlmError` where the reply lacks
+            what only the endpoint could have given.
+        retries: how many more attempts an unreadable reply gets.
+        schema: the form of the reply, for endpoints that can hold to one.
+        max_tokens: less than the endpoint's limit, where the reply is known to be short.
+        top_logprobs: alternatives of each token, for endpoints that return them.
+
+    Raises:
+        EndpointDownError: nobody is asked any more, where the client stops at such a point.
+    """
+    messages = (Message(Speaker.USER, prompt),) if isinstance(prompt, str) else prompt
+    attempt = 0
+    while True:
+        request = client.endpoint.request(
+            messages,
+            max_tokens=max_tokens,
+            schema=schema,
+            top_logprobs=top_logprobs,
+            attempt=attempt,
+        )
+        call = Call()
+        try:
+            reply = await client.complete(request)
+            call = Call(raw=reply.text, call_key=reply.key)
+            return Outcome(read(reply), call=call)
+        except EndpointDownError:
+            raise
+        except LlmError as error:
+            return Outcome(
+                None, error.code.value, call=call if call.call_key else Call(raw=error.detail)
+            )
+        except Refused as error:
+            if attempt == retries:
+                return Outcome(None, error.code, unparseable=True, call=call)
+        attempt += 1
+
+
+def answer_text(reply: Reply) -> str:
+    """The text of a reply.
+
+    Raises:
+        Refused: it is empty.
+    """
+    if not reply.text:
+        raise Refused(NO_ANSWER, "the reply is empty")
+    return reply.text
+
 
 LETTER_ALTERNATIVES: Final = 20
 SCORE_ALTERNATIVES: Final = 10

@@ -21,11 +21,10 @@ from typing import Final, Self
 from annotation.core.refusals import Refused
 from judging.core.chat import ChatRequest, Reply, read_completion
 from judging.core.endpoints import Endpoint
-from judging.core.tokens import estimate_tokens
+from judging.core.money import estimate_tokens
 from judging.llm.errors import Breaker, EndpointDownError, LlmCode, LlmError
-from judging.llm.pacing import Pacer, Patience, Purse
 from judging.llm.stores import MemoryReplyStore, ReplyStore, Taken
-from judging.llm.transport import Transport
+from judging.llm.transport import Pacer, Patience, Purse, Transport
 
 CLAIMED_ELSEWHERE_SECONDS: Final = 0.5
 """Between two looks for a reply that somebody else asks for; stores commit about as often."""
@@ -311,3 +310,40 @@ def _estimate(request: ChatRequest) -> int:
     """Tokens that a call may use, for the pace: its messages and its longest reply."""
     asked = sum(estimate_tokens(message.text) for message in request.messages)
     return asked + request.sampling.max_tokens
+
+
+class NotStoredError(Exception):
+    """The reply is not there; `request` would get it."""
+
+    code = "llm:not-stored"
+
+    def __init__(self, request: ChatRequest) -> None:
+        super().__init__(request.key())
+        self.request = request
+
+
+class StoredClient(ChatClient):
+    """Never asks the endpoint: for plans, estimates and replies that come by another way.
+
+    `errors` are calls of which it is known that they failed, by key.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        store: ReplyStore | None = None,
+        errors: Mapping[str, LlmError] | None = None,
+    ) -> None:
+        super().__init__(endpoint, store=store)
+        self._errors = errors or {}
+
+    async def _from_store(self, keys: Sequence[str]) -> Taken:
+        """What is stored; the rest is not claimed, for nobody will ask."""
+        replies = await self._store.get_many(keys)
+        return Taken(replies, claimed=[key for key in keys if key not in replies])
+
+    async def _ask(self, key: str, request: ChatRequest) -> Reply:
+        if key in self._errors:
+            raise self._errors[key]
+        raise NotStoredError(request)

@@ -9,26 +9,166 @@ organisation or project from its own environment variables, and says nothing abo
 from __future__ import annotations
 
 import asyncio
+import email.utils
 import json
+import math
 import os
+import random
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from judging.core.chat import CompletionPieces
 from judging.core.endpoints import Endpoint
 from judging.core.score_api import score_as_completion, score_body
 from judging.llm.errors import LlmCode, LlmError, Refusal, error_of
-from judging.llm.library import repeating_client
-from judging.llm.pacing import parse_retry_after
 
 if TYPE_CHECKING:
-    from httpx2 import Response
+    from httpx2 import Request, Response
     from openai import APIStatusError, AsyncOpenAI
+    from openai._models import FinalRequestOptions
     from openai._types import RequestOptions
+
+
+@cache
+def repeating_client() -> type[AsyncOpenAI]:
+    """The class, made on first use: importing the library takes more than a second.
+
+    Its calls are posts of JSON and carry the same options each time.
+    """
+    from httpx2 import Headers, Request
+    from openai import AsyncOpenAI
+
+    class RepeatingClient(AsyncOpenAI):
+        """Takes address and headers from the first request that the library built."""
+
+        _first: tuple[str, Request, Headers] | None = None
+
+        def _build_request(self, options: FinalRequestOptions, **more: Any) -> Request:
+            if self._first is None or self._first[0] != options.url:
+                built = super()._build_request(options, **more)
+                headers = Headers(built.headers)
+                del headers["content-length"]
+                self._first = (options.url, built, headers)
+                return built
+            _, first, headers = self._first
+            body = json.dumps(
+                options.json_data, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+            )
+            return Request(
+                first.method,
+                first.url,
+                headers=headers,
+                content=body.encode(),
+                extensions=first.extensions,
+            )
+
+    return RepeatingClient
+
+
+class Purse(Protocol):
+    """Holds what calls under way may cost. A reply that is stored settles its call."""
+
+    async def take(self, key: str, most: Decimal) -> None:
+        """Hold the money for a call; waits while calls under way may leave some over.
+
+        Raises:
+            LlmError: with `budget:spent`, where the call could pass the budget.
+        """
+        ...
+
+    def give_back(self, key: str) -> None:
+        """The call was not sent, or was refused: it cost nothing."""
+        ...
+
+    def write_off(self, key: str) -> None:
+        """Nobody knows whether the call will be billed: its money stays held."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often a call is tried and how long between tries.
+
+    Waits double from `first_wait` up to `longest_wait` seconds, each drawn between half and whole
+    so that calls that failed together do not come back together. A `Retry-After` is honoured up
+    to `longest_retry_after`; an endpoint that asks for more is given up on for now. A try that
+    fails `last_start` seconds after the first began is the last one.
+    """
+
+    tries: int = 5
+    first_wait: float = 0.5
+    longest_wait: float = 20.0
+    longest_retry_after: float = 90.0
+    last_start: float = math.inf
+
+    def wait(self, failures: int, *, retry_after: float | None, rng: random.Random) -> float | None:
+        """Seconds until the next try after so many failures (1 or more); None: no more tries."""
+        if failures >= self.tries:
+            return None
+        if retry_after is not None:
+            # A little later than asked, and not all at once.
+            return (
+                retry_after + rng.uniform(0, self.first_wait)
+                if retry_after <= self.longest_retry_after
+                else None
+            )
+        whole: float = min(self.longest_wait, self.first_wait * 2 ** (failures - 1))
+        return rng.uniform(whole / 2, whole)
+
+
+class Pacer:
+    """Spaces calls to so many requests and estimated tokens a minute; may be told to pause."""
+
+    def __init__(
+        self,
+        *,
+        requests_per_minute: int | None,
+        tokens_per_minute: int | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._per_request = 60 / requests_per_minute if requests_per_minute else 0.0
+        self._per_token = 60 / tokens_per_minute if tokens_per_minute else 0.0
+        self._clock = clock
+        self._next = -math.inf
+        self._resume = -math.inf
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether tokens matter, so that nobody counts them for nothing."""
+        return self._per_token > 0
+
+    def pause(self, seconds: float) -> None:
+        """Let no call start for so long: the endpoint said that it is asked too much."""
+        self._resume = max(self._resume, self._clock() + seconds)
+
+    async def turn(self, tokens: int) -> None:
+        """Wait for the turn of a call of about so many tokens."""
+        now = self._clock()
+        mine = max(now, self._next)
+        self._next = mine + max(self._per_request, tokens * self._per_token)
+        while (wait := max(mine, self._resume) - self._clock()) > 0:
+            await asyncio.sleep(wait)
+
+
+def parse_retry_after(value: str | None, *, now: float) -> float | None:
+    """Seconds in a `Retry-After` header: a number, or a date against `now` (POSIX seconds)."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(value).timestamp() - now
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
 
 DETAIL_LENGTH: Final = 300
 _CONNECT_SECONDS: Final = 15.0

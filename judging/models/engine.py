@@ -17,8 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core.refusals import Refused
 from annotation.models import Dataset
 from judging.core.chat import OWN_FIELDS, checked_extra
-from judging.core.endpoints import RESERVED_NAMES
-from judging.core.key_variables import SITE_SECRETS, may_hold_key
+from judging.core.endpoints import RESERVED_NAMES, SITE_SECRETS, may_hold_key
 
 
 def validate_extra_sampling(value: object) -> None:

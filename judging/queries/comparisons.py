@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from annotation.core.choices import Verdict
 from annotation.core.splits import SplitItem
 from annotation.models import Comparison, PairwiseLabel, Response, Turn
-from judging.core.pair_texts import EarlierTurn, PairTexts, pair_texts
+from judging.core.judge_prompts import EarlierTurn, PairTexts, pair_texts
 
 FILE_ORDER = ("turn__session__position", "turn__session_id", "turn__position", "position", "id")
 

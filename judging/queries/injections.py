@@ -10,7 +10,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Count, F, Q
 
 from annotation.core.choices import JudgmentStatus, Verdict
-from annotation.core.dialogue import Dialogue, Message, Speaker
+from annotation.core.conversations import Dialogue, Message, Speaker
 from annotation.core.refusals import Refused
 from judging.core.injections import AttemptKind, FlipRow, Flips, ShownVerdict, Tried, flip_rows
 from judging.core.rules import JudgePrompt

@@ -12,8 +12,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.query import QuerySet
 
 from annotation.core.guidelines import ChangedPiece, changes
+from judging.core.judge_prompts import PairTexts
 from judging.core.lexical.vocabulary import parse
-from judging.core.pair_texts import PairTexts
 from judging.core.prompts import prompt_language
 from judging.core.rules import settings_from_config
 from judging.core.runs import ColumnPlan, column_plans, distil_plans

@@ -26,10 +26,9 @@ from annotation.models import (
     Study,
     User,
 )
-from judging.core.judge_prompts import EXAMPLES_PER_SCORE
+from judging.core.judge_prompts import EXAMPLES_PER_SCORE, PairTexts
 from judging.core.memory import grouped_examples, render, statistics
 from judging.core.memory_parsing import memory_from_content
-from judging.core.pair_texts import PairTexts
 from judging.core.prompt_edits import prompt_names
 from judging.core.prompts import (
     LANGUAGES,

@@ -17,10 +17,10 @@ from django.db.models.fields.json import KT
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison
-from judging.core.judge_agreement import Cell, Share, alike, consistency, right
-from judging.core.pair_texts import PairTexts
+from judging.core.judge_prompts import PairTexts
 from judging.core.rules import JudgePrompt, settings_from_config
 from judging.core.runs import RunProgress, applied_plans, distil_plans
+from judging.core.verdicts import Cell, Share, alike, consistency, right
 from judging.models import (
     InducedRubric,
     JudgeRun,

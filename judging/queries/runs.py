@@ -13,7 +13,7 @@ from django.db.models.query import QuerySet
 from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus
-from annotation.queries.annotators import names_of
+from annotation.queries.participants import names_of
 from judging.core.rules import JudgePrompt, Variant
 from judging.core.runs import (
     DistilledScenario,

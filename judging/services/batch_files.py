@@ -23,17 +23,16 @@ from annotation.core.refusals import Refused
 from judging.core.batch_files import BatchFailure, BatchReplies, read_batch, request_line
 from judging.core.chat import ChatRequest
 from judging.core.money import Prices
+from judging.llm.client import NotStoredError
 from judging.llm.errors import LlmCode, LlmError, Refusal, error_of
-from judging.llm.stored import NotStoredError
 from judging.models import JudgeRun, RunStatus
 from judging.queries.runs import UNFINISHED
-from judging.services.budgets import RunPurse
-from judging.services.endpoints import prices_of
+from judging.services.batches import AskingStage, IdRange
+from judging.services.endpoints import RunPurse, prices_of
 from judging.services.judges import OpenJudge, open_stored_judge, stored_judge
 from judging.services.kinds import STAGES
 from judging.services.replies import RowReplyStore
 from judging.services.runs import dispatch, run_batch
-from judging.services.stages import AskingStage, IdRange
 
 _LOADED_ROWS: Final = 512
 

@@ -14,19 +14,69 @@ import contextlib
 import gc
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db import transaction
+from django.db.models.query import QuerySet
 
 from annotation.core.choices import JudgmentStatus
+from judging.core.questions import Call
+from judging.core.runs import StageName
+from judging.judges.protocol import Judge
+from judging.llm.client import NotStoredError
 from judging.llm.errors import EndpointDownError
-from judging.llm.stored import NotStoredError
-from judging.models import JudgeRun
+from judging.models import JudgeRun, LlmCall
 from judging.services.heartbeats import beat, seconds_between_beats
 from judging.services.judges import JudgeOpener, OpenJudge
-from judging.services.stages import AskingStage, IdRange
+
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class IdRange:
+    """Rows from one id to another, both included; their pending ones are one batch."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskingStage(Generic[Question, Answer]):
+    """A stage whose rows each take an answer from the judge.
+
+    Args:
+        name: as stored in `JudgeRun.stage`.
+        rows: by run id, the rows of the stage; they have `status` and `error_code`, and their ids
+            ascend in the order in which they should be asked.
+        load: the questions of a range's pending rows, in id order.
+        ask: puts one question; never raises for an anticipated failure.
+        store: writes answers, each only over a pending row. It is called inside a transaction.
+    """
+
+    name: StageName
+    rows: Callable[[int], QuerySet[Any]]
+    load: Callable[[JudgeRun, IdRange], Sequence[Question]]
+    ask: Callable[[Judge, Question], Awaitable[Answer]]
+    store: Callable[[JudgeRun, Sequence[Answer]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ComputingStage:
+    """A stage that computes from the rows before it; doing it twice gives the same rows.
+
+    Its `compute` raises `Refused` where the run has to end there.
+    """
+
+    name: StageName
+    compute: Callable[[JudgeRun], None]
+
+
+Stage = AskingStage[Any, Any] | ComputingStage
+
 
 COMMIT_EVERY: Final = 64
 COMMIT_SECONDS: Final = 0.5
@@ -263,3 +313,23 @@ class _Committer:
             self._stage.store(self._run, answers)
         if self._observer is not None and answers:
             self._observer(len(answers))
+
+
+def call_ids(calls: Iterable[Call]) -> dict[str, int]:
+    """Row ids of stored calls by key; one query, none where nobody was called."""
+    keys = {call.call_key for call in calls if call.call_key is not None}
+    if not keys:
+        return {}
+    return dict(LlmCall.objects.filter(key__in=keys).values_list("key", "pk"))
+
+
+def status_of(*, answered: bool, unparseable: bool) -> JudgmentStatus:
+    """The status that an answer gives its row."""
+    if answered:
+        return JudgmentStatus.DONE
+    return JudgmentStatus.UNPARSEABLE if unparseable else JudgmentStatus.FAILED
+
+
+def raw_to_keep(call: Call, *, answered: bool, call_id: int | None) -> str:
+    """The raw text for the row itself: none where the stored call has it and nothing went wrong."""
+    return "" if answered and call_id is not None else call.raw

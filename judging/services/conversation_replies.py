@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import os
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -15,18 +18,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.db import OperationalError, connections
 from django.utils import timezone
 
 from annotation.core.refusals import Refused
 from annotation.models import Session
 from judging.core.chat import ChatRequest, Reply
-from judging.core.conversations import ANSWERED, messages_for_model, visible_text
+from judging.core.conversations import ANSWERED, PENDING, messages_for_model, visible_text
 from judging.core.endpoints import Endpoint
 from judging.llm.client import ChatClient
 from judging.llm.errors import ENDPOINT_WIDE, LlmError
-from judging.llm.pacing import Patience
 from judging.llm.stores import Taken
+from judging.llm.transport import Patience, load_library
 from judging.models import (
     ConversationMessage,
     ConversationSetup,
@@ -333,3 +337,94 @@ def _fail(ticket: Ticket, code: str, detail: str) -> None:
     ticket.rows.update(
         status=ReplyStatus.FAILED, reply="", error_code=code, error_detail=detail[:300]
     )
+
+
+log = logging.getLogger(__name__)
+
+BEAT_SECONDS: Final = 2.0
+
+
+class ReplyWorker:
+    """One thread with an event loop, begun with the first page; a child process begins its own.
+
+    It first loads the library that calls need, which takes seconds on a busy machine: within the
+    loop that would stop every reply under way.
+    """
+
+    def __init__(self) -> None:
+        self._starting = threading.Lock()
+        self._pid = 0
+        self._loop: asyncio.AbstractEventLoop
+        self._tickets: set[Ticket] = set()
+        self._places: asyncio.Semaphore
+        self._lines: Lines
+
+    def write(self, ticket: Ticket) -> None:
+        """Have a reply written, as soon as fewer than the allowed number are under way."""
+        self.begin()
+        asyncio.run_coroutine_threadsafe(self._write(ticket), self._loop)
+
+    def begin(self) -> None:
+        """Begin the thread, where this process has none."""
+        with self._starting:
+            if self._pid == os.getpid():
+                return
+            self._loop, self._tickets, self._lines = asyncio.new_event_loop(), set(), Lines()
+            self._places = asyncio.Semaphore(settings.CONVERSATION_REPLIES)
+            threading.Thread(target=self._run, name="live-replies", daemon=True).start()
+            self._pid = os.getpid()
+
+    @property
+    def under_way(self) -> int:
+        """Replies that this process writes, or has waiting."""
+        return len(self._tickets)
+
+    def _run(self) -> None:
+        load_library()
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(self._show_life())
+
+    async def _show_life(self) -> None:
+        while True:
+            await asyncio.sleep(BEAT_SECONDS)
+            if self._tickets:
+                try:
+                    await sync_to_async(_beat)([ticket.message for ticket in self._tickets])
+                except OperationalError:
+                    log.warning("A sign of life of live replies was not written.", exc_info=True)
+
+    async def _write(self, ticket: Ticket) -> None:
+        self._tickets.add(ticket)
+        try:
+            async with self._places:
+                await write_reply(ticket, self._lines)
+        except Exception:
+            log.exception("A live reply was given up.")
+            await fail_reply(ticket, "conversation:crashed")
+        finally:
+            self._tickets.discard(ticket)
+
+
+def _beat(messages: list[int]) -> None:
+    drop_stale_connections()
+    ConversationMessage.objects.filter(pk__in=messages, status__in=PENDING).update(
+        heartbeat_at=timezone.now()
+    )
+
+
+_worker: Final = ReplyWorker()
+
+
+def get_ready() -> None:
+    """Begin the thread before the first message is sent."""
+    _worker.begin()
+
+
+def replies_under_way() -> int:
+    """How many replies this process writes, or has waiting."""
+    return _worker.under_way
+
+
+def write_soon(*, message: int, generation: int) -> None:
+    """Have the reply to a message written by this process."""
+    _worker.write(Ticket(message, generation))

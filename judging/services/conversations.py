@@ -21,10 +21,16 @@ from annotation.core.assignment import lease_end
 from annotation.core.choices import StudyKind
 from annotation.core.conversations import HeldConversation, HeldTurn, requirements_of
 from annotation.core.refusals import Refused
-from annotation.models import Claim, ClaimState, Session, Study, SubmissionKind, User
-from annotation.services.claims import RefusalCode, hold, open_study_of, own_claim, was_taken_back
+from annotation.models import AuditEvent, Claim, ClaimState, Session, Study, SubmissionKind, User
+from annotation.services.claims import (
+    RefusalCode,
+    accept,
+    hold,
+    open_study_of,
+    own_claim,
+    was_taken_back,
+)
 from annotation.services.conversations import keep_conversation
-from annotation.services.submissions import accept
 from judging.core.conversations import (
     ANSWERED,
     MAX_MESSAGE_CHARACTERS,
@@ -41,7 +47,7 @@ from judging.models import (
     ReplyStatus,
 )
 from judging.queries.conversations import last_message, system_prompt_of, talk_of
-from judging.services.conversation_worker import get_ready, write_soon
+from judging.services.conversation_replies import get_ready, write_soon
 
 STALE_SECONDS: Final = 10
 """After so long without a sign of life, whoever wrote a reply is taken to be gone."""
@@ -355,3 +361,37 @@ def _known_of(talk: Conversation, message: ConversationMessage) -> dict[str, obj
         "sent_at": message.sent_at.isoformat(),
     }
     return {name: value for name, value in known.items() if value not in {None, ""}}
+
+
+@transaction.atomic
+def set_up(
+    *,
+    study: Study,
+    endpoints: Collection[ModelEndpoint],
+    system_prompt: str,
+    temperature: float,
+    max_tokens: int,
+    by: User,
+) -> None:
+    """Store how conversations of a study are held; those under way keep their model."""
+    setup, _created = ConversationSetup.objects.update_or_create(
+        study=study,
+        defaults={
+            "system_prompt": system_prompt,
+            "temperature": temperature,
+            "max_tokens": max_tokens,
+        },
+    )
+    setup.endpoints.set(endpoints)
+    AuditEvent.objects.create(
+        actor=by,
+        action="study.conversation",
+        target="study",
+        target_id=study.pk,
+        detail={
+            "endpoints": sorted(endpoint.name for endpoint in endpoints),
+            "system_prompt": system_prompt,
+            "temperature": temperature,
+            "max_tokens": max_tokens,
+        },
+    )

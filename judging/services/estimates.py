@@ -20,9 +20,9 @@ from judging.core.estimates import (
     ASSUMED_REFERENCE,
     RunEstimate,
 )
+from judging.core.judge_prompts import PairTexts
 from judging.core.memory import Memory, content, statistics
 from judging.core.memory_parsing import memory_from_content
-from judging.core.pair_texts import PairTexts
 from judging.core.retrieval import memory_question
 from judging.core.rules import (
     JudgePrompt,
@@ -35,20 +35,17 @@ from judging.core.runs import DistilPlan, StageName, Winners
 from judging.models import JudgeRun, Preference, RunKind
 from judging.queries.comparisons import texts_of
 from judging.queries.satisfaction.blocks import StoredBlock, stored_blocks
-from judging.services.distillation import (
-    DistilQuestion,
-    ask_distiller,
-    labelled_pairs,
-    written_in,
-)
-from judging.services.estimate_tallies import StageEstimates, tally_of
-from judging.services.grades import GradeTask, ask_grade, grade_tasks, sides_of
+from judging.services.estimate_tallies import StageEstimates, tally_of, try_rubrics
 from judging.services.judgments import (
     ORDERS,
+    GradeTask,
     JudgmentQuestion,
+    ask_grade,
     ask_judge,
     ask_reference,
+    grade_tasks,
     shown_references,
+    sides_of,
 )
 from judging.services.memories import MemoryTask, ask_memory, read_written
 from judging.services.pairwise_plans import (
@@ -57,10 +54,9 @@ from judging.services.pairwise_plans import (
     asked_distillations,
     asked_test_run,
 )
+from judging.services.preferences import DistilQuestion, ask_distiller, labelled_pairs, written_in
 from judging.services.rejudging import AskedRejudging
-from judging.services.rubric_estimates import try_rubrics
-from judging.services.satisfaction_runs import asked_satisfaction
-from judging.services.turn_scores import TurnTask, ask_score, shown_beside
+from judging.services.satisfaction import TurnTask, ask_score, asked_satisfaction, shown_beside
 
 MOST_PROMPTS: Final = 2000
 """More prompts than this are not written for an estimate: an evenly spread part stands for all."""

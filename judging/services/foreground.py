@@ -8,10 +8,10 @@ from typing import Final
 
 from judging.models import JudgeRun
 from judging.queries.runs import UNFINISHED
+from judging.services.batches import IdRange
 from judging.services.judges import JudgeOpener, open_judge
 from judging.services.run_control import is_left, put_down
 from judging.services.runs import dispatch, run_batch
-from judging.services.stages import IdRange
 
 _POLL_SECONDS: Final = 0.5
 

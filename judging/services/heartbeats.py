@@ -2,15 +2,53 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from django.conf import settings
 from django.utils import timezone
 
 from judging.models import JudgeRun, RunStatus
-from judging.services.processes import this_process
+
+
+def this_process() -> str:
+    """Host, number and start of this process; numbers alone are given to others later."""
+    pid = os.getpid()
+    return f"{_host()} {pid} {_start(pid)}"
+
+
+def has_died(process: str) -> bool:
+    """Whether a process is known to have died; nobody can tell that of one on another host."""
+    match process.split():
+        case [host, number, start] if host == _host():
+            pid = int(number)
+        case _:
+            return False
+    try:
+        os.kill(pid, 0)  # asks whether it is there, and no more
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass  # it is there, and somebody else's
+    return "-" not in (found := _start(pid), start) and found != start
+
+
+def _host() -> str:
+    return socket.gethostname()[:100]
+
+
+def _start(pid: int) -> str:
+    """When a process began, in ticks since the system's start; "-" where that cannot be read."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return "-"
+    return words[19].decode()
+
 
 MOST_SECONDS_BETWEEN: Final = 5.0
 

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from annotation.core.choices import is_satisfied
 from annotation.core.refusals import Refused
+from annotation.models import Dataset
+from annotation.queries.participants import names_of
 from judging.core.prompt_edits import book_of
 from judging.core.prompts import LANGUAGES
-from judging.core.rules import DistilPrompt, JudgePrompt, Window, satisfaction_settings
+from judging.core.rubrics import TURNS_A_CHUNK, chunks, drawn
+from judging.core.rules import (
+    SPECS,
+    DistilPrompt,
+    JudgePrompt,
+    Need,
+    SatisfactionSettings,
+    Window,
+    satisfaction_settings,
+)
+from judging.core.satisfaction_training import balanced, folds
 from judging.core.verdicts import VerdictRule
 from judging.judges.lexical import LexicalJudge
 from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
 from judging.judges.protocol import Judge
-from judging.llm.client import ChatClient
+from judging.llm.client import ChatClient, StoredClient
 from judging.llm.errors import Breaker, LlmError
-from judging.llm.stored import StoredClient
-from judging.models import JudgeRun, ModelEndpoint
+from judging.models import InducedRubric, JudgeRun, ModelEndpoint, RubricStep
 from judging.queries.prompts import EDITED_PROMPTS
-from judging.services.budgets import RunPurse
-from judging.services.endpoints import endpoint_of, endpoint_row_from_settings
+from judging.queries.satisfaction.labels import (
+    TEACHING,
+    FirstRating,
+    first_labels,
+    folds_of,
+    raters,
+)
+from judging.services.endpoints import RunPurse, endpoint_of, endpoint_row_from_settings
 from judging.services.replies import RowReplyStore
 
 LEXICAL: Final = "lexical"
@@ -171,3 +190,109 @@ def _llm_settings(config: Mapping[str, Any]) -> LlmJudgeSettings:
 
 async def _nothing() -> None:
     """Nothing is paid for, and nothing under way."""
+
+
+_CHUNK: Final = 500
+
+
+def planned_teaching(
+    *, dataset: Dataset, judged: Collection[int] | None, settings: SatisfactionSettings
+) -> dict[str, Any]:
+    """What a run's configuration says of it; nothing where nothing is taught.
+
+    Users of the training dataset who go by the name of a judged user are left out.
+
+    Args:
+        dataset: whose turns are scored.
+        judged: the users whose turns are scored; None for all.
+        settings: the rules of the run.
+
+    Raises:
+        Refused: there is nobody to learn from; there is no such training dataset.
+    """
+    need = SPECS[settings.variant].need
+    if not need.from_training:
+        return {}
+    source = _source(dataset, settings.train)
+    everyone = raters(dataset_id=dataset.pk)
+    scored = everyone if judged is None else tuple(judged)
+    own, names = names_of(dataset=dataset), names_of(dataset=source)
+    known = {own.get(user) for user in scored} if source != dataset else set()
+    teachers = [user for user in raters(dataset_id=source.pk) if names.get(user) not in known]
+    told = []
+    for fold in folds(scored, teachers):
+        labels = first_labels(dataset_id=source.pk, user_ids=fold.training)
+        chosen = balanced(labels) if need is Need.EXAMPLES else ()
+        told.append(
+            {
+                "judged": list(fold.judged),
+                "training": list(fold.training),
+                "examples": [label.id for label in chosen],
+            }
+        )
+    return {TEACHING: told}
+
+
+def _source(dataset: Dataset, train: str) -> Dataset:
+    if train in ("", dataset.slug):
+        return dataset
+    found = Dataset.objects.filter(slug=train).first()
+    if found is None:
+        raise Refused(
+            "run:unknown-training", f"there is no dataset {train!r} to take training users from"
+        )
+    return found
+
+
+def plan_rubrics(run: JudgeRun, settings: SatisfactionSettings) -> None:
+    """Write the PENDING rows of an induction."""
+    InducedRubric.objects.bulk_create(planned_rubrics(run, settings), batch_size=_CHUNK)
+
+
+def planned_rubrics(run: JudgeRun, settings: SatisfactionSettings) -> list[InducedRubric]:
+    """The rows of an induction: turns, chunks of them, and the rubrics of a class; not saved.
+
+    A class that no training user shows has no rubric, and no row. Nothing where the variant shows
+    no rubrics.
+    """
+    if SPECS[settings.variant].need is not Need.RUBRICS:
+        return []
+    dataset = Dataset.objects.get(pk=run.dataset_id)
+    source = _source(dataset, settings.train)
+    rows: list[InducedRubric] = []
+    for at, fold in enumerate(folds_of(run.config)):
+        labels = first_labels(dataset_id=source.pk, user_ids=fold["training"])
+        for satisfied in (True, False):
+            own = drawn([one for one in labels if is_satisfied(one.score) is satisfied])
+            rows += _rows(run, at, own, satisfied=satisfied)
+    order = list(RubricStep)
+    return sorted(rows, key=lambda row: order.index(RubricStep(row.step)))
+
+
+def _rows(
+    run: JudgeRun, fold: int, labels: list[FirstRating], *, satisfied: bool
+) -> list[InducedRubric]:
+    if not labels:
+        return []
+    language = Counter(label.language for label in labels).most_common(1)[0][0]
+
+    def row(step: RubricStep, position: int, **more: Any) -> InducedRubric:
+        found = {"language": language} | more
+        return InducedRubric(
+            run=run, fold=fold, satisfied=satisfied, step=step, position=position, **found
+        )
+
+    parts = chunks(len(labels))
+    return [
+        *(
+            row(RubricStep.TURN, at, label_id=label.id, language=label.language)
+            for at, label in enumerate(labels)
+        ),
+        *(row(RubricStep.CHUNK, at) for at in range(parts if parts > 1 else 0)),
+        row(RubricStep.FINAL, 0),
+    ]
+
+
+def chunk_of(position: int) -> int:
+    """The chunk that condenses the reasons of the turn at a position."""
+    return position // TURNS_A_CHUNK

@@ -6,17 +6,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from judging.models import RunKind
-from judging.services.distillation import DISTIL_STAGE
-from judging.services.grades import COMPARE_STAGE, GRADE_STAGE
-from judging.services.judgments import JUDGE_STAGE
-from judging.services.learned_scores import LEARN_STAGE
+from judging.services.batches import Stage
+from judging.services.judgments import COMPARE_STAGE, GRADE_STAGE, JUDGE_STAGE
+from judging.services.learned import LEARN_STAGE, TRAIN_STAGE
 from judging.services.memories import MEMORY_STAGE
+from judging.services.preferences import DISTIL_STAGE, SELECT_STAGE
 from judging.services.rubrics import CONDENSE_STAGE, EXTRACT_STAGE, RUBRICS_STAGE
-from judging.services.satisfaction_retraining import TRAIN_STAGE
-from judging.services.selection import SELECT_STAGE
-from judging.services.stages import Stage
-from judging.services.turn_calibration import CALIBRATE_STAGE
-from judging.services.turn_scores import SCORE_STAGE
+from judging.services.satisfaction import CALIBRATE_STAGE, SCORE_STAGE
 
 STAGES: Final[Mapping[str, tuple[Stage, ...]]] = {
     RunKind.DISTIL: (DISTIL_STAGE, JUDGE_STAGE, SELECT_STAGE),

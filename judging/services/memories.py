@@ -28,8 +28,7 @@ from judging.models import JudgeRun, UserMemory
 from judging.queries.runs import memory_rows
 from judging.queries.satisfaction.blocks import StoredBlock, stored_blocks
 from judging.queries.satisfaction.memories import newest
-from judging.services.answers import call_ids, raw_to_keep, status_of
-from judging.services.stages import AskingStage, IdRange
+from judging.services.batches import AskingStage, IdRange, call_ids, raw_to_keep, status_of
 
 NO_HISTORY: Final = "memory:no-history"
 """The user rated nothing outside the target scenario."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from hashlib import sha256
 from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django.db.models.query import QuerySet
 
 from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings, split
 from annotation.models import Dataset, Scenario, User
-from annotation.queries.annotators import annotators
+from annotation.queries.participants import annotators
 from judging.core.rules import JudgePrompt, PairwiseSettings, settings_from_config
 from judging.core.runs import AppliedPlan, DistilPlan, Winners, distil_plans
 from judging.core.verdicts import VerdictRule
@@ -19,9 +24,9 @@ from judging.core.votes import shuffled_winners
 from judging.models import Control, JudgeRun, ModelEndpoint, PreferenceSet, RunKind, RunStatus
 from judging.queries.comparisons import split_items, verdicts_of
 from judging.queries.prompts import comparison_references
-from judging.services.budgets import check_budget
-from judging.services.distillation import empty_preference
+from judging.queries.runs import UNFINISHED
 from judging.services.edited_prompts import edited_prompts
+from judging.services.endpoints import check_budget, set_budget
 from judging.services.judges import (
     BATCH_FILE,
     LEXICAL,
@@ -29,6 +34,63 @@ from judging.services.judges import (
     endpoint_for,
     judge_snapshot,
 )
+from judging.services.preferences import empty_preference
+
+
+def start_once(
+    wanted: JudgeRun,
+    write_rows: Callable[[JudgeRun], object],
+    *,
+    again: bool = False,
+    config: Mapping[str, Any] | None = None,
+) -> JudgeRun:
+    """Save a run with its rows, unless an equal one is under way: then that one, `attached`.
+
+    The budget that was wanted becomes that of the run which is under way.
+
+    Args:
+        wanted: not saved yet.
+        write_rows: writes the rows of the saved run, in the same transaction.
+        again: start anew beside the run that is under way; others attach to the new one from then.
+        config: what of the configuration makes runs equal; all of it without.
+    """
+    wanted.plan = _plan(wanted, wanted.config if config is None else config)
+    with transaction.atomic():
+        if again:
+            _under_way(wanted.plan).update(plan="")
+        same = _under_way(wanted.plan).first() or _save_or_find(wanted)
+        if same is None:
+            write_rows(wanted)
+            return wanted
+        if wanted.budget is not None:
+            set_budget(same.pk, wanted.budget)
+    same.attached = True
+    return same
+
+
+def _save_or_find(wanted: JudgeRun) -> JudgeRun | None:
+    """None once it is saved; the equal run where somebody else saved it at the same moment."""
+    try:
+        with transaction.atomic():
+            wanted.save(force_insert=True)
+    except IntegrityError:
+        same = _under_way(wanted.plan).first()
+        if same is None:
+            raise
+        return same
+    return None
+
+
+def _under_way(plan: str) -> QuerySet[JudgeRun]:
+    return JudgeRun.objects.filter(plan=plan, status__in=(*UNFINISHED, RunStatus.BATCH))
+
+
+def _plan(run: JudgeRun, config: Mapping[str, Any]) -> str:
+    """64 hexadecimal digits."""
+    parts = [run.kind, run.dataset_id, run.annotator_id, run.judge, run.parent_id, config]
+    canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    return sha256(canonical.encode()).hexdigest()
+
 
 FOR_ABLATION: Final = "ablation"
 """In the configuration of a distillation that only an ablation looks at."""

@@ -10,7 +10,7 @@ from django.db.models import Max
 from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, User
-from judging.core.preference_editing import edited_text
+from judging.core.preferences import edited_text
 from judging.core.runs import distil_plans
 from judging.models import Control, JudgeRun, Preference, PreferenceKind, RunKind, RunStatus
 from judging.services.pairwise_plans import FOR_ABLATION

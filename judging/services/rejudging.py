@@ -18,22 +18,24 @@ from django.db.models import Q
 from annotation.core.choices import JudgmentStatus, Order
 from annotation.core.refusals import Refused
 from annotation.models import User
-from judging.core.rejudging import (
+from judging.core.runs import (
+    COLUMNS,
+    ColumnPlan,
     ColumnText,
     JudgedText,
     PlannedCell,
+    distil_plans,
     judges_alike,
     planned_cells,
 )
-from judging.core.runs import COLUMNS, ColumnPlan, distil_plans
 from judging.models import Control, JudgeRun, Judgment, Preference, RunKind, RunStatus
 from judging.queries.preferences import newest_versions, run_columns
 from judging.queries.runs import preference_rows
-from judging.services.budgets import check_budget
-from judging.services.distillation import empty_preference
-from judging.services.equal_runs import start_once
+from judging.services.endpoints import check_budget
 from judging.services.judges import BATCH_FILE, endpoint_for, judge_snapshot
+from judging.services.pairwise_plans import start_once
 from judging.services.preference_edits import is_owned
+from judging.services.preferences import empty_preference
 
 _CHUNK: Final = 1000
 

@@ -13,9 +13,8 @@ from judging.core.runs import StageName
 from judging.judges.protocol import Judge
 from judging.models import InducedRubric, JudgeRun, RubricStep
 from judging.queries.satisfaction.labels import rubric_rows, turns_of_labels
-from judging.services.answers import call_ids, raw_to_keep, status_of
-from judging.services.stages import AskingStage, IdRange
-from judging.services.teaching import chunk_of
+from judging.services.batches import AskingStage, IdRange, call_ids, raw_to_keep, status_of
+from judging.services.judges import chunk_of
 
 NOTHING_FOUND: Final = "rubrics:nothing-found"
 """Nothing could be drawn from the ratings that these sentences should come from."""

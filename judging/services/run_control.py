@@ -15,10 +15,10 @@ from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.queries.runs import UNFINISHED
+from judging.services.batches import AskingStage
+from judging.services.heartbeats import has_died
 from judging.services.judges import BATCH_FILE
 from judging.services.kinds import STAGES
-from judging.services.processes import has_died
-from judging.services.stages import AskingStage
 
 FINISHED: Final = (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)
 

@@ -21,13 +21,18 @@ from judging.core.runs import StageName
 from judging.llm.errors import EndpointDownError, LlmCode
 from judging.models import JudgeRun, RunStatus
 from judging.queries.runs import UNFINISHED
-from judging.services.batches import Observer, ask_batch
-from judging.services.claims import drop_claims_of_the_dead
-from judging.services.heartbeats import SupersededError, beat
+from judging.services.batches import (
+    AskingStage,
+    ComputingStage,
+    IdRange,
+    Observer,
+    Stage,
+    ask_batch,
+)
+from judging.services.heartbeats import SupersededError, beat, this_process
 from judging.services.judges import JudgeOpener, open_judge
 from judging.services.kinds import STAGES
-from judging.services.processes import this_process
-from judging.services.stages import AskingStage, ComputingStage, IdRange, Stage
+from judging.services.replies import drop_claims_of_the_dead
 
 log = logging.getLogger(__name__)
 

@@ -26,10 +26,9 @@ from annotation.core.refusals import Refused
 from annotation.forms.labelling import SKIP_REASONS, SubmissionForm
 from annotation.models import Study
 from annotation.services.claims import own_task
-from annotation.views.access import SignedInRequest, reader_required
-from annotation.views.refusals import refusals
+from annotation.views.access import SignedInRequest, reader_required, refusals
 from judging.core.conversations import MAX_MESSAGE_CHARACTERS, Ending, Talk, talk_text
-from judging.forms.conversations import EndForm, MessageForm, SetupForm, TicksForm
+from judging.forms.prompts import EndForm, MessageForm, SetupForm, TicksForm
 from judging.models import ConversationSetup
 from judging.queries.conversations import (
     conversation_rows,
@@ -40,8 +39,7 @@ from judging.queries.conversations import (
     own_message,
     talk_of,
 )
-from judging.services.conversation_setup import set_up
-from judging.services.conversation_worker import replies_under_way
+from judging.services.conversation_replies import replies_under_way
 from judging.services.conversations import (
     begin,
     end,
@@ -49,6 +47,7 @@ from judging.services.conversations import (
     keep_unsent,
     retry,
     send,
+    set_up,
     stop,
     tick,
     withdraw,

@@ -11,8 +11,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.core.tables import csv_lines, in_blocks
 from annotation.exports import ExportFormat
-from annotation.views.access import SignedInRequest, reader_required
-from annotation.views.downloads import download
+from annotation.views.access import SignedInRequest, download, reader_required
 from judging.core.injections import ATTEMPTS
 from judging.queries.injections import (
     COLUMNS,

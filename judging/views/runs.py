@@ -8,19 +8,25 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation.core.numbers import number_in
 from annotation.core.refusals import Refused, text_of
+from annotation.exports import ExportFormat
 from annotation.models import User
+from annotation.queries.datasets import dataset_of
+from annotation.views.access import SignedInRequest, download, reader_required
 from judging.core.runs import RunProgress
+from judging.exports import EXPORTS
 from judging.forms.runs import BudgetForm
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunKind, RunStatus
-from judging.queries.run_pages import comparison_page, run_list, run_page
+from judging.queries.run_pages import compared_runs, comparison_page, run_list, run_page
 from judging.queries.runs import UNFINISHED, run_progress
-from judging.services.budgets import set_budget
+from judging.services.endpoints import set_budget
 from judging.services.run_control import cancel
 from judging.submission import retry_run
 
@@ -151,3 +157,33 @@ def manager_only(request: HttpRequest) -> User:
     if not reader.is_manager:
         raise PermissionDenied(gettext("Only managers can start, stop or repeat runs."))
     return reader
+
+
+@require_safe
+@login_required
+def compare(request: HttpRequest) -> HttpResponse:
+    """The runs whose numbers are asked for."""
+    researcher(request)
+    numbers = map(number_in, request.GET.getlist("run"))
+    ids = [number for number in numbers if number is not None]
+    found = compared_runs(ids)
+    columns = [
+        {
+            "one": one,
+            "status": RunStatus(one.run.status),
+            "errors": [(gettext(text_of(code)), code, n) for code, n in one.progress.errors],
+        }
+        for one in found.runs
+    ]
+    unfinished = any(one.run.status in UNFINISHED for one in found.runs)
+    context = {"found": found, "columns": columns, "unfinished": unfinished}
+    return render(request, "judging/run_compare.html", context)
+
+
+@require_safe
+@reader_required
+def export(_request: SignedInRequest, slug: str, kind: str, format_name: str) -> HttpResponseBase:
+    """A download of one kind, for those who see everyone."""
+    dataset = dataset_of(slug)
+    format_ = ExportFormat(format_name)
+    return download(EXPORTS[kind].blocks(dataset, format_), name=f"{slug}-{kind}", format_=format_)

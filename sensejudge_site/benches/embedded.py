@@ -22,16 +22,22 @@ from typing import Final
 
 from annotation.core.choices import Verdict
 from annotation.core.formats import pandalm
-from annotation.core.naming import rater_username
+from annotation.core.participants import rater_username
 from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings
-from benchmark.core.rehearsal import AnnotatorLabels, Rehearsal, rehearse
-from benchmark.core.seeded import Seeded, seeded_accuracy, seeded_gain
+from benchmark.core.in_memory_run import (
+    AnnotatorLabels,
+    Rehearsal,
+    Seeded,
+    rehearse,
+    seeded_accuracy,
+    seeded_gain,
+)
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Voice
-from judging.core.pair_texts import EarlierTurn, PairTexts, pair_texts
+from judging.core.judge_prompts import EarlierTurn, PairTexts, pair_texts
 from sensejudge_site.benches import Bench, BenchFigure
+from sensejudge_site.demo.annotators import PERSONAS, Labeller, Persona, noise_free_choice
 from sensejudge_site.demo.generate import SLUG
-from sensejudge_site.demo.personas import PERSONAS, Labeller, Persona, noise_free_choice
 from sensejudge_site.demo.sessions import WrittenResponse, WrittenSession, written_sessions
 from sensejudge_site.labelled_pairs import read_pandalm
 

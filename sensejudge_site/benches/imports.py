@@ -23,8 +23,7 @@ from typing import Final
 from annotation.core.refusals import Refused
 from sensejudge_site.benches import Bench, BenchFigure
 from sensejudge_site.benches.annotate.client import Browser
-from sensejudge_site.benches.annotate.people import MANAGER, PASSWORD
-from sensejudge_site.benches.annotate.rows import synthetic_text
+from sensejudge_site.benches.annotate.rows import MANAGER, PASSWORD, synthetic_text
 from sensejudge_site.benches.annotate.site import Server, Site, scratch_site
 
 PAIRS: Final = 5000

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from annotation.core.choices import Verdict
-from sensejudge_site.demo.measures import measure
-from sensejudge_site.demo.personas import PERSONAS, Labeller
-from sensejudge_site.demo.raters import RATERS, Scorer, raters_of
+from sensejudge_site.demo.annotators import PERSONAS, RATERS, Labeller, Scorer, raters_of
 from sensejudge_site.demo.sessions import (
     PLAIN_FLAWS,
     WrittenResponse,
     WrittenSession,
+    measure,
     written_sessions,
 )
 

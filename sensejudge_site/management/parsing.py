@@ -7,8 +7,17 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError, OperationalError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils.translation import gettext_noop
 
 from annotation.core.refusals import Refused
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 draw`, `12,000 draws`: a number and its noun, whose plural has an s unless it is told."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
 
 WORK_FAILED: Final = 1
 INPUT_WRONG: Final = 2
@@ -63,3 +72,42 @@ def number_from(least: int, most: int | None = None) -> Callable[[str], int]:
         return int(word)
 
     return number
+
+
+OUTDATED: Final = gettext_noop("The database is not up to date: run `manage.py migrate` first.")
+OTHER_VERSION: Final = gettext_noop(
+    "This database was created by another version of SenseJudge. Export its data with "
+    "that version, then import it into an empty database."
+)
+_APPS: Final = frozenset({"annotation", "judging", "benchmark"})
+
+
+def schema_trouble() -> str:
+    """Why the tables are not those that the code expects, or nothing where they are."""
+    executor = MigrationExecutor(connection)
+    if _is_of_another_version(executor):
+        return OTHER_VERSION
+    waiting = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return OUTDATED if waiting else ""
+
+
+def is_of_another_version() -> bool:
+    """Whether the database was migrated by migrations that are not here."""
+    return _is_of_another_version(MigrationExecutor(connection))
+
+
+def _is_of_another_version(executor: MigrationExecutor) -> bool:
+    loader = executor.loader
+    unknown = set(loader.applied_migrations) - set(loader.disk_migrations)
+    return any(app in _APPS for app, _name in unknown)
+
+
+def trouble_with_database() -> str:
+    """Why nothing can be read from the database, or nothing where it can be."""
+    connection.close()
+    try:
+        return schema_trouble()
+    except OperationalError as error:
+        return f"The database cannot be reached: {str(error).strip()}"
+    except DatabaseError:
+        return ""

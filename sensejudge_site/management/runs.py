@@ -1,4 +1,4 @@
-"""What the commands that work runs off have in common."""
+"""What the commands that work runs off have in common, and those that go by batch files."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ import time
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_DOWN, Decimal, InvalidOperation
+from pathlib import Path
 from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
-from annotation.core.refusals import text_of
+from annotation.core.refusals import Refused, text_of
 from annotation.models import Dataset, User
-from annotation.queries.annotators import annotators, resolve_annotator
 from annotation.queries.datasets import dataset_of
+from annotation.queries.participants import annotators, resolve_annotator
 from judging.core.estimates import RunEstimate, total_of
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunStatus
-from sensejudge_site.management.counts import counted
-from sensejudge_site.management.parsing import INPUT_WRONG, WORK_FAILED
+from judging.services.batch_files import batch_lines, read_in
+from sensejudge_site.management.parsing import INPUT_WRONG, WORK_FAILED, counted
 
 _SHOW_EVERY_SECONDS: Final = 2.0
 _CENT_OF_A_CENT: Final = Decimal("0.0001")
@@ -203,3 +204,64 @@ class ProgressLine:
     def waits(self, run: JudgeRun) -> None:
         """Says whose end is waited for."""
         self._stream.write(f"{self._what}: run {run.pk} is in progress elsewhere; waiting for it")
+
+
+def add_batch_arguments(parser: CommandParser) -> None:
+    """The two ways of a batch file."""
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument(
+        "--batch-out",
+        type=Path,
+        metavar="FILE",
+        help="write the calls to a batch file (OpenAI's JSON lines) instead of sending them",
+    )
+    ways.add_argument(
+        "--batch-in",
+        type=Path,
+        metavar="FILE",
+        help="read the replies to such a file and continue the runs as far as possible",
+    )
+
+
+def by_batch_file(options: dict[str, Any]) -> bool:
+    """Whether calls go by file."""
+    return bool(options["batch_out"] or options["batch_in"])
+
+
+def through_file(runs: Sequence[JudgeRun], options: dict[str, Any]) -> dict[str, int]:
+    """Writes the calls of runs, or reads the replies; what was done, as fields to print."""
+    try:
+        if options["batch_out"]:
+            return {"requests": _write(options["batch_out"], runs)}
+        with options["batch_in"].open(encoding="utf-8") as replies:
+            done = read_in(runs, replies)
+    except Refused as refused:
+        if not refused.faults:
+            raise
+        lines = "\n".join(map(str, refused.faults))
+        message = f"{refused.code}: nothing was read\n{lines}"
+        raise CommandError(message, returncode=INPUT_WRONG) from refused
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"input: {error}"
+        raise CommandError(message, returncode=INPUT_WRONG) from error
+    return {"stored": done.stored, "refused": done.failed}
+
+
+def _write(path: Path, runs: Sequence[JudgeRun]) -> int:
+    count = 0
+    lines = batch_lines(runs)
+    with path.open("w", encoding="utf-8") as out:
+        for line in lines:
+            out.write(f"{line}\n")
+            count += 1
+    return count
+
+
+def still_waiting(runs: Sequence[JudgeRun]) -> list[int]:
+    """The runs that wait for another file."""
+    ids = [run.pk for run in runs]
+    return list(
+        JudgeRun.objects.filter(pk__in=ids, status="BATCH")
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    )

@@ -19,7 +19,7 @@ from benchmark.services.satisfaction_report import (
     stored_likely,
     stored_point,
 )
-from sensejudge_site.management.counts import counted
+from sensejudge_site.management.parsing import counted
 
 SHOWN: Final = (
     MetricName.PEARSON,

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from annotation.core.labelling import NOT_MEASURED, Effort, GivenAnswer, PairTask
-from annotation.core.presentation import Answer
+from annotation.core.labelling import NOT_MEASURED, Answer, Effort, GivenAnswer, PairTask
 from annotation.models import Study, StudyItem, User
 from annotation.services.claims import order_for
 from annotation.services.labels import answer_pair

@@ -9,15 +9,13 @@ from uuid import uuid4
 import pytest
 from django.db import connection, transaction
 
-from annotation.core.labelling import GivenAnswer, NothingLeft
-from annotation.core.presentation import Answer
+from annotation.core.labelling import Answer, GivenAnswer, NothingLeft
 from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, Claim, PairwiseLabel, Submission, SubmissionKind
 from annotation.queries.assignment import next_free_item
-from annotation.services.claims import next_task
+from annotation.services.claims import accept, next_task
 from annotation.services.labels import answer_pair
 from annotation.services.reassignment import ReassignmentRefusal, give_item
-from annotation.services.submissions import accept
 from tests.annotation.labelling import NOW, make_pair_study
 from tests.factory import make_user
 

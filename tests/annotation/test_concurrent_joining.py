@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
-from annotation.core.invitations import InvitationRefusal
+from annotation.core.participants import InvitationRefusal
 from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, Participation, User
-from annotation.queries.invitations import token_of
-from annotation.services.invitations import NewAccount, invite, join, join_as_newcomer
+from annotation.queries.participants import token_of
+from annotation.services.participants import NewAccount, invite, join, join_as_newcomer
 from tests.annotation.entry import make_manager
 from tests.annotation.labelling import NOW
 from tests.annotation.test_concurrent_claims import at_once
@@ -64,7 +64,7 @@ def test_newcomers_do_not_go_beyond_the_places_and_leave_no_account(token):
 
 
 def test_newcomers_do_not_go_beyond_the_accounts_of_an_hour(monkeypatch):
-    monkeypatch.setattr("annotation.queries.invitations.NEW_ACCOUNTS", 3)
+    monkeypatch.setattr("annotation.queries.participants.NEW_ACCOUNTS", 3)
     ends = NOW + timedelta(days=1)
     made = invite(study=make_study().slug, by=make_manager(), now=NOW, expires_at=ends)
     token = token_of(made)

@@ -11,7 +11,7 @@ from annotation.core.conversations import HeldConversation, HeldTurn
 from annotation.core.refusals import Refused
 from annotation.exports import SESSIONS
 from annotation.models import Claim, Dataset, Session, StudyStatus
-from annotation.queries.study_targets import sessions_of, tasks_of
+from annotation.queries.studies import sessions_of, tasks_of
 from annotation.services.claims import RefusalCode, next_task
 from annotation.services.conversations import keep_conversation
 from tests.annotation.labelling import make_session_study

@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotation.core.choices import Hallucination, Reason
-from annotation.core.labelling import Effort, Flag, InputDevice, Rating
-from annotation.core.presentation import Answer
-from annotation.core.questionnaire import QUESTIONS
+from annotation.core.labelling import Answer, Effort, Flag, InputDevice, Rating
+from annotation.core.profiles import QUESTIONS
 from annotation.exports import EXPORTS, LABELS, SATISFACTION, SESSIONS, ExportFormat
 from annotation.models import Dataset, Session
 from annotation.services.claims import next_task

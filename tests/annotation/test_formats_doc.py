@@ -9,8 +9,7 @@ import pytest
 
 from annotation.core.choices import Hallucination, Reason
 from annotation.core.formats.fields import parsed
-from annotation.core.formats.sensejudge import parse
-from annotation.core.formats.sensejudge_labels import DETAILS, VERDICT
+from annotation.core.formats.sensejudge import DETAILS, VERDICT, parse
 from annotation.exports import EXPORTS
 from judging.core.formats.detect import ALL_FORMATS
 from judging.exports import EXPORTS as JUDGED

@@ -7,7 +7,7 @@ from django.template import Context, Template
 from django.test import RequestFactory
 from django.urls import reverse
 
-from sensejudge_site.error_answers import server_error
+from sensejudge_site.middleware import server_error
 from tests.factory import PASSWORD, make_user
 
 

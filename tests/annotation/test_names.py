@@ -12,7 +12,7 @@ from django.db import IntegrityError
 from django.test import RequestFactory
 
 from annotation.models import LookAlikeError, NameLook, Role, User
-from annotation.services.imports.people import People
+from annotation.services.imports.labels import People
 from annotation.services.imports.staging import Staging
 from tests.factory import PASSWORD, make_dataset, make_rater, make_user
 

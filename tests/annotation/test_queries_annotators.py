@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.refusals import Refused
-from annotation.queries.annotators import annotators, names_of, resolve_annotator
+from annotation.queries.participants import annotators, names_of, resolve_annotator
 from tests.factory import (
     make_comparison,
     make_dataset,

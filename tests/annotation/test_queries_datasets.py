@@ -7,14 +7,15 @@ from annotation.core.datasets import AnnotatorCounts, DatasetCounts
 from annotation.models import Comparison, Dataset, Session
 from annotation.queries.datasets import (
     annotator_rows,
+    comparison_page,
     dataset_of,
     dataset_row,
     datasets,
     scenarios,
+    session_page,
     sessions_page,
     slugs,
 )
-from annotation.queries.sessions import comparison_page, session_page
 from tests.annotation.records import everything, import_rows, pair, rated
 from tests.factory import make_dataset
 from tests.refusals import refuses

@@ -14,9 +14,8 @@ from annotation.core.labelling import NothingLeft
 from annotation.models import Claim, ClaimState, ItemKind, StudyItem
 from annotation.queries.assignment import next_free_item, progress_of
 from annotation.queries.studies import all_studies, my_studies, my_study
-from annotation.services.ahead import pair_ahead
-from annotation.services.claims import next_task, skip
-from annotation.services.leases import release_claims
+from annotation.services.claims import next_task, release_claims, skip
+from annotation.services.labels import pair_ahead
 from tests.annotation.labelling import NOW, answer, make_pair_study, make_repeat_study
 from tests.factory import make_item, make_user
 

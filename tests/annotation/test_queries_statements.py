@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 
 from annotation.models import AnnotatorProfile, Comparison, Session, Study, StudyItem, Turn
-from annotation.queries.statements import Joined
+from annotation.queries.sql import Joined
 from tests.annotation.labelling import make_pair_study
 from tests.factory import make_user
 

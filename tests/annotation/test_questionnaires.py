@@ -8,13 +8,13 @@ import pytest
 from django.utils import translation
 
 from annotation.core.labelling import Rating
-from annotation.core.questionnaire import QUESTIONS, to_records
+from annotation.core.profiles import QUESTIONS, to_records
 from annotation.core.refusals import Refused
-from annotation.forms.questionnaire import WORDS
+from annotation.forms.participants import WORDS
 from annotation.models import AuditEvent, SatisfactionLabel, SessionQuestionnaire
 from annotation.services.claims import RefusalCode, next_task
 from annotation.services.labels import rate_session
-from tests.annotation.core.test_questionnaire import ANSWERS
+from tests.annotation.core.test_profiles_questionnaire import ANSWERS
 from tests.annotation.labelling import NOW, give_repeat, make_session_study
 from tests.annotation.pages import rated, show, url
 from tests.factory import make_user

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from annotation.core.answers import Target, TargetKind
 from annotation.core.choices import Verdict
+from annotation.core.labelling import Target, TargetKind
 from annotation.models import AuditEvent, GoldLabel
 from annotation.services.adjudication import decide
 from tests.factory import make_comparison, make_label, make_rating, make_response, make_user

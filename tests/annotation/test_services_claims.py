@@ -8,8 +8,7 @@ import pytest
 
 from annotation.core.assignment import Progress, SkipReason
 from annotation.core.choices import Order
-from annotation.core.labelling import FinishedItem, NothingLeft, PairTask
-from annotation.core.presentation import Answer
+from annotation.core.labelling import Answer, FinishedItem, NothingLeft, PairTask
 from annotation.core.refusals import Refused
 from annotation.models import Claim, ClaimState, StudyStatus
 from annotation.services.claims import RefusalCode, hold, next_task, own_task, skip

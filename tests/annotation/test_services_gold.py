@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from annotation.core.answers import Target, TargetKind
 from annotation.core.choices import Verdict
+from annotation.core.labelling import Target, TargetKind
 from annotation.models import AuditEvent, GoldLabel
-from annotation.queries.gold import study_gold_verdicts
-from annotation.services.gold import mark_gold, withdraw_gold
+from annotation.queries.quality import study_gold_verdicts
+from annotation.services.quality import mark_gold, withdraw_gold
 from tests.annotation.records import NOW
 from tests.factory import (
     make_comparison,

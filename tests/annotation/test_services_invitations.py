@@ -6,19 +6,19 @@ import pytest
 from django.db import IntegrityError
 from django.utils import timezone
 
-from annotation.core.invitations import NEW_ACCOUNTS, InvitationRefusal
+from annotation.core.participants import NEW_ACCOUNTS, InvitationRefusal
 from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, Invitation, Participation, Role, Study, User
-from annotation.queries.invitations import invitation_of, invitation_rows, study_joined, token_of
-from annotation.services.invitations import (
+from annotation.queries.participants import invitation_of, invitation_rows, study_joined, token_of
+from annotation.services.participants import (
     NewAccount,
     invite,
     join,
     join_as_newcomer,
     open_invitation,
+    remove_annotator,
     withdraw,
 )
-from annotation.services.members import remove_annotator
 from tests.annotation.entry import make_manager
 from tests.annotation.labelling import NOW
 from tests.factory import make_study, make_user

@@ -8,8 +8,7 @@ import pytest
 
 from annotation.core.assignment import SkipReason
 from annotation.core.choices import Hallucination, Reason
-from annotation.core.labelling import Effort, Flag, InputDevice, Rating
-from annotation.core.presentation import Answer
+from annotation.core.labelling import Answer, Effort, Flag, InputDevice, Rating
 from annotation.models import (
     AuditEvent,
     Claim,

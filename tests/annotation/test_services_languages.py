@@ -8,9 +8,9 @@ import pytest
 
 from annotation.core.labelling import NothingLeft
 from annotation.models import Session, StudyItem
-from annotation.services.ahead import pair_ahead
 from annotation.services.claims import next_task
-from annotation.services.study_items import make_items
+from annotation.services.labels import pair_ahead
+from annotation.services.studies import make_items
 from tests.annotation.labelling import NOW, answer, make_pair_study
 from tests.factory import make_user
 

@@ -8,8 +8,7 @@ import pytest
 from annotation.core.assignment import SkipReason
 from annotation.core.refusals import Refused
 from annotation.models import Claim, ClaimState, Study
-from annotation.services.claims import RefusalCode, next_task, skip
-from annotation.services.leases import release_claims, renew_lease
+from annotation.services.claims import RefusalCode, next_task, release_claims, renew_lease, skip
 from tests.annotation.labelling import NOW, answer, make_pair_study
 from tests.factory import make_user
 

@@ -4,7 +4,7 @@ import pytest
 
 from annotation.models import AuditEvent, Claim, PairwiseLabel, Participation, Study
 from annotation.services.claims import next_task
-from annotation.services.members import add_annotators, remove_annotator
+from annotation.services.participants import add_annotators, remove_annotator
 from tests.annotation.labelling import NOW, answer, make_pair_study
 from tests.factory import make_study, make_user
 

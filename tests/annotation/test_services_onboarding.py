@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.choices import StudyKind
-from annotation.core.guidelines import Change
-from annotation.core.onboarding import Step
-from annotation.core.quiz import QuizQuestion, digest, from_records
+from annotation.core.guidelines import Change, QuizQuestion, digest, from_records
+from annotation.core.participants import Step
 from annotation.core.studies import StudyPlan
 from annotation.models import (
     AnnotatorProfile,
@@ -17,17 +16,14 @@ from annotation.models import (
     PauseReason,
     Study,
 )
-from annotation.queries.onboarding import (
+from annotation.queries.participants import (
     guidelines_history,
     guidelines_to_read,
     onboarding_of,
     participation_of,
 )
-from annotation.services.claims import RefusalCode, next_task
-from annotation.services.entry import set_consent, set_quiz
-from annotation.services.guidelines import keep_version_in_force, publish_guidelines
-from annotation.services.leases import renew_lease
-from annotation.services.onboarding import (
+from annotation.services.claims import RefusalCode, next_task, renew_lease
+from annotation.services.participants import (
     answer_quiz,
     consent,
     decline,
@@ -35,7 +31,13 @@ from annotation.services.onboarding import (
     store_profile,
     text_digest,
 )
-from annotation.services.studies import create_study
+from annotation.services.studies import (
+    create_study,
+    keep_version_in_force,
+    publish_guidelines,
+    set_consent,
+    set_quiz,
+)
 from tests.annotation.entry import (
     CONSENT,
     EVERYTHING,

@@ -7,8 +7,7 @@ import pytest
 
 from annotation.core.assignment import SkipReason
 from annotation.core.choices import Reason
-from annotation.core.labelling import NothingLeft, Rating
-from annotation.core.presentation import Answer
+from annotation.core.labelling import Answer, NothingLeft, Rating
 from annotation.core.refusals import Refused
 from annotation.models import (
     AuditEvent,
@@ -21,10 +20,9 @@ from annotation.models import (
     PauseReason,
     StudyItem,
 )
-from annotation.services.claims import RefusalCode, next_task, own_task, skip
+from annotation.services.claims import RefusalCode, next_task, own_task, renew_lease, skip
 from annotation.services.labels import rate_session
-from annotation.services.leases import renew_lease
-from annotation.services.participation import pause, pause_if_careless, resume
+from annotation.services.quality import pause, pause_if_careless, resume
 from tests.annotation.labelling import (
     NOW,
     answer,

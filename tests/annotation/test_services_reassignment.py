@@ -8,8 +8,7 @@ import pytest
 from annotation.core.assignment import RESERVED_FOR, SkipReason
 from annotation.core.labelling import NothingLeft
 from annotation.models import AuditEvent, Claim, PairwiseLabel, Participation, StudyItem
-from annotation.services.claims import next_task, skip
-from annotation.services.leases import release_claims, renew_lease
+from annotation.services.claims import next_task, release_claims, renew_lease, skip
 from annotation.services.reassignment import (
     ReassignmentRefusal,
     give_item,

@@ -4,8 +4,7 @@ import pytest
 
 from annotation.core.hidden_items import REPEAT_GAPS
 from annotation.models import GoldLabel, ItemKind
-from annotation.services.studies import change_rules
-from annotation.services.study_items import make_items
+from annotation.services.studies import change_rules, make_items
 from tests.factory import (
     make_comparison,
     make_dataset,

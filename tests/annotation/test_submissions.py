@@ -10,9 +10,8 @@ from django.db import IntegrityError, transaction
 
 from annotation.core.assignment import SkipReason
 from annotation.core.choices import Order, Reason
-from annotation.core.labelling import Rating
-from annotation.core.presentation import Answer, verdict_of
-from annotation.core.questionnaire import QUESTIONS
+from annotation.core.labelling import Answer, Rating, verdict_of
+from annotation.core.profiles import QUESTIONS
 from annotation.models import (
     AuditEvent,
     Claim,

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.adjudication import shown_order
-from annotation.core.answers import Target, TargetKind
 from annotation.core.choices import Order
+from annotation.core.labelling import Target, TargetKind
 from annotation.models import AuditEvent, GoldLabel, PairwiseLabel, Turn
 from annotation.queries.adjudication import SEED
 from tests.factory import (

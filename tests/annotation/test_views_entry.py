@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 
 from annotation.models import AnnotatorProfile, GuidelinesVersion, Invitation, Participation, Study
-from annotation.services.invitations import invite
+from annotation.services.participants import invite
 from tests.annotation.entry import (
     CONSENT,
     GUIDELINES,

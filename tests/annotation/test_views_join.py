@@ -8,9 +8,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Invitation, Participation, User
-from annotation.queries.invitations import token_of
-from annotation.services.invitations import invite, withdraw
-from annotation.services.members import remove_annotator
+from annotation.queries.participants import token_of
+from annotation.services.participants import invite, remove_annotator, withdraw
 from tests.annotation.entry import make_asking_study, make_manager
 from tests.factory import PASSWORD, make_study, make_user
 
@@ -78,7 +77,7 @@ class TestFollowingALink:
     def test_a_link_that_made_many_accounts_makes_none_for_a_while(
         self, client, study, monkeypatch
     ):
-        monkeypatch.setattr("annotation.queries.invitations.NEW_ACCOUNTS", 1)
+        monkeypatch.setattr("annotation.queries.participants.NEW_ACCOUNTS", 1)
         address = link(study, expires_at=timezone.now() + timedelta(days=1))
         assert client.post(address, NEWCOMER).status_code == 302
         late = Client().post(address, {**NEWCOMER, "username": "wei", "display_name": "Wei"})

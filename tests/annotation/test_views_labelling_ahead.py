@@ -6,12 +6,11 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.core.ahead import shown_digest
+from annotation.core.labelling import shown_digest
 from annotation.models import Claim, ClaimState, PairwiseLabel, Study
-from annotation.services.ahead import pair_ahead
 from annotation.services.claims import next_task, own_task
-from annotation.views.item_address import item_key
-from annotation.views.labelling import SHOWS
+from annotation.services.labels import pair_ahead
+from annotation.views.labelling import SHOWS, item_key
 from tests.annotation.labelling import make_pair_study, make_repeat_study, make_session_study
 from tests.annotation.pages import answered, next_url, show, url
 from tests.factory import make_item, make_session, make_user

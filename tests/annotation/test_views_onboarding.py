@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.core.quiz import digest, from_records
+from annotation.core.guidelines import digest, from_records
 from annotation.models import (
     AnnotatorProfile,
     Claim,
@@ -16,7 +16,7 @@ from annotation.models import (
     Participation,
     Study,
 )
-from annotation.services.onboarding import text_digest
+from annotation.services.participants import text_digest
 from tests.annotation.entry import (
     CONSENT,
     GUIDELINES,

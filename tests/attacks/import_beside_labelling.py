@@ -18,9 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sensejudge_site.benches.annotate.client import Browser
-from sensejudge_site.benches.annotate.load import LoadCounts, label
-from sensejudge_site.benches.annotate.people import MANAGER, PASSWORD, SINGLE, name_of
+from sensejudge_site.benches.annotate.client import Browser, LoadCounts, label
+from sensejudge_site.benches.annotate.rows import MANAGER, PASSWORD, SINGLE, name_of
 from sensejudge_site.benches.annotate.site import Site
 from tests.attacks import Outcome
 

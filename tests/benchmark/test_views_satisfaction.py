@@ -14,10 +14,10 @@ from benchmark.models import VerificationReport
 from benchmark.queries.satisfaction import CURVE_KIND
 from benchmark.services.satisfaction_evaluation import evaluate_satisfaction
 from benchmark.services.satisfaction_report import stored_point
-from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_general import GeneralSettings
+from judging.core.satisfaction_model import Settings
 from judging.models import LearnedModel
-from judging.services.satisfaction_training import learned_model
+from judging.services.learned import learned_model
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm

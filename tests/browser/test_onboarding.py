@@ -14,9 +14,9 @@ from annotation.models import (
     Participation,
     User,
 )
-from annotation.queries.invitations import token_of
-from annotation.services.guidelines import publish_guidelines
-from annotation.services.invitations import invite
+from annotation.queries.participants import token_of
+from annotation.services.participants import invite
+from annotation.services.studies import publish_guidelines
 from tests.annotation.entry import do, make_asking_study, make_manager
 from tests.browser.labelling import expect_progress, press_answer
 from tests.browser.looks import BOTH_LOOKS, assert_accessible

@@ -20,13 +20,13 @@ from django.urls import Resolver404, resolve
 from django.utils import timezone
 
 from annotation.models import Dataset, GoldLabel, Role, Study, User
-from annotation.queries.invitations import token_of
-from annotation.services.invitations import invite
+from annotation.queries.participants import token_of
+from annotation.services.participants import invite
 from benchmark.services.satisfaction_evaluation import evaluate_satisfaction
-from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_general import GeneralSettings
+from judging.core.satisfaction_model import Settings
 from judging.models import ConversationSetup, JudgeRun
-from judging.services.satisfaction_training import learned_model
+from judging.services.learned import learned_model
 from sensejudge_site.demo.accounts import LOGINS
 from tests.annotation.entry import do, make_asking_study
 from tests.annotation.labelling import make_pair_study, make_session_study

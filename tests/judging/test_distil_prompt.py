@@ -12,7 +12,7 @@ from django.urls import reverse
 from judging.core.prompts import load_prompt
 from judging.core.rules import DistilPrompt, PairwiseSettings
 from judging.models import JudgeRun
-from judging.services.ablation_runs import distillation_under
+from judging.services.pairwise_runs import distillation_under
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm
 from tests.judging.study import make_study

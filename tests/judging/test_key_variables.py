@@ -14,8 +14,7 @@ from django.db import IntegrityError
 from django.forms import modelform_factory
 
 from judging.admin import ModelEndpointForm
-from judging.core.endpoints import Endpoint
-from judging.core.key_variables import SITE_SECRETS, may_hold_key
+from judging.core.endpoints import SITE_SECRETS, Endpoint, may_hold_key
 from judging.models import ModelEndpoint
 from judging.services import runs
 from judging.services.endpoints import endpoint_of

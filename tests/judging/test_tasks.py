@@ -8,8 +8,8 @@ from kombu.exceptions import OperationalError
 
 from judging import tasks
 from judging.models import JudgeRun
+from judging.services.heartbeats import this_process
 from judging.services.pairwise_runs import start_distillation
-from judging.services.processes import this_process
 from judging.submission import (
     resume_left_runs,
     retry_run,

@@ -12,10 +12,23 @@ import pytest
 
 from annotation.models import AuditEvent, Claim, PairwiseLabel, Study
 from sensejudge_site.benches.annotate import Plan, measure, run
-from sensejudge_site.benches.annotate.client import Browser, answer_form, weight_of
-from sensejudge_site.benches.annotate.load import LoadCounts, crowd, percentile_ms
-from sensejudge_site.benches.annotate.people import SINGLE, TRIPLE
-from sensejudge_site.benches.annotate.rows import check, counted, fill, main, synthetic_text
+from sensejudge_site.benches.annotate.client import (
+    Browser,
+    LoadCounts,
+    answer_form,
+    crowd,
+    percentile_ms,
+    weight_of,
+)
+from sensejudge_site.benches.annotate.rows import (
+    SINGLE,
+    TRIPLE,
+    check,
+    counted,
+    fill,
+    main,
+    synthetic_text,
+)
 from sensejudge_site.benches.annotate.site import _PRODUCTION, Server
 from tests.factory import make_claim, make_user
 from tests.paths import ROOT

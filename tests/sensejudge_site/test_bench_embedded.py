@@ -10,11 +10,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from annotation.core.naming import rater_username
+from annotation.core.participants import rater_username
 from annotation.core.splits import SplitSettings
 from annotation.models import Dataset, User
 from annotation.services.imports import import_records
-from benchmark.core.rehearsal import AnnotatorLabels, rehearse
+from benchmark.core.in_memory_run import AnnotatorLabels, rehearse
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED
 from benchmark.queries.evidence import StandIn, stand_in_cases
 from judging.core.rules import PairwiseSettings

@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from sensejudge_site.demo.check_pairs import check_pairs
+from sensejudge_site.demo.sessions import check_pairs
 from tests.fake_llm import Act, FakeLlm
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sensejudge_site.management.counts import counted
+from sensejudge_site.management.parsing import counted
 
 
 @pytest.mark.parametrize(

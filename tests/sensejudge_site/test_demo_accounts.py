@@ -21,7 +21,7 @@ from sensejudge_site.demo.accounts import (
     check_logins,
     make_logins,
 )
-from sensejudge_site.refused_sign_ins import KnownPasswordError
+from sensejudge_site.sign_in import KnownPasswordError
 from tests.paths import ROOT
 from tests.refusals import refuses
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Order, Verdict
-from sensejudge_site.demo.measures import measure
-from sensejudge_site.demo.personas import (
+from sensejudge_site.demo.annotators import (
     CONCISE,
     PERSONAS,
     STRUCTURED,
@@ -19,7 +18,7 @@ from sensejudge_site.demo.personas import (
     Labeller,
     noise_free_choice,
 )
-from sensejudge_site.demo.sessions import written_sessions
+from sensejudge_site.demo.sessions import measure, written_sessions
 
 PAIRS = [
     pair for session in written_sessions() for pair in combinations(session.turns[-1].responses, 2)

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from annotation.core.choices import Hallucination, Reason
-from sensejudge_site.demo.raters import CHATTY, LENIENT, RATERS, STRICT, Scorer, raters_of
+from sensejudge_site.demo.annotators import CHATTY, LENIENT, RATERS, STRICT, Scorer, raters_of
 from sensejudge_site.demo.sessions import TOPICS, Flaw, WrittenResponse, written_sessions
 
 LINE = [each for session in written_sessions() for each in session.original_line()]

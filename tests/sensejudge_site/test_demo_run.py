@@ -13,8 +13,7 @@ from annotation.models import Study
 from benchmark.queries.trust import report
 from judging.models import JudgeRun, Judgment, Preference, RunStatus, SatisfactionJudgment
 from judging.services.run_control import cancel
-from sensejudge_site.demo.judge import judge_everything
-from sensejudge_site.demo.load import load
+from sensejudge_site.demo.load import judge_everything, load
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db

@@ -7,8 +7,7 @@ from collections import Counter
 
 import pytest
 
-from sensejudge_site.demo.measures import measure
-from sensejudge_site.demo.sessions import TOPICS, Flaw, written_sessions
+from sensejudge_site.demo.sessions import TOPICS, Flaw, measure, written_sessions
 
 SESSIONS = written_sessions()
 MODELS = {"terse-1", "structured-1", "friendly-1", "thorough-1"}

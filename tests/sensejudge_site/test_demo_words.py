@@ -11,7 +11,7 @@ from benchmark.core.trust import ReportRow
 from benchmark.queries.ranking import Board, Source
 from benchmark.queries.satisfaction import MetricRow
 from benchmark.queries.trust import Report
-from sensejudge_site.demo.words import login_lines, report_lines
+from sensejudge_site.demo.load import login_lines, report_lines
 
 NOT_MEASURED = dict.fromkeys(
     [

@@ -17,7 +17,7 @@ from django.contrib.auth.hashers import (
 from sensejudge_site import hashing
 from sensejudge_site import settings as site_settings
 from sensejudge_site.hashing import HASHES, RUSH_SECONDS, HashQueue
-from sensejudge_site.refused_sign_ins import BusyError
+from sensejudge_site.sign_in import BusyError
 from tests.factory import make_user
 
 

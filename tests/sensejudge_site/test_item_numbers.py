@@ -11,7 +11,7 @@ from django.urls import Resolver404, URLResolver, get_resolver, resolve, reverse
 from django.utils.regex_helper import normalize
 
 from annotation.models import ItemKind
-from annotation.views.item_address import HiddenItemConverter
+from annotation.views.labelling import HiddenItemConverter
 from judging.models import ConversationMessage
 from tests.factory import make_claim, make_item, make_study, make_user
 from tests.judging.talks import begun, make_talk_study, say

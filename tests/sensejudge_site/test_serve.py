@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from sensejudge_site.demo.accounts import make_logins
-from sensejudge_site.loopback import is_from_this_machine
+from sensejudge_site.sign_in import is_from_this_machine
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing listens
 

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from sensejudge_site.error_answers import server_error
+from sensejudge_site.middleware import server_error
 from sensejudge_site.static_files import uncollected
 
 MANIFEST = "django.contrib.staticfiles.storage.ManifestStaticFilesStorage"

@@ -18,10 +18,9 @@ from annotation.core.formats import (
     urs,
     uss,
 )
-from annotation.core.formats.faults import Fault, shown
 from annotation.core.formats.fields import Parse, parsed
 from annotation.core.formats.reading import RawRow, open_text, read_rows
-from annotation.core.formats.records import Row
+from annotation.core.formats.records import Fault, Row, shown
 from annotation.core.refusals import Refused, gettext_noop
 
 AUTO: Final = "auto"

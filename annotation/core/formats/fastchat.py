@@ -8,15 +8,63 @@ reference answers, which a judge reads beside a model's, has the layout of answe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from annotation.core.formats.faults import Fault
+from annotation.core.conversations import Speaker
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
-from annotation.core.formats.records import ResponseRecord, Row, SessionRecord, TurnRecord
+from annotation.core.formats.records import (
+    Extra,
+    Fault,
+    ResponseRecord,
+    Row,
+    SatisfactionRecord,
+    SessionRecord,
+    TurnRecord,
+)
 from annotation.core.refusals import gettext_noop
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenMessage:
+    """One message as a file has it, with what the file says about it."""
+
+    role: Speaker
+    text: str
+    model: str = ""
+    extra: Extra | None = None
+    satisfaction: tuple[SatisfactionRecord, ...] = ()
+
+
+def turns_of(messages: Iterable[SpokenMessage]) -> tuple[TurnRecord, ...]:
+    """The turns of a conversation, every assistant message the original response of its turn.
+
+    Two user messages in a row leave the first turn unanswered; an assistant message with no user
+    message before it opens a turn whose user message is None. Responses are keyed by their turn,
+    counted from 0.
+    """
+    turns: list[TurnRecord] = []
+    answered = True
+    for message in messages:
+        if message.role is Speaker.USER:
+            turns.append(TurnRecord(message.text))
+            answered = False
+            continue
+        opened = turns.pop().user_message if not answered else None
+        response = ResponseRecord(
+            key=str(len(turns)),
+            text=message.text,
+            model=message.model,
+            original=True,
+            extra=message.extra or {},
+            satisfaction=message.satisfaction,
+        )
+        turns.append(TurnRecord(opened, (response,)))
+        answered = True
+    return tuple(turns)
+
 
 QUESTIONS: Final = "mtbench-questions"
 ANSWERS: Final = "mtbench-answers"

@@ -13,8 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeVar
 
-from annotation.core.formats.faults import Fault, shown
-from annotation.core.formats.records import DatasetRecord, Row, SessionRecord
+from annotation.core.formats.records import DatasetRecord, Fault, Row, SessionRecord, shown
 from annotation.core.refusals import gettext_noop
 
 Word = TypeVar("Word", bound=StrEnum)

@@ -16,19 +16,19 @@ from pathlib import Path
 from typing import Final
 
 from annotation.core.choices import SATISFIED_FROM, Hallucination, Reason
-from annotation.core.dialogue import Speaker
-from annotation.core.formats.faults import Fault
+from annotation.core.conversations import Speaker
+from annotation.core.formats.fastchat import SpokenMessage, turns_of
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
-from annotation.core.formats.messages import SpokenMessage, turns_of
 from annotation.core.formats.reading import RawRow, read_document
 from annotation.core.formats.records import (
+    Fault,
     LabelDetails,
     QuestionnaireRecord,
     SatisfactionRecord,
     SessionRecord,
     split_profile,
 )
-from annotation.core.naming import natural_key
+from annotation.core.participants import natural_key
 from annotation.core.refusals import Refused, gettext_noop
 
 NAME: Final = "recllmsim"

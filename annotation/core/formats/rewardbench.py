@@ -17,9 +17,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from annotation.core.choices import Verdict
-from annotation.core.dialogue import Speaker
+from annotation.core.conversations import Speaker
+from annotation.core.formats.fastchat import SpokenMessage, turns_of
 from annotation.core.formats.fields import MODEL_CHARS, SCENARIO_CHARS, Fields
-from annotation.core.formats.messages import SpokenMessage, turns_of
 from annotation.core.formats.records import (
     ComparisonRecord,
     GoldRecord,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from annotation.core.dialogue import Speaker
+from annotation.core.conversations import Speaker
+from annotation.core.formats.fastchat import SpokenMessage, turns_of
 from annotation.core.formats.fields import SCENARIO_CHARS, Fields
-from annotation.core.formats.messages import SpokenMessage, turns_of
 from annotation.core.formats.records import SessionRecord, content_key
 from annotation.core.refusals import gettext_noop
 

@@ -7,10 +7,14 @@ everything about it) and `pair` (one comparison written flat, for files made by 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
-from annotation.core.formats import sensejudge_pairs
+from annotation.core.choices import SATISFIED_FROM, Hallucination, Order, Reason, Verdict
+from annotation.core.conversations import Speaker
+from annotation.core.formats.fastchat import SpokenMessage, turns_of
 from annotation.core.formats.fields import (
     KEY_CHARS,
     MODEL_CHARS,
@@ -20,17 +24,250 @@ from annotation.core.formats.fields import (
     Fields,
 )
 from annotation.core.formats.records import (
+    GOLD_SOURCES,
     ComparisonRecord,
     DatasetRecord,
+    GoldRecord,
+    LabelDetails,
+    PairwiseRecord,
     QuestionnaireRecord,
     ResponseRecord,
+    SatisfactionRecord,
     SessionRecord,
     TurnRecord,
     content_key,
     split_profile,
 )
-from annotation.core.formats.sensejudge_labels import gold_labels, ratings, verdicts
 from annotation.core.refusals import gettext_noop
+
+DETAILS: Final = (
+    "annotator",
+    "study",
+    "repeat",
+    "comment",
+    "given_at",
+    "active_seconds",
+    "idle_seconds",
+    "input_device",
+    "edits",
+    "guidelines_version",
+    "app_version",
+    "extra",
+)
+VERDICT: Final = ("verdict", "strength", "both_bad", "shown_order")
+_RATING: Final = ("score", "reason", "hallucination")
+_SLUG: Final = re.compile(r"[-a-zA-Z0-9_]{1,80}")
+_COUNT: Final = 32_767
+"""The largest count that every database column here holds."""
+
+
+def verdicts(fields: Fields, name: str) -> tuple[PairwiseRecord, ...]:
+    """The pairwise labels of a comparison; nobody gives two for one study and repeat."""
+    labels = []
+    for item in _once_each(fields, name):
+        item.refuse_unknown(*DETAILS, *VERDICT)
+        labels.append(verdict(item))
+    return tuple(labels)
+
+
+def verdict(fields: Fields) -> PairwiseRecord:
+    """One pairwise label."""
+    given = fields.word("verdict", Verdict, Verdict.TIE)
+    strength = fields.whole_or_none("strength", 1, 2)
+    if strength is not None and given is Verdict.TIE:
+        fields.fault("strength", gettext_noop("A tie has no strength"), strength)
+    order = None
+    if fields.has("shown_order"):
+        order = fields.word("shown_order", Order, Order.ORIGINAL)
+        if order is Order.COMBINED:
+            fields.fault("shown_order", gettext_noop("Expected ORIGINAL or SWAPPED"), order)
+    return PairwiseRecord(details(fields), given, strength, fields.flag("both_bad"), order)
+
+
+def ratings(fields: Fields, name: str) -> tuple[SatisfactionRecord, ...]:
+    """The satisfaction labels of a response or a session."""
+    labels = []
+    for item in _once_each(fields, name):
+        item.refuse_unknown(*DETAILS, *_RATING)
+        labels.append(_rating(item))
+    return tuple(labels)
+
+
+def _rating(fields: Fields) -> SatisfactionRecord:
+    score = fields.whole("score", 1, 5)
+    reason = fields.word("reason", Reason, Reason.OTHER) if fields.has("reason") else None
+    if score >= SATISFIED_FROM and reason is not None:
+        fields.fault("reason", gettext_noop("Only scores of 3 or below have a reason"), reason)
+    if score < SATISFIED_FROM and reason is None:
+        reason = Reason.NOT_RECORDED
+    hallucination = None
+    if fields.has("hallucination"):
+        hallucination = fields.word("hallucination", Hallucination, Hallucination.UNSURE)
+    return SatisfactionRecord(details(fields), score, reason, hallucination)
+
+
+def details(fields: Fields) -> LabelDetails:
+    """Who gave a label, and how."""
+    study = fields.text_or("study")
+    if study and not _SLUG.fullmatch(study):
+        fields.fault(
+            "study", gettext_noop("Expected a short name of letters, digits, - and _"), study
+        )
+    return LabelDetails(
+        annotator=fields.annotator(),
+        study=study,
+        repeat=fields.whole_or_none("repeat", 0, _COUNT) or 0,
+        comment=fields.text_or("comment"),
+        given_at=fields.moment("given_at"),
+        active_seconds=fields.seconds("active_seconds"),
+        idle_seconds=fields.seconds("idle_seconds"),
+        input_device=fields.text_or("input_device", longest=16),
+        edits=fields.whole_or_none("edits", 0, _COUNT) or 0,
+        guidelines_version=fields.whole_or_none("guidelines_version", 0, _COUNT),
+        app_version=fields.text_or("app_version", longest=40),
+        extra=fields.mapping("extra"),
+    )
+
+
+def _once_each(fields: Fields, name: str) -> list[Fields]:
+    """The labels of a list; a second one by the same annotator, study and repeat is a fault."""
+    items = fields.items(name)
+    seen: set[tuple[str, str, str]] = set()
+    for item in items:
+        one = (
+            str(item.data.get("annotator")),
+            str(item.data.get("study") or ""),
+            str(item.data.get("repeat") or 0),
+        )
+        if one in seen:
+            item.fault(
+                "annotator", gettext_noop("Has already answered this"), item.data.get("annotator")
+            )
+        seen.add(one)
+    return items
+
+
+def gold_labels(fields: Fields) -> tuple[GoldRecord, ...]:
+    """The gold answers of a comparison (a verdict), a response or a session (a score)."""
+    labels: dict[str, GoldRecord] = {}
+    for item in fields.items("gold"):
+        item.refuse_unknown("source", "verdict", "score", "rationale")
+        source = item.text_or("source", "DATASET")
+        if source not in GOLD_SOURCES or source in labels:
+            reason = gettext_noop("Each of %(words)s can appear only once")
+            item.fault("source", reason, source, words=", ".join(GOLD_SOURCES))
+        labels[source] = GoldRecord(
+            source=source,
+            verdict=item.word("verdict", Verdict, Verdict.TIE) if _of_comparison(fields) else None,
+            score=None if _of_comparison(fields) else item.whole("score", 1, 5),
+            rationale=item.text_or("rationale"),
+        )
+    return tuple(labels.values())
+
+
+def _of_comparison(fields: Fields) -> bool:
+    return "a" in fields.data and "b" in fields.data
+
+
+_PAIR: Final = (
+    "type",
+    "session",
+    "scenario",
+    "system_prompt",
+    "task_context",
+    "prompt",
+    "dialogue",
+    "comparison",
+    "position",
+    "model_a",
+    "variant_a",
+    "text_a",
+    "model_b",
+    "variant_b",
+    "text_b",
+    "labels",
+)
+_ROLES: Final = {"user": Speaker.USER, "assistant": Speaker.ASSISTANT}
+
+
+def parse_pair(fields: Fields) -> SessionRecord:
+    """One pair as a session whose last turn holds the comparison."""
+    fields.refuse_unknown(*_PAIR, *DETAILS, *VERDICT)
+    scenario = fields.short("scenario", SCENARIO_CHARS)
+    system_prompt = fields.text_or("system_prompt")
+    task_context = fields.text_or("task_context")
+    messages = _context(fields)
+    told = [f"{message.role}:{message.text}" for message in messages]
+    key = content_key(scenario, system_prompt, task_context, *told)
+    turns = turns_of(messages)
+    if turns:
+        a, b = _candidate(fields, "a"), _candidate(fields, "b")
+        if (a.model, a.variant, a.text) == (b.model, b.variant, b.text):
+            if b.variant:
+                fields.fault("variant_b", gettext_noop("A and B are the same response"), b.variant)
+            b = replace(b, variant="B")
+        last = TurnRecord(turns[-1].user_message, (a, b), (_pair_comparison(fields, a, b),))
+        turns = (*turns[:-1], last)
+    return SessionRecord(
+        key=fields.short("session", KEY_CHARS) if fields.has("session") else key,
+        scenario=scenario,
+        turns=turns,
+        system_prompt=system_prompt,
+        task_context=task_context,
+    )
+
+
+def _context(fields: Fields) -> list[SpokenMessage]:
+    if fields.has("prompt") == fields.has("dialogue"):
+        fields.fault("dialogue", gettext_noop("Give either prompt or dialogue"))
+        return []
+    if fields.has("prompt"):
+        return [SpokenMessage(Speaker.USER, fields.text("prompt"))]
+    messages = []
+    for item in fields.items("dialogue"):
+        item.refuse_unknown("role", "content")
+        role = item.text("role")
+        if role not in _ROLES:
+            item.fault("role", gettext_noop("Expected user or assistant"), role)
+        messages.append(SpokenMessage(_ROLES.get(role, Speaker.USER), item.text("content")))
+    if not messages or messages[-1].role is not Speaker.USER:
+        fields.fault(
+            "dialogue", gettext_noop("Must end with the user message that both responses answer")
+        )
+    return messages
+
+
+def _candidate(fields: Fields, side: str) -> ResponseRecord:
+    name = f"text_{side}"
+    if name not in fields.data:
+        fields.fault(name, gettext_noop("Missing (use null if the text is not available)"))
+    return ResponseRecord(
+        key=side,
+        text=fields.text(name) if fields.has(name) else None,
+        model=fields.text_or(f"model_{side}", longest=MODEL_CHARS),
+        variant=fields.text_or(f"variant_{side}", longest=VARIANT_CHARS),
+    )
+
+
+def _pair_comparison(fields: Fields, a: ResponseRecord, b: ResponseRecord) -> ComparisonRecord:
+    content = (a.model, a.variant, a.text or "", b.model, b.variant, b.text or "")
+    return ComparisonRecord(
+        key=fields.short("comparison", KEY_CHARS)
+        if fields.has("comparison")
+        else content_key(*content),
+        a="a",
+        b="b",
+        position=fields.whole_or_none("position", 0, 2**31 - 1),
+        labels=_labels(fields),
+    )
+
+
+def _labels(fields: Fields) -> tuple[PairwiseRecord, ...]:
+    flat = fields.has("verdict") or fields.has("annotator")
+    if flat and fields.has("labels"):
+        fields.fault("labels", gettext_noop("Duplicates a label in the line's own fields"))
+    return (verdict(fields),) if flat else verdicts(fields, "labels")
+
 
 NAME: Final = "sensejudge"
 
@@ -75,7 +312,7 @@ def parse(fields: Fields) -> SessionRecord | DatasetRecord:
     if kind == "dataset":
         return _dataset(fields)
     if kind == "pair":
-        return sensejudge_pairs.parse(fields)
+        return parse_pair(fields)
     if kind is None:
         fields.fault(
             "type", gettext_noop("Expected dataset, session or pair"), fields.data.get("type")

@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Final
 
 from annotation.core.choices import SATISFIED_FROM, Reason
-from annotation.core.dialogue import Speaker
-from annotation.core.formats.faults import Fault, shown
+from annotation.core.conversations import Speaker
+from annotation.core.formats.fastchat import SpokenMessage, turns_of
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
-from annotation.core.formats.messages import SpokenMessage, turns_of
 from annotation.core.formats.reading import MAX_ROW_CHARS, RawRow, open_text, storable
 from annotation.core.formats.records import (
+    Fault,
     LabelDetails,
     SatisfactionRecord,
     SessionRecord,
     content_key,
+    shown,
 )
 from annotation.core.refusals import Refused, gettext_noop
 

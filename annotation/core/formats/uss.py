@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from annotation.core.choices import SATISFIED_FROM, Reason
-from annotation.core.dialogue import Speaker
-from annotation.core.formats.faults import Fault
+from annotation.core.conversations import Speaker
+from annotation.core.formats.fastchat import SpokenMessage, turns_of
 from annotation.core.formats.fields import KEY_CHARS, SCENARIO_CHARS, Fields, number_of
-from annotation.core.formats.messages import SpokenMessage, turns_of
 from annotation.core.formats.reading import MAX_ROW_CHARS, RawRow, open_text, storable
-from annotation.core.formats.records import LabelDetails, SatisfactionRecord, SessionRecord
+from annotation.core.formats.records import Fault, LabelDetails, SatisfactionRecord, SessionRecord
 from annotation.core.refusals import gettext_noop
 
 NAME: Final = "uss"

@@ -1,8 +1,13 @@
 """Importing: rows of any format into a dataset, all of them or none, nothing overwritten."""
 
-from annotation.services.imports.report import ImportReport
-from annotation.services.imports.run import Beside, Written, import_records
-from annotation.services.imports.uploads import ImportUpload, import_upload
+from annotation.services.imports.run import (
+    Beside,
+    ImportReport,
+    ImportUpload,
+    Written,
+    import_records,
+    import_upload,
+)
 
 __all__ = [
     "Beside",

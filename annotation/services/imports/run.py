@@ -1,8 +1,4 @@
-"""One import from its first row to its report.
-
-All rows are read, checked and merged before any is stored: what they add is staged, and published
-at the end, all of it or nothing.
-"""
+"""One import from its upload and first row to its report."""
 
 from __future__ import annotations
 
@@ -12,24 +8,63 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Final, Protocol
+from tempfile import TemporaryDirectory
+from typing import Any, Final, Protocol
 
 from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import validate_slug
 
 from annotation.core.formats.detect import AUTO, FORMATS, Format, open_records
-from annotation.core.formats.faults import Fault, FaultLog
 from annotation.core.formats.fields import Notes
-from annotation.core.formats.records import DatasetRecord, Row, SessionRecord
+from annotation.core.formats.records import DatasetRecord, Fault, FaultLog, Row, SessionRecord
 from annotation.core.formats.user_lists import only_of
 from annotation.core.refusals import Refused, gettext_noop
 from annotation.models import Dataset, User
+from annotation.services.imports.labels import People, Places, names_in
 from annotation.services.imports.merge import Merger
-from annotation.services.imports.people import People, Places, names_in
 from annotation.services.imports.publishing import ImportTarget, publish
-from annotation.services.imports.report import ImportReport
 from annotation.services.imports.staging import Staging
 from annotation.services.imports.tree import Batch, load_batch
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """An import told in numbers.
+
+    `rows` were read (those of unwanted users not counted); each either added something (`created`)
+    or said only what was stored (`unchanged`). With any fault nothing was written and both are 0.
+    `objects` counts what was added by kind; `faults` holds the first 200 of `fault_count`.
+    """
+
+    dataset: str
+    format: str
+    rows: int
+    created: int
+    unchanged: int
+    coerced: int
+    fault_count: int
+    faults: tuple[Fault, ...]
+    objects: dict[str, int]
+    missing_users: tuple[str, ...]
+    dry_run: bool
+
+    def as_dict(self) -> dict[str, object]:
+        """The JSON object of `import_records --json`."""
+        return {
+            "dataset": self.dataset,
+            "format": self.format,
+            "rows": self.rows,
+            "created": self.created,
+            "unchanged": self.unchanged,
+            "coerced": self.coerced,
+            "fault_count": self.fault_count,
+            "faults": [fault.as_dict() for fault in self.faults],
+            "objects": self.objects,
+            "missing_users": list(self.missing_users),
+            "dry_run": self.dry_run,
+        }
+
 
 _BATCH_ROWS: Final = 200
 _ATTEMPTS: Final = 3
@@ -269,4 +304,48 @@ class _Job:
             objects=dict(self._objects, raters=self._people.created) if good else {},
             missing_users=tuple(sorted((self._only_users or frozenset()) - self._seen_users)),
             dry_run=dry_run,
+        )
+
+
+class ImportUpload(Protocol):
+    """What imports an upload; judges' recorded verdicts have one of their own."""
+
+    def __call__(
+        self,
+        *,
+        upload: UploadedFile[Any],
+        dataset_slug: str,
+        actor: User,
+        now: datetime,
+        format_name: str = AUTO,
+        dry_run: bool = False,
+    ) -> ImportReport:
+        """Import an upload; raises what `import_records` raises."""
+
+
+def import_upload(
+    *,
+    upload: UploadedFile[Any],
+    dataset_slug: str,
+    actor: User,
+    now: datetime,
+    format_name: str = AUTO,
+    dry_run: bool = False,
+) -> ImportReport:
+    """Import an uploaded file; raises what `import_records` raises.
+
+    The file is written to a name of ours, so that the name it came with touches no path.
+    """
+    with TemporaryDirectory(prefix="sensejudge-upload-") as folder:
+        path = Path(folder) / "upload"
+        with path.open("wb") as file:
+            for chunk in upload.chunks():
+                file.write(chunk)
+        return import_records(
+            path=path,
+            dataset_slug=dataset_slug,
+            now=now,
+            format_name=format_name,
+            dry_run=dry_run,
+            actor=actor,
         )

@@ -22,12 +22,7 @@ from annotation.core.formats.records import (
     content_key,
 )
 from annotation.core.refusals import gettext_noop
-from judging.core.formats.recorded import (
-    JUDGE_CHARS,
-    RecordedSession,
-    VerdictRecord,
-    recorded,
-)
+from judging.core.formats.recorded import JUDGE_CHARS, RecordedSession, VerdictRecord, recorded
 
 NAME: Final = "alpaca-eval"
 SCENARIO: Final = "alpaca_eval"

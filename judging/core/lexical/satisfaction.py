@@ -16,7 +16,7 @@ from typing import Final
 
 from annotation.core.choices import Reason, is_satisfied
 from judging.core.calibration import HIGHEST, LOWEST, round_half_up
-from judging.core.lexical import memory_phrases
+from judging.core.lexical import memories
 from judging.core.lexical.anatomy import read
 from judging.core.lexical.features import FEATURES, Feature, Measures, contrast, measure
 from judging.core.lexical.vocabulary import name_of, parse
@@ -132,9 +132,9 @@ def _read_memory(content: Mapping[str, object]) -> _Taste:
     whole = "\n".join(texts)
     return _Taste(
         usual_score=_mean(content.get("statistics")),
-        usual_answer=_usual(memory_phrases.usual_answer_in(whole)),
+        usual_answer=_usual(memories.usual_answer_in(whole)),
         weights=weights,
-        complaints=memory_phrases.complaints_in(whole),
+        complaints=memories.complaints_in(whole),
     )
 
 
@@ -155,7 +155,7 @@ def _mean(statistics: object) -> float:
     return float(mean) if isinstance(mean, int | float) else NO_HISTORY_MEAN
 
 
-def _usual(answer: memory_phrases.UsualAnswer) -> Measures:
+def _usual(answer: memories.UsualAnswer) -> Measures:
     described = {Feature.LENGTH: answer.words, Feature.STRUCTURE: answer.marks}
     known = {name: math.log2(1 + count) for name, count in described.items() if count is not None}
     return tuple(known.get(feature, USUAL.get(feature, 0.0)) for feature in FEATURES)

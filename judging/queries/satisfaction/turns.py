@@ -15,13 +15,13 @@ from django.db.models import F, IntegerField, OuterRef, Q, QuerySet, Subquery, V
 from django.db.models.functions import Abs
 
 from annotation.core.choices import SATISFIED_FROM, JudgmentStatus
-from annotation.core.dialogue import Dialogue
+from annotation.core.conversations import Dialogue
 from annotation.core.numbers import number_in
 from annotation.models import SatisfactionLabel, Scenario, Turn, User
 from annotation.models.wording import REASONS
 from judging.core.calibration import HIGHEST, LOWEST, Fallback
 from judging.core.rules import LEARNED, Level, satisfaction_settings
-from judging.core.satisfaction_explained import Explained, from_text
+from judging.core.satisfaction_model import Explained, from_text
 from judging.models import JudgeRun, SatisfactionJudgment
 from judging.queries.satisfaction.blocks import stored_blocks
 

@@ -17,9 +17,15 @@ from typing import Final
 
 from annotation.core.refusals import Refused
 from sensejudge_site.benches import Bench, BenchFigure
-from sensejudge_site.benches.annotate.client import Browser, weight_of
-from sensejudge_site.benches.annotate.load import LoadCounts, crowd, label, percentile_ms
-from sensejudge_site.benches.annotate.people import (
+from sensejudge_site.benches.annotate.client import (
+    Browser,
+    LoadCounts,
+    crowd,
+    label,
+    percentile_ms,
+    weight_of,
+)
+from sensejudge_site.benches.annotate.rows import (
     DATASET,
     LABELLERS,
     MANAGER,

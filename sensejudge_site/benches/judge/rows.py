@@ -6,8 +6,8 @@ from typing import Final
 
 from annotation.models import Comparison, Dataset, Response, Scenario, Session, Turn
 from judging.models import JudgeRun, ModelEndpoint, Preference, PreferenceKind, RunKind
-from judging.services.distillation import empty_preference
 from judging.services.judgments import plan_judgments
+from judging.services.preferences import empty_preference
 
 PREFERENCES: Final = 12
 CALLS_A_PAIR: Final = 2 * PREFERENCES

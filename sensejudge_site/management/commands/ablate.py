@@ -16,7 +16,7 @@ from benchmark.core.ablation import AblationRow, Vary
 from benchmark.queries.ablations import StoredAblation, stored_ablation
 from benchmark.services.ablations import ablate, estimate_ablation
 from judging.models import JudgeRun
-from judging.services.budgets import check_budget, set_budget
+from judging.services.endpoints import check_budget, set_budget
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL, endpoint_for
 from judging.services.pairwise_plans import asked_distillations

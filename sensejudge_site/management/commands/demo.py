@@ -6,8 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from sensejudge_site.demo.run import run_demo
-from sensejudge_site.demo.words import login_lines
+from sensejudge_site.demo.load import login_lines, run_demo
 from sensejudge_site.management.parsing import OneLineCommand
 from sensejudge_site.management.runs import ProgressLine
 

@@ -20,24 +20,21 @@ from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL
 from judging.services.pairwise_plans import asked_distillation
 from judging.services.pairwise_runs import start_distillation
-from sensejudge_site.management.batch_files import (
-    add_batch_arguments,
-    by_batch_file,
-    still_waiting,
-    through_file,
-)
-from sensejudge_site.management.counts import counted
-from sensejudge_site.management.parsing import OneLineCommand
+from sensejudge_site.management.parsing import OneLineCommand, counted
 from sensejudge_site.management.runs import (
     ProgressLine,
     add_again_argument,
     add_arguments,
+    add_batch_arguments,
     budgets_told,
+    by_batch_file,
     check_finished,
     dataset_named,
     estimates_told,
     judges_named,
     people,
+    still_waiting,
+    through_file,
 )
 
 USUAL = PairwiseSettings()

@@ -19,12 +19,8 @@ from benchmark.services.satisfaction_report import (
     evaluate_learning_curve,
 )
 from judging.core.rules import Level
-from sensejudge_site.management.counts import counted
-from sensejudge_site.management.parsing import OneLineCommand
-from sensejudge_site.management.runs import (
-    ProgressLine,
-    dataset_named,
-)
+from sensejudge_site.management.parsing import OneLineCommand, counted
+from sensejudge_site.management.runs import ProgressLine, dataset_named
 from sensejudge_site.management.satisfaction import as_json, lines
 
 

@@ -10,13 +10,12 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from annotation.core.formats.detect import AUTO
-from annotation.core.formats.faults import Fault
+from annotation.core.formats.records import Fault
 from annotation.core.formats.user_lists import read_users
 from annotation.services.imports import ImportReport
 from judging.core.formats.detect import ALL_FORMATS
-from judging.services.recorded_imports import import_any
-from sensejudge_site.management.counts import counted
-from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand
+from judging.services.recorded import import_any
+from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand, counted
 
 FAULTS_SHOWN = 20
 PROGRESS_ROWS = 10_000

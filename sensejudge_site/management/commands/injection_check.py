@@ -13,14 +13,11 @@ from annotation.core.refusals import text_of
 from judging.core.injections import ATTEMPTS, FlipRow, Flips
 from judging.core.rules import JudgePrompt, prompt_of
 from judging.queries.injections import CheckFigures, check_figures
-from judging.services.injection_check import check_injections, dataset_pairs
+from judging.services.injection import check_injections, dataset_pairs
 from judging.services.judges import LEXICAL
-from sensejudge_site.demo.check_pairs import close_pairs
-from sensejudge_site.management.counts import counted
-from sensejudge_site.management.parsing import WORK_FAILED, OneLineCommand
-from sensejudge_site.management.runs import (
-    dataset_named,
-)
+from sensejudge_site.demo.sessions import close_pairs
+from sensejudge_site.management.parsing import WORK_FAILED, OneLineCommand, counted
+from sensejudge_site.management.runs import dataset_named
 
 
 class Command(OneLineCommand):

@@ -9,34 +9,32 @@ from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
-from annotation.queries.annotators import resolve_annotator
+from annotation.queries.participants import resolve_annotator
 from judging.core.rules import JudgePrompt, prompt_of
 from judging.core.runs import JudgedTotals
 from judging.models import JudgeRun
 from judging.queries.runs import judged_totals
-from judging.services.budgets import set_budget
+from judging.services.endpoints import set_budget
 from judging.services.estimates import estimate_test_run
 from judging.services.foreground import run_to_end
 from judging.services.pairwise_plans import asked_test_run
 from judging.services.pairwise_runs import start_test_run
 from judging.services.run_control import reset_failed
-from sensejudge_site.management.batch_files import (
-    add_batch_arguments,
-    by_batch_file,
-    still_waiting,
-    through_file,
-)
 from sensejudge_site.management.parsing import OneLineCommand
 from sensejudge_site.management.runs import (
     ProgressLine,
     add_again_argument,
     add_arguments,
+    add_batch_arguments,
     budgets_told,
+    by_batch_file,
     check_finished,
     dataset_named,
     estimates_told,
     judges_named,
     people,
+    still_waiting,
+    through_file,
 )
 
 SELECTED: Final = "selected"

@@ -14,9 +14,8 @@ from benchmark.core.bradley_terry import outcome_of
 from benchmark.core.ranking import ModelRating, Ranking, bradley_terry
 from benchmark.queries.ranking import DRAWS, Source, dataset_ranking
 from benchmark.queries.trust import SEED
-from judging.core.formats.battles import battles
-from sensejudge_site.management.counts import counted
-from sensejudge_site.management.parsing import OneLineCommand
+from judging.core.formats.recorded import battles
+from sensejudge_site.management.parsing import OneLineCommand, counted
 
 
 class Command(OneLineCommand):

@@ -15,15 +15,17 @@ from annotation.core.choices import Verdict
 from annotation.core.refusals import text_of
 from judging.core.chat import Sampling
 from judging.core.endpoints import Endpoint
-from judging.services.endpoint_check import (
+from judging.services.checks import (
     Ability,
     CheckPair,
     EndpointCheck,
+    PrefixPass,
+    Sending,
     VerdictTally,
     check_endpoint,
+    check_prefixes,
 )
-from judging.services.prefix_check import PrefixPass, Sending, check_prefixes
-from sensejudge_site.demo.check_pairs import check_pairs
+from sensejudge_site.demo.sessions import check_pairs
 from sensejudge_site.labelled_pairs import read_pandalm
 from sensejudge_site.management.parsing import WORK_FAILED, OneLineCommand
 

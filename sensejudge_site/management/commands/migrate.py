@@ -8,8 +8,7 @@ from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.utils.translation import gettext
 
-from sensejudge_site.management.database import OTHER_VERSION, is_of_another_version
-from sensejudge_site.management.parsing import OneLineCommand
+from sensejudge_site.management.parsing import OTHER_VERSION, OneLineCommand, is_of_another_version
 
 
 class Command(OneLineCommand, migrate.Command):

@@ -13,7 +13,7 @@ from benchmark.core.trust import SELECTED
 from benchmark.core.vote_agreement import Fraction
 from benchmark.queries.annotators import JudgeOption
 from benchmark.queries.gold import JudgeReport
-from benchmark.queries.recorded import PairKappa, RecordedFigures, recorded_figures
+from benchmark.queries.gold_rows import PairKappa, RecordedFigures, recorded_figures
 from sensejudge_site.management.parsing import OneLineCommand
 
 PAIRS_SHOWN: Final = 12

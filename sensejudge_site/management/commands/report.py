@@ -19,8 +19,7 @@ from benchmark.queries.choices import check_judge
 from benchmark.queries.gold import JudgeReport, dataset_gold_reports
 from benchmark.queries.satisfaction import SatisfactionFigures
 from benchmark.queries.trust import Report, report
-from sensejudge_site.management.counts import counted
-from sensejudge_site.management.parsing import OneLineCommand
+from sensejudge_site.management.parsing import OneLineCommand, counted
 
 _CONTROLS: Final = {
     "base": "base judge",

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from judging.core.matrix import MatrixFile, read_matrix
 from judging.core.selection import DEFAULT_SEED, Assessment, assess
-from judging.core.selection_rules import SelectionMode, SelectionSettings
+from judging.core.selection_search import SelectionMode, SelectionSettings
 from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand
 
 

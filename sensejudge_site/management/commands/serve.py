@@ -12,9 +12,13 @@ from django.utils.translation import gettext as _
 
 from annotation.models import User
 from sensejudge_site.demo.accounts import open_logins
-from sensejudge_site.loopback import LOOPBACK, with_addresses
-from sensejudge_site.management.database import schema_trouble
-from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand, number_from
+from sensejudge_site.management.parsing import (
+    INPUT_WRONG,
+    OneLineCommand,
+    number_from,
+    schema_trouble,
+)
+from sensejudge_site.sign_in import LOOPBACK, with_addresses
 from sensejudge_site.static_files import uncollected
 
 _UNSENT: Final = 2**22

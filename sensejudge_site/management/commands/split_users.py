@@ -13,7 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 from annotation.core.formats.detect import AUTO, FORMATS, open_records
 from annotation.core.formats.records import Row, SessionRecord
 from annotation.core.refusals import Refused
-from annotation.core.user_split import SEED, TRAIN_SHARE, conversations, split_users
+from annotation.core.splits import SEED, TRAIN_SHARE, conversations, split_users
 from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from annotation.core.adjudication import ValueCounts, shown_order, shuffled, tallies
 from annotation.core.agreement_report import Answers
-from annotation.core.answers import AnswerKind, Target, TargetKind
 from annotation.core.choices import Order
+from annotation.core.labelling import AnswerKind, Target, TargetKind
 
 TARGET = Target(TargetKind.COMPARISON, 7)
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from annotation.core.agreement import Measure, UndefinedAgreement
-from annotation.core.agreement_cohen import cross_table, pair_coefficients
+from annotation.core.agreement import Measure, UndefinedAgreement, cross_table, pair_coefficients
 from tests.paths import shared_data
 
 KAPPAS = {Measure.KAPPA: None, Measure.KAPPA_LINEAR: "linear", Measure.KAPPA_QUADRATIC: "quadratic"}

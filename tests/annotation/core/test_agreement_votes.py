@@ -3,7 +3,7 @@ from collections import defaultdict
 
 import pytest
 
-from annotation.core.agreement_votes import agreement_between, agreement_within, percent_agreement
+from annotation.core.agreement import agreement_between, agreement_within, percent_agreement
 from annotation.core.choices import Verdict
 from tests.paths import shared_data
 

@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.assignment import (
-    Progress,
-    free_slot,
-    lease_end,
-    renewal_seconds,
-    study_order,
-)
+from annotation.core.assignment import Progress, free_slot, lease_end, renewal_seconds, study_order
 
 
 def test_a_lease_runs_for_the_study_s_minutes():

@@ -4,8 +4,14 @@ from http import HTTPStatus
 
 import pytest
 
-from annotation.core.refusal_texts import REFUSAL_TEXTS
-from annotation.core.refusals import Refused, gettext_noop, register, status_of, text_of
+from annotation.core.refusals import (
+    REFUSAL_TEXTS,
+    Refused,
+    gettext_noop,
+    register,
+    status_of,
+    text_of,
+)
 
 
 @pytest.mark.parametrize("text", REFUSAL_TEXTS.values())

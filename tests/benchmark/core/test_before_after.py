@@ -8,8 +8,8 @@ from annotation.core.choices import Order, Verdict
 from benchmark.core.before_after import leans, people_lean
 from benchmark.core.bias import consistency, human_position_bias, judge_position_bias
 from benchmark.core.judges import lean_records, people_record
-from benchmark.core.leanings import ResponsePair
 from benchmark.core.length_bias import Sized, length_bias
+from benchmark.core.response_bias import ResponsePair
 from benchmark.core.self_preference import Rivals, self_preference
 from benchmark.core.trust import BASE, SELECTED, Case, HumanLabel
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.core.agreement import Measure
-from annotation.core.agreement_cohen import cross_table, pair_coefficients
+from annotation.core.agreement import Measure, cross_table, pair_coefficients
 from benchmark.core.metrics import (
     METRICS,
     MIN_TURNS_PER_USER,

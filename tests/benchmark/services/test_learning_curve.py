@@ -6,8 +6,8 @@ from benchmark.core.learning_curve import CurveOn
 from benchmark.models import VerificationReport
 from benchmark.queries.satisfaction import stored_curve
 from benchmark.services.satisfaction_report import evaluate_learning_curve, stored_point
-from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_general import GeneralSettings
+from judging.core.satisfaction_model import Settings
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.refusals import refuses
 

@@ -17,11 +17,11 @@ from benchmark.core.metrics import MetricName
 from benchmark.queries.satisfaction import evaluation_turns, judged_turns
 from benchmark.services.evaluators import predict_learned, predict_stacked
 from benchmark.services.satisfaction_evaluation import evaluate_satisfaction
-from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_general import GeneralSettings
+from judging.core.satisfaction_model import Settings
 from judging.models import JudgeRun, LearnedModel, RunStatus, SatisfactionJudgment
-from judging.services.satisfaction_runs import asked_satisfaction, plan_satisfaction
-from judging.services.satisfaction_training import learned_model
+from judging.services.learned import learned_model
+from judging.services.satisfaction import asked_satisfaction, plan_satisfaction
 from tests.factory import (
     make_dataset,
     make_endpoint,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.batch_files import BatchFailure, LineFault, read_batch, request_line
 from judging.core.chat import ChatRequest
 from tests.refusals import refuses

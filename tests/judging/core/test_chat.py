@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.chat import (
     ChatRequest,
     JsonSchema,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.chat import JsonSchema, Sampling
 from judging.core.endpoints import Endpoint
 from tests.refusals import refuses

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.chat import ChatRequest, Sampling
 from judging.core.estimates import (
     RunEstimate,

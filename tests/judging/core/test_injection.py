@@ -6,9 +6,15 @@ import re
 
 import pytest
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.injections import INJECTIONS
-from judging.core.judge_prompts import distil_prompt, memory_prompt, pair_prompt
+from judging.core.judge_prompts import (
+    distil_prompt,
+    induction_prompt,
+    memory_prompt,
+    pair_prompt,
+    turn_prompt,
+)
 from judging.core.prompts import TAGS, neutralise
 from judging.core.questions import (
     HistoryTurn,
@@ -20,7 +26,6 @@ from judging.core.questions import (
     TurnQuestion,
 )
 from judging.core.rules import SPECS, Window
-from judging.core.turn_prompts import induction_prompt, turn_prompt
 
 ATTEMPTS = pytest.mark.parametrize("attempt", INJECTIONS)
 LANGUAGE = pytest.mark.parametrize("language", ["en", "zh"])

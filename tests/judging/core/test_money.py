@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.chat import ChatRequest, JsonSchema, Sampling, Usage
 from judging.core.money import (
     FRAME_TOKENS,

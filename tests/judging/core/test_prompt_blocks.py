@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from annotation.core.choices import Reason
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.memory import ScoreGroup, statistics
 from judging.core.prompts import (
     PairExcerpt,

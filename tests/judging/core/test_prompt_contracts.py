@@ -8,17 +8,23 @@ import re
 import pytest
 
 from annotation.core.choices import Reason, Verdict
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.judge_prompts import (
+    INDUCTION,
     distil_prompt,
     memory_prompt,
+    memory_schema,
     pair_prompt,
+    phrases_schema,
     prompts_used,
     turn_aliases,
+    turn_prompt,
+    turn_prompts_used,
+    turn_schema,
 )
 from judging.core.memory import TEXT_FIELDS
 from judging.core.memory_parsing import read_memory
-from judging.core.preference_texts import read_preference
+from judging.core.preferences import read_preference
 from judging.core.prompts import FOLDER, LANGUAGES, Prompt, load_prompt, reason_words
 from judging.core.questions import (
     HistoryTurn,
@@ -27,11 +33,9 @@ from judging.core.questions import (
     ShownPair,
     TurnQuestion,
 )
-from judging.core.reply_schemas import memory_schema, phrases_schema, turn_schema
 from judging.core.rubrics import read_phrases
 from judging.core.rules import SPECS, DistilPrompt, JudgePrompt, Need, Window
 from judging.core.structured import Repair, parse_turn
-from judging.core.turn_prompts import INDUCTION, turn_prompt, turn_prompts_used
 from judging.core.verdicts import TokenLogprob, letter_log_odds, parse_paper, parse_strict
 
 DIALOGUE = (

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.judge_prompts import distil_prompt, memory_prompt, pair_prompt, prompts_used
 from judging.core.prompt_edits import (
     FILES,

@@ -13,16 +13,15 @@ import pytest
 
 from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
-from judging.core.bracketed import parse_bracketed, parse_grade
 from judging.core.injections import ATTEMPTS, INJECTIONS
+from judging.core.judge_prompts import INDUCTION
 from judging.core.memory_parsing import read_memory
-from judging.core.preference_texts import read_preference
+from judging.core.preferences import read_preference
 from judging.core.prompt_edits import closing_lines, places, prompt_names
 from judging.core.prompts import FOLDER, LANGUAGES, TAGS, load_prompt, neutralise
 from judging.core.rubrics import read_phrases
 from judging.core.rules import SPECS
-from judging.core.structured import parse_turn
-from judging.core.turn_prompts import INDUCTION
+from judging.core.structured import parse_bracketed, parse_grade, parse_turn
 from judging.core.verdicts import parse_paper, parse_strict
 
 STRUCTURE = re.compile(r"</?(?:" + "|".join(TAGS) + r")>")

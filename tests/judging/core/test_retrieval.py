@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Reason
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.memory import Memory, content, render, statistics
 from judging.core.memory_parsing import parse_texts
 from judging.core.retrieval import (

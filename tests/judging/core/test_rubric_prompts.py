@@ -7,8 +7,7 @@ import re
 import pytest
 
 from annotation.core.choices import Verdict
-from annotation.core.dialogue import Message, Speaker
-from judging.core.bracketed import parse_bracketed, parse_grade
+from annotation.core.conversations import Message, Speaker
 from judging.core.injections import INJECTIONS
 from judging.core.prompts import LANGUAGES, TAGS, load_prompt, neutralise
 from judging.core.questions import GradeQuestion, ShownPair
@@ -19,6 +18,7 @@ from judging.core.rubrics import (
     rubric_prompts_used,
 )
 from judging.core.rules import JudgePrompt, Window
+from judging.core.structured import parse_bracketed, parse_grade
 
 LANGUAGE = pytest.mark.parametrize("language", LANGUAGES)
 PAIRWISE = (JudgePrompt.PAIRWISE, JudgePrompt.THOUGHT, JudgePrompt.REFERENCE)

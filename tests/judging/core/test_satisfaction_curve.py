@@ -4,8 +4,8 @@ import pytest
 
 from judging.core.retrieval import build_blocks
 from judging.core.satisfaction_curve import curve_sizes, learning_curve
-from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_general import GeneralSettings
+from judging.core.satisfaction_model import Settings
 from tests.judging.core.satisfaction_people import examples, sessions
 from tests.refusals import refuses
 

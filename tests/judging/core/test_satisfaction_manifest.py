@@ -6,8 +6,8 @@ import pytest
 
 from benchmark.core.metrics import MetricName, evaluate, scored
 from judging.core.satisfaction_artefact import figures_of, intervals_of, manifest
-from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_general import GeneralSettings
+from judging.core.satisfaction_model import Settings
 from judging.core.satisfaction_training import train
 from tests.judging.core.satisfaction_people import examples
 

@@ -9,10 +9,9 @@ import pytest
 
 from judging.core.retrieval import build_blocks
 from judging.core.satisfaction_artefact import from_bytes, to_bytes
-from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_features import Group
 from judging.core.satisfaction_general import GeneralSettings
-from judging.core.satisfaction_model import predict
+from judging.core.satisfaction_model import Settings, predict
 from judging.core.satisfaction_neighbours import read_blocks
 from judging.core.satisfaction_training import train
 from tests.judging.core.satisfaction_people import NOT_RECORDED, examples, sessions

@@ -3,7 +3,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.questions import HistoryTurn
 from judging.core.retrieval import ScoringTarget
 from judging.core.satisfaction_features import passage_text

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.chat import read_completion
 from judging.core.score_api import parse_score, score_as_completion, score_body, scored_messages
 from tests.refusals import refuses

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from judging.core.matrix import Matrix
 from judging.core.selection import assess, select
-from judging.core.selection_rules import SelectionMode, SelectionSettings, Strategy
+from judging.core.selection_search import SelectionMode, SelectionSettings, Strategy
 from tests.judging.core import slow_selection as slow
 from tests.refusals import refuses
 

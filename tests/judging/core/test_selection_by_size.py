@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from annotation.core.refusals import Refused
 from judging.core.matrix import Matrix
 from judging.core.selection import assess, select, select_by_size
-from judging.core.selection_rules import SelectionMode, SelectionSettings
+from judging.core.selection_search import SelectionMode, SelectionSettings
 from tests.judging.core import slow_selection as slow
 from tests.judging.core.slow_selection import points
 from tests.refusals import refuses

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
+from judging.core.money import estimate_tokens
 from judging.core.rules import Excerpt, Window, excerpt
-from judging.core.tokens import estimate_tokens
 
 ROLES = {"s": Speaker.SYSTEM, "u": Speaker.USER, "a": Speaker.ASSISTANT}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from annotation.core.choices import Verdict
-from annotation.core.dialogue import Dialogue, Message, Speaker
+from annotation.core.conversations import Dialogue, Message, Speaker
 from judging.core.memory import TEXT_FIELDS
 from judging.core.questions import (
     HistoryTurn,

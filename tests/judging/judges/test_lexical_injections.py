@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.injections import ATTEMPTS, INJECTIONS
 from judging.core.questions import LabelledPair, ShownPair, TurnQuestion
 from judging.judges.lexical import LexicalJudge
-from sensejudge_site.demo.check_pairs import close_pairs
+from sensejudge_site.demo.sessions import close_pairs
 
 PAIRS = close_pairs()
 OTHER_LETTER = str.maketrans("AB", "BA")

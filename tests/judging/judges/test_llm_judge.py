@@ -6,7 +6,7 @@ import json
 import pytest
 
 from annotation.core.choices import Reason, Verdict
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.chat import Sampling
 from judging.core.endpoints import Endpoint
 from judging.core.injections import INJECTIONS
@@ -23,8 +23,8 @@ from judging.core.verdicts import VerdictRule
 from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
 from judging.judges.protocol import Judge
 from judging.llm.client import ChatClient
-from judging.llm.pacing import Patience
 from judging.llm.stores import MemoryReplyStore
+from judging.llm.transport import Patience
 from tests.fake_llm import Act, FakeLlm
 
 DIALOGUE = (Message(Speaker.USER, "How do I boil an egg?"),)

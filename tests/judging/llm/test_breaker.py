@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.endpoints import Endpoint
 from judging.llm.client import ChatClient
 from judging.llm.errors import Breaker, EndpointDownError, LlmCode, LlmError
-from judging.llm.pacing import Patience
+from judging.llm.transport import Patience
 from tests.fake_llm import Act, FakeLlm
 
 QUICK = Patience(tries=2, first_wait=0.01, longest_wait=0.02)

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.chat import Usage
 from judging.core.endpoints import Endpoint
 from judging.llm.client import ChatClient
 from judging.llm.errors import LlmCode, LlmError
-from judging.llm.pacing import Patience
 from judging.llm.stores import MemoryReplyStore
+from judging.llm.transport import Patience
 from tests.fake_llm import Act, FakeLlm
 
 QUICK = Patience(tries=3, first_wait=0.01, longest_wait=0.02)

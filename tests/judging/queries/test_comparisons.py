@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.choices import Verdict
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.queries.comparisons import split_items, texts_of, verdicts_of
 from tests.factory import (
     make_comparison,

@@ -12,14 +12,7 @@ from django.utils import timezone
 
 from judging.models import Conversation, ConversationMessage, LlmCall
 from judging.services import conversations
-from judging.services.conversation_replies import (
-    Lines,
-    Ticket,
-    _fail,
-    _take,
-    _tell,
-    write_reply,
-)
+from judging.services.conversation_replies import Lines, Ticket, _fail, _take, _tell, write_reply
 from tests.factory import make_user
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.talks import answer, begun, make_talk_study, say, talk

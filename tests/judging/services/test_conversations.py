@@ -14,9 +14,8 @@ from annotation.core.labelling import Rating, RatingTask, TalkTask
 from annotation.core.refusals import Refused
 from annotation.exports import SATISFACTION, SESSIONS
 from annotation.models import AnnotatorProfile, AuditEvent, Claim, ClaimState, Session
-from annotation.services.claims import RefusalCode, next_task, own_task, skip
+from annotation.services.claims import RefusalCode, next_task, own_task, release_claims, skip
 from annotation.services.labels import rate_session
-from annotation.services.leases import release_claims
 from judging.core.conversations import Ending
 from judging.models import Conversation, ConversationMessage
 from judging.services import conversations

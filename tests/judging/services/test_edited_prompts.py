@@ -17,7 +17,7 @@ from judging.queries.prompts import (
 from judging.services.edited_prompts import publish_prompt, restore_prompt
 from judging.services.foreground import run_to_end
 from judging.services.pairwise_runs import start_distillation, start_test_run
-from judging.services.satisfaction_runs import start_satisfaction_run
+from judging.services.satisfaction import start_satisfaction_run
 from tests.factory import (
     make_endpoint,
     make_rating,

@@ -15,7 +15,7 @@ from judging.services.estimates import (
 from judging.services.foreground import run_to_end
 from judging.services.pairwise_plans import asked_distillation, asked_test_run
 from judging.services.pairwise_runs import start_distillation, start_test_run
-from judging.services.satisfaction_runs import asked_satisfaction, start_satisfaction_run
+from judging.services.satisfaction import asked_satisfaction, start_satisfaction_run
 from tests.factory import (
     make_dataset,
     make_endpoint,

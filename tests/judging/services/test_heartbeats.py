@@ -11,8 +11,8 @@ from judging.services.heartbeats import (
     SupersededError,
     beat,
     seconds_between_beats,
+    this_process,
 )
-from judging.services.processes import this_process
 from tests.factory import make_run
 
 pytestmark = pytest.mark.django_db

@@ -7,12 +7,12 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.injections import ATTEMPTS, INJECTIONS, harmless
 from judging.core.rules import JudgePrompt
 from judging.models import InjectedText, InjectionCheck, InjectionTrial
 from judging.queries.injections import check_figures, trial_list, trial_page
-from judging.services.injection_check import TriedPair, check_injections, dataset_pairs
+from judging.services.injection import TriedPair, check_injections, dataset_pairs
 from tests.factory import make_dataset, make_endpoint
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.study import make_study

@@ -3,11 +3,11 @@
 import pytest
 
 from annotation.models import SatisfactionLabel
-from judging.core.satisfaction_explained import from_text
+from judging.core.satisfaction_model import from_text
 from judging.models import LearnedModel, RunStatus, SatisfactionJudgment
 from judging.services.foreground import run_to_end
 from judging.services.pairwise_runs import start_distillation
-from judging.services.satisfaction_runs import finished_run_like, start_satisfaction_run
+from judging.services.satisfaction import finished_run_like, start_satisfaction_run
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.refusals import refuses
 

@@ -11,7 +11,7 @@ from judging.queries.satisfaction.memories import newest, turns_of_memory
 from judging.services.foreground import run_to_end
 from judging.services.memories import revise_memory
 from judging.services.memory_updates import plan_updates
-from judging.services.satisfaction_runs import start_satisfaction_run
+from judging.services.satisfaction import start_satisfaction_run
 from tests.factory import (
     make_dataset,
     make_rating,

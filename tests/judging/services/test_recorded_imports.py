@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from annotation.models import Comparison, Dataset, GoldLabel, PairwiseLabel, Response, Session
 from judging.models import JudgeRun, Judgment, PreferenceKind, RunKind, RunStatus
-from judging.services.recorded_imports import import_any, import_any_upload
+from judging.services.recorded import import_any, import_any_upload
 from tests.annotation.records import pair
 from tests.factory import make_user
 from tests.paths import shared_data

@@ -8,10 +8,9 @@ from annotation.models import Response
 from judging.core.rules import PairwiseSettings
 from judging.core.runs import applied_plans, column_plans
 from judging.models import Judgment, LlmCall, Preference, PreferenceSet
-from judging.services.ablation_runs import distillation_under
 from judging.services.estimates import estimate_rejudging
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_distillation, start_test_run
+from judging.services.pairwise_runs import distillation_under, start_distillation, start_test_run
 from judging.services.preference_edits import add_preference, edit_preference, switch_preference
 from judging.services.rejudging import asked_rejudging, start_rejudging
 from tests.factory import make_endpoint, make_user

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from asgiref.sync import async_to_sync
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.chat import ChatRequest, Reply, TokenStep, Usage
 from judging.core.endpoints import Endpoint
 from judging.core.verdicts import TokenLogprob

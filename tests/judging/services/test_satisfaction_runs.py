@@ -4,7 +4,7 @@ from annotation.models import SatisfactionLabel
 from judging.core.calibration import Calibration
 from judging.core.rules import SatisfactionSettings, Variant
 from judging.models import JudgeRun, RunStatus, SatisfactionJudgment
-from judging.services.satisfaction_runs import finished_run_like, start_satisfaction_run
+from judging.services.satisfaction import finished_run_like, start_satisfaction_run
 from tests.factory import (
     make_dataset,
     make_endpoint,

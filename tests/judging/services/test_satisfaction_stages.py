@@ -10,11 +10,9 @@ from annotation.core.choices import JudgmentStatus, Reason
 from annotation.models import SatisfactionLabel
 from judging.core.questions import Call, MemoryAnswer, MemoryQuestion, TurnAnswer, TurnQuestion
 from judging.models import LlmCall, RunKind, SatisfactionJudgment, UserMemory
+from judging.services.batches import IdRange
 from judging.services.memories import MEMORY_STAGE, revise_memory
-from judging.services.satisfaction_runs import plan_satisfaction
-from judging.services.stages import IdRange
-from judging.services.turn_calibration import CALIBRATE_STAGE
-from judging.services.turn_scores import SCORE_STAGE
+from judging.services.satisfaction import CALIBRATE_STAGE, SCORE_STAGE, plan_satisfaction
 from tests.factory import (
     make_dataset,
     make_rating,

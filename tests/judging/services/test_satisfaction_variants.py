@@ -20,7 +20,7 @@ from judging.queries.satisfaction.labels import teaching_of
 from judging.services.edited_prompts import publish_prompt
 from judging.services.estimates import estimate_satisfaction
 from judging.services.foreground import run_to_end
-from judging.services.satisfaction_runs import (
+from judging.services.satisfaction import (
     asked_satisfaction,
     finished_run_like,
     start_satisfaction_run,

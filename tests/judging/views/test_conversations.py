@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Claim, Participation, StudyStatus, Submission
-from annotation.services.leases import release_claims
+from annotation.services.claims import release_claims
 from judging.models import Conversation, ConversationMessage
 from tests.annotation.pages import skipped
 from tests.factory import make_user

@@ -7,10 +7,10 @@ import pytest
 from django.urls import reverse
 
 from annotation.core.choices import Verdict
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.injections import ATTEMPTS
 from judging.models import InjectedText
-from judging.services.injection_check import TriedPair, check_injections
+from judging.services.injection import TriedPair, check_injections
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm
 

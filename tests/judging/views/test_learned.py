@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from judging.core.satisfaction_expectation import Settings
 from judging.core.satisfaction_general import GeneralSettings
+from judging.core.satisfaction_model import Settings
 from judging.models import JudgeRun, LearnedModel, RunKind
-from judging.services.satisfaction_training import learned_model
+from judging.services.learned import learned_model
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.factory import make_run, make_user
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from judging.core.satisfaction_explained import Explained, to_text
 from judging.core.satisfaction_features import Group
+from judging.core.satisfaction_model import Explained, to_text
 from judging.models import RunKind, SatisfactionJudgment
 from tests.factory import make_rating, make_response, make_run, make_user
 

@@ -5,7 +5,7 @@ from annotation.models import Role
 from judging.core.rules import Level, SatisfactionSettings
 from judging.models import RunKind, SatisfactionJudgment
 from judging.services.foreground import run_to_end
-from judging.services.satisfaction_runs import start_satisfaction_run
+from judging.services.satisfaction import start_satisfaction_run
 from tests.factory import (
     make_dataset,
     make_rating,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from annotation.core.formats.faults import Fault
 from annotation.core.formats.fields import parsed
-from annotation.core.formats.records import Row, SessionRecord
+from annotation.core.formats.records import Fault, Row, SessionRecord
 
 
 def record_of(row, parse):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.lexical.distil import SALIENCE, distil, estimate
 from judging.core.lexical.features import FEATURES, Feature
 from judging.core.lexical.vocabulary import parse

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.lexical.features import FEATURES, Feature, contrast, last_request, measure
 
 ASKED = (Message(Speaker.USER, "How do I boil an egg?"),)

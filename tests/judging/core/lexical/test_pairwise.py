@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Verdict
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.lexical.pairwise import judge_pair
 from judging.core.questions import ShownPair
 

@@ -9,7 +9,7 @@ import random
 import pytest
 
 from annotation.core.choices import Verdict
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.lexical.distil import distil
 from judging.core.lexical.pairwise import judge_pair
 from judging.core.matrix import Matrix

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Reason
-from annotation.core.dialogue import Message, Speaker
+from annotation.core.conversations import Message, Speaker
 from judging.core.lexical.satisfaction import score_turn
 from judging.core.questions import TurnQuestion
 

@@ -1,0 +1,410 @@
+"""Who labels in a dataset and under which name; invitations, and the next step of a participant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.core.signing import BadSignature, Signer
+from django.db.models import Count, Q
+
+from annotation.core.guidelines import ChangedPiece, Quiz, changes, from_records
+from annotation.core.participants import (
+    NEW_ACCOUNTS,
+    NEW_ACCOUNTS_WITHIN,
+    Asked,
+    Done,
+    InvitationRefusal,
+    InvitationRow,
+    Step,
+    finished,
+    first_open,
+    natural_key,
+    refusal_of,
+    steps_of,
+)
+from annotation.core.refusals import Refused
+from annotation.models import (
+    AnnotatorProfile,
+    AuditEvent,
+    Dataset,
+    GuidelinesVersion,
+    Invitation,
+    PairwiseLabel,
+    Participation,
+    SatisfactionLabel,
+    Session,
+    SessionQuestionnaire,
+    Study,
+    StudyStatus,
+    User,
+)
+from annotation.queries.sql import Joined
+
+NAMES_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Annotator:
+    """Somebody who labels in a dataset; `imported` raters cannot sign in."""
+
+    id: int
+    name: str
+    username: str
+    imported: bool
+
+
+def annotators(*, dataset: Dataset) -> list[Annotator]:
+    """Everybody with a label, a questionnaire or a session of their own, by name."""
+    rows = list(User.objects.filter(_labels_in(dataset)).values_list("pk", "username"))
+    prefix = f"{dataset.slug}:"
+    people = {username for _pk, username in rows if not username.startswith(prefix)}
+    found = []
+    for pk, username in rows:
+        imported = username.startswith(prefix)
+        name = username.removeprefix(prefix)
+        if imported and name in people:
+            name = username
+        found.append(Annotator(pk, name, username, imported))
+    return sorted(found, key=lambda each: natural_key(each.name))
+
+
+def _labels_in(dataset: Dataset) -> Q:
+    """The condition that a user has labelled in a dataset, or talked in a session of it."""
+    pairwise = PairwiseLabel.objects.filter(comparison__turn__session__dataset=dataset)
+    by_turn = SatisfactionLabel.objects.filter(response__turn__session__dataset=dataset)
+    by_session = SatisfactionLabel.objects.filter(session__dataset=dataset)
+    asked = SessionQuestionnaire.objects.filter(session__dataset=dataset)
+    own = Session.objects.filter(dataset=dataset, original_user__isnull=False)
+    return (
+        Q(pk__in=pairwise.values("annotator_id"))
+        | Q(pk__in=by_turn.values("annotator_id"))
+        | Q(pk__in=by_session.values("annotator_id"))
+        | Q(pk__in=asked.values("annotator_id"))
+        | Q(pk__in=own.values("original_user_id"))
+    )
+
+
+def names_of(*, dataset: Dataset) -> dict[int, str]:
+    """The name that each annotator's user id goes by in the dataset."""
+    return {each.id: each.name for each in annotators(dataset=dataset)}
+
+
+def resolve_annotator(*, dataset: Dataset, name: str) -> Annotator:
+    """The annotator of a name within a dataset; the full user name is understood too.
+
+    Raises:
+        Refused: nobody of this name labels there; the message lists who does.
+    """
+    known = annotators(dataset=dataset)
+    for each in known:
+        if each.name == name:
+            return each
+    for each in known:
+        if each.username == name:
+            return each
+    listed = ", ".join(each.name for each in known[:NAMES_SHOWN]) or "none"
+    more = f" and {len(known) - NAMES_SHOWN} more" if len(known) > NAMES_SHOWN else ""
+    raise Refused(
+        "annotator:unknown",
+        f"no annotator {name!r} in dataset {dataset.slug}; known annotators: {listed}{more}",
+    )
+
+
+_PART: Final = Joined(
+    """
+FROM annotation_participation part
+JOIN annotation_study study ON study.id = part.study_id
+LEFT JOIN annotation_annotatorprofile profile ON profile.user_id = part.annotator_id
+WHERE study.slug = %(slug)s AND part.annotator_id = %(annotator)s
+""",
+    part=Participation,
+    study=Study,
+    profile=AnnotatorProfile,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Onboarding:
+    """Where somebody is between joining a study and its first item.
+
+    Attributes:
+        study: The study's row.
+        participation: Their part in it.
+        steps: All that the study asks for, in order.
+        finished: Those of them that are done.
+        open: The step that comes next; None where they may label.
+    """
+
+    study: Study
+    participation: Participation
+    steps: tuple[Step, ...]
+    finished: tuple[Step, ...]
+    open: Step | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGuidelines:
+    """The guidelines in force, and what is new in them.
+
+    `changed` is None where the reader saw none before, where nothing is known of what they saw, or
+    where the texts are too long to compare; `before` is the version they read.
+    """
+
+    version: int
+    text: str
+    before: int | None
+    changed: tuple[ChangedPiece, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """One version of the guidelines in a study's history.
+
+    `readers` read it last of all; `changed` is None for the first version, and for texts too long.
+    """
+
+    version: int
+    text: str
+    made_by: str
+    made_at: datetime
+    readers: int
+    changed: tuple[ChangedPiece, ...] | None
+
+
+def study_named(slug: str) -> Study | None:
+    """The study of a short name, for the pages on which a manager edits what comes before it."""
+    return Study.objects.filter(slug=slug).first()
+
+
+def consent_version(study: Study) -> int:
+    """What grows with every change of a study's consent: the number of its last trace."""
+    traces = AuditEvent.objects.filter(
+        target="study", target_id=study.pk, action="study.consent"
+    ).order_by("-pk")
+    return traces.values_list("pk", flat=True).first() or 0
+
+
+def participation_of(slug: str, annotator: User) -> Participation | None:
+    """Somebody's part in a study, with the study and whether they have a profile."""
+    for row in _PART.rows(slug=slug, annotator=annotator.pk):
+        part: Participation = row["part"]
+        part.study = row["study"]
+        part.__dict__["profile"] = row["profile"]
+        return part
+    return None
+
+
+def open_step(participation: Participation) -> Step | None:
+    """The step before labelling that is open; None where none is. It comes from the query above."""
+    study = participation.study
+    return first_open(_asked(study), _done(participation))
+
+
+def onboarding_of(slug: str, annotator: User) -> Onboarding | None:
+    """Where somebody stands in a study that is open or paused; None where they are not in it."""
+    row = participation_of(slug, annotator)
+    if row is None or row.study.status in {StudyStatus.DRAFT, StudyStatus.CLOSED}:
+        return None
+    return Onboarding(
+        study=row.study,
+        participation=row,
+        steps=steps_of(_asked(row.study)),
+        finished=finished(_asked(row.study), _done(row)),
+        open=open_step(row),
+    )
+
+
+def guidelines_history(study: Study) -> list[VersionRow]:
+    """All versions of a study's guidelines, the newest first, each with what changed in it.
+
+    A study that never published any has its guidelines as the one version they are.
+    """
+    rows = list(
+        GuidelinesVersion.objects.filter(study=study)
+        .select_related("created_by")
+        .order_by("version")
+    )
+    if study.guidelines_version not in {row.version for row in rows}:
+        rows.append(
+            GuidelinesVersion(
+                study=study,
+                version=study.guidelines_version,
+                text=study.guidelines,
+                created_by=study.created_by,
+                created_at=study.created_at,
+            )
+        )
+    readers = dict(
+        Participation.objects.filter(study=study, guidelines_read__isnull=False)
+        .values_list("guidelines_read")
+        .annotate(n=Count("pk"))
+        .order_by()
+    )
+    texts = [None, *(row.text for row in rows)]
+    history = [
+        VersionRow(
+            version=row.version,
+            text=row.text,
+            made_by=str(row.created_by) if row.created_by else "",
+            made_at=row.created_at,
+            readers=readers.get(row.version, 0),
+            changed=None if before is None else changes(before, row.text),
+        )
+        for row, before in zip(rows, texts, strict=False)
+    ]
+    return history[::-1]
+
+
+def profile_of(user: User) -> AnnotatorProfile | None:
+    """What somebody said of themselves."""
+    return AnnotatorProfile.objects.filter(user=user).first()
+
+
+def quiz_of(study: Study) -> Quiz:
+    """A study's questions.
+
+    Raises:
+        Refused: What is stored is no quiz; the page that stores one refuses such.
+    """
+    return from_records(study.quiz)
+
+
+def guidelines_to_read(study: Study, read: int | None) -> ReadGuidelines:
+    """The guidelines in force, and what changed since the version that somebody read."""
+    before = None
+    if read is not None and read != study.guidelines_version:
+        before = GuidelinesVersion.objects.filter(study=study, version=read).first()
+    return ReadGuidelines(
+        version=study.guidelines_version,
+        text=study.guidelines,
+        before=before.version if before else None,
+        changed=changes(before.text, study.guidelines) if before else None,
+    )
+
+
+def _asked(study: Study) -> Asked:
+    return Asked(
+        consent=bool(study.consent.strip()),
+        profile=study.ask_profile,
+        guidelines=study.guidelines_version if study.guidelines.strip() else None,
+        quiz=bool(study.quiz),
+    )
+
+
+def _done(row: Participation) -> Done:
+    return Done(
+        consent=row.consented_at is not None,
+        profile=row.__dict__["profile"] is not None,
+        guidelines=row.guidelines_read,
+        quiz=row.quiz_passed_at is not None,
+    )
+
+
+ACCOUNT_MADE: Final = "invitation.account-made"
+
+_SALT: Final = "annotation.invitation"
+
+
+def token_of(invitation: Invitation) -> str:
+    """What stands in an invitation's link.
+
+    It names the row and the moment it was made, so that a link from before the database was made
+    anew opens nothing; the signature is what nobody can make up. Nothing secret is stored.
+    """
+    made = int(invitation.created_at.timestamp() * 1_000_000)
+    return _signer().sign(f"{invitation.pk}-{made:x}")
+
+
+def invitation_of(token: str) -> Invitation | None:
+    """The invitation of a link, with its study; None where the link was made up or is cut short."""
+    try:
+        number, _dash, _made = _signer().unsign(token).partition("-")
+    except BadSignature:
+        return None
+    found = Invitation.objects.select_related("study").filter(pk=int(number)).first()
+    return found if found is not None and token_of(found) == token else None
+
+
+def refusal_now(invitation: Invitation, now: datetime) -> InvitationRefusal | None:
+    """Why nobody can join by an invitation now; None where somebody can."""
+    return _refusal(invitation, invitation.participations.count(), now)
+
+
+def study_joined(token: str, user: User) -> Study | None:
+    """The study of a link, where somebody is in it already, however they came to it."""
+    found = invitation_of(token)
+    if found is None or not found.study.participations.filter(annotator=user).exists():
+        return None
+    return found.study
+
+
+def was_taken_out(invitation: Invitation, user: User) -> bool:
+    """Whether a manager took somebody out of the study after the invitation was made."""
+    return AuditEvent.objects.filter(
+        target="study",
+        target_id=invitation.study_id,
+        action="study.annotator-removed",
+        detail__annotator=user.pk,
+        created_at__gt=invitation.created_at,
+    ).exists()
+
+
+def accounts_again_at(invitation: Invitation, now: datetime) -> datetime | None:
+    """When a link makes accounts again; None where it does now.
+
+    They are counted by the audit trail: who declined has no part in the study any more.
+    """
+    if invitation.places is not None:
+        return None
+    latest = (
+        AuditEvent.objects.filter(
+            target="invitation",
+            target_id=invitation.pk,
+            action=ACCOUNT_MADE,
+            created_at__gt=now - NEW_ACCOUNTS_WITHIN,
+        )
+        .order_by("-created_at")
+        .values_list("created_at", flat=True)[NEW_ACCOUNTS - 1 : NEW_ACCOUNTS]
+    )
+    return next((each + NEW_ACCOUNTS_WITHIN for each in latest), None)
+
+
+def invitation_rows(slug: str, now: datetime) -> list[InvitationRow]:
+    """The invitations of a study, the latest first."""
+    rows = (
+        Invitation.objects.filter(study__slug=slug)
+        .select_related("study", "created_by")
+        .annotate(joined=Count("participations"))
+        .order_by("-created_at", "-pk")
+    )
+    return [
+        InvitationRow(
+            number=row.pk,
+            note=row.note,
+            token=token_of(row),
+            places=row.places,
+            joined=row.joined,
+            expires_at=row.expires_at,
+            made_by=str(row.created_by) if row.created_by else "",
+            made_at=row.created_at,
+            refusal=_refusal(row, row.joined, now),
+        )
+        for row in rows
+    ]
+
+
+def _refusal(invitation: Invitation, joined: int, now: datetime) -> InvitationRefusal | None:
+    return refusal_of(
+        revoked_at=invitation.revoked_at,
+        expires_at=invitation.expires_at,
+        study_closed=invitation.study.status == StudyStatus.CLOSED,
+        places=invitation.places,
+        joined=joined,
+        now=now,
+    )
+
+
+def _signer() -> Signer:
+    return Signer(salt=_SALT, sep=".")

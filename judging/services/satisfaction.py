@@ -1,0 +1,440 @@
+"""Satisfaction runs: starting them, scoring turns, and calibrating the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Final
+
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from annotation.core.choices import JudgmentStatus
+from annotation.core.refusals import Refused
+from annotation.models import Dataset, User
+from judging.core.calibration import LEVELS, Calibrated, Calibration, calibrate, score_counts
+from judging.core.memory import Memory
+from judging.core.memory_parsing import memory_from_content
+from judging.core.questions import HistoryTurn, Rubrics, TurnAnswer, TurnQuestion
+from judging.core.retrieval import ScoringTarget, turn_question
+from judging.core.rules import (
+    LEARNED,
+    SPECS,
+    Level,
+    Need,
+    SatisfactionSettings,
+    Variant,
+    satisfaction_settings,
+)
+from judging.core.runs import StageName
+from judging.core.satisfaction_model import VERSION
+from judging.core.satisfaction_neighbours import TurnSpace
+from judging.judges.protocol import Judge
+from judging.models import JudgeRun, RunKind, RunStatus, SatisfactionJudgment, UserMemory
+from judging.queries.runs import memory_rows, score_rows
+from judging.queries.satisfaction.blocks import StoredBlock, ratings_digest, stored_blocks
+from judging.queries.satisfaction.labels import examples_by_fold, fold_by_user, rubrics_by_fold
+from judging.services.batches import (
+    AskingStage,
+    ComputingStage,
+    IdRange,
+    call_ids,
+    raw_to_keep,
+    status_of,
+)
+from judging.services.edited_prompts import edited_prompts
+from judging.services.endpoints import check_budget
+from judging.services.judges import endpoint_for, judge_snapshot, plan_rubrics, planned_teaching
+from judging.services.memories import plan_memories
+from judging.services.pairwise_plans import start_once
+
+_CHUNK: Final = 500
+_TARGET: Final = {Level.TURN: "response_id", Level.SESSION: "session_id"}
+_WITHOUT_PROMPTS: Final = (Variant.CHECKLIST, Variant.NO_MEMORY)
+"""What the lexical judge does in its own way, with a memory or without."""
+
+
+def start_satisfaction_run(
+    *,
+    dataset: Dataset,
+    judge: str,
+    annotator: User | None = None,
+    settings: SatisfactionSettings | None = None,
+    budget: Decimal | None = None,
+    again: bool = False,
+    created_by: User | None = None,
+) -> JudgeRun:
+    """Write a run over every rated turn, with all its PENDING rows; the caller dispatches it.
+
+    Where an equal run is under way, that one is given.
+
+    Args:
+        dataset: whose turns.
+        judge: `lexical`, `learned`, or the name of an endpoint.
+        annotator: only this user's turns; None for everybody's.
+        settings: the rules of the run.
+        budget: what its calls may cost in all.
+        again: start anew, even so (`equal_runs`).
+        created_by: who asked for it.
+
+    Raises:
+        Refused: there is no such judge; there is no rated turn; there is a budget, but calls have
+            no price.
+    """
+    asked = asked_satisfaction(
+        dataset=dataset,
+        judge=judge,
+        annotator=annotator,
+        settings=settings,
+        budget=budget,
+        created_by=created_by,
+    )
+
+    def write_rows(run: JudgeRun) -> None:
+        if not plan_satisfaction(run):
+            message = f"no rated response of {dataset.slug} has an available text"
+            raise Refused("run:no-ratings", message)
+
+    return start_once(asked, write_rows, again=again)
+
+
+def finished_run_like(
+    *, dataset: Dataset, judge: str, settings: SatisfactionSettings | None = None
+) -> JudgeRun | None:
+    """The newest finished run over everybody's turns that a new one would only repeat.
+
+    Same judge, prompts, rules and ratings; None where there is none.
+
+    Raises:
+        Refused: there is no such judge.
+    """
+    asked = asked_satisfaction(dataset=dataset, judge=judge, settings=settings)
+    runs = JudgeRun.objects.filter(
+        kind=asked.kind,
+        dataset=asked.dataset,
+        annotator=asked.annotator,
+        judge=asked.judge,
+        status=RunStatus.DONE,
+    )
+    return next((run for run in runs.order_by("-pk") if run.config == asked.config), None)
+
+
+def asked_satisfaction(
+    *,
+    dataset: Dataset,
+    judge: str,
+    annotator: User | None = None,
+    settings: SatisfactionSettings | None = None,
+    budget: Decimal | None = None,
+    created_by: User | None = None,
+) -> JudgeRun:
+    """The run that `start_satisfaction_run` would start, not saved.
+
+    Raises:
+        Refused: there is no such judge; the lexical judge was asked for a way of asking; there is
+            nobody to take examples from.
+    """
+    chosen = settings or SatisfactionSettings()
+    if judge == LEARNED:  # it reads histories itself and answers on the user's own scale
+        endpoint = None
+        chosen = replace(chosen, variant=Variant.NO_MEMORY, calibration=Calibration.RAW)
+    else:
+        endpoint = endpoint_for(judge)
+        if endpoint is None and chosen.variant not in _WITHOUT_PROMPTS:
+            raise Refused("judge:no-prompts", "the lexical judge does not use prompts")
+    check_budget(budget, endpoint=endpoint)
+    edits = edited_prompts(dataset, annotator=annotator, endpoint=endpoint, rated=True)
+    config = {**chosen.to_config(), **edits}
+    snapshot = (
+        {"judge": LEARNED, "version": VERSION}
+        if judge == LEARNED
+        else judge_snapshot(endpoint, config)
+    )
+    users = None if annotator is None else [annotator.pk]
+    teaching = planned_teaching(dataset=dataset, judged=users, settings=chosen)
+    return JudgeRun(
+        kind=RunKind.SATISFACTION,
+        dataset=dataset,
+        annotator=annotator,
+        judge=judge,
+        endpoint=endpoint,
+        budget=budget,
+        created_by=created_by,
+        config={
+            **config,
+            "judge": snapshot,
+            "ratings": ratings_digest(dataset_id=dataset.pk, user_ids=users, level=chosen.level),
+            **teaching,
+        },
+    )
+
+
+def plan_satisfaction(run: JudgeRun) -> int:
+    """Write one PENDING row for each memory to build and each turn to score, block by block.
+
+    A run's annotator, where it has one, is the only user. Returns the number of turns to score.
+    """
+    settings = satisfaction_settings(run.config)
+    users = None if run.annotator_id is None else [run.annotator_id]
+    blocks = stored_blocks(dataset_id=run.dataset_id, user_ids=users, level=settings.level)
+    plan_rubrics(run, settings)
+    if settings.with_memory:
+        plan_memories(run, blocks, inherit_from=settings.memories_of)
+    memories = {
+        (user_id, scenario_id): pk
+        for user_id, scenario_id, pk in memory_rows(run.pk).values_list(
+            "user_id", "target_scenario_id", "pk"
+        )
+    }
+    rows = [
+        SatisfactionJudgment(
+            run=run,
+            user_id=stored.user_id,
+            **{_TARGET[settings.level]: int(target.turn_id)},
+            memory_id=memories.get((stored.user_id, stored.scenario_id)),
+        )
+        for stored in blocks
+        for target in stored.block.targets
+    ]
+    SatisfactionJudgment.objects.bulk_create(rows, batch_size=_CHUNK)
+    return len(rows)
+
+
+NO_MEMORY: Final = "memory:missing"
+"""The memory of the turn's block was never written."""
+NO_TURN: Final = "score:no-turn"
+"""The user's rating of the turn is gone, and its text with it."""
+NO_RUBRICS: Final = "rubrics:missing"
+"""The rubrics that the user's turns are judged by were never induced."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTask:
+    """One turn to score, or the code of what stands in the way."""
+
+    row_id: int
+    question: TurnQuestion | None
+    error_code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredTurn:
+    """What the judge said of one row."""
+
+    row_id: int
+    answer: TurnAnswer
+
+
+def load_turns(run: JudgeRun, ids: IdRange) -> list[TurnTask]:
+    """The pending turns, or sessions, of a range with what the judge reads of them."""
+    rows = list(
+        score_rows(run.pk)
+        .filter(status=JudgmentStatus.PENDING, pk__gte=ids.first, pk__lte=ids.last)
+        .order_by("pk")
+        .values_list("pk", "user_id", "response_id", "session_id", "memory_id")
+    )
+    settings = satisfaction_settings(run.config)
+    blocks = stored_blocks(
+        dataset_id=run.dataset_id,
+        user_ids={user_id for _, user_id, *_ in rows},
+        level=settings.level,
+    )
+    memories = _memories({memory_id for *_, memory_id in rows if memory_id is not None})
+    asked = {
+        (user_id, response_id or session_id): (pk, memory_id)
+        for pk, user_id, response_id, session_id, memory_id in rows
+    }
+    shown = shown_beside(run, settings)
+    found: dict[int, TurnTask] = {}
+    for stored in blocks:
+        user_id = stored.user_id
+        wanted = [one for one in stored.block.targets if (user_id, int(one.turn_id)) in asked]
+        for target, nearest in shown.with_nearest(wanted, stored):
+            pk, memory_id = asked[user_id, int(target.turn_id)]
+            if memory_id is not None and memory_id not in memories:
+                found[pk] = TurnTask(pk, None, NO_MEMORY)
+            else:
+                memory = None if memory_id is None else memories[memory_id]
+                found[pk] = shown.task(pk, stored, target, memory, nearest)
+    return [found.get(pk) or TurnTask(pk, None, NO_TURN) for pk, *_ in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownBeside:
+    """What a variant shows beside the conversation: nearest turns, examples, rubrics."""
+
+    settings: SatisfactionSettings
+    fold_by_user: Mapping[int, int]
+    examples: Sequence[tuple[HistoryTurn, ...]]
+    rubrics: Mapping[int, Rubrics | None]
+    spaces: dict[int, TurnSpace] = field(default_factory=dict)
+
+    def with_nearest(
+        self, targets: Sequence[ScoringTarget], stored: StoredBlock
+    ) -> Iterable[tuple[ScoringTarget, tuple[HistoryTurn, ...]]]:
+        """Targets of a block, each with its nearest turns where those are shown."""
+        if SPECS[self.settings.variant].need is not Need.NEAREST:
+            return ((target, ()) for target in targets)
+        if stored.user_id not in self.spaces:  # blocks come by user: one at a time is enough
+            self.spaces.clear()
+            block = stored.block  # targets and history are all that the user rated
+            self.spaces[stored.user_id] = TurnSpace(block.targets, block.history)
+        found = self.spaces[stored.user_id].nearest(targets, stored.block.history)
+        return zip(targets, found, strict=True)
+
+    def task(
+        self,
+        row_id: int,
+        stored: StoredBlock,
+        target: ScoringTarget,
+        memory: Memory | None,
+        nearest: tuple[HistoryTurn, ...],
+    ) -> TurnTask:
+        """One turn of a block to score."""
+        need, fold = SPECS[self.settings.variant].need, self.fold_by_user.get(stored.user_id)
+        rubrics = None if fold is None else self.rubrics.get(fold)
+        if need is Need.RUBRICS and rubrics is None:
+            return TurnTask(row_id, None, NO_RUBRICS)
+        question = turn_question(
+            target,
+            memory=memory,
+            language=stored.language,
+            variant=self.settings.variant,
+            level=self.settings.level,
+            scenario=stored.block.scenario,
+            nearest=nearest,
+            examples=() if fold is None else self.examples[fold],
+            rubrics=rubrics,
+        )
+        return TurnTask(row_id, question)
+
+
+def shown_beside(
+    run: JudgeRun,
+    settings: SatisfactionSettings,
+    *,
+    rubrics: Mapping[int, Rubrics | None] | None = None,
+) -> ShownBeside:
+    """What a run shows; `rubrics` stand in for those that are not induced yet."""
+    if rubrics is None and SPECS[settings.variant].need is Need.RUBRICS:
+        rubrics = rubrics_by_fold(run.pk)
+    return ShownBeside(
+        settings=settings,
+        fold_by_user=fold_by_user(run.config),
+        examples=examples_by_fold(run.config),
+        rubrics=rubrics or {},
+    )
+
+
+def _memories(ids: set[int]) -> dict[int, Memory]:
+    """Memories by row id; those that were not written are left out."""
+    rows = UserMemory.objects.filter(pk__in=ids, status=JudgmentStatus.DONE)
+    return {
+        pk: memory_from_content({"statistics": statistics, "texts": texts})
+        for pk, statistics, texts in rows.values_list("pk", "statistics", "texts")
+    }
+
+
+async def ask_score(judge: Judge, task: TurnTask) -> ScoredTurn:
+    """Ask for one score."""
+    if task.question is None:
+        return ScoredTurn(task.row_id, TurnAnswer(None, error_code=task.error_code))
+    return ScoredTurn(task.row_id, await judge.score_turn(task.question))
+
+
+def store_scores(run: JudgeRun, scored: Sequence[ScoredTurn]) -> None:
+    """Write raw scores over pending rows alone; calibration comes when all are there."""
+    calls = call_ids(one.answer.call for one in scored)
+    now = timezone.now()
+    for one in scored:
+        answer = one.answer
+        answered = answer.score is not None
+        call_id = calls.get(answer.call.call_key or "")
+        score_rows(run.pk).filter(pk=one.row_id, status=JudgmentStatus.PENDING).update(
+            status=status_of(answered=answered, unparseable=answer.unparseable),
+            score=answer.score,
+            expected_score=answer.expected_score,
+            reason=None if answer.reason is None else answer.reason.value,
+            analysis=answer.analysis,
+            call_id=call_id,
+            raw=raw_to_keep(answer.call, answered=answered, call_id=call_id),
+            error_code=answer.error_code or "",
+            updated_at=now,
+        )
+
+
+SCORE_STAGE: Final = AskingStage(
+    name=StageName.SCORE,
+    rows=score_rows,
+    load=load_turns,
+    ask=ask_score,
+    store=store_scores,
+)
+
+
+_SCENARIO: Final = Coalesce("response__turn__session__scenario_id", "session__scenario_id")
+
+
+def calibrate_run(run: JudgeRun) -> None:
+    """Calibrate every scored turn of a run, block by block.
+
+    The history counts of a block are those stored with its memory, so that a label given later
+    changes nothing; where there is no memory they are counted now.
+    """
+    method = satisfaction_settings(run.config).calibration
+    blocks: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    scored = (
+        score_rows(run.pk)
+        .filter(status=JudgmentStatus.DONE)
+        .order_by("pk")
+        .values_list("user_id", _SCENARIO, "pk", "score")
+    )
+    for user_id, scenario_id, pk, score in scored:
+        if score is not None:
+            blocks.setdefault((user_id, scenario_id), []).append((pk, score))
+    counts = _history_counts(run)
+    outcomes: dict[Calibrated, list[int]] = {}
+    for key, rows in blocks.items():
+        history = counts.get(key, (0,) * LEVELS)
+        results = calibrate([score for _, score in rows], method=method, history=history)
+        for (pk, _), result in zip(rows, results, strict=True):
+            outcomes.setdefault(result, []).append(pk)
+    for result, ids in outcomes.items():
+        _store(ids, result, method)
+
+
+def _store(ids: Sequence[int], result: Calibrated, method: Calibration) -> None:
+    """Write one outcome to all rows that have it: there are few outcomes, and many rows."""
+    for start in range(0, len(ids), _CHUNK):
+        SatisfactionJudgment.objects.filter(pk__in=ids[start : start + _CHUNK]).update(
+            calibrated=result.score,
+            calibration=method.value,
+            fallback_reason="" if result.fallback is None else result.fallback.value,
+        )
+
+
+def _history_counts(run: JudgeRun) -> dict[tuple[int, int], tuple[int, ...]]:
+    """User and target scenario to the counts of the user's scores elsewhere."""
+    settings = satisfaction_settings(run.config)
+    if settings.with_memory:
+        used = score_rows(run.pk).values("memory_id")  # not a version that was written later
+        rows = UserMemory.objects.filter(pk__in=used, status=JudgmentStatus.DONE)
+        return {
+            (user_id, scenario_id): tuple(statistics["counts"])
+            for user_id, scenario_id, statistics in rows.values_list(
+                "user_id", "target_scenario_id", "statistics"
+            )
+        }
+    users = score_rows(run.pk).values_list("user_id", flat=True).distinct()
+    return {
+        (stored.user_id, stored.scenario_id): score_counts(
+            [turn.score for turn in stored.block.history]
+        )
+        for stored in stored_blocks(
+            dataset_id=run.dataset_id, user_ids=set(users), level=settings.level
+        )
+    }
+
+
+CALIBRATE_STAGE: Final = ComputingStage(name=StageName.CALIBRATE, compute=calibrate_run)

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.core.intervals import bootstrap_mean
+from benchmark.core.accuracy import bootstrap_sums, by_unit
+
+
+def mean(sums):
+    return sums[:, 0] / sums[:, 1]
+
+
+def columns(values):
+    return np.column_stack([values, np.ones(len(values))])
+
+
+def test_it_is_the_bootstrap_that_draws_units_one_by_one():
+    values = [0.0] * 70 + [0.5] * 30 + [1.0] * 100
+    ours = bootstrap_sums(columns(values), mean, seed=1, draws=4000)
+    theirs = bootstrap_mean(values, seed=2, draws=4000)
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.006)
+    assert ours.draws == 4000
+
+
+def test_nothing_to_draw_from_has_no_interval():
+    assert bootstrap_sums(np.zeros((0, 2)), mean, seed=1) is None
+
+
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=30), st.randoms())
+def test_the_order_of_the_units_does_not_matter(values, random):
+    shuffled = random.sample(values, len(values))
+    one, other = (
+        bootstrap_sums(columns(each), mean, seed=5, draws=50) for each in (values, shuffled)
+    )
+    assert one == other
+    assert min(values) <= one.low <= one.high <= max(values)
+
+
+def test_rows_of_one_unit_are_summed_in_the_order_of_the_units():
+    rows = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    assert by_unit(["b", "a", "b"], rows).tolist() == [[6.0, 8.0], [3.0, 4.0]]
+    assert by_unit([3, 1, 2], rows) is rows
+    assert by_unit([], rows[:0]).shape == (0, 2)
+    with pytest.raises(ValueError, match="cluster keys"):
+        by_unit([1], rows)

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judging.llm.transport import Pacer, Patience, parse_retry_after
+
+
+@given(st.integers(1, 4), st.integers(0, 2**16))
+def test_waits_double_between_half_and_whole(failures, seed):
+    patience = Patience(tries=5, first_wait=0.5, longest_wait=3.0)
+    whole = min(3.0, 0.5 * 2 ** (failures - 1))
+    wait = patience.wait(failures, retry_after=None, rng=random.Random(seed))
+    assert wait is not None
+    assert whole / 2 <= wait <= whole
+
+
+def test_after_the_last_try_there_is_no_wait():
+    assert Patience(tries=2).wait(2, retry_after=None, rng=random.Random(0)) is None
+
+
+def test_what_the_endpoint_asks_for_is_honoured_or_given_up():
+    patience = Patience(first_wait=0.5, longest_retry_after=90)
+    wait = patience.wait(1, retry_after=40, rng=random.Random(0))
+    assert wait is not None
+    assert 40 <= wait <= 40.5
+    assert patience.wait(1, retry_after=91, rng=random.Random(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (None, None),
+        ("7", 7.0),
+        ("0.5", 0.5),
+        ("-3", 0.0),
+        ("inf", None),
+        ("soon", None),
+        ("Thu, 01 Jan 1970 00:01:40 GMT", 60.0),  # 100 s after the epoch, and it is 40
+        ("Thu, 01 Jan 1970 00:00:10 GMT", 0.0),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(value, seconds):
+    assert parse_retry_after(value, now=40) == seconds
+
+
+def pacer(**limits):
+    limits = {"requests_per_minute": None, "tokens_per_minute": None} | limits
+    return Pacer(**limits, clock=time.monotonic)
+
+
+def seconds_for(pacer, tokens):
+    async def run():
+        started = time.monotonic()
+        await asyncio.gather(*(pacer.turn(count) for count in tokens))
+        return time.monotonic() - started
+
+    return asyncio.run(run())
+
+
+def test_without_limits_nobody_waits():
+    free = pacer()
+    assert not free.counts_tokens
+    assert seconds_for(free, [10_000] * 100) < 2
+
+
+def test_requests_are_spaced():
+    # 600 a minute: one each 0.1 s, so the fourth starts at 0.3 s
+    assert 0.28 < seconds_for(pacer(requests_per_minute=600), [0] * 4) < 5
+
+
+def test_tokens_are_spaced():
+    # 60,000 a minute: 100 tokens take 0.1 s, 200 take 0.2 s; the third starts at 0.3 s
+    limited = pacer(tokens_per_minute=60_000)
+    assert limited.counts_tokens
+    assert 0.28 < seconds_for(limited, [100, 200, 0]) < 5
+
+
+def test_a_pause_holds_everybody():
+    paused = pacer()
+    paused.pause(0.2)
+    paused.pause(0.1)
+    assert 0.18 < seconds_for(paused, [0, 0]) < 5

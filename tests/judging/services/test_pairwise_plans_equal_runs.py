@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from threading import Barrier
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from judging.models import JudgeRun
+from judging.services import pairwise_runs
+from judging.services.learned import start_training
+from judging.services.pairwise_runs import start_distillation, start_test_run
+from judging.services.run_control import cancel, reopen, reset_failed
+from tests.factory import make_dataset, make_endpoint, make_run
+from tests.judging.study import make_study
+from tests.refusals import refuses
+
+pytestmark = pytest.mark.django_db
+
+
+def start(study, **options):
+    dataset, rater = study
+    return start_distillation(dataset=dataset, annotator=rater, judge="lexical", **options)
+
+
+def test_an_equal_run_is_attached_to_and_another_is_not():
+    dataset, rater = study = make_study()
+    first, second = start(study), start(study)
+    assert (second.pk, first.attached, second.attached) == (first.pk, False, True)
+    other = start_test_run(dataset=dataset, annotator=rater, judge="lexical", with_sets=False)
+    assert not other.attached
+    assert not start(study, for_ablation=True).attached
+    assert not start(make_study()).attached
+
+
+def test_started_again_a_run_is_anew_and_others_attach_to_it():
+    study = make_study()
+    first = start(study)
+    second = start(study, again=True)
+    assert (second.pk > first.pk, second.attached) == (True, False)
+    assert start(study).pk == second.pk
+    assert JudgeRun.objects.count() == 2
+
+
+def test_a_finished_run_is_not_attached_to():
+    study = make_study()
+    first = start(study)
+    cancel(first.pk)
+    assert start(study).pk != first.pk
+
+
+def test_a_run_does_not_go_on_beside_an_equal_one():
+    study = make_study()
+    first = start(study)
+    cancel(first.pk)
+    start(study)
+    for go_on in (reopen, reset_failed):
+        with refuses("run:equal-under-way"):
+            go_on(first.pk)
+    first.refresh_from_db()
+    assert first.status == "CANCELLED"
+
+
+def test_the_budget_of_who_attaches_becomes_that_of_the_run():
+    dataset, rater = make_study()
+    judge = make_endpoint(input_price=1, output_price=1).name
+    for budget in (Decimal(1), None, Decimal(2)):
+        run = start_distillation(dataset=dataset, annotator=rater, judge=judge, budget=budget)
+    run.refresh_from_db()
+    assert run.budget == Decimal(2)
+
+
+@pytest.mark.parametrize("status", ["PENDING", "RUNNING", "BATCH"])
+def test_the_database_lets_one_of_equal_runs_be_under_way(status):
+    make_run(plan="p", status="PENDING")
+    make_run(plan="p", status="DONE")
+    make_run(plan="", status=status)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        make_run(plan="p", status=status)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_equal_runs_that_start_at_the_same_moment_one_is_made(monkeypatch):
+    if connection.vendor != "postgresql":
+        pytest.skip("needs PostgreSQL: on SQLite one transaction writes at a time")
+    study = make_study()
+    together = Barrier(2, timeout=20)
+    asked = pairwise_runs.asked_distillation
+
+    def asked_together(**options):
+        found = asked(**options)
+        together.wait()
+        return found
+
+    monkeypatch.setattr(pairwise_runs, "asked_distillation", asked_together)
+
+    def one(_number):
+        try:
+            return start(study)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(one, range(2))
+    assert (first.pk, first.attached) == (second.pk, not second.attached)
+
+
+def test_one_training_of_a_dataset_is_under_way_whatever_its_ratings():
+    dataset = make_dataset()
+    run = start_training(dataset=dataset)
+    JudgeRun.objects.filter(pk=run.pk).update(config={"ratings": "older"})
+    assert start_training(dataset=dataset).pk == run.pk
+    assert start_training(dataset=make_dataset()).pk != run.pk

@@ -52,8 +52,8 @@ from judging.queries.withheld import readable_sets, withheld_numbers
 class Report:
     """Pairwise agreement by annotator and scenario, and satisfaction over all users.
 
-    `leanings` are rows of benchmark.core.response_bias: length bias and self-preference. `controls` are
-    what stands beside each result.
+    `leanings` are rows of benchmark.core.response_bias: length bias and self-preference.
+    `controls` are what stands beside each result.
     """
 
     dataset: str

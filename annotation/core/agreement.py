@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.core.choices import Verdict
+from annotation.core.choices import LabelledEnum, Verdict
 from annotation.core.intervals import (
     DEFAULT_DRAWS,
     FloatArray,
@@ -27,6 +27,7 @@ from annotation.core.intervals import (
     Statistic,
     percentile_interval,
 )
+from annotation.core.refusals import gettext_noop
 
 IntArray = NDArray[np.int64]
 
@@ -34,28 +35,28 @@ _CHUNK_CELLS: Final = 1_000_000
 _ENOUGH_FOR_AN_INTERVAL: Final = 2
 
 
-class Measure(StrEnum):
+class Measure(LabelledEnum):
     """What is measured; the kappas are of two raters, the others of any number."""
 
-    PERCENT = "PERCENT"
-    KAPPA = "KAPPA"
-    KAPPA_LINEAR = "KAPPA_LINEAR"
-    KAPPA_QUADRATIC = "KAPPA_QUADRATIC"
-    FLEISS = "FLEISS"
-    ALPHA_NOMINAL = "ALPHA_NOMINAL"
-    ALPHA_ORDINAL = "ALPHA_ORDINAL"
-    ALPHA_INTERVAL = "ALPHA_INTERVAL"
-    AC1 = "AC1"
-    AC2_LINEAR = "AC2_LINEAR"
-    AC2_QUADRATIC = "AC2_QUADRATIC"
-    AC2_ORDINAL = "AC2_ORDINAL"
+    PERCENT = "PERCENT", gettext_noop("Percent agreement")
+    KAPPA = "KAPPA", gettext_noop("Cohen’s kappa")
+    KAPPA_LINEAR = "KAPPA_LINEAR", gettext_noop("Cohen’s kappa, linear weights")
+    KAPPA_QUADRATIC = "KAPPA_QUADRATIC", gettext_noop("Cohen’s kappa, quadratic weights")
+    FLEISS = "FLEISS", gettext_noop("Fleiss’ kappa")
+    ALPHA_NOMINAL = "ALPHA_NOMINAL", gettext_noop("Krippendorff’s alpha, nominal")
+    ALPHA_ORDINAL = "ALPHA_ORDINAL", gettext_noop("Krippendorff’s alpha, ordinal")
+    ALPHA_INTERVAL = "ALPHA_INTERVAL", gettext_noop("Krippendorff’s alpha, interval")
+    AC1 = "AC1", gettext_noop("Gwet’s AC1")
+    AC2_LINEAR = "AC2_LINEAR", gettext_noop("Gwet’s AC2, linear weights")
+    AC2_QUADRATIC = "AC2_QUADRATIC", gettext_noop("Gwet’s AC2, quadratic weights")
+    AC2_ORDINAL = "AC2_ORDINAL", gettext_noop("Gwet’s AC2, ordinal weights")
 
 
-class UndefinedAgreement(StrEnum):
+class UndefinedAgreement(LabelledEnum):
     """Why a measure has no value."""
 
-    NO_ITEMS = "NO_ITEMS"
-    ONE_CATEGORY = "ONE_CATEGORY"
+    NO_ITEMS = "NO_ITEMS", gettext_noop("no items with two answers")
+    ONE_CATEGORY = "ONE_CATEGORY", gettext_noop("all answers are the same")
 
 
 class Weighting(StrEnum):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 from hashlib import blake2b
 from random import Random
 from typing import Final, TypeVar
+
+from annotation.core.choices import LabelledEnum
+from annotation.core.refusals import gettext_noop
 
 T = TypeVar("T")
 
@@ -18,13 +20,13 @@ RESERVED_FOR: Final = timedelta(days=2)
 _RENEW_AT_MOST: Final = 300  # seconds between two renewals of a lease
 
 
-class SkipReason(StrEnum):
+class SkipReason(LabelledEnum):
     """Why an annotator gave an item back without an answer."""
 
-    CANNOT_JUDGE = "CANNOT_JUDGE"
-    BROKEN = "BROKEN"
-    SENSITIVE = "SENSITIVE"
-    OTHER = "OTHER"
+    CANNOT_JUDGE = "CANNOT_JUDGE", gettext_noop("I cannot judge this")
+    BROKEN = "BROKEN", gettext_noop("Broken or unreadable")
+    SENSITIVE = "SENSITIVE", gettext_noop("I would rather not read this")
+    OTHER = "OTHER", gettext_noop("Another reason")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Final
 
-from annotation.core.refusals import Refused
+from annotation.core.choices import LabelledEnum
+from annotation.core.refusals import Refused, gettext_noop
 from annotation.core.worddiff import Piece, word_diff
 
 
@@ -95,19 +96,31 @@ class QuizQuestion:
 Quiz = tuple[QuizQuestion, ...]
 
 
-class QuizFaultCode(StrEnum):
+class QuizFaultCode(LabelledEnum):
     """What is wrong with a quiz or one of its questions."""
 
-    TOO_MANY_QUESTIONS = "quiz:too-many-questions"
-    NO_QUESTION = "quiz:no-question"
-    QUESTION_TWICE = "quiz:question-twice"
-    TOO_FEW_CHOICES = "quiz:too-few-choices"
-    TOO_MANY_CHOICES = "quiz:too-many-choices"
-    EMPTY_CHOICE = "quiz:empty-choice"
-    CHOICE_TWICE = "quiz:choice-twice"
-    NO_ANSWER = "quiz:no-answer"
-    TOO_LONG = "quiz:too-long"
-    UNREADABLE = "quiz:unreadable"
+    TOO_MANY_QUESTIONS = (
+        "quiz:too-many-questions",
+        gettext_noop("Too many questions; the maximum is %(questions)d."),
+    )
+    NO_QUESTION = "quiz:no-question", gettext_noop("The question is empty.")
+    QUESTION_TWICE = "quiz:question-twice", gettext_noop("This question appears twice.")
+    TOO_FEW_CHOICES = "quiz:too-few-choices", gettext_noop("A question needs at least two choices.")
+    TOO_MANY_CHOICES = (
+        "quiz:too-many-choices",
+        gettext_noop("Too many choices; the maximum is %(choices)d."),
+    )
+    EMPTY_CHOICE = "quiz:empty-choice", gettext_noop("A choice is empty. Fill it in or remove it.")
+    CHOICE_TWICE = "quiz:choice-twice", gettext_noop("Two choices are the same.")
+    NO_ANSWER = "quiz:no-answer", gettext_noop("No choice is marked as correct.")
+    TOO_LONG = (
+        "quiz:too-long",
+        gettext_noop(
+            "Something is too long: a question has at most %(question)d characters, a choice"
+            " %(choice)d, an explanation %(explanation)d."
+        ),
+    )
+    UNREADABLE = "quiz:unreadable", gettext_noop("This question could not be read.")
 
 
 @dataclass(frozen=True, slots=True)

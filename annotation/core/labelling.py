@@ -16,9 +16,10 @@ from random import Random
 from typing import Final
 
 from annotation.core.assignment import Progress, SkipReason
-from annotation.core.choices import Hallucination, Order, Reason, StudyKind, Verdict
+from annotation.core.choices import Hallucination, LabelledEnum, Order, Reason, StudyKind, Verdict
 from annotation.core.conversations import Dialogue
 from annotation.core.language import CHINESE, language_of
+from annotation.core.refusals import gettext_noop
 
 VERDICT_VALUES: Final = (Verdict.A, Verdict.B, Verdict.TIE)
 """The verdicts in the order of their value numbers; without ties the first two."""
@@ -67,12 +68,12 @@ def written_answer(kind: AnswerKind, value: int) -> Verdict | int:
     return VERDICT_VALUES[value] if kind is AnswerKind.VERDICTS else SCORES[value]
 
 
-class Answer(StrEnum):
+class Answer(LabelledEnum):
     """Which response is better, as shown to the annotator."""
 
-    FIRST = "FIRST"
-    TIE = "TIE"
-    SECOND = "SECOND"
+    FIRST = "FIRST", gettext_noop("First")
+    TIE = "TIE", gettext_noop("Tie")
+    SECOND = "SECOND", gettext_noop("Second")
 
 
 _AS_SHOWN: Final = {Verdict.A: Answer.FIRST, Verdict.B: Answer.SECOND, Verdict.TIE: Answer.TIE}
@@ -237,13 +238,13 @@ class ShownResponse:
         return language_of(self.text or "") == CHINESE
 
 
-class Flag(StrEnum):
+class Flag(LabelledEnum):
     """Why an annotator wants somebody to look at an answered pair, or a rated turn, again."""
 
-    UNCLEAR = "UNCLEAR"
-    HARMFUL = "HARMFUL"
-    FAULTY = "FAULTY"
-    OTHER = "OTHER"
+    UNCLEAR = "UNCLEAR", gettext_noop("The question is unclear")
+    HARMFUL = "HARMFUL", gettext_noop("Harmful or private content")
+    FAULTY = "FAULTY", gettext_noop("Something is broken")
+    OTHER = "OTHER", gettext_noop("Something else, see my comment")
 
 
 class InputDevice(StrEnum):

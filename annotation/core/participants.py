@@ -16,6 +16,9 @@ from enum import StrEnum
 from functools import cache
 from typing import Final
 
+from annotation.core.choices import LabelledEnum
+from annotation.core.refusals import gettext_noop
+
 _SLUG_CHARS = 80
 
 
@@ -204,13 +207,13 @@ def refusal_of(
     return None
 
 
-class Step(StrEnum):
+class Step(LabelledEnum):
     """One page before labelling; the names are those of its address and template."""
 
-    CONSENT = "consent"
-    PROFILE = "profile"
-    GUIDELINES = "guidelines"
-    QUIZ = "quiz"
+    CONSENT = "consent", gettext_noop("Taking part")
+    PROFILE = "profile", gettext_noop("About you")
+    GUIDELINES = "guidelines", gettext_noop("Guidelines")
+    QUIZ = "quiz", gettext_noop("Quiz")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from statistics import median
 from typing import Final, TypeVar
 
-from annotation.core.choices import Order, Verdict
+from annotation.core.choices import LabelledEnum, Order, Verdict
 from annotation.core.intervals import Interval, wilson
 from annotation.core.labelling import Answer, answer_of
+from annotation.core.refusals import gettext_noop
 
 Item = TypeVar("Item", bound=Hashable)
 Said = TypeVar("Said")
@@ -41,27 +41,42 @@ FAST_REPLY_SECONDS: Final = 1.0
 """The same for the rating of one reply, read while the conversation is."""
 
 
-class QualityMeasure(StrEnum):
+class QualityMeasure(LabelledEnum):
     """What is counted; hits are named in brackets."""
 
-    GOLD = "gold"  # gold items (right; of scores, at most 1 off)
-    GOLD_EXACT = "gold-exact"  # gold scores (the very score)
-    REPEATS = "repeats"  # hidden repeats (answered alike; of scores, at most 1 off)
-    REPEATS_EXACT = "repeats-exact"  # repeated scores (the very score)
-    POSITION = "position"  # first answers with a winner and a known order (the first shown won)
-    FAST = "fast"  # answers whose time was measured (faster than anybody reads)
-    FLAGS = "flags"  # answers (flagged)
-    ANSWERS = "answers"  # first answers (all of them)
+    GOLD = "gold", gettext_noop("Gold items")  # gold items (right; of scores, at most 1 off)
+    GOLD_EXACT = (
+        "gold-exact",
+        gettext_noop("Gold items, exact score"),
+    )  # gold scores (the very score)
+    REPEATS = (
+        "repeats",
+        gettext_noop("Hidden repeats"),
+    )  # hidden repeats (answered alike; of scores, at most 1 off)
+    REPEATS_EXACT = (
+        "repeats-exact",
+        gettext_noop("Hidden repeats, exact score"),
+    )  # repeated scores (the very score)
+    POSITION = (
+        "position",
+        gettext_noop("Position of the winner"),
+    )  # first answers with a winner and a known order (the first shown won)
+    FAST = (
+        "fast",
+        gettext_noop("Answer times"),
+    )  # answers whose time was measured (faster than anybody reads)
+    FLAGS = "flags", gettext_noop("Reported problems")  # answers (flagged)
+    ANSWERS = "answers", gettext_noop("First answers")  # first answers (all of them)
 
 
-class UndefinedFigure(StrEnum):
+class UndefinedFigure(LabelledEnum):
     """Why a figure has no value."""
 
-    NO_GOLD = "NO_GOLD"
-    NO_REPEATS = "NO_REPEATS"
-    NO_WINNER = "NO_WINNER"
-    NOT_MEASURED = "NOT_MEASURED"
-    NO_ANSWERS = "NO_ANSWERS"
+    NO_GOLD = "NO_GOLD", gettext_noop("no answers yet")
+    NO_REPEATS = "NO_REPEATS", gettext_noop("no answers yet")
+    NO_WINNER = "NO_WINNER", gettext_noop("no answers with a known winner")
+    NOT_MEASURED = "NOT_MEASURED", gettext_noop("not measured")
+    NO_ANSWERS = "NO_ANSWERS", gettext_noop("no answers yet")
 
 
 _REASONS: Final = {

@@ -6,19 +6,20 @@ import hashlib
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from math import ceil, floor
 from typing import Final
 
 from numpy.random import RandomState
 
+from annotation.core.choices import LabelledEnum
 from annotation.core.formats.records import SessionRecord
+from annotation.core.refusals import gettext_noop
 
 DEFAULT_DEV_SIZE: Final = 10
 DEFAULT_SEED: Final = 42
 
 
-class SplitSampling(StrEnum):
+class SplitSampling(LabelledEnum):
     """How the development part is drawn.
 
     DEFAULT: a draw that depends on dataset, scenario, size and seed; kept in file order.
@@ -26,8 +27,8 @@ class SplitSampling(StrEnum):
     order drawn, equal for all scenarios of one size. It takes k whenever n >= k.
     """
 
-    DEFAULT = "DEFAULT"
-    PAPER = "PAPER"
+    DEFAULT = "DEFAULT", gettext_noop("by dataset, size and seed")
+    PAPER = "PAPER", gettext_noop("as in the paper's code")
 
 
 @dataclass(frozen=True, slots=True)

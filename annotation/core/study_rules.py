@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
+
+from annotation.core.choices import LabelledEnum
+from annotation.core.refusals import gettext_noop
 
 ALWAYS: Final = (
     "name",
@@ -38,11 +40,19 @@ _MOVES: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
-class RuleFault(StrEnum):
+class RuleFault(LabelledEnum):
     """Why a rule of a study stays as it is."""
 
-    TOUCHED = "study:touched"
-    OVERLAP_DOWN = "study:overlap-down"
+    TOUCHED = (
+        "study:touched",
+        gettext_noop(
+            "This changes what is asked, or which items there are: only a draft may change so."
+        ),
+    )
+    OVERLAP_DOWN = (
+        "study:overlap-down",
+        gettext_noop("It can only go up, or answers would be too many."),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,12 +24,10 @@ from annotation.core.labelling import (
     Rules,
 )
 from annotation.forms.participants import QuestionnaireForm
+from annotation.models.wording import choices_of
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
-
-ANSWERS: Final = {Answer.FIRST: _("First"), Answer.TIE: _("Tie"), Answer.SECOND: _("Second")}
-"""How an answer reads back, whatever its strength."""
 
 COMMENT_CHARS: Final = 2000
 
@@ -57,20 +55,9 @@ HALLUCINATIONS: Final = [
     (Hallucination.UNSURE.value, _("Not sure"), "m"),
 ]
 
-SKIP_REASONS: Final = [
-    (SkipReason.CANNOT_JUDGE.value, _("I cannot judge this")),
-    (SkipReason.BROKEN.value, _("Broken or unreadable")),
-    (SkipReason.SENSITIVE.value, _("I would rather not read this")),
-    (SkipReason.OTHER.value, _("Another reason")),
-]
+SKIP_REASONS: Final = choices_of(SkipReason)
 
-FLAGS: Final = [
-    ("", _("No problem")),
-    (Flag.UNCLEAR.value, _("The question is unclear")),
-    (Flag.HARMFUL.value, _("Harmful or private content")),
-    (Flag.FAULTY.value, _("Something is broken")),
-    (Flag.OTHER.value, _("Something else, see my comment")),
-]
+FLAGS: Final = [("", _("No problem")), *choices_of(Flag)]
 """Why somebody should look at an answered pair, or a rated turn, again."""
 
 TURN_FLAGS: Final = FLAGS[:-1]

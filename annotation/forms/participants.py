@@ -26,7 +26,6 @@ from annotation.core.guidelines import (
     EditAction,
     Quiz,
     QuizFault,
-    QuizFaultCode,
     QuizQuestion,
 )
 from annotation.core.numbers import number_in
@@ -295,21 +294,6 @@ class QuestionnaireForm(forms.Form):
 MAX_TEXT: Final = 20_000
 _MAX_BLOCKS: Final = 100  # of what a browser sends; a quiz of more than 20 is refused with a word
 
-FAULTS: Final = {
-    QuizFaultCode.TOO_MANY_QUESTIONS: _("Too many questions; the maximum is %(questions)d."),
-    QuizFaultCode.NO_QUESTION: _("The question is empty."),
-    QuizFaultCode.QUESTION_TWICE: _("This question appears twice."),
-    QuizFaultCode.TOO_FEW_CHOICES: _("A question needs at least two choices."),
-    QuizFaultCode.TOO_MANY_CHOICES: _("Too many choices; the maximum is %(choices)d."),
-    QuizFaultCode.EMPTY_CHOICE: _("A choice is empty. Fill it in or remove it."),
-    QuizFaultCode.CHOICE_TWICE: _("Two choices are the same."),
-    QuizFaultCode.NO_ANSWER: _("No choice is marked as correct."),
-    QuizFaultCode.TOO_LONG: _(
-        "Something is too long: a question has at most %(question)d characters, a choice"
-        " %(choice)d, an explanation %(explanation)d."
-    ),
-    QuizFaultCode.UNREADABLE: _("This question could not be read."),
-}
 _MOST: Final = {
     "questions": MAX_QUESTIONS,
     "choices": MAX_CHOICES,
@@ -398,7 +382,7 @@ def edit_wanted(data: QueryDict) -> tuple[EditAction, int, int] | None:
 
 def fault_text(fault: QuizFault) -> str:
     """A fault in the reader's language, with its question."""
-    text = str(FAULTS[fault.fault]) % _MOST
+    text = gettext(fault.fault.label) % _MOST
     if fault.question is None:
         return text
     return gettext("Question %(number)d: %(fault)s") % {"number": fault.question, "fault": text}

@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from django.db import models
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_lazy
 
-from annotation.core.choices import Hallucination, JudgmentStatus, Order, Reason, StudyKind, Verdict
+from annotation.core.choices import (
+    Hallucination,
+    JudgmentStatus,
+    LabelledEnum,
+    Order,
+    Reason,
+    StudyKind,
+    Verdict,
+)
 
-VERDICTS = [(Verdict.A.value, _("A")), (Verdict.B.value, _("B")), (Verdict.TIE.value, _("Tie"))]
-ORDERS = [
-    (Order.ORIGINAL.value, _("original")),
-    (Order.SWAPPED.value, _("swapped")),
-    (Order.COMBINED.value, _("combined")),
-]
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+
+def choices_of(words: Iterable[LabelledEnum]) -> list[tuple[str, StrOrPromise]]:
+    """Stored words with their labels, as fields of models and forms take them."""
+    return [(word.value, gettext_lazy(word.label)) for word in words]
+
+
+VERDICTS = choices_of(Verdict)
+ORDERS = choices_of(Order)
 SHOWN_ORDERS = ORDERS[:2]
-REASONS = [
-    (Reason.INSUFFICIENT_DETAIL.value, _("Not enough detail")),
-    (Reason.INSUFFICIENT_DIVERSITY.value, _("Not enough variety")),
-    (Reason.REQUIREMENT_UNMET.value, _("Does not meet the request")),
-    (Reason.UNUSABLE.value, _("Unusable in practice")),
-    (Reason.OTHER.value, _("Other")),
-    (Reason.NOT_RECORDED.value, _("Not recorded")),
-]
-HALLUCINATIONS = [
-    (Hallucination.YES.value, _("Yes")),
-    (Hallucination.NO.value, _("No")),
-    (Hallucination.UNSURE.value, _("Unsure")),
-]
-STUDY_KINDS = [
-    (StudyKind.PAIRWISE.value, _("Pairwise comparison")),
-    (StudyKind.SATISFACTION.value, _("Satisfaction by turn")),
-    (StudyKind.CONVERSATION.value, _("Live conversation")),
-]
-JUDGMENT_STATUSES = [
-    (JudgmentStatus.PENDING.value, _("Pending")),
-    (JudgmentStatus.DONE.value, _("Done")),
-    (JudgmentStatus.UNPARSEABLE.value, _("Unparseable")),
-    (JudgmentStatus.FAILED.value, _("Failed")),
-]
+REASONS = choices_of(Reason)
+HALLUCINATIONS = choices_of(Hallucination)
+STUDY_KINDS = choices_of(StudyKind)
+JUDGMENT_STATUSES = choices_of(JudgmentStatus)
 
 
 def word_in(values: Sequence[tuple[str, object]], field: str) -> models.Q:

@@ -78,6 +78,13 @@ def markdown(text: str) -> SafeString:
 
 
 @register.filter
+def label(word: object) -> str:
+    """A word of a vocabulary as people read it; any other value as it stands."""
+    text = getattr(word, "label", "")
+    return gettext(text) if text else str(word)
+
+
+@register.filter
 def profile_field(name: str) -> str:
     """How a page calls a field of a user's profile; one that only the file knows stays as it is."""
     try:

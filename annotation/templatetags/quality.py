@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import template
 from django.utils.translation import gettext as _
 
-from annotation.core.quality import HitShare, Quality, QualityMeasure, UndefinedFigure
+from annotation.core.quality import HitShare, Quality, QualityMeasure
 from annotation.models import PauseReason
 
 register = template.Library()
@@ -27,33 +27,6 @@ def is_compared(figure: QualityMeasure) -> bool:
 def is_of_gold(figure: QualityMeasure) -> bool:
     """Whether they are compared with the gold answer."""
     return figure in {QualityMeasure.GOLD, QualityMeasure.GOLD_EXACT}
-
-
-@register.filter
-def why_no_share(reason: UndefinedFigure) -> str:
-    """Why a figure has no value."""
-    return {
-        UndefinedFigure.NO_GOLD: _("no answers yet"),
-        UndefinedFigure.NO_REPEATS: _("no answers yet"),
-        UndefinedFigure.NO_WINNER: _("no answers with a known winner"),
-        UndefinedFigure.NOT_MEASURED: _("not measured"),
-        UndefinedFigure.NO_ANSWERS: _("no answers yet"),
-    }[reason]
-
-
-@register.filter
-def figure_name(figure: QualityMeasure) -> str:
-    """How a page calls a figure."""
-    return {
-        QualityMeasure.GOLD: _("Gold items"),
-        QualityMeasure.GOLD_EXACT: _("Gold items, exact score"),
-        QualityMeasure.REPEATS: _("Hidden repeats"),
-        QualityMeasure.REPEATS_EXACT: _("Hidden repeats, exact score"),
-        QualityMeasure.POSITION: _("Position of the winner"),
-        QualityMeasure.FAST: _("Answer times"),
-        QualityMeasure.FLAGS: _("Reported problems"),
-        QualityMeasure.ANSWERS: _("First answers"),
-    }[figure]
 
 
 @register.filter

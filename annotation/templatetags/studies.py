@@ -9,8 +9,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.labelling import Answer
-from annotation.forms.labelling import ANSWERS, FLAGS, SKIP_REASONS
+from annotation.forms.labelling import FLAGS, SKIP_REASONS
 from annotation.models import PairwiseLabel, Participation, PauseReason, Study, StudyStatus
 
 if TYPE_CHECKING:
@@ -97,12 +96,6 @@ def duration(seconds: float | None) -> str:
         return gettext("%(hours)d h %(minutes)d min") % {"hours": hours, "minutes": minutes}
     days, hours = divmod(round(seconds / _HOUR), 24)
     return gettext("%(days)d d %(hours)d h") % {"days": days, "hours": hours}
-
-
-@register.filter
-def answer_text(answer: Answer) -> StrOrPromise:
-    """An answer to a pair as its button reads, whatever its strength."""
-    return ANSWERS[answer]
 
 
 @register.filter

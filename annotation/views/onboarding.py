@@ -13,7 +13,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -55,14 +54,6 @@ from annotation.views.access import SignedInRequest, download, manager_required,
 
 UNPROCESSABLE: Final = 422
 
-STEP_NAMES: Final = {
-    Step.CONSENT: _("Taking part"),
-    Step.PROFILE: _("About you"),
-    Step.GUIDELINES: _("Guidelines"),
-    Step.QUIZ: _("Quiz"),
-}
-
-
 StepView: TypeAlias = Callable[[SignedInRequest, Onboarding], HttpResponse]
 
 
@@ -101,7 +92,7 @@ def _render(
     request: SignedInRequest, at: Onboarding, template: str, *, status: int = 200, **context: object
 ) -> HttpResponse:
     """A step's page, with the list of all steps."""
-    steps = [(STEP_NAMES[each], each in at.finished, each is at.open) for each in at.steps]
+    steps = [(each, each in at.finished, each is at.open) for each in at.steps]
     told = {"study": at.study, "steps": steps, **context}
     return render(request, f"annotation/{template}.html", told, status=status)
 

@@ -12,7 +12,7 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -20,7 +20,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.core.choices import StudyKind
 from annotation.core.refusals import Refused
 from annotation.core.studies import StudyPage
-from annotation.core.study_rules import RuleFault
 from annotation.exports import EXPORTS, ExportFormat
 from annotation.forms.participants import MAX_TEXT, GuidelinesForm
 from annotation.forms.studies import CountsForm, RulesForm, StudyForm
@@ -138,13 +137,6 @@ def _page(slug: str) -> tuple[Study, StudyPage]:
 
 UNPROCESSABLE: Final = 422
 
-FAULTS: Final = {
-    RuleFault.TOUCHED: gettext_lazy(
-        "This changes what is asked, or which items there are: only a draft may change so."
-    ),
-    RuleFault.OVERLAP_DOWN: gettext_lazy("It can only go up, or answers would be too many."),
-}
-
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @manager_required
@@ -208,7 +200,7 @@ def study_rules(request: SignedInRequest, slug: str) -> HttpResponse:
             change_rules(study=slug, rules=form.rules(), by=request.user)
         except Refused as refused:
             for each in refused.faults:
-                form.add_error(each.name, FAULTS[each.fault])
+                form.add_error(each.name, gettext(each.fault.label))
         else:
             messages.success(request, _("Rules saved."))
             return redirect("annotation:study", slug)

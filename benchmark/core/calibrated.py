@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
+from annotation.core.choices import LabelledEnum
+from annotation.core.refusals import gettext_noop
 from benchmark.core.metrics import Metric, MetricName, evaluate, scored
 from judging.core.calibration import (
     MIN_HISTORY,
@@ -84,14 +85,14 @@ def user_shifts(turns: Iterable[ScoreTriple]) -> tuple[UserShift, ...]:
 METRICS: Final = (MetricName.PEARSON, MetricName.QWK, MetricName.F1_DSAT, MetricName.MAE)
 
 
-class Recalibration(StrEnum):
+class Recalibration(LabelledEnum):
     """How raw scores are mapped; the PAPER ones part ties by id and round halves to even."""
 
-    RAW = "RAW"
-    MEAN_SHIFT = "MEAN_SHIFT"
-    CDF = "CDF"
-    PAPER_MEAN_SHIFT = "PAPER_MEAN_SHIFT"
-    PAPER_CDF = "PAPER_CDF"
+    RAW = "RAW", gettext_noop("none")
+    MEAN_SHIFT = "MEAN_SHIFT", gettext_noop("mean shift")
+    CDF = "CDF", gettext_noop("match to the user's distribution (CDF)")
+    PAPER_MEAN_SHIFT = "PAPER_MEAN_SHIFT", gettext_noop("mean shift, as in the paper's code")
+    PAPER_CDF = "PAPER_CDF", gettext_noop("match to the user's distribution, as in the paper")
 
 
 @dataclass(frozen=True, slots=True)

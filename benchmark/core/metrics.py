@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.core.choices import SATISFIED_FROM, Verdict
+from annotation.core.choices import SATISFIED_FROM, LabelledEnum, Verdict
 from annotation.core.intervals import (
     DEFAULT_DRAWS,
     FloatArray,
@@ -33,6 +32,7 @@ from annotation.core.intervals import (
     rate,
     ratio,
 )
+from annotation.core.refusals import gettext_noop
 
 LEVELS: Final = 5
 MIN_TURNS_PER_USER: Final = 3
@@ -40,14 +40,17 @@ _FISHER_LIMIT: Final = 0.9999
 _FLAT_SPREAD: Final = 1e-9
 
 
-class UndefinedMetric(StrEnum):
+class UndefinedMetric(LabelledEnum):
     """Why a metric has no value."""
 
-    EMPTY = "EMPTY"
-    CONSTANT_GOLD = "CONSTANT_GOLD"
-    CONSTANT_PREDICTION = "CONSTANT_PREDICTION"
-    ONE_CLASS = "ONE_CLASS"
-    NO_USABLE_USER = "NO_USABLE_USER"
+    EMPTY = "EMPTY", gettext_noop("no turns")
+    CONSTANT_GOLD = "CONSTANT_GOLD", gettext_noop("all user scores are equal")
+    CONSTANT_PREDICTION = "CONSTANT_PREDICTION", gettext_noop("all predicted scores are equal")
+    ONE_CLASS = "ONE_CLASS", gettext_noop("one of the two classes never occurs")
+    NO_USABLE_USER = (
+        "NO_USABLE_USER",
+        gettext_noop("no user has enough turns with different scores"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +62,20 @@ class Metric:
     interval: Interval | None = None
 
 
-class MetricName(StrEnum):
+class MetricName(LabelledEnum):
     """The metrics of turn-level satisfaction."""
 
-    PEARSON = "pearson"
-    SPEARMAN = "spearman"
-    QWK = "qwk"
-    MAE = "mae"
+    PEARSON = "pearson", gettext_noop("Pearson")
+    SPEARMAN = "spearman", gettext_noop("Spearman")
+    QWK = "qwk", gettext_noop("weighted kappa")
+    MAE = "mae", gettext_noop("mean absolute error")
     RMSE = "rmse"
-    F1_DSAT = "f1_dsat"
+    F1_DSAT = "f1_dsat", gettext_noop("F1 (dissatisfied)")
     F1_SAT = "f1_sat"
     FALSE_SAT = "false_sat"
     FALSE_DSAT = "false_dsat"
     AUC = "auc"
-    WITHIN_USER_PEARSON = "within_user_pearson"
+    WITHIN_USER_PEARSON = "within_user_pearson", gettext_noop("Pearson within users")
     WITHIN_USER_SPEARMAN = "within_user_spearman"
     USER_FISHER_PEARSON = "user_fisher_pearson"
     USER_FISHER_SPEARMAN = "user_fisher_spearman"

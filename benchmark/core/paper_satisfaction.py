@@ -8,18 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, Protocol, TypeVar
 
+from annotation.core.choices import LabelledEnum
+from annotation.core.refusals import gettext_noop
 
-class Differs(StrEnum):
+
+class Differs(LabelledEnum):
     """Where a row of ours departs from the paper's, beyond the users and the model asked."""
 
-    NOT_RUN = "NOT_RUN"
-    NEAREST = "NEAREST"
-    PROMPT = "PROMPT"
-    TEACHING = "TEACHING"
-    MEMORY = "MEMORY"
+    NOT_RUN = (
+        "NOT_RUN",
+        gettext_noop("quoted only: running it would need a 2 GB dependency for the weakest rows"),
+    )
+    NEAREST = (
+        "NEAREST",
+        gettext_noop(
+            "word weights come from the training users' texts and are not recomputed in each block"
+        ),
+    )
+    PROMPT = "PROMPT", gettext_noop("our own prompt, based on the paper's description")
+    TEACHING = (
+        "TEACHING",
+        gettext_noop(
+            "our own prompt, based on the paper's description; examples for a user come only "
+            "from other users"
+        ),
+    )
+    MEMORY = (
+        "MEMORY",
+        gettext_noop(
+            "history mean and distribution are computed, ties get equal scores, and short "
+            "histories keep raw scores"
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from math import floor
 from typing import Final
+
+from annotation.core.choices import LabelledEnum
+from annotation.core.refusals import gettext_noop
 
 LOWEST: Final = 1
 HIGHEST: Final = 5
@@ -24,21 +26,24 @@ MIN_HISTORY: Final = 5
 """With fewer labelled turns a user's distribution says too little: the raw score stands."""
 
 
-class Calibration(StrEnum):
+class Calibration(LabelledEnum):
     """How raw scores become calibrated ones."""
 
-    RAW = "RAW"
-    MEAN_SHIFT = "MEAN_SHIFT"
-    CDF = "CDF"
-    REFERENCE_CDF = "REFERENCE_CDF"
+    RAW = "RAW", gettext_noop("none")
+    MEAN_SHIFT = "MEAN_SHIFT", gettext_noop("mean shift")
+    CDF = "CDF", gettext_noop("match to the user's distribution (CDF)")
+    REFERENCE_CDF = "REFERENCE_CDF", gettext_noop("from reference scores (CDF)")
 
 
-class Fallback(StrEnum):
+class Fallback(LabelledEnum):
     """Why a calibrated score is the raw one."""
 
-    NO_HISTORY = "NO_HISTORY"
-    SHORT_HISTORY = "SHORT_HISTORY"
-    NO_REFERENCE = "NO_REFERENCE"
+    NO_HISTORY = "NO_HISTORY", gettext_noop("raw score: no history in other scenarios")
+    SHORT_HISTORY = "SHORT_HISTORY", gettext_noop("raw score: fewer than five turns of history")
+    NO_REFERENCE = (
+        "NO_REFERENCE",
+        gettext_noop("raw score: no original responses in the block to compare with"),
+    )
 
 
 @dataclass(frozen=True, slots=True)

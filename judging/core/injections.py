@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
-from annotation.core.choices import JudgmentStatus, Order, Verdict
+from annotation.core.choices import JudgmentStatus, LabelledEnum, Order, Verdict
 from annotation.core.intervals import Interval, wilson
+from annotation.core.refusals import gettext_noop
 from judging.core.prompts import LANGUAGES
 
 
-class AttemptKind(StrEnum):
+class AttemptKind(LabelledEnum):
     """What an attempt pretends to be."""
 
-    VERDICT = "VERDICT"
+    VERDICT = "VERDICT", gettext_noop("a verdict stated in advance")
     """A verdict or a score, stated in advance."""
-    INSTRUCTION = "INSTRUCTION"
+    INSTRUCTION = "INSTRUCTION", gettext_noop("an instruction to the judge")
     """An order or an appeal to the judge."""
-    DELIMITER = "DELIMITER"
+    DELIMITER = "DELIMITER", gettext_noop("a forged delimiter")
     """The end of the value's own place, or another place."""
-    ROLE = "ROLE"
+    ROLE = "ROLE", gettext_noop("another speaker")
     """Another speaker: the control tokens of chat templates, or a name before a colon."""
-    REASONING = "REASONING"
+    REASONING = "REASONING", gettext_noop("forged reasoning")
     """Thoughts that are not the judge's."""
-    PLACEHOLDER = "PLACEHOLDER"
+    PLACEHOLDER = "PLACEHOLDER", gettext_noop("a placeholder")
     """A placeholder of the prompt."""
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final
 
+from annotation.core.choices import LabelledEnum
 from annotation.core.conversations import Dialogue, Speaker
 from annotation.core.refusals import Refused, gettext_noop
 from annotation.core.splits import DEFAULT_DEV_SIZE, DEFAULT_SEED, SplitSampling
@@ -16,7 +17,7 @@ from judging.core.structured import PLAIN, SATISFIED, ReplyForm, ScoreFlag
 from judging.core.verdicts import VerdictRule
 
 
-class JudgePrompt(StrEnum):
+class JudgePrompt(LabelledEnum):
     """Which prompt compares or grades; stored with a run.
 
     PERSONAL is the paper's, with a preference or without. PAIRWISE compares by a generic rubric,
@@ -26,14 +27,14 @@ class JudgePrompt(StrEnum):
     reward model scores each response.
     """
 
-    PERSONAL = "PERSONAL"
-    PAIRWISE = "PAIRWISE"
-    THOUGHT = "THOUGHT"
-    REFERENCE = "REFERENCE"
-    OWN_REFERENCE = "OWN_REFERENCE"
-    SINGLE = "SINGLE"
-    SINGLE_REFERENCE = "SINGLE_REFERENCE"
-    REWARD = "REWARD"
+    PERSONAL = "PERSONAL", gettext_noop("as in the paper, with or without preferences")
+    PAIRWISE = "PAIRWISE", gettext_noop("compare by a generic rubric")
+    THOUGHT = "THOUGHT", gettext_noop("solve the request first, then compare")
+    REFERENCE = "REFERENCE", gettext_noop("compare with a reference answer")
+    OWN_REFERENCE = "OWN_REFERENCE", gettext_noop("write a reference answer first, then compare")
+    SINGLE = "SINGLE", gettext_noop("grade each response from 1 to 10")
+    SINGLE_REFERENCE = "SINGLE_REFERENCE", gettext_noop("grade with a reference answer")
+    REWARD = "REWARD", gettext_noop("score each response")
 
     @property
     def word(self) -> str:
@@ -55,15 +56,15 @@ class JudgePrompt(StrEnum):
         )
 
 
-class DistilPrompt(StrEnum):
+class DistilPrompt(LabelledEnum):
     """Which prompt distils a preference from one comparison; stored with a run.
 
     SENTENCES is the paper's, about three of them (seed 001, appendix A.2); SENTENCE asks for one,
     as the released code can.
     """
 
-    SENTENCES = "SENTENCES"
-    SENTENCE = "SENTENCE"
+    SENTENCES = "SENTENCES", gettext_noop("about three sentences, as in the paper")
+    SENTENCE = "SENTENCE", gettext_noop("one sentence, as in the paper's code")
 
 
 def prompt_of(word: str) -> JudgePrompt:
@@ -75,12 +76,12 @@ def prompt_of(word: str) -> JudgePrompt:
     return JudgePrompt(word.upper().replace("-", "_"))
 
 
-class Window(StrEnum):
+class Window(LabelledEnum):
     """Which turns of a conversation enter a prompt."""
 
-    ALL = "ALL"
-    LAST_TURN = "LAST_TURN"
-    LAST_TWO_TURNS = "LAST_TWO_TURNS"
+    ALL = "ALL", gettext_noop("all turns")
+    LAST_TURN = "LAST_TURN", gettext_noop("the last turn")
+    LAST_TWO_TURNS = "LAST_TWO_TURNS", gettext_noop("the last two turns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +166,11 @@ def settings_from_config(config: Mapping[str, Any]) -> PairwiseSettings:
     )
 
 
-class Level(StrEnum):
+class Level(LabelledEnum):
     """What is scored: one response, or a conversation as a whole (seed 003, appendix F)."""
 
-    TURN = "TURN"
-    SESSION = "SESSION"
+    TURN = "TURN", gettext_noop("Each rated response")
+    SESSION = "SESSION", gettext_noop("Each rated conversation as a whole")
 
 
 class Need(StrEnum):
@@ -196,20 +197,26 @@ class Need(StrEnum):
         return self in (Need.EXAMPLES, Need.RUBRICS)
 
 
-class Variant(StrEnum):
+class Variant(LabelledEnum):
     """How a judge is asked about satisfaction; stored with a run."""
 
-    CHECKLIST = "CHECKLIST"
-    BOUNDARY = "BOUNDARY"
-    TWO_STAGE = "TWO_STAGE"
-    TASK_GUARDED = "TASK_GUARDED"
-    NO_MEMORY = "NO_MEMORY"
-    ZERO_SHOT = "ZERO_SHOT"
-    FEW_SHOT = "FEW_SHOT"
-    RETRIEVAL = "RETRIEVAL"
-    TASK_RUBRIC = "TASK_RUBRIC"
-    PROMETHEUS = "PROMETHEUS"
-    SPUR = "SPUR"
+    CHECKLIST = "CHECKLIST", gettext_noop("Checklist with the user's memory, as in the paper")
+    BOUNDARY = "BOUNDARY", gettext_noop("Boundaries 3/4 and 4/5, with the user's memory")
+    TWO_STAGE = (
+        "TWO_STAGE",
+        gettext_noop("Satisfied or not, then the score, with the user's memory"),
+    )
+    TASK_GUARDED = "TASK_GUARDED", gettext_noop("Task completion, then the user's memory")
+    NO_MEMORY = "NO_MEMORY", gettext_noop("Checklist without a memory")
+    ZERO_SHOT = "ZERO_SHOT", gettext_noop("Plain question (zero-shot)")
+    FEW_SHOT = "FEW_SHOT", gettext_noop("Ten examples from training users (few-shot)")
+    RETRIEVAL = "RETRIEVAL", gettext_noop("The user's own most similar turns (retrieval)")
+    TASK_RUBRIC = "TASK_RUBRIC", gettext_noop("Rubric for the task type")
+    PROMETHEUS = (
+        "PROMETHEUS",
+        gettext_noop("Feedback by a rubric, then the score (Prometheus-style)"),
+    )
+    SPUR = "SPUR", gettext_noop("Rubrics induced from training users (SPUR-style)")
 
     @property
     def word(self) -> str:
@@ -256,26 +263,6 @@ SPECS: Final[Mapping[Variant, VariantSpec]] = {
     Variant.PROMETHEUS: VariantSpec(_turn("prometheus"), form=_FEEDBACK_FIRST),
     Variant.SPUR: VariantSpec(_turn("spur"), Need.RUBRICS, _SIDE_ALONE),
 }
-
-
-VARIANT_TEXTS: Final[Mapping[Variant, str]] = {
-    Variant.CHECKLIST: gettext_noop("Checklist with the user's memory, as in the paper"),
-    Variant.BOUNDARY: gettext_noop("Boundaries 3/4 and 4/5, with the user's memory"),
-    Variant.TWO_STAGE: gettext_noop("Satisfied or not, then the score, with the user's memory"),
-    Variant.TASK_GUARDED: gettext_noop("Task completion, then the user's memory"),
-    Variant.NO_MEMORY: gettext_noop("Checklist without a memory"),
-    Variant.ZERO_SHOT: gettext_noop("Plain question (zero-shot)"),
-    Variant.FEW_SHOT: gettext_noop("Ten examples from training users (few-shot)"),
-    Variant.RETRIEVAL: gettext_noop("The user's own most similar turns (retrieval)"),
-    Variant.TASK_RUBRIC: gettext_noop("Rubric for the task type"),
-    Variant.PROMETHEUS: gettext_noop("Feedback by a rubric, then the score (Prometheus-style)"),
-    Variant.SPUR: gettext_noop("Rubrics induced from training users (SPUR-style)"),
-}
-LEVEL_TEXTS: Final[Mapping[Level, str]] = {
-    Level.TURN: gettext_noop("Each rated response"),
-    Level.SESSION: gettext_noop("Each rated conversation as a whole"),
-}
-"""Marked for the translators; translated at the edge."""
 
 
 def variant_of(word: str) -> Variant:

@@ -12,15 +12,16 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
+from annotation.core.choices import LabelledEnum
 from annotation.core.conversations import Message, Speaker
 from annotation.core.intervals import FloatArray
+from annotation.core.refusals import gettext_noop
 from judging.core.lexical.features import FEATURES as LEXICAL
 from judging.core.lexical.features import Feature, measure
 from judging.core.questions import HistoryTurn
@@ -87,19 +88,19 @@ def text_space(counts: Sparse) -> TextSpace:
     return TextSpace(np.where(found >= min(MIN_TEXTS, texts), weights, 0.0))
 
 
-class Group(StrEnum):
+class Group(LabelledEnum):
     """What moves a prediction, as a person reads it."""
 
-    LEVEL = "level"
-    LENGTH = "length"
-    STRUCTURE = "structure"
-    STYLE = "style"
-    CONTENT = "content"
-    REQUEST = "request"
-    POSITION = "position"
-    CONTINUITY = "continuity"
-    SCENARIO = "scenario"
-    WORDING = "wording"
+    LEVEL = "level", gettext_noop("general scoring of this user")
+    LENGTH = "length", gettext_noop("response length")
+    STRUCTURE = "structure", gettext_noop("structure: lists, headings, tables")
+    STYLE = "style", gettext_noop("style")
+    CONTENT = "content", gettext_noop("content: numbers, examples, steps")
+    REQUEST = "request", gettext_noop("the request")
+    POSITION = "position", gettext_noop("position in the conversation")
+    CONTINUITY = "continuity", gettext_noop("connection to earlier turns")
+    SCENARIO = "scenario", gettext_noop("the scenario")
+    WORDING = "wording", gettext_noop("wording close to responses rated before")
 
 
 @dataclass(frozen=True, slots=True)

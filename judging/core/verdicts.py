@@ -11,22 +11,22 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
-from annotation.core.choices import Order, Verdict
+from annotation.core.choices import LabelledEnum, Order, Verdict
 from annotation.core.intervals import Interval, wilson
+from annotation.core.refusals import gettext_noop
 
 UNPARSEABLE: Final = "verdict:unparseable"
 """The error code of a reply that carries no verdict."""
 
 
-class VerdictRule(StrEnum):
+class VerdictRule(LabelledEnum):
     """How a reply is read."""
 
-    STRICT = "STRICT"
-    PAPER = "PAPER"
-    LOGPROB = "LOGPROB"
+    STRICT = "STRICT", gettext_noop("strict: stated verdict only")
+    PAPER = "PAPER", gettext_noop("as in the paper's code")
+    LOGPROB = "LOGPROB", gettext_noop("by the probabilities of the letters")
 
 
 _PHRASE: Final = re.compile(r"\bthe\s+final\s+decision\s+is(?![^\W_])|最终决定是", re.IGNORECASE)

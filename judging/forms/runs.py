@@ -11,11 +11,10 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.refusals import text_of
 from annotation.models import Dataset, User
+from annotation.models.wording import choices_of
 from annotation.queries.participants import annotators
 from judging.core.rules import (
     LEARNED,
-    LEVEL_TEXTS,
-    VARIANT_TEXTS,
     DistilPrompt,
     JudgePrompt,
     Level,
@@ -103,12 +102,12 @@ class RunForm(forms.Form):
     )
     level = forms.ChoiceField(
         label=_("What to score"),
-        choices=[(level.value, _(text)) for level, text in LEVEL_TEXTS.items()],
+        choices=choices_of(Level),
         required=False,
     )
     variant = forms.ChoiceField(
         label=_("How to ask about satisfaction"),
-        choices=[(variant.value, _(text)) for variant, text in VARIANT_TEXTS.items()],
+        choices=choices_of(Variant),
         required=False,
         help_text=_(
             "Language models alone are asked in these ways; the lexical judge reads the memory or "

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from django import template
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from annotation.templatetags.look import label
 from judging.core.injections import AttemptKind
 from judging.core.rules import JudgePrompt
 from judging.templatetags.run_settings import setting_value
@@ -16,14 +18,6 @@ if TYPE_CHECKING:
 
 register = template.Library()
 
-KINDS: Final[dict[str, StrOrPromise]] = {
-    AttemptKind.VERDICT.value: _("a verdict stated in advance"),
-    AttemptKind.INSTRUCTION.value: _("an instruction to the judge"),
-    AttemptKind.DELIMITER.value: _("a forged delimiter"),
-    AttemptKind.ROLE.value: _("another speaker"),
-    AttemptKind.REASONING.value: _("forged reasoning"),
-    AttemptKind.PLACEHOLDER.value: _("a placeholder"),
-}
 OUTCOMES: Final[dict[str, StrOrPromise]] = {
     "turned": _("verdict changed"),
     "held": _("verdict unchanged"),
@@ -36,7 +30,7 @@ LANGUAGES: Final[dict[str, StrOrPromise]] = {"en": "English", "zh": "中文"}
 @register.filter
 def attempt_kind(kind: str | None) -> str:
     """A kind of attempt in words."""
-    return str(KINDS.get(kind or "", _("all kinds")))
+    return label(AttemptKind(kind)) if kind in set(AttemptKind) else gettext("all kinds")
 
 
 @register.filter

@@ -8,14 +8,15 @@ from django import template
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.choices import LabelledEnum
 from annotation.core.splits import SplitSampling
+from annotation.templatetags.look import label
 from judging.core.calibration import Calibration
-from judging.core.rules import LEVEL_TEXTS, VARIANT_TEXTS, DistilPrompt, JudgePrompt, Window
+from judging.core.rules import DistilPrompt, JudgePrompt, Level, Variant, Window
 from judging.core.verdicts import VerdictRule
 
 register = template.Library()
 
-_AS_IN_THE_PAPER: Final = _("as in the paper's code")
 _NAMES: Final = {
     "dev_size": _("dev comparisons per scenario"),
     "seed": _("seed"),
@@ -38,44 +39,15 @@ _NAMES: Final = {
     "batch_file": _("calls by batch file"),
     "recorded_in": _("recorded in file"),
 }
-_WORDS: Final = {
-    "sampling": {
-        SplitSampling.DEFAULT.value: _("by dataset, size and seed"),
-        SplitSampling.PAPER.value: _AS_IN_THE_PAPER,
-    },
-    "verdict_rule": {
-        VerdictRule.STRICT.value: _("strict: stated verdict only"),
-        VerdictRule.PAPER.value: _AS_IN_THE_PAPER,
-        VerdictRule.LOGPROB.value: _("by the probabilities of the letters"),
-    },
-    "window": {
-        Window.ALL.value: _("all turns"),
-        Window.LAST_TURN.value: _("the last turn"),
-        Window.LAST_TWO_TURNS.value: _("the last two turns"),
-    },
-    "prompt": {
-        JudgePrompt.PERSONAL.value: _("as in the paper, with or without preferences"),
-        JudgePrompt.PAIRWISE.value: _("compare by a generic rubric"),
-        JudgePrompt.THOUGHT.value: _("solve the request first, then compare"),
-        JudgePrompt.REFERENCE.value: _("compare with a reference answer"),
-        JudgePrompt.OWN_REFERENCE.value: _("write a reference answer first, then compare"),
-        JudgePrompt.SINGLE.value: _("grade each response from 1 to 10"),
-        JudgePrompt.SINGLE_REFERENCE.value: _("grade with a reference answer"),
-        JudgePrompt.REWARD.value: _("score each response"),
-    },
-    "distil_prompt": {
-        DistilPrompt.SENTENCES.value: _("about three sentences, as in the paper"),
-        DistilPrompt.SENTENCE.value: _("one sentence, as in the paper's code"),
-    },
-    "variant": {variant.value: _(text) for variant, text in VARIANT_TEXTS.items()},
-    "level": {level.value: _(text) for level, text in LEVEL_TEXTS.items()},
-    "train": {"": _("others of this dataset")},
-    "calibration": {
-        Calibration.RAW.value: _("none"),
-        Calibration.MEAN_SHIFT.value: _("mean shift"),
-        Calibration.CDF.value: _("match to the user's distribution (CDF)"),
-        Calibration.REFERENCE_CDF.value: _("from reference scores (CDF)"),
-    },
+_VOCABULARIES: Final[dict[str, type[LabelledEnum]]] = {
+    "sampling": SplitSampling,
+    "verdict_rule": VerdictRule,
+    "window": Window,
+    "prompt": JudgePrompt,
+    "distil_prompt": DistilPrompt,
+    "variant": Variant,
+    "level": Level,
+    "calibration": Calibration,
 }
 
 
@@ -92,4 +64,7 @@ def setting_value(value: object, name: str) -> str:
         return gettext("none")
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
-    return str(_WORDS.get(name, {}).get(str(value), value))
+    if (name, value) == ("train", ""):
+        return gettext("others of this dataset")
+    words = _VOCABULARIES.get(name)
+    return label(words(str(value))) if words is not None and value in set(words) else str(value)

@@ -178,7 +178,11 @@ def files_reached(root: Path) -> dict[str, int]:
             "SENSEJUDGE_VAR": folder,
             "DJANGO_SETTINGS_MODULE": "sensejudge_site.settings",
         }
-        for command in (["migrate", "--verbosity=0"], ["demo"]):
+        for command in (
+            ["migrate", "--verbosity=0"],
+            ["collectstatic", "--no-input", "--verbosity=0"],
+            ["demo"],
+        ):
             _run([sys.executable, "manage.py", *command], root, env)
         return {way: int(_run([sys.executable, "-c", _TRACER, way], root, env)) for way in _WAYS}
 
@@ -220,19 +224,30 @@ if way == "answer":
     client = Client(HTTP_HOST="127.0.0.1", REMOTE_ADDR="127.0.0.1")
     from django.contrib.auth import get_user_model
     client.force_login(get_user_model().objects.get(username="demo-annotator"))
-    page = client.get("/studies/demo-which-answer-is-better/next/", follow=True)
-    text = page.content.decode()
-    submission = re.search(r'name="submission" value="([^"]+)"', text)[1]
-    address = page.redirect_chain[-1][0]
-    target = re.search(r'<form[^>]+action="([^"]+/answer/[^"]*|[^"]+)"[^>]*data-', text)
-    fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', text))
+    def shown():
+        page = client.get("/studies/demo-which-answer-is-better/next/", follow=True)
+        text = page.content.decode()
+        forms = re.findall(r"<form[^>]*method=.post.[^>]*>.*?</form>", text, re.S)
+        answers = [form for form in forms if 'name="submission"' in form and "skip" not in form]
+        form = (answers or forms[-1:])[0]
+        action = re.search(r'action="([^"]+)"', form)
+        address = action[1] if action else page.request["PATH_INFO"]
+        inputs = re.findall(r"<input[^>]*>", form)
+        fields = [dict(re.findall(r'(name|value)="([^"]*)"', each)) for each in inputs]
+        return address, {each["name"]: each.get("value", "") for each in fields if "name" in each}
+    address, fields = shown()
+    while "/items/" not in address:  # guidelines to read come first
+        client.post(address, fields)
+        address, fields = shown()
     fields["answer"] = "FIRST"
-    action = re.search(r'<form[^>]*id="(?:task|answer)[^"]*"[^>]*action="([^"]+)"', text)
-    traced(lambda: print(client.post((action or [0, address])[1], fields).status_code))
+    said = []
+    traced(lambda: said.append(client.post(address, fields).status_code))
+    assert said == [302], said
 elif way == "distil":
-    traced(lambda: call_command("distil", dataset="demo", annotator=None))
+    traced(lambda: call_command("distil", "--dataset", "demo", "--seed", "7"))
 else:
-    traced(lambda: call_command("evaluate_satisfaction", train="demo-ratings", test="demo-ratings"))
+    slugs = ["--train", "demo", "--test", "demo", "--evaluators", "learned", "--bootstrap", "0"]
+    traced(lambda: call_command("evaluate_satisfaction", *slugs))
 print(len(reached))
 """
 

@@ -96,6 +96,7 @@ REFUSAL_TEXTS: Final = {
     "agreement:unknown-choice": _UNKNOWN_CHOICE,
     "annotator:unknown": gettext_noop("The annotator was not found."),
     "consent:outdated": _OUTDATED,
+    "study:outdated": _OUTDATED,
     "dataset:unknown": gettext_noop("The dataset was not found."),
     "gold:outdated": _OUTDATED,
     "gold:refused": gettext_noop("This cannot be a gold answer for this item."),
@@ -140,6 +141,10 @@ REFUSAL_TEXTS: Final = {
     "participation:not-paused": gettext_noop("This annotator is not paused."),
     "participation:paused": gettext_noop("This annotator is already paused."),
     "quality:unknown-choice": _UNKNOWN_CHOICE,
+    "quiz:outdated": gettext_noop(
+        "Someone else has changed this quiz, so your version was not saved. Save again to replace "
+        "theirs."
+    ),
     "quiz:faulty": gettext_noop("Nothing was saved: these questions have errors."),
     "reassignment:answered": gettext_noop(
         "Nothing was changed: the item was answered in the meantime, and the answer is kept."

@@ -178,11 +178,11 @@ def study_named(slug: str) -> Study | None:
     return Study.objects.filter(slug=slug).first()
 
 
-def consent_version(study: Study) -> int:
-    """What grows with every change of a study's consent: the number of its last trace."""
-    traces = AuditEvent.objects.filter(
-        target="study", target_id=study.pk, action="study.consent"
-    ).order_by("-pk")
+def setting_version(study: Study, action: str) -> int:
+    """What grows with every change of a setting (`study.consent`): the number of its last trace."""
+    traces = AuditEvent.objects.filter(target="study", target_id=study.pk, action=action).order_by(
+        "-pk"
+    )
     return traces.values_list("pk", flat=True).first() or 0
 
 

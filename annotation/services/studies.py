@@ -37,7 +37,7 @@ from annotation.models import (
     StudyStatus,
     User,
 )
-from annotation.queries.participants import consent_version
+from annotation.queries.participants import setting_version
 from annotation.queries.quality import gold_candidates
 from annotation.queries.studies import is_touched, languages_of, targets_of
 
@@ -172,7 +172,7 @@ def set_consent(
         text: What is agreed to, in Markdown.
         ask_profile: Whether they fill in a profile.
         ask_again: Whether those who agreed before agree once more.
-        since: The version that this one is to replace (`consent_version`).
+        since: The version that this one is to replace (`setting_version`).
         by: Who sets it.
 
     Raises:
@@ -182,7 +182,7 @@ def set_consent(
     row = Study.objects.select_for_update().get(slug=study)
     before = {"consent": row.consent, "ask_profile": row.ask_profile}
     after = {"consent": text, "ask_profile": ask_profile}
-    if (before != after or ask_again) and since != consent_version(row):
+    if (before != after or ask_again) and since != setting_version(row, "study.consent"):
         raise Refused("consent:outdated")
     if before != after:
         Study.objects.filter(pk=row.pk).update(**after)
@@ -193,18 +193,21 @@ def set_consent(
 
 
 @transaction.atomic
-def set_quiz(*, study: str, quiz: Quiz, ask_again: bool, by: User) -> None:
+def set_quiz(*, study: str, quiz: Quiz, ask_again: bool, since: int | None, by: User) -> None:
     """Set the questions that annotators answer first; none of them for no quiz.
 
-    Who passed an earlier quiz goes on, unless everybody is asked again.
+    Who passed an earlier quiz goes on, unless everybody is asked again. `since` is the version that
+    this one is to replace (`setting_version`).
 
     Raises:
         Study.DoesNotExist: There is no such study.
-        Refused: Something is wrong with it; nothing was stored.
+        Refused: Something is wrong with it, or another version stands; nothing was stored.
     """
     records = to_records(checked(quiz))
-    row = Study.objects.get(slug=study)
+    row = Study.objects.select_for_update().get(slug=study)
     before = row.quiz
+    if (before != records or ask_again) and since != setting_version(row, "study.quiz"):
+        raise Refused("quiz:outdated")
     if before != records:
         Study.objects.filter(pk=row.pk).update(quiz=records)
     asked_again = _asked_again(row, "quiz_passed_at") if ask_again else 0
@@ -293,15 +296,16 @@ def set_status(*, study: str, status: StudyStatus, by: User) -> None:
 
 
 @transaction.atomic
-def change_rules(*, study: str, rules: Mapping[str, Any], by: User) -> None:
+def change_rules(*, study: str, rules: Mapping[str, Any], since: int | None, by: User) -> None:
     """Change rules of a study, by name, with a trace of each; those not named stay.
 
     Other shares of gold and repeats choose the items anew, and so does allowing ties or not: a tie
-    is no gold answer where nobody may give one.
+    is no gold answer where nobody may give one. `since` is the version that these rules are to
+    replace (`setting_version`).
 
     Raises:
         Study.DoesNotExist: There is no such study.
-        Refused: A change would harm answers; nothing was changed.
+        Refused: A change would harm answers, or other rules stand; nothing was changed.
     """
     row = Study.objects.select_for_update().get(slug=study)
     before = {name: getattr(row, name) for name in (*ALWAYS, *UNTOUCHED)}
@@ -312,6 +316,8 @@ def change_rules(*, study: str, rules: Mapping[str, Any], by: User) -> None:
     changed = {name: value for name, value in after.items() if value != before[name]}
     if not changed:
         return
+    if since != setting_version(row, "study.rules"):
+        raise Refused("study:outdated")
     for name, value in changed.items():
         setattr(row, name, value)
     row.save(update_fields=list(changed))

@@ -17,6 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.guidelines import MAX_CHOICES, MAX_QUESTIONS, EditAction, Quiz, digest, edited
+from annotation.core.numbers import number_in
 from annotation.core.participants import Step
 from annotation.core.refusals import Refused
 from annotation.exports import ExportFormat
@@ -34,11 +35,11 @@ from annotation.forms.profiles import ProfileForm
 from annotation.models import Study
 from annotation.queries.participants import (
     Onboarding,
-    consent_version,
     guidelines_to_read,
     onboarding_of,
     profile_of,
     quiz_of,
+    setting_version,
     study_named,
 )
 from annotation.services.participants import (
@@ -243,7 +244,8 @@ def edit_quiz(request: SignedInRequest, slug: str) -> HttpResponse:
         return _editor(request, study, edited(draft, *wanted), after=wanted)
     try:
         again = "ask_again" in request.POST
-        set_quiz(study=slug, quiz=draft, ask_again=again, by=request.user)
+        since = number_in(request.POST.get("since", ""))
+        set_quiz(study=slug, quiz=draft, ask_again=again, since=since, by=request.user)
     except Refused as faulty:
         return _editor(request, study, draft, refused=faulty)
     messages.success(request, gettext("Saved."))
@@ -265,7 +267,7 @@ def participants(
 
 def _agreed(study: Study) -> dict[str, Any]:
     """What annotators agree to, and which version that is."""
-    since = consent_version(study)
+    since = setting_version(study, "study.consent")
     return {"text": study.consent, "ask_profile": study.ask_profile, "since": since}
 
 
@@ -292,14 +294,23 @@ def _editor(
         "questions": draft,
         "faults": [(fault.question, fault_text(fault)) for fault in faults],
         "faulty": {fault.question for fault in faults},
+        "refused": gettext(refused.text) if refused and not faults else "",
+        "since": _seen_version(request, study, refused),
         "ask_again": "ask_again" in request.POST,
         "focus": _focus(draft, after),
         "full": len(draft) >= MAX_QUESTIONS,
         "max_choices": MAX_CHOICES,
     }
     template = "_quiz_editor" if "HX-Request" in request.headers else "quiz_edit"
-    status = UNPROCESSABLE if refused else 200
+    status = refused.status if refused and not faults else UNPROCESSABLE if refused else 200
     return render(request, f"annotation/{template}.html", context, status=status)
+
+
+def _seen_version(request: SignedInRequest, study: Study, refused: Refused | None) -> object:
+    """The version that the editor is about: an edit of a draft does not make it a newer one."""
+    if refused is not None and refused.code == "quiz:outdated":
+        return setting_version(study, "study.quiz")
+    return request.POST.get("since") or setting_version(study, "study.quiz")
 
 
 def _focus(draft: Quiz, after: tuple[EditAction, int, int] | None) -> str:

@@ -18,6 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.choices import StudyKind
+from annotation.core.numbers import number_in
 from annotation.core.refusals import Refused
 from annotation.core.studies import StudyPage
 from annotation.exports import EXPORTS, ExportFormat
@@ -25,7 +26,7 @@ from annotation.forms.participants import MAX_TEXT, GuidelinesForm
 from annotation.forms.studies import CountsForm, RulesForm, StudyForm
 from annotation.forms.study_filters import StatusForm, StudyFilterForm
 from annotation.models import Study, StudyStatus
-from annotation.queries.participants import guidelines_history, study_named
+from annotation.queries.participants import guidelines_history, setting_version, study_named
 from annotation.queries.studies import (
     all_studies,
     annotator_choices,
@@ -193,23 +194,33 @@ def study_rules(request: SignedInRequest, slug: str) -> HttpResponse:
     if found is None:
         raise Http404
     row, page = found
-    touched = is_touched(row)
+    touched, refused = is_touched(row), None
     form = RulesForm(request.POST if request.method == "POST" else None, study=row, touched=touched)
     if request.method == "POST" and form.is_valid():
         try:
-            change_rules(study=slug, rules=form.rules(), by=request.user)
-        except Refused as refused:
-            for each in refused.faults:
+            since = number_in(request.POST.get("since", ""))
+            change_rules(study=slug, rules=form.rules(), since=since, by=request.user)
+        except Refused as error:
+            for each in error.faults:
                 form.add_error(each.name, gettext(each.fault.label))
+            if not error.faults:
+                refused, form = error, RulesForm(study=row, touched=touched)
         else:
             messages.success(request, _("Rules saved."))
             return redirect("annotation:study", slug)
-    context = {"study": page, "form": form, "touched": touched}
+    seen = None if refused else request.POST.get("since")
+    context = {
+        "study": page,
+        "form": form,
+        "touched": touched,
+        "since": seen or setting_version(row, "study.rules"),
+        "refused": gettext(refused.text) if refused else "",
+    }
     return render(
         request,
         "annotation/study_rules.html",
         context,
-        status=UNPROCESSABLE if form.errors else 200,
+        status=refused.status if refused else UNPROCESSABLE if form.errors else 200,
     )
 
 

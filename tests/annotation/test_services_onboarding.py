@@ -321,7 +321,7 @@ class TestTheQuiz:
     def test_changed_asks_those_who_passed_only_on_wish(self, study, annotator, ask_again, step):
         attempt(study, annotator, RIGHT)
         quiz = (QuizQuestion("New?", ("a", "b"), 0),)
-        set_quiz(study=study.slug, quiz=quiz, ask_again=ask_again, by=make_manager())
+        set_quiz(study=study.slug, quiz=quiz, ask_again=ask_again, since=0, by=make_manager())
         assert step_of(study, annotator) is step
         event = AuditEvent.objects.get(action="study.quiz")
         assert event.detail["before"] == QUIZ
@@ -332,12 +332,14 @@ class TestTheQuiz:
 
     def test_with_a_fault_is_refused_whole(self, study):
         with refuses("quiz:faulty"):
-            set_quiz(study=study.slug, quiz=(QuizQuestion(),), ask_again=True, by=make_manager())
+            set_quiz(
+                study=study.slug, quiz=(QuizQuestion(),), ask_again=True, since=0, by=make_manager()
+            )
         study.refresh_from_db()
         assert study.quiz == QUIZ
 
     def test_stored_as_it_was_leaves_no_trace(self, study):
-        set_quiz(study=study.slug, quiz=QUESTIONS, ask_again=True, by=make_manager())
+        set_quiz(study=study.slug, quiz=QUESTIONS, ask_again=True, since=0, by=make_manager())
         assert not AuditEvent.objects.exists()
 
 

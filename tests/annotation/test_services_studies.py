@@ -142,7 +142,9 @@ def test_a_status_that_cannot_follow_is_refused(before, after):
 def test_rules_are_changed_once_and_traced():
     manager, study = make_user(), make_study(overlap=1)
     for _twice in range(2):
-        change_rules(study=study.slug, rules={"overlap": 3, "pause_gold_below": 0.5}, by=manager)
+        change_rules(
+            study=study.slug, rules={"overlap": 3, "pause_gold_below": 0.5}, since=0, by=manager
+        )
     study.refresh_from_db()
     assert (study.overlap, study.pause_gold_below, study.lease_minutes) == (3, 0.5, 15)
     event = AuditEvent.objects.get()
@@ -161,6 +163,7 @@ def test_once_somebody_got_an_item_what_is_asked_stays_whole():
         change_rules(
             study=study.slug,
             rules={"allow_tie": True, "overlap": 1, "lease_minutes": 30},
+            since=0,
             by=make_user(),
         )
     assert [each.name for each in refused.value.faults] == ["allow_tie", "overlap"]
@@ -173,7 +176,7 @@ def test_other_shares_choose_the_items_of_a_draft_anew(dataset):
     slug = create_study(plan(dataset, scenarios=("Code",)), by=make_user())
     study = Study.objects.get(slug=slug)
     before = set(study.items.values_list("comparison_id", flat=True))
-    change_rules(study=slug, rules={"repeat_rate": 0.4}, by=make_user())
+    change_rules(study=slug, rules={"repeat_rate": 0.4}, since=0, by=make_user())
     normal = study.items.exclude(kind="REPEAT")
     assert set(normal.values_list("comparison_id", flat=True)) == before
     positions = list(study.items.order_by("position").values_list("position", flat=True))

@@ -100,7 +100,7 @@ def test_a_draft_that_allows_no_ties_any_more_has_none_as_gold():
     study = make_study(gold_rate=0.5, allow_tie=True, status="DRAFT")
     make_items(study, pairs(study.dataset, 8, gold=8, verdict="TIE"))
     assert study.items.filter(kind="GOLD").count() == 4
-    change_rules(study=study.slug, rules={"allow_tie": False}, by=make_user())
+    change_rules(study=study.slug, rules={"allow_tie": False}, since=0, by=make_user())
     assert not study.items.filter(kind="GOLD").exists()
     assert study.items.count() == 8
 

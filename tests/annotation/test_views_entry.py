@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from io import StringIO
 
 import pytest
 from django.urls import reverse
 
 from annotation.models import AnnotatorProfile, GuidelinesVersion, Invitation, Participation, Study
+from annotation.queries.participants import setting_version
 from annotation.services.participants import invite
 from tests.annotation.entry import (
     CONSENT,
@@ -177,7 +179,7 @@ class TestConsent:
 
 def quiz_sent(*questions, **more):
     """What the editor sends of questions (question, choices, answer, explanation)."""
-    data = dict(more)
+    data = {"since": "0", **more}
     for number, (question, choices, answer, explanation) in enumerate(questions):
         data[f"q{number}-question"] = question
         data[f"q{number}-choice"] = choices
@@ -213,14 +215,39 @@ class TestTheQuizEditor:
             {"question": "Two?", "choices": ["a", "b", "c"], "answer": 0, "explanation": ""},
         ]
         assert part_of(study, annotator).quiz_passed_at is not None
-        client.post(page_of(study, "edit-quiz"), {**sent, "ask_again": "on"})
+        seen = {"since": str(setting_version(study, "study.quiz"))}
+        client.post(page_of(study, "edit-quiz"), {**sent, **seen, "ask_again": "on"})
         assert part_of(study, annotator).quiz_passed_at is None
         history = client.get(page_of(study, "study-history")).content.decode()
         assert "When? · Two?" in history
         assert "choices" not in history
 
+    def test_an_old_page_replaces_nothing_and_loses_nothing(self, client, manager, study):
+        old = quiz_sent(TIE)
+        client.post(page_of(study, "edit-quiz"), old)
+        newer = str(setting_version(study, "study.quiz"))
+        client.post(
+            page_of(study, "edit-quiz"), quiz_sent(("Two?", ["a", "b"], 0, ""), since=newer)
+        )
+        response = client.post(page_of(study, "edit-quiz"), old)
+        assert response.status_code == 409
+        page = response.content.decode()
+        assert "Someone else has changed this quiz, so your version was not saved." in page
+        assert 'value="When?"' in page
+        study.refresh_from_db()
+        assert [each["question"] for each in study.quiz] == ["Two?"]
+        newest = re.search(r'name="since" value="(\d+)"', page)[1]
+        assert client.post(page_of(study, "edit-quiz"), {**old, "since": newest}).status_code == 302
+        study.refresh_from_db()
+        assert [each["question"] for each in study.quiz] == ["When?"]
+
+    def test_an_edit_of_an_old_page_makes_it_no_newer(self, client, manager, study):
+        client.post(page_of(study, "edit-quiz"), quiz_sent(TIE))
+        page = client.post(page_of(study, "edit-quiz"), quiz_sent(TIE, do="add-question"))
+        assert 'name="since" value="0"' in page.content.decode()
+
     def test_without_questions_there_is_no_quiz(self, client, manager, study):
-        client.post(page_of(study, "edit-quiz"), {})
+        client.post(page_of(study, "edit-quiz"), {"since": "0"})
         study.refresh_from_db()
         assert study.quiz == []
         page = client.get(page_of(study, "edit-quiz")).content.decode()

@@ -63,6 +63,7 @@ def make(client, dataset, **changes):
 
 def rules(**changes):
     fields = {
+        "since": "0",
         "name": "Pilot",
         "overlap": 1,
         "lease_minutes": 15,
@@ -266,6 +267,19 @@ def test_an_overlap_that_goes_down_is_refused_at_its_field(client, manager):
     ]
     study.refresh_from_db()
     assert (study.overlap, study.name) == (2, study.slug)
+
+
+def test_an_old_page_of_rules_undoes_nothing(client, manager):
+    study = make_pair_study([], items=2, status="DRAFT")
+    client.post(rules_url(study), rules(overlap=2))
+    response = client.post(rules_url(study), rules(overlap=3))
+    assert response.status_code == 409
+    assert "This was changed after you opened the page" in response.content.decode()
+    assert response.context["form"]["overlap"].value() == 2
+    study.refresh_from_db()
+    assert study.overlap == 2
+    newer = str(response.context["since"])
+    assert client.post(rules_url(study), rules(overlap=3, since=newer)).status_code == 302
 
 
 def test_rules_of_another_kind_are_not_asked_for(client, manager):

@@ -110,6 +110,7 @@ AND (
 _FIRST: Final = "ORDER BY item.position LIMIT 1"
 _NEXT_FREE: Final = f"{_FREE} {_FIRST}"
 _NEXT_IN_LANGUAGE: Final = f"{_FREE} AND item.language = %(language)s {_FIRST}"
+_NEXT_IN_ANOTHER: Final = f"{_FREE} AND item.language <> %(language)s {_FIRST}"
 _NOT_IN_HAND: Final = "FOR NO KEY UPDATE OF item SKIP LOCKED"
 
 _AT_HAND: Final = """
@@ -251,11 +252,13 @@ def next_free_item(
     # A study of one language, which the last item tells, is not searched by language.
     own["language"] = language if last is None else last_language
     if own["language"]:
-        found = _first_free(_NEXT_IN_LANGUAGE, last, own) or _left(study, annotator_id, now)
-        if found is not None:
-            return _item(found)
-        last = None
-    found = _first_free(_NEXT_FREE, last, own) or _left(study, annotator_id, now)
+        found = (
+            _first_free(_NEXT_IN_LANGUAGE, last, own)
+            or _left(study, annotator_id, now)
+            or _first_free(_NEXT_IN_ANOTHER, None, own)
+        )
+    else:
+        found = _first_free(_NEXT_FREE, last, own) or _left(study, annotator_id, now)
     return None if found is None else _item(found)
 
 

@@ -203,7 +203,7 @@ class User(AbstractBaseUser):
 
 
 class NameLook(models.Model):
-    """What a name of somebody looks like, as a digest (core.lookalikes): no two share one."""
+    """What a name of somebody looks like, as a digest (core.participants): no two share one."""
 
     look = models.CharField(_("look"), max_length=64, unique=True)
     user = models.ForeignKey(

@@ -227,7 +227,7 @@ class LlmCall(models.Model):
 class CallClaim(models.Model):
     """A call that somebody is at, so that nobody else asks the same at the same time.
 
-    `owner` is one store of replies in one process (`services.processes`), which says again and
+    `owner` is one store of replies in one process (`services.heartbeats`), which says again and
     again that it is alive; past `expires_at` the claim is anybody's. It goes with the reply. `run`
     is the owner's.
     """
@@ -280,13 +280,13 @@ class JudgeRun(models.Model):
     """A snapshot of what was asked of which judge. Rows are the truth, so resuming is dispatching.
 
     `generation` grows at each dispatch: a batch of an older generation drops itself. `heartbeat_at`
-    is the last sign of life of a worker, `worker` the process that gave it (`services.processes`).
+    is the last sign of life of a worker, `worker` the process that gave it (`services.heartbeats`).
     `stage` names the step of the kind that is under way.
 
     `budget` is the money that its calls may cost in all, None for no limit. `held` is what they
     have cost so far, with those under way, and those whose fate nobody knows, at their dearest.
 
-    `plan` is equal for runs that set out to do the same (`services.equal_runs`), of which one at a
+    `plan` is equal for runs that set out to do the same (`services.pairwise_plans`), of which one at a
     time is under way; "" for a run that others do not attach to. `attached`, which is not stored,
     says that whoever wanted such a run was led to one under way.
     """

@@ -41,7 +41,7 @@ def learned_model(
 ) -> LearnedModel:
     """The evaluator trained on every rating of a dataset: the stored one, or a new version.
 
-    Where labels arrive a run trains it beforehand (`satisfaction_retraining`); whoever needs it
+    Where labels arrive a run trains it beforehand (`start_training`); whoever needs it
     sooner trains it here.
 
     Args:

@@ -1,6 +1,6 @@
 """The store of replies over `LlmCall` rows: what is committed here is never paid for again.
 
-A call is claimed before it is asked (`services.claims`), and its claim goes in the transaction that
+A call is claimed before it is asked, and its claim goes in the transaction that
 stores its reply.
 
 Replies are committed 64 at a time or after half a second, whichever comes first, so that a process

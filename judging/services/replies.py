@@ -1,7 +1,6 @@
 """The store of replies over `LlmCall` rows: what is committed here is never paid for again.
 
-A call is claimed before it is asked, and its claim goes in the transaction that
-stores its reply.
+A call is claimed before it is asked; its claim goes in the transaction that stores its reply.
 
 Replies are committed 64 at a time or after half a second, whichever comes first, so that a process
 which is killed loses the calls in flight and no more than that.

@@ -133,7 +133,7 @@ def _spread(places: Sequence[int], number: int, random: Random) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ShownItem:
     """An item that an annotator was given, with a repeat of it that they may still get.
 
     Attributes:
@@ -150,7 +150,7 @@ class Given:
     repeat_place: int = 0
 
 
-def due_repeat(given: Sequence[Given]) -> int | None:
+def due_repeat(given: Sequence[ShownItem]) -> int | None:
     """The repeat that an annotator is to be given now, if any; of several the first in the plan.
 
     One is due when the annotator was given as many items since its first as the plan has between
@@ -168,7 +168,7 @@ def due_repeat(given: Sequence[Given]) -> int | None:
     return min(due)[1] if due else None
 
 
-def left_repeats(given: Sequence[Given], *, gap: int) -> list[int]:
+def left_repeats(given: Sequence[ShownItem], *, gap: int) -> list[int]:
     """The repeats that remain for an annotator for whom nothing else is left, the oldest first.
 
     Their places in the plan cannot be waited for, but the gap is kept: of what the annotator
@@ -185,7 +185,7 @@ def left_repeats(given: Sequence[Given], *, gap: int) -> list[int]:
     return left
 
 
-def _given_since(given: Sequence[Given]) -> list[int]:
+def _given_since(given: Sequence[ShownItem]) -> list[int]:
     """For each item how many others were given after it."""
     seen: dict[int, int] = {}
     return [seen.setdefault(each.item, len(seen)) for each in given]

@@ -274,7 +274,7 @@ NOT_MEASURED: Final = Effort()
 
 
 @dataclass(frozen=True, slots=True)
-class GivenAnswer:
+class OwnAnswer:
     """The annotator's own answer to a pair, as shown."""
 
     answer: Answer
@@ -296,7 +296,7 @@ class PairTask:
     question: str | None
     first: ShownResponse
     second: ShownResponse
-    given: GivenAnswer | None
+    given: OwnAnswer | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +347,7 @@ class RatingTask:
 
 
 @dataclass(frozen=True, slots=True)
-class TalkTask:
+class ConversationTask:
     """A task to talk about with a model, before there is anything to rate.
 
     Attributes:
@@ -388,7 +388,7 @@ class NothingLeft:
     ask: str = ""
 
 
-Task = PairTask | RatingTask | TalkTask
+Task = PairTask | RatingTask | ConversationTask
 
 
 def shown_digest(task: PairTask, *, key: bytes) -> str:

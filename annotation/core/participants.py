@@ -217,7 +217,7 @@ class Step(LabelledEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StudySteps:
     """What a study asks before it gives out items.
 
     Attributes:
@@ -243,7 +243,7 @@ class Done:
     quiz: bool
 
 
-def steps_of(asked: Asked) -> tuple[Step, ...]:
+def steps_of(asked: StudySteps) -> tuple[Step, ...]:
     """The steps that a study asks for, in their order."""
     wanted = {
         Step.CONSENT: asked.consent,
@@ -254,7 +254,7 @@ def steps_of(asked: Asked) -> tuple[Step, ...]:
     return tuple(step for step in Step if wanted[step])
 
 
-def finished(asked: Asked, done: Done) -> tuple[Step, ...]:
+def finished(asked: StudySteps, done: Done) -> tuple[Step, ...]:
     """The steps that a study asks for and that need not be done (again), in their order."""
     is_done = {
         Step.CONSENT: done.consent,
@@ -265,7 +265,7 @@ def finished(asked: Asked, done: Done) -> tuple[Step, ...]:
     return tuple(step for step in steps_of(asked) if is_done[step])
 
 
-def first_open(asked: Asked, done: Done) -> Step | None:
+def first_open(asked: StudySteps, done: Done) -> Step | None:
     """The step that comes next; None where nothing is left to do before labelling."""
     over = finished(asked, done)
     return next((step for step in steps_of(asked) if step not in over), None)

@@ -16,8 +16,8 @@ from annotation.core.labelling import (
     Answer,
     Effort,
     Flag,
-    GivenAnswer,
     InputDevice,
+    OwnAnswer,
     RatedTurn,
     Rating,
     RatingTask,
@@ -87,7 +87,7 @@ class AnswerButton:
     pressed: bool
 
 
-def answer_buttons(rules: Rules, given: GivenAnswer | None) -> list[AnswerButton]:
+def answer_buttons(rules: Rules, given: OwnAnswer | None) -> list[AnswerButton]:
     """The answers a study allows, from the first response to the second.
 
     The keys mean the same in every study: 1 and 2 the first, 3 a tie, 4 and 5 the second.
@@ -152,11 +152,11 @@ class AnswerForm(SubmissionForm):
     comment = CommentField(required=False, max_length=COMMENT_CHARS)
     flag = forms.ChoiceField(required=False, choices=FLAGS)
 
-    def given(self) -> GivenAnswer:
+    def given(self) -> OwnAnswer:
         """What was answered, as shown."""
         answer, strength = _ANSWERS[self.cleaned_data["answer"]]
         flag = self.cleaned_data["flag"]
-        return GivenAnswer(
+        return OwnAnswer(
             answer,
             strength,
             self.cleaned_data["both_bad"],

@@ -17,8 +17,9 @@ from annotation.core.conversations import Message, Speaker, requirements_of
 from annotation.core.labelling import (
     VERDICT_VALUES,
     AnswerKind,
+    ConversationTask,
     Flag,
-    GivenAnswer,
+    OwnAnswer,
     PairTask,
     Place,
     RatedTurn,
@@ -26,7 +27,6 @@ from annotation.core.labelling import (
     RatingTask,
     Rules,
     ShownResponse,
-    TalkTask,
     Task,
     answer_of,
 )
@@ -113,7 +113,7 @@ def _pair_task(claim: Claim, comparison: Comparison, study: Study, now: datetime
     )
 
 
-def _given_answer(claim: Claim, study: Study) -> GivenAnswer | None:
+def _given_answer(claim: Claim, study: Study) -> OwnAnswer | None:
     """The stored answer to a pair, as it was shown; None for a session, or where there is none."""
     if claim.state != ClaimState.DONE:
         return None
@@ -126,7 +126,7 @@ def _given_answer(claim: Claim, study: Study) -> GivenAnswer | None:
     if label is None:
         return None
     answer = answer_of(Verdict(label.verdict), Order(claim.shown_order or Order.ORIGINAL))
-    return GivenAnswer(answer, label.strength, label.both_bad, label.comment, flag_of(label.extra))
+    return OwnAnswer(answer, label.strength, label.both_bad, label.comment, flag_of(label.extra))
 
 
 def flag_of(extra: Mapping[str, Any]) -> Flag | None:
@@ -198,8 +198,8 @@ def _rating_task(claim: Claim, session: Session, study: Study, now: datetime) ->
     )
 
 
-def _talk_task(claim: Claim, task: Session, study: Study, now: datetime) -> TalkTask:
-    return TalkTask(
+def _talk_task(claim: Claim, task: Session, study: Study, now: datetime) -> ConversationTask:
+    return ConversationTask(
         rules=rules_of(study),
         place=_place(claim, study, task, now),
         task_context=task.task_context,

@@ -13,11 +13,11 @@ from annotation.core.guidelines import ChangedPiece, Quiz, changes, from_records
 from annotation.core.participants import (
     NEW_ACCOUNTS,
     NEW_ACCOUNTS_WITHIN,
-    Asked,
     Done,
     InvitationRefusal,
     InvitationRow,
     Step,
+    StudySteps,
     finished,
     first_open,
     natural_key,
@@ -284,8 +284,8 @@ def guidelines_to_read(study: Study, read: int | None) -> ReadGuidelines:
     )
 
 
-def _asked(study: Study) -> Asked:
-    return Asked(
+def _asked(study: Study) -> StudySteps:
+    return StudySteps(
         consent=bool(study.consent.strip()),
         profile=study.ask_profile,
         guidelines=study.guidelines_version if study.guidelines.strip() else None,

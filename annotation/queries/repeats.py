@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from annotation.core.choices import StudyKind
-from annotation.core.hidden_items import REPEAT_GAPS, Given, due_repeat, left_repeats
+from annotation.core.hidden_items import REPEAT_GAPS, ShownItem, due_repeat, left_repeats
 from annotation.models import ItemKind, Study
 from annotation.queries.sql import rows_of
 
@@ -158,14 +158,14 @@ def _last_in_turn(rows: list[_Claimed]) -> tuple[int | None, str]:
     return None, ""
 
 
-def _as_given(rows: list[_Claimed]) -> list[Given]:
+def _as_given(rows: list[_Claimed]) -> list[ShownItem]:
     """What was given and not given back; repeats in the language that is worked in alone.
 
     Among items of another language a repeat would be the odd one.
     """
     _after, language = _last_in_turn(rows)
     return [
-        Given(
+        ShownItem(
             row.item,
             row.place,
             row.again if row.language == language else None,

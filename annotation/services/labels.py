@@ -22,7 +22,7 @@ from annotation.core.labelling import (
     Answer,
     Effort,
     FinishedItem,
-    GivenAnswer,
+    OwnAnswer,
     PairTask,
     Rating,
     verdict_of,
@@ -108,7 +108,7 @@ def answer_pair(
     study: str,
     item: int,
     annotator: User,
-    answer: GivenAnswer,
+    answer: OwnAnswer,
     submission: UUID,
     now: datetime,
     effort: Effort = NOT_MEASURED,
@@ -210,7 +210,7 @@ def rate_session(
     pause_if_careless(part, claim.item.kind, now)
 
 
-def _allowed(answer: GivenAnswer, study: Study) -> bool:
+def _allowed(answer: OwnAnswer, study: Study) -> bool:
     tie = answer.answer is Answer.TIE
     return (
         (study.allow_tie or not tie)

@@ -19,10 +19,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation.core.assignment import SkipReason, hidden, revealed
 from annotation.core.labelling import (
+    ConversationTask,
     NothingLeft,
     PairTask,
     RatingTask,
-    TalkTask,
     Task,
     shown_digest,
 )
@@ -256,7 +256,7 @@ def _next_task(request: SignedInRequest, slug: str) -> Task | NothingLeft:
 def _page(request: SignedInRequest, task: Task) -> HttpResponse:
     if isinstance(task, PairTask):
         return _pair(request, task)
-    if isinstance(task, TalkTask):
+    if isinstance(task, ConversationTask):
         return redirect("judging:talk", task.rules.slug, task.place.item)
     return _turns(request, task, SessionForm(task), status=200)
 

@@ -127,7 +127,7 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class TalkMessage:
+class LiveMessage:
     """A participant's message with its reply; no model is named.
 
     Attributes:
@@ -171,7 +171,7 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class LiveConversation:
     """A conversation under way.
 
     Attributes:
@@ -181,7 +181,7 @@ class Talk:
         unsent: A message that the server kept for the participant to send again.
     """
 
-    messages: tuple[TalkMessage, ...]
+    messages: tuple[LiveMessage, ...]
     requirements: tuple[Requirement, ...]
     min_turns: int
     unsent: str = ""
@@ -192,7 +192,7 @@ class Talk:
         return sum(message.answered for message in self.messages)
 
     @property
-    def last(self) -> TalkMessage | None:
+    def last(self) -> LiveMessage | None:
         """The latest message."""
         return self.messages[-1] if self.messages else None
 

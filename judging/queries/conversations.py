@@ -15,10 +15,10 @@ from annotation.models import ClaimState, Session, Study
 from judging.core.conversations import (
     ANSWERED,
     PENDING,
+    LiveConversation,
+    LiveMessage,
     ReplyState,
     Requirement,
-    Talk,
-    TalkMessage,
     poll_ms,
 )
 from judging.models import (
@@ -45,9 +45,9 @@ def talk_of(
     min_turns: int,
     now: datetime,
     under_way: int = 0,
-) -> Talk:
+) -> LiveConversation:
     """A conversation as its participant sees it; `under_way` replies are written meanwhile."""
-    return Talk(
+    return LiveConversation(
         messages=tuple(
             message_of(row, now, under_way) for row in talk.messages.order_by("position")
         ),
@@ -60,10 +60,10 @@ def talk_of(
     )
 
 
-def message_of(row: ConversationMessage, now: datetime, under_way: int = 0) -> TalkMessage:
+def message_of(row: ConversationMessage, now: datetime, under_way: int = 0) -> LiveMessage:
     """A message as its participant sees it, while so many replies are written."""
     waited = (now - row.sent_at).total_seconds()
-    return TalkMessage(
+    return LiveMessage(
         id=row.pk,
         submission=str(row.submission),
         text=row.text,

@@ -21,13 +21,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.choices import StudyKind
-from annotation.core.labelling import TalkTask
+from annotation.core.labelling import ConversationTask
 from annotation.core.refusals import Refused
 from annotation.forms.labelling import SKIP_REASONS, SubmissionForm
 from annotation.models import Study
 from annotation.services.claims import own_task
 from annotation.views.access import SignedInRequest, reader_required, refusals
-from judging.core.conversations import MAX_MESSAGE_CHARACTERS, Ending, Talk, talk_text
+from judging.core.conversations import MAX_MESSAGE_CHARACTERS, Ending, LiveConversation, talk_text
 from judging.forms.prompts import EndForm, MessageForm, SetupForm, TicksForm
 from judging.models import ConversationSetup
 from judging.queries.conversations import (
@@ -322,7 +322,7 @@ def _done(place: _Place, act: Callable[[], None]) -> HttpResponse:
     return _parts(place)
 
 
-def _task(place: _Place) -> tuple[TalkTask, Talk]:
+def _task(place: _Place) -> tuple[ConversationTask, LiveConversation]:
     """The task and the conversation about it as they stand; a reply that was lost is asked again.
 
     Raises:
@@ -334,7 +334,7 @@ def _task(place: _Place) -> tuple[TalkTask, Talk]:
     task = own_task(
         study=place.slug, item=place.number, annotator=user, now=now, kind=StudyKind.CONVERSATION
     )
-    if not isinstance(task, TalkTask):
+    if not isinstance(task, ConversationTask):
         raise _NotTalkingError
     row = begin(study=place.slug, item=place.number, annotator=user, now=now)
     last = last_message(row)

@@ -74,7 +74,7 @@ def _decided(persona: Persona, difference: float) -> Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenVerdict:
+class SimulatedVerdict:
     """A simulated verdict in the comparison's coordinates, with what was shown first."""
 
     verdict: Verdict
@@ -89,14 +89,14 @@ class Labeller:
         self._random = random.Random(f"{seed}/{persona.name}")
         self._shown_first: Counter[tuple[str, str]] = Counter()
 
-    def label(self, *, a: str, b: str, model_a: str, model_b: str) -> GivenVerdict:
+    def label(self, *, a: str, b: str, model_a: str, model_b: str) -> SimulatedVerdict:
         """A verdict on two texts, shown in the balanced order of protocols A2b."""
         order = self._order(model_a, model_b)
         pull = self._persona.pull if order is Order.ORIGINAL else -self._persona.pull
         difference = self._persona.utility(measure(a)) - self._persona.utility(measure(b))
         verdict = _decided(self._persona, difference + pull)
         errs = self._random.random() < NOISE
-        return GivenVerdict(verdict.flipped() if errs else verdict, order)
+        return SimulatedVerdict(verdict.flipped() if errs else verdict, order)
 
     def _order(self, model_a: str, model_b: str) -> Order:
         """The order in which the model that was first less often comes first."""
@@ -133,7 +133,7 @@ _REASON_OF_LACK: Final = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Rater:
+class SimulatedRater:
     """A user who rates turns.
 
     A score is `base`, plus `tastes` times how far the response stands above or below the study's
@@ -150,7 +150,7 @@ class Rater:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenScore:
+class SimulatedScore:
     """A simulated rating; the reason stands exactly at 3 and below."""
 
     score: int
@@ -158,7 +158,7 @@ class GivenScore:
     hallucination: Hallucination
 
 
-LENIENT: Final = Rater(
+LENIENT: Final = SimulatedRater(
     name="rater-lenient",
     base=4.5,
     severity=1.6,
@@ -177,7 +177,7 @@ LENIENT: Final = Rater(
         "other_aspects": ["likes to read an answer to the end"],
     },
 )
-STRICT: Final = Rater(
+STRICT: Final = SimulatedRater(
     name="rater-strict",
     base=3.5,
     severity=1.8,
@@ -196,7 +196,7 @@ STRICT: Final = Rater(
         "other_aspects": ["wants the result in the first line"],
     },
 )
-ORDERLY: Final = Rater(
+ORDERLY: Final = SimulatedRater(
     name="rater-orderly",
     base=3.9,
     severity=1.5,
@@ -215,7 +215,7 @@ ORDERLY: Final = Rater(
         "other_aspects": ["copies answers into checklists"],
     },
 )
-CHATTY: Final = Rater(
+CHATTY: Final = SimulatedRater(
     name="rater-chatty",
     base=3.7,
     severity=1.4,
@@ -237,7 +237,7 @@ CHATTY: Final = Rater(
 RATERS: Final = (LENIENT, STRICT, ORDERLY, CHATTY)
 
 
-def raters_of(topic: str) -> tuple[Rater, ...]:
+def raters_of(topic: str) -> tuple[SimulatedRater, ...]:
     """The raters who rate a topic, in the order of RATERS."""
     return tuple(rater for rater in RATERS if topic in rater.scenarios)
 
@@ -245,20 +245,24 @@ def raters_of(topic: str) -> tuple[Rater, ...]:
 class Scorer:
     """One rater at work; `line` is every response of the original lines, whose mean is usual."""
 
-    def __init__(self, rater: Rater, line: Sequence[WrittenResponse], *, seed: int) -> None:
+    def __init__(
+        self, rater: SimulatedRater, line: Sequence[WrittenResponse], *, seed: int
+    ) -> None:
         self._rater = rater
         self._random = random.Random(f"{seed}/{rater.name}")
         measured = [measure(response.text) for response in line]
         self._usual = {taste: _mean(measured, taste) for taste in _TASTES}
 
-    def rate(self, response: WrittenResponse) -> GivenScore:
+    def rate(self, response: WrittenResponse) -> SimulatedScore:
         """A score with its reason and the answer to the question about invented facts."""
         gains = self._gains(measure(response.text))
         fault = self._rater.severity if response.flaw else 0.0
         noise = self._random.gauss(0.0, _SPREAD_OF_NOISE)
         latent = self._rater.base + sum(gains.values()) - fault + noise
         score = min(5, max(1, round(latent)))
-        return GivenScore(score, self._reason(score, response.flaw, gains), self._facts(response))
+        return SimulatedScore(
+            score, self._reason(score, response.flaw, gains), self._facts(response)
+        )
 
     def _gains(self, text: Measures) -> dict[str, float]:
         return {

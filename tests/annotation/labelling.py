@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from annotation.core.labelling import NOT_MEASURED, Answer, Effort, GivenAnswer, PairTask
+from annotation.core.labelling import NOT_MEASURED, Answer, Effort, OwnAnswer, PairTask
 from annotation.models import Study, StudyItem, User
 from annotation.services.claims import order_for
 from annotation.services.labels import answer_pair
@@ -93,13 +93,13 @@ def answer(
     effort: Effort = NOT_MEASURED,
     **told: Any,
 ) -> None:
-    """Send an answer to the item at hand; `told` is what a `GivenAnswer` says besides."""
+    """Send an answer to the item at hand; `told` is what a `OwnAnswer` says besides."""
     given = {"strength": None, "both_bad": False, "comment": "", **told}
     answer_pair(
         study=study.slug,
         item=task.place.item,
         annotator=annotator,
-        answer=GivenAnswer(choice, **given),
+        answer=OwnAnswer(choice, **given),
         submission=submission or uuid4(),
         now=now,
         effort=effort,

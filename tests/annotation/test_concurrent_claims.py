@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection, transaction
 
-from annotation.core.labelling import Answer, GivenAnswer, NothingLeft
+from annotation.core.labelling import Answer, NothingLeft, OwnAnswer
 from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, Claim, PairwiseLabel, Submission, SubmissionKind
 from annotation.queries.assignment import next_free_item
@@ -54,7 +54,7 @@ def label_all(study, annotator):
             study=study.slug,
             item=task.place.item,
             annotator=annotator,
-            answer=GivenAnswer(Answer.FIRST, None, both_bad=False, comment=""),
+            answer=OwnAnswer(Answer.FIRST, None, both_bad=False, comment=""),
             submission=uuid4(),
             now=NOW,
         )
@@ -93,7 +93,7 @@ def test_one_submission_sent_by_many_requests_is_stored_once():
                 study=study.slug,
                 item=task.place.item,
                 annotator=annotator,
-                answer=GivenAnswer(Answer.SECOND, None, both_bad=False, comment=""),
+                answer=OwnAnswer(Answer.SECOND, None, both_bad=False, comment=""),
                 submission=submission,
                 now=NOW,
             )

@@ -12,7 +12,7 @@ from django.db import IntegrityError
 from django.test import RequestFactory
 
 from annotation.models import LookAlikeError, NameLook, Role, User
-from annotation.services.imports.labels import People
+from annotation.services.imports.labels import ImportPeople
 from annotation.services.imports.staging import Staging
 from tests.factory import PASSWORD, make_dataset, make_rater, make_user
 
@@ -88,7 +88,7 @@ def test_who_may_not_sign_in_any_more_keeps_their_name():
 def test_raters_from_elsewhere_may_look_alike():
     dataset = make_dataset(slug="data")
     with Staging() as staging:
-        people = People(dataset, staging)
+        people = ImportPeople(dataset, staging)
         people.prepare(["User_1", "User_l", "User_I", "USER_0", "user_O", "Аdmin"])
         staging.publish(dataset)
     assert people.created == 6

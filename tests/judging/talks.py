@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from asgiref.sync import async_to_sync
 from django.utils import timezone
 
-from annotation.core.labelling import TalkTask
+from annotation.core.labelling import ConversationTask
 from annotation.models import Study, User
 from annotation.services.claims import next_task
 from judging.llm.transport import Patience
@@ -62,7 +62,7 @@ def make_talk_study(
 def begun(study: Study, annotator: User) -> dict[str, Any]:
     """Begin the next item's conversation; what the services want to know of it."""
     task = next_task(study=study.slug, annotator=annotator, now=timezone.now())
-    assert isinstance(task, TalkTask)
+    assert isinstance(task, ConversationTask)
     place: dict[str, Any] = {
         "study": study.slug,
         "item": task.place.item,

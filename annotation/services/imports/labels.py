@@ -77,7 +77,7 @@ def names_in(record: SessionRecord) -> Iterator[str]:
     yield from (answers.annotator for answers in record.questionnaires)
 
 
-class People:
+class ImportPeople:
     """The raters of one import, by the names of its file.
 
     A name that an account of this site goes by in the dataset means that account: its labels may be
@@ -211,7 +211,7 @@ class LabelMerger:
         *,
         batch: Batch,
         session: SessionNode,
-        people: People,
+        people: ImportPeople,
         places: Places,
         now: datetime,
         notes: Notes,

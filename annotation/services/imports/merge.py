@@ -22,8 +22,8 @@ from annotation.models import Comparison, Dataset, Response, Session, Turn, text
 from annotation.services.imports.labels import (
     BY_SIGNING_IN,
     TOO_LONG,
+    ImportPeople,
     LabelMerger,
-    People,
     Places,
     names_in,
 )
@@ -260,7 +260,9 @@ def _only_one(turn: TurnNode, record: ResponseRecord) -> ResponseNode | None:
 class Merger:
     """Merges records into batches; keeps the next places in file order between batches."""
 
-    def __init__(self, *, dataset: Dataset, people: People, places: Places, now: datetime) -> None:
+    def __init__(
+        self, *, dataset: Dataset, people: ImportPeople, places: Places, now: datetime
+    ) -> None:
         stored = Session.objects.filter(dataset=dataset.pk).order_by("-position")
         last = stored.first() if dataset.pk else None
         self._dataset = dataset

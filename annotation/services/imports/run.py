@@ -21,7 +21,7 @@ from annotation.core.formats.records import DatasetRecord, Fault, FaultLog, Row,
 from annotation.core.formats.user_lists import only_of
 from annotation.core.refusals import Refused, gettext_noop
 from annotation.models import Dataset, User
-from annotation.services.imports.labels import People, Places, names_in
+from annotation.services.imports.labels import ImportPeople, Places, names_in
 from annotation.services.imports.merge import Merger
 from annotation.services.imports.publishing import ImportTarget, publish
 from annotation.services.imports.staging import Staging
@@ -212,7 +212,7 @@ class _Job:
         self._dataset = dataset = target.dataset
         self._only_users = only_users
         self._seen_users: set[str] = set()
-        self._people = People(dataset, staging)
+        self._people = ImportPeople(dataset, staging)
         places = Places(dataset, staging)
         self._merger = Merger(dataset=dataset, people=self._people, places=places, now=now)
         self._tally = _Tally()

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.core.hidden_items import (
-    Given,
     PlannedItem,
     PlannedKind,
     Rates,
+    ShownItem,
     due_repeat,
     left_repeats,
     plan_items,
@@ -155,7 +155,7 @@ def test_gold_alone_leaves_no_first_to_repeat():
     assert len(firsts) < 40
 
 
-FIRST = Given(item=7, place=2, repeat=99, repeat_place=5)
+FIRST = ShownItem(item=7, place=2, repeat=99, repeat_place=5)
 
 
 @pytest.mark.parametrize(
@@ -165,13 +165,13 @@ FIRST = Given(item=7, place=2, repeat=99, repeat_place=5)
 )
 def test_a_repeat_is_due_after_as_many_items_as_planned(since, due):
     """Places 3 and 4 lie between 2 and 5, so two items come in between."""
-    others = [Given(item=100 + number, place=50 - number) for number in range(since)]
+    others = [ShownItem(item=100 + number, place=50 - number) for number in range(since)]
     assert due_repeat([*others, FIRST]) == due
 
 
 def test_of_several_due_the_first_in_the_plan_comes():
-    later = Given(item=8, place=1, repeat=98, repeat_place=3)
-    others = [Given(item=number, place=number) for number in range(20, 25)]
+    later = ShownItem(item=8, place=1, repeat=98, repeat_place=3)
+    others = [ShownItem(item=number, place=number) for number in range(20, 25)]
     assert due_repeat([*others, FIRST, later]) == 98
 
 
@@ -181,15 +181,15 @@ def test_nothing_given_nothing_due():
 
 
 def test_an_item_with_two_repeats_counts_once():
-    twice = Given(item=20, place=9, repeat=97, repeat_place=40)
-    again = Given(item=20, place=9, repeat=96, repeat_place=60)
+    twice = ShownItem(item=20, place=9, repeat=97, repeat_place=40)
+    again = ShownItem(item=20, place=9, repeat=96, repeat_place=60)
     assert due_repeat([twice, again, FIRST]) is None
-    assert due_repeat([Given(item=21, place=10), twice, again, FIRST]) == 99
+    assert due_repeat([ShownItem(item=21, place=10), twice, again, FIRST]) == 99
 
 
 def test_at_the_end_repeats_come_that_keep_the_gap():
-    other = Given(item=8, place=3, repeat=98, repeat_place=40)
-    done = [Given(item=20, place=9), other, Given(item=21, place=10), FIRST]
+    other = ShownItem(item=8, place=3, repeat=98, repeat_place=40)
+    done = [ShownItem(item=20, place=9), other, ShownItem(item=21, place=10), FIRST]
     assert left_repeats(done, gap=4) == [99]
     assert left_repeats(done, gap=2) == [99, 98]
     assert left_repeats(done, gap=5) == []

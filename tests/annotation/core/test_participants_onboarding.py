@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.participants import Asked, Done, Step, finished, first_open, steps_of
+from annotation.core.participants import Done, Step, StudySteps, finished, first_open, steps_of
 
-EVERYTHING = Asked(consent=True, profile=True, guidelines=2, quiz=True)
-NOTHING = Asked(consent=False, profile=False, guidelines=None, quiz=False)
+EVERYTHING = StudySteps(consent=True, profile=True, guidelines=2, quiz=True)
+NOTHING = StudySteps(consent=False, profile=False, guidelines=None, quiz=False)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_where_nothing_is_asked_nothing_is_open():
 
 
 asked = st.builds(
-    Asked,
+    StudySteps,
     consent=st.booleans(),
     profile=st.booleans(),
     guidelines=st.none() | st.integers(1, 3),

@@ -7,10 +7,10 @@ from judging.core.conversations import (
     NEVER,
     TALK_TEXTS,
     Ending,
+    LiveConversation,
+    LiveMessage,
     ReplyState,
     Requirement,
-    Talk,
-    TalkMessage,
     messages_for_model,
     poll_ms,
     talk_text,
@@ -19,12 +19,12 @@ from judging.core.conversations import (
 
 
 def message(state, reply="r"):
-    return TalkMessage(1, "s", "t", state, reply)
+    return LiveMessage(1, "s", "t", state, reply)
 
 
 def talk(*states, met=(), min_turns=1):
     requirements = tuple(Requirement(n, "x", each) for n, each in enumerate(met, start=1))
-    return Talk(tuple(message(state) for state in states), requirements, min_turns)
+    return LiveConversation(tuple(message(state) for state in states), requirements, min_turns)
 
 
 @pytest.mark.parametrize(

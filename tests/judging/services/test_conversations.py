@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from annotation.core.assignment import SkipReason
-from annotation.core.labelling import Rating, RatingTask, TalkTask
+from annotation.core.labelling import ConversationTask, Rating, RatingTask
 from annotation.core.refusals import Refused
 from annotation.exports import SATISFACTION, SESSIONS
 from annotation.models import AnnotatorProfile, AuditEvent, Claim, ClaimState, Session
@@ -42,7 +42,7 @@ def test_an_item_to_talk_about_comes_before_its_ratings():
     annotator = make_user()
     study = make_talk_study([annotator], requirements=REQUIREMENTS, min_turns=2)
     task = next_task(study=study.slug, annotator=annotator, now=timezone.now())
-    assert isinstance(task, TalkTask)
+    assert isinstance(task, ConversationTask)
     assert (task.task_context, task.requirements) == ("Plan trip 1.", tuple(REQUIREMENTS))
     assert (task.min_turns, task.place.scenario, task.place.answered) == (2, "Travel", False)
 

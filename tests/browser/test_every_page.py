@@ -29,7 +29,7 @@ BY_ACCIDENT = (
 )
 """Pages of faults that no address leads to."""
 
-BASES = {"base.html", "admin/base_site.html"}
+BASES = {"base.html", "message.html", "admin/base_site.html"}
 
 
 def look(page):

@@ -81,7 +81,7 @@ def test_a_page_carries_its_rules_for_the_browser(client):
     assert "script-src 'self'" in policy
     assert "unsafe" not in policy
     assert 'hx-headers=\'{"x-csrftoken": ' in html
-    assert '"allowEval":false' in html
+    assert '"allowEval": false' in html
     for forbidden in ("style=", "onclick", "<script>", "hx-on"):
         assert forbidden not in html
 

@@ -18,6 +18,7 @@ from tests.annotation.core.test_profiles_questionnaire import ANSWERS
 from tests.annotation.labelling import NOW, give_repeat, make_session_study
 from tests.annotation.pages import rated, show, url
 from tests.factory import make_user
+from tests.markup import one_line
 
 pytestmark = pytest.mark.django_db
 
@@ -62,7 +63,7 @@ def test_it_is_asked_stored_with_the_ratings_and_chosen_when_one_comes_back(clie
     row = SessionQuestionnaire.objects.get()
     assert (row.annotator, row.study, row.answers) == (annotator, study, to_records(ANSWERS))
     assert SatisfactionLabel.objects.count() == 1
-    html = client.get(url("item", study)).content.decode()
+    html = one_line(client.get(url("item", study)))
     assert 'name="session-Diversity" value="Monotonous" required checked' in html
 
 

@@ -20,6 +20,7 @@ from tests.factory import (
     make_turn,
     make_user,
 )
+from tests.markup import one_line
 
 pytestmark = pytest.mark.django_db
 
@@ -179,7 +180,7 @@ def test_without_any_answer_there_is_nothing_to_decide(manager, asked):
 def test_an_item_shows_both_texts_and_no_name(manager, disputes):
     comparison = disputes.pair("p", "ABB")
     make_label(comparison, annotator=disputes.raters[0], verdict="B", repeat_index=1)
-    page = manager.get(address(comparison)).content.decode()
+    page = one_line(manager.get(address(comparison)))
     for words in (
         "Earlier question",
         "Earlier answer",

@@ -20,6 +20,7 @@ from tests.factory import (
     make_turn,
     make_user,
 )
+from tests.markup import tight
 from tests.paths import shared_data
 
 pytestmark = pytest.mark.django_db
@@ -131,7 +132,7 @@ def test_the_figures_are_of_all_items_with_two_answers(viewer, panel):
 
 
 def test_the_page_shows_measures_intervals_and_the_matrix(viewer, panel):
-    page = viewer.get("/agreement/?dataset=panel").content.decode()
+    page = tight(viewer.get("/agreement/?dataset=panel"))
     for words in ("Krippendorff’s alpha, nominal", "Fleiss’ kappa", "Gwet’s AC1", "Cohen’s kappa"):
         assert words in page
     ada, ben, _cem = (rater.pk for rater in panel.raters)

@@ -14,6 +14,7 @@ from tests.factory import (
     make_turn,
     make_user,
 )
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
 
@@ -142,10 +143,10 @@ def test_a_comparison_shows_both_texts_and_the_labels(viewer, data):
 
 def test_an_imported_label_is_told_from_one_that_was_given_here(viewer, data):
     comparison = Comparison.objects.get(key="later")
-    page = viewer.get(f"/comparisons/{comparison.pk}/").content.decode()
+    page = tight(viewer.get(f"/comparisons/{comparison.pk}/"))
     assert page.count(">imported<") == comparison.labels.count() > 0
     comparison.labels.update(submission_id=uuid4())
-    assert ">imported<" not in viewer.get(f"/comparisons/{comparison.pk}/").content.decode()
+    assert ">imported<" not in tight(viewer.get(f"/comparisons/{comparison.pk}/"))
 
 
 def test_what_users_wrote_cannot_run(viewer, data):

@@ -22,6 +22,7 @@ from tests.annotation.entry import (
 )
 from tests.annotation.labelling import NOW
 from tests.factory import make_label, make_rater, make_user
+from tests.markup import one_line, tight
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -74,7 +75,7 @@ class TestGuidelines:
         sent = {"text": "Read *one* response.\r\nThen the other.", "since": "1"}
         response = client.post(page_of(study, "edit-guidelines"), sent, follow=True)
         assert response.redirect_chain == [(page_of(study, "guidelines-history"), 302)]
-        page = response.content.decode()
+        page = tight(response)
         assert "Published version 2." in page
         assert "<ins>one</ins>" in page
         assert "<del>both</del>" in page
@@ -194,7 +195,7 @@ TIE = ("When?", ["Always", "Never"], 1, "Because.")
 
 class TestTheQuizEditor:
     def test_shows_what_is_stored(self, client, manager, study):
-        page = client.get(page_of(study, "edit-quiz")).content.decode()
+        page = one_line(client.get(page_of(study, "edit-quiz")))
         for text in ("When is a tie right?", "On Sundays", "A tie is no way out."):
             assert text in page
         assert page.count(" checked>") == len(QUIZ)
@@ -298,7 +299,7 @@ class TestTheQuizEditor:
         draft = response.context["questions"]
         assert len(draft) == questions
         assert len(draft[0].choices) == choices
-        page = response.content.decode()
+        page = one_line(response)
         (autofocused,) = [tag for tag in page.split("<") if " autofocus>" in tag]
         assert f'id="{focus}"' in autofocused
         assert ("<html" in page) == (headers == {})

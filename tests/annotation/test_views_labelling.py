@@ -9,6 +9,7 @@ from annotation.models import Claim, ClaimState, PairwiseLabel, SatisfactionLabe
 from tests.annotation.labelling import make_pair_study, make_session_study
 from tests.annotation.pages import answered, next_url, rated, show, skipped, url
 from tests.factory import make_item, make_response, make_user
+from tests.markup import one_line
 
 pytestmark = pytest.mark.django_db
 
@@ -274,7 +275,7 @@ def test_what_is_missing_is_said_and_nothing_is_stored(client, annotator, turns,
     for number, text in errors.items():
         assert text in str(forms[number].errors)
     # What was chosen is still chosen.
-    assert response.content.decode().count(" checked") >= 1
+    assert one_line(response).count(" checked") >= 1
     assert not SatisfactionLabel.objects.exists()
 
 
@@ -291,7 +292,7 @@ def test_given_ratings_are_chosen_when_one_comes_back(client, annotator):
     study = make_session_study([annotator], turns=1)
     show(client, study)
     client.post(url("ratings", study), rated((2, "UNUSABLE")))
-    html = client.get(url("item", study)).content.decode()
+    html = one_line(client.get(url("item", study)))
     assert 'name="turn-1-score" value="2" required checked' in html
     assert 'value="UNUSABLE" checked' in html
 

@@ -10,6 +10,7 @@ from annotation.models import AuditEvent, Claim, PairwiseLabel, SatisfactionLabe
 from tests.annotation.labelling import make_pair_study, make_session_study
 from tests.annotation.pages import answered, rated, show, url
 from tests.factory import make_user
+from tests.markup import one_line
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +52,7 @@ def test_a_comment_a_flag_and_the_effort_go_with_the_answer(client, annotator):
     assert (label.comment, label.extra) == ("Odd <b>pair</b>", {"flag": "FAULTY"})
     assert (label.active_seconds, label.idle_seconds) == (12.25, 0)
     assert label.input_device == "POINTER"
-    again = client.get(url("item", study)).content.decode()
+    again = one_line(client.get(url("item", study)))
     assert "Odd &lt;b&gt;pair&lt;/b&gt;</textarea>" in again
     assert 'value="FAULTY" checked' in again
 

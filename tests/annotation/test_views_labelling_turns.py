@@ -9,6 +9,7 @@ from annotation.models import AuditEvent, Response, SatisfactionLabel
 from tests.annotation.labelling import make_pair_study, make_session_study
 from tests.annotation.pages import rated, show, url
 from tests.factory import make_user
+from tests.markup import one_line
 
 pytestmark = pytest.mark.django_db
 
@@ -73,7 +74,7 @@ def test_a_reply_is_flagged_changed_and_shown_again(client, study):
     client.post(url("ratings", study), {**rated(*ratings), "turn-2-flag": "HARMFUL"})
     labels = SatisfactionLabel.objects.order_by("response__turn__position")
     assert [label.extra for label in labels] == [{}, {"flag": "HARMFUL"}, {}]
-    again = client.get(url("item", study)).content.decode()
+    again = one_line(client.get(url("item", study)))
     assert 'name="turn-2-flag" value="HARMFUL" checked' in again
     SatisfactionLabel.objects.filter(score=4).update(extra={"flag": "HARMFUL", "kept": 1})
     client.post(url("ratings", study), rated(*ratings))

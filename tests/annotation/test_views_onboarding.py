@@ -29,6 +29,7 @@ from tests.annotation.entry import (
 from tests.annotation.labelling import make_session_study
 from tests.annotation.pages import answered, next_url, rated, show, url
 from tests.factory import make_user
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
 STEPS = ["consent", "profile", "guidelines", "quiz"]
@@ -268,7 +269,7 @@ class TestGuidelines:
         do(study, annotator, "guidelines", "quiz")
         self.newer(study)
         assert show(client, study).url == page_of(study, "guidelines")
-        page = client.get(page_of(study, "guidelines")).content.decode()
+        page = tight(client.get(page_of(study, "guidelines")))
         assert "<del>responses</del><ins>texts &lt;twice&gt;</ins>" in page
         client.post(page_of(study, "guidelines"), {"version": "2"})
         assert show(client, study).status_code == 200

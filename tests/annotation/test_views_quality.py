@@ -32,6 +32,7 @@ from tests.factory import (
     make_turn,
     make_user,
 )
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
 
@@ -186,11 +187,11 @@ def test_skips_and_flags_are_counted_and_lead_to_their_rows(viewer, pairs):
     html = rows_of(viewer, "skipped", annotator=pairs.ben.pk).content.decode()
     assert "pair-0" in html
     assert "Broken or unreadable" in html
-    flagged = rows_of(viewer, "flags", outcome="hit").content.decode()
+    flagged = tight(rows_of(viewer, "flags", outcome="hit"))
     assert "pair-0" in flagged
     assert ">imported<" in flagged  # no page of ours submitted it
     PairwiseLabel.objects.update(submission_id=uuid4())
-    assert ">imported<" not in rows_of(viewer, "flags", outcome="hit").content.decode()
+    assert ">imported<" not in tight(rows_of(viewer, "flags", outcome="hit"))
 
 
 def test_every_number_leads_to_its_rows(viewer, pairs):
@@ -303,7 +304,7 @@ def test_scores_are_right_one_off_and_exact_apart(viewer):
     assert "exact 100 %" in cells[4]
     assert "chance 33 %" in cells[4]
     assert "Position bias" not in response.content.decode()
-    html = rows_of(viewer, "gold-exact", outcome="miss").content.decode()
+    html = tight(rows_of(viewer, "gold-exact", outcome="miss"))
     assert html.count("not exact</span></td>") == 2
     assert rows_of(viewer, "position").status_code == 404
 

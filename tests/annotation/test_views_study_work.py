@@ -9,6 +9,7 @@ from django.utils import timezone
 from annotation.models import AuditEvent, Claim, Participation
 from tests.annotation.labelling import make_pair_study, make_session_study
 from tests.factory import make_claim, make_label, make_user
+from tests.markup import one_line
 
 pytestmark = pytest.mark.django_db
 
@@ -316,7 +317,7 @@ def test_the_history_leaves_answers_out_unless_they_are_wanted(client, signed_in
     assert "automatic" in html
     assert "Pair answered" not in html
     assert "Status changed" not in html  # of another study
-    html = client.get(url("history", busy), {"answers": ""}).content.decode()
+    html = one_line(client.get(url("history", busy), {"answers": ""}))
     assert "Pair answered" in html
     for told in (
         "reply 1, after:</span> score: 4;",

@@ -16,6 +16,7 @@ from tests.annotation.core.formats.rows import write_lines
 from tests.benchmark.stage import empty_preference
 from tests.factory import make_endpoint, make_run, make_user
 from tests.fake_llm import FakeLlm
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
 
@@ -79,12 +80,8 @@ def judged(dataset, wrong=(), *, tied=(), left_out=()):
     return run
 
 
-def text(answer):
-    return " ".join(answer.content.decode().split())
-
-
 def best_of(client):
-    page = text(client.get(GOLD))
+    page = tight(client.get(GOLD))
     return page.split("<h2>Best of n</h2>")[1].split("</table>")[0]
 
 
@@ -160,7 +157,7 @@ def test_pairs_alone_have_no_best_of(tmp_path, viewer):
     path = write_lines(tmp_path / "rb.jsonl", row)
     call_command("import_records", path, dataset="rb", stdout=io.StringIO())
     judged(Dataset.objects.get(slug="rb"))
-    page = text(viewer.get(GOLD))
+    page = tight(viewer.get(GOLD))
     assert "GPT-4" in page
     assert "Best of n" not in page
 
@@ -170,9 +167,9 @@ def test_a_judge_runs_on_it_in_the_benchmarks_stead(dataset, viewer):
     call_command("distil", dataset="rb2", stdout=out)
     call_command("judge", dataset="rb2", json=True, stdout=(judged_out := io.StringIO()))
     assert json.loads(judged_out.getvalue())["judged"] > 0
-    page = text(viewer.get("/trust/judges/"))
+    page = tight(viewer.get("/trust/judges/"))
     assert "lexical" in page
-    assert "for benchmark" in text(viewer.get(GOLD))
+    assert "for benchmark" in tight(viewer.get(GOLD))
 
 
 def test_a_reward_model_is_counted_as_the_benchmark_counts_it(tmp_path, viewer):
@@ -215,7 +212,7 @@ def test_a_reward_model_is_counted_as_the_benchmark_counts_it(tmp_path, viewer):
     assert (int(best["n"]), int(best["items"])) == (len(whole), 12)
     assert float(best["accuracy"]) == pytest.approx(sum(earned) / len(whole))
     assert "Reward model scores" in best_of(viewer)
-    assert "Reward model scores" in text(viewer.get("/trust/judges/?dataset=rb2"))
+    assert "Reward model scores" in tight(viewer.get("/trust/judges/?dataset=rb2"))
 
 
 def scored_run(dataset, judge, scores):

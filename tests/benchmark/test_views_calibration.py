@@ -17,6 +17,7 @@ from judging.services.satisfaction import start_satisfaction_run
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.factory import make_dataset, make_run, make_user
 from tests.judging.ratings import make_ratings
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
 
@@ -37,10 +38,6 @@ def address(run):
     return f"/trust/calibration/{run.pk}/"
 
 
-def text(answer):
-    return " ".join(answer.content.decode().split())
-
-
 def test_strangers_sign_in_first(client, run):
     assert client.get(address(run)).url == f"/sign-in/?next={address(run)}"
 
@@ -56,7 +53,7 @@ def test_it_is_only_read(viewer, run):
 
 def test_distributions_before_and_after(viewer, run, django_assert_max_num_queries):
     with django_assert_max_num_queries(12):
-        shown = text(viewer.get(address(run)))
+        shown = tight(viewer.get(address(run)))
     # Ann states 2 3 4 4 5 5 in each of two scenarios, bob one less.
     turns = f"/runs/{run.pk}/turns/"
     stated = "".join(
@@ -74,7 +71,7 @@ def test_a_short_history_is_told(viewer):
     for turn in list(session.turns.all())[4:]:
         turn.responses.get().labels.all().delete()
     run = run_to_end(start_satisfaction_run(dataset=dataset, judge="lexical").pk)
-    shown = text(viewer.get(address(run)))
+    shown = tight(viewer.get(address(run)))
     rows = f"/runs/{run.pk}/turns/?fallback=SHORT_HISTORY"
     told = "6 × raw score: fewer than five turns of history"
     assert f'<a href="{rows}">{told}</a>.' in shown
@@ -94,7 +91,7 @@ def test_a_run_without_calibration_says_so(viewer):
     settings = SatisfactionSettings(calibration=Calibration.RAW)
     dataset = make_rated_dataset("raw")
     started = start_satisfaction_run(dataset=dataset, judge="lexical", settings=settings)
-    shown = text(viewer.get(address(run_to_end(started.pk))))
+    shown = tight(viewer.get(address(run_to_end(started.pk))))
     assert "This run is not calibrated." in shown
     assert "All scores were calibrated." not in shown
 
@@ -105,8 +102,8 @@ def test_the_runs_own_method_stands_among_the_others(viewer, run):
     own = next(one for one in found.methods if one.method == found.method)
     finals = [level * n for level, n in enumerate(found.histograms.calibrated, start=1)]
     assert own.mean == pytest.approx(sum(finals) / found.turns)
-    assert text(page).count('<span class="tag">this run</span>') == 1
-    assert "as in the paper" in text(page)
+    assert tight(page).count('<span class="tag">this run</span>') == 1
+    assert "as in the paper" in tight(page)
 
 
 @pytest.mark.parametrize("level", Level)
@@ -159,7 +156,7 @@ def json_rows(export, dataset):
 
 def test_before_anything_is_scored_the_page_says_so(viewer):
     run = make_run(make_dataset(), kind="SATISFACTION")
-    assert "No scores yet" in text(viewer.get(address(run)))
+    assert "No scores yet" in tight(viewer.get(address(run)))
 
 
 def test_another_kind_of_run_has_no_such_page(viewer):

@@ -10,6 +10,7 @@ from judging.models import RunKind
 from tests.benchmark.stage import Stage
 from tests.benchmark.test_views_gold import give_gold, record
 from tests.factory import make_dataset, make_endpoint, make_user
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
 
@@ -20,10 +21,6 @@ JUDGES, ROWS, CSV = "/trust/judges/", "/trust/judges/rows/", "/trust/judges.csv"
 def viewer(client):
     client.force_login(make_user(role="VIEWER"))
     return client
-
-
-def text(answer):
-    return " ".join(answer.content.decode().split())
 
 
 def study():
@@ -65,18 +62,18 @@ def test_pages_are_only_read(viewer):
 
 
 def test_without_judges_the_page_says_what_will_appear(viewer):
-    assert "No judge to compare yet" in text(viewer.get(JUDGES))
+    assert "No judge to compare yet" in tight(viewer.get(JUDGES))
     make_dataset(slug="bare")
-    assert "No judge to compare yet" in text(viewer.get(f"{JUDGES}?dataset=bare"))
+    assert "No judge to compare yet" in tight(viewer.get(f"{JUDGES}?dataset=bare"))
     stage = Stage.make()
     stage.label(stage.rater("ann"), "ABAB")
-    assert "No judge to compare yet" in text(viewer.get(f"{JUDGES}?dataset=study"))
+    assert "No judge to compare yet" in tight(viewer.get(f"{JUDGES}?dataset=study"))
     assert viewer.get(CSV).content == b"\r\n"
 
 
 def test_a_line_a_judge_and_a_column_a_scenario_pooled_over_annotators(viewer):
     study()
-    page = text(viewer.get(JUDGES))
+    page = tight(viewer.get(JUDGES))
     assert "2 annotators, pooled" in page
     table = agreement(page)
     heads = [table.index(f">{name}</th>") for name in ("Writing", "Code", "mean of scenarios")]
@@ -91,14 +88,14 @@ def test_a_line_a_judge_and_a_column_a_scenario_pooled_over_annotators(viewer):
     # Two annotators' replies that could not be read, in both orders.
     assert "4 unreadable" in table
     assert "counts them as wrong" in page
-    assert "excludes them" in text(viewer.get(f"{JUDGES}?policy=WRONG"))
+    assert "excludes them" in tight(viewer.get(f"{JUDGES}?policy=WRONG"))
 
 
 def test_one_annotator_can_be_asked_for(viewer):
     study()
-    page = text(viewer.get(JUDGES))
+    page = tight(viewer.get(JUDGES))
     own = page.split('name="of"')[1].split("ann</option>")[0].rsplit('value="', 1)[1].split('"')[0]
-    alone = text(viewer.get(f"{JUDGES}?of={own}"))
+    alone = tight(viewer.get(f"{JUDGES}?of={own}"))
     assert "ann</p>" in alone
     assert "2 unreadable" in agreement(alone)
     assert "with preferences" in agreement(alone)
@@ -107,7 +104,7 @@ def test_one_annotator_can_be_asked_for(viewer):
 
 def test_before_and_after_stand_with_their_change(viewer):
     study()
-    page = text(viewer.get(JUDGES))
+    page = tight(viewer.get(JUDGES))
     leanings = page.split("<table")[2].split("</table>")[0]
     assert "People" in leanings
     assert "change" in leanings
@@ -118,48 +115,48 @@ def test_before_and_after_stand_with_their_change(viewer):
 
 def test_every_cell_leads_to_its_rows(viewer):
     study()
-    page = text(viewer.get(JUDGES))
+    page = tight(viewer.get(JUDGES))
     links = [part.split('"')[0] for part in page.split(f'href="{ROWS}?')[1:]]
     assert len(links) > 20
     for link in {each.replace("&amp;", "&") for each in links}:
         rows = viewer.get(f"{ROWS}?{link}")
         assert rows.status_code == 200, link
-        assert "No comparisons" not in text(rows), link
+        assert "No comparisons" not in tight(rows), link
     # Of one cell: what it says is what stands there.
     writing = next(
         each
         for each in links
         if "judge=lexical" in each and "voice=selected" in each and "scenario=" in each
     )
-    shown = text(viewer.get(f"{ROWS}?{writing.replace('&amp;', '&')}"))
+    shown = tight(viewer.get(f"{ROWS}?{writing.replace('&amp;', '&')}"))
     assert "4 comparisons, 8 labels" in shown
-    assert 'agrees</span> <span class="iv">8</span>' in shown
+    assert 'agrees</span><span class="iv">8</span>' in shown
 
 
 def test_rows_name_annotator_verdict_and_decisions(viewer):
     study()
-    rows = text(viewer.get(f"{ROWS}?judge=lexical&voice=base&outcome=unreadable"))
+    rows = tight(viewer.get(f"{ROWS}?judge=lexical&voice=base&outcome=unreadable"))
     table = rows.split("<tbody>")[1]
     assert table.count("<tr>") == 2
     assert "ann" in table
     assert "bob" in table
     assert "unreadable" in table
-    recorded = text(viewer.get(f"{ROWS}?judge=GPT-4&way=recorded&voice=base"))
+    recorded = tight(viewer.get(f"{ROWS}?judge=GPT-4&way=recorded&voice=base"))
     assert "8 comparisons, 16 labels" in recorded
-    split = text(viewer.get(f"{ROWS}?judge=GPT-4&way=recorded&voice=base&outcome=agrees"))
+    split = tight(viewer.get(f"{ROWS}?judge=GPT-4&way=recorded&voice=base&outcome=agrees"))
     assert "/comparisons/" in split
 
 
 def test_gold_answers_can_stand_in_the_annotators_place(viewer):
     stage = study()
     give_gold(stage, "ABABAABB")
-    page = text(viewer.get(f"{JUDGES}?of=gold"))
+    page = tight(viewer.get(f"{JUDGES}?of=gold"))
     assert "compared with gold answers" in page
     assert "Agreement with gold answers" in page
     assert "<td>human labels</td>" not in page
     # One run a judge is read: eight comparisons and no label more.
     link = urlencode({"of": "gold", "judge": "GPT-4", "way": "recorded", "voice": "base"})
-    rows = text(viewer.get(f"{ROWS}?{link}"))
+    rows = tight(viewer.get(f"{ROWS}?{link}"))
     assert "8 comparisons" in rows
     assert "labels" not in rows.split("</header>")[1]
     assert "Gold</th>" in rows
@@ -169,7 +166,7 @@ def test_without_labels_gold_answers_are_what_there_is(viewer):
     stage = Stage.make()
     give_gold(stage, "AABB")
     record(stage, "GPT-4", "AAB?")
-    page = text(viewer.get(JUDGES))
+    page = tight(viewer.get(JUDGES))
     assert "compared with gold answers" in page
     assert "1 unreadable" in page
     # One verdict for both orders tells nothing of position and consistency.
@@ -186,25 +183,25 @@ def test_a_judge_asked_in_another_way_has_a_line_of_its_own(viewer):
     rubric.config["prompt"] = "PAIRWISE"
     rubric.save()
     under_way = stage.tested(rater, None, base="BBBBAAAA", judge="gpt", status="RUNNING")
-    table = agreement(text(viewer.get(JUDGES)))
+    table = agreement(tight(viewer.get(JUDGES)))
     assert table.count("<th rowspan") == 4
     assert "Generic rubric" in table
-    rows = text(viewer.get(f"{ROWS}?judge=gpt&voice=base"))
+    rows = tight(viewer.get(f"{ROWS}?judge=gpt&voice=base"))
     assert f"/runs/{base.pk}/" in rows
     assert f"/runs/{under_way.pk}/" not in rows
-    asked = text(viewer.get(f"{ROWS}?judge=gpt&way=PAIRWISE&voice=base"))
+    asked = tight(viewer.get(f"{ROWS}?judge=gpt&way=PAIRWISE&voice=base"))
     assert f"/runs/{rubric.pk}/" in asked
 
 
 def test_a_judge_of_some_annotators_alone_says_so(viewer):
     stage = study()
-    assert "for 2 of" not in text(viewer.get(JUDGES))
+    assert "for 2 of" not in tight(viewer.get(JUDGES))
     eve = stage.rater("eve")
     stage.label(eve, "AAAABBBB")
-    table = agreement(text(viewer.get(JUDGES)))
+    table = agreement(tight(viewer.get(JUDGES)))
     assert table.count("for 2 of 3") == 1  # the recorded judge is held against everybody
     assert "lexical" in table.split("for 2 of 3")[0]
-    assert "for 2 of" not in agreement(text(viewer.get(f"{JUDGES}?of={eve.pk}")))
+    assert "for 2 of" not in agreement(tight(viewer.get(f"{JUDGES}?of={eve.pk}")))
 
 
 def test_one_scenario_has_one_column(viewer):
@@ -212,7 +209,7 @@ def test_one_scenario_has_one_column(viewer):
     ann = stage.rater("ann")
     stage.label(ann, "AAAA")
     stage.tested(ann, stage.distilled(ann), base="BBBB", selected="AAAA")
-    table = agreement(text(viewer.get(JUDGES)))
+    table = agreement(tight(viewer.get(JUDGES)))
     assert table.count('class="n">Writing</th>') == 1
     assert "mean of scenarios" not in table
 
@@ -223,9 +220,9 @@ def test_a_newer_run_is_read_before_an_older(viewer):
     stage.label(ann, "AAAA")
     stage.tested(ann, None, base="BBBB")
     newer = stage.tested(ann, None, base="AAAA")
-    rows = text(viewer.get(f"{ROWS}?judge=lexical&voice=base"))
+    rows = tight(viewer.get(f"{ROWS}?judge=lexical&voice=base"))
     assert f"/runs/{newer.pk}/" in rows
-    assert 'agrees</span> <span class="iv">4</span>' in rows
+    assert 'agrees</span><span class="iv">4</span>' in rows
 
 
 @pytest.mark.parametrize(
@@ -262,7 +259,7 @@ def test_an_annotator_of_the_dataset_before_means_nothing(viewer):
 
 def test_to_htmx_the_figures_alone_are_sent(viewer):
     study()
-    part = text(viewer.get(JUDGES, headers={"HX-Request": "true", "HX-Target": "figures"}))
+    part = tight(viewer.get(JUDGES, headers={"HX-Request": "true", "HX-Target": "figures"}))
     assert part.startswith("<nav")
     assert "<html" not in part
 
@@ -313,5 +310,5 @@ def test_runs_under_somebody_elses_preferences_are_no_line(viewer):
         ann, stage.distilled(eve), base="AAAAAAAA", selected="BBBBBBBB", sets_of=eve
     )
     assert theirs.kind == RunKind.TEST
-    rows = text(viewer.get(f"{ROWS}?judge=lexical&voice=selected"))
+    rows = tight(viewer.get(f"{ROWS}?judge=lexical&voice=selected"))
     assert f"/runs/{theirs.pk}/" not in rows

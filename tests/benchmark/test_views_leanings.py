@@ -4,8 +4,9 @@ import pytest
 
 from annotation.models import Response
 from tests.benchmark.stage import Stage
-from tests.benchmark.test_views_gold import record, text
+from tests.benchmark.test_views_gold import record
 from tests.factory import make_user
+from tests.markup import one_line
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +32,7 @@ def section(page):
 
 def test_length_bias_stands_before_and_after_preferences_beside_the_annotator(viewer):
     study()
-    part = section(text(viewer.get("/trust/")))
+    part = section(one_line(viewer.get("/trust/")))
     annotator, base, selected = part.split("<tbody>")[1].split("<tr>")[1:4]
     assert "Annotator" in annotator
     assert "50 %" in annotator
@@ -52,7 +53,7 @@ def test_a_judge_s_own_family_is_shown_to_those_who_see_models(client):
     stage.label(ann, "AABB")
     record(stage, "gpt4_pair", "AAAB")
     client.force_login(make_user(role="VIEWER"))
-    part = section(text(client.get("/trust/")))
+    part = section(one_line(client.get("/trust/")))
     row = part.split("Own family")[1]
     assert "<th>gpt</th>" in row
     assert "75 %" in row
@@ -60,7 +61,7 @@ def test_a_judge_s_own_family_is_shown_to_those_who_see_models(client):
     ann.is_active = True
     ann.save()
     client.force_login(ann)
-    page = text(client.get("/trust/"))
+    page = one_line(client.get("/trust/"))
     assert "Length bias" in page
     assert "Own family" not in page
 
@@ -68,4 +69,4 @@ def test_a_judge_s_own_family_is_shown_to_those_who_see_models(client):
 def test_without_texts_and_families_there_is_nothing_to_show(viewer):
     study()
     Response.objects.update(text=None)
-    assert "Length bias" not in text(viewer.get("/trust/"))
+    assert "Length bias" not in one_line(viewer.get("/trust/"))

@@ -7,8 +7,9 @@ import pytest
 
 from annotation.models import User
 from tests.benchmark.stage import Stage
-from tests.benchmark.test_views_gold import record, text
+from tests.benchmark.test_views_gold import record
 from tests.factory import make_user
+from tests.markup import one_line
 
 pytestmark = pytest.mark.django_db
 
@@ -46,14 +47,14 @@ def test_pages_are_only_read(viewer):
 
 
 def test_without_verdicts_the_pages_say_what_will_appear(viewer):
-    assert "Nothing to compare yet" in text(viewer.get(PEOPLE))
-    assert "Nothing to compare yet" in text(viewer.get(QUEUE))
+    assert "Nothing to compare yet" in one_line(viewer.get(PEOPLE))
+    assert "Nothing to compare yet" in one_line(viewer.get(QUEUE))
     assert viewer.get(CSV).content == b"\r\n"
 
 
 def test_a_judge_stands_beside_people(viewer):
     study()
-    page = text(viewer.get(f"{PEOPLE}?people=expert"))
+    page = one_line(viewer.get(f"{PEOPLE}?people=expert"))
     # The judge's verdicts: A, A, B, and a tie where its orders differ. With ties 6 of 8 pairs.
     assert "6 / 8" in page
     assert "6 / 6" in page
@@ -64,7 +65,7 @@ def test_a_judge_stands_beside_people(viewer):
 def test_all_people_count_unless_a_group_is_asked_for(viewer):
     study()
     # author_1 adds B, B, B, tie to A, A, B, tie: 2 of 4 more.
-    assert "8 / 12" in text(viewer.get(PEOPLE))
+    assert "8 / 12" in one_line(viewer.get(PEOPLE))
 
 
 def test_the_agreement_comes_as_a_file(viewer):
@@ -80,7 +81,7 @@ def test_the_agreement_comes_as_a_file(viewer):
 @pytest.mark.parametrize("address", [PEOPLE, QUEUE])
 def test_to_htmx_the_figures_alone_are_sent(viewer, address):
     study()
-    part = text(viewer.get(address, headers={"HX-Request": "true", "HX-Target": "figures"}))
+    part = one_line(viewer.get(address, headers={"HX-Request": "true", "HX-Target": "figures"}))
     assert part.startswith("<nav")
     assert "<html" not in part
 
@@ -104,7 +105,7 @@ def rows_of(page):
 
 def test_the_surest_disagreement_comes_first(viewer):
     _stage, run = study()
-    page = text(viewer.get(QUEUE))
+    page = one_line(viewer.get(QUEUE))
     assert "4 of 12 labels differ from its verdict" in page
     rows = rows_of(page)
     assert len(rows) == 4
@@ -116,12 +117,12 @@ def test_the_surest_disagreement_comes_first(viewer):
 
 def test_ties_can_be_left_out_and_one_annotator_chosen(viewer):
     stage, _run = study()
-    page = text(viewer.get(f"{QUEUE}?opposed=1"))
+    page = one_line(viewer.get(f"{QUEUE}?opposed=1"))
     assert len(rows_of(page)) == 2
     expert = User.objects.get(display_name="expert_1").pk
-    page = text(viewer.get(f"{QUEUE}?annotator={expert}"))
+    page = one_line(viewer.get(f"{QUEUE}?annotator={expert}"))
     assert "1 of 4 labels differ from its verdict" in page
-    page = text(viewer.get(f"{QUEUE}?annotator={expert}&scenario={stage.scenarios[0].pk}"))
+    page = one_line(viewer.get(f"{QUEUE}?annotator={expert}&scenario={stage.scenarios[0].pk}"))
     assert "No disagreement here" in page
 
 
@@ -131,26 +132,26 @@ def test_a_judge_that_stands_in_for_somebody_is_compared_with_them(viewer):
     stage.label(ann, "AAAA")
     stage.label(bob, "BBBB")
     stage.tested(ann, stage.distilled(ann), base="BBBB", selected="AAAB")
-    page = text(viewer.get(QUEUE))
+    page = one_line(viewer.get(QUEUE))
     assert "1 of 4 labels differ from its verdict" in page
     assert "with preferences" in page
-    page = text(viewer.get(f"{QUEUE}?annotator={bob.pk}"))
+    page = one_line(viewer.get(f"{QUEUE}?annotator={bob.pk}"))
     assert "3 of 4 labels differ from its verdict" in page
 
 
 def test_a_manager_can_decide_what_several_people_labelled(client):
     study()
     client.force_login(make_user(role="MANAGER"))
-    assert "/adjudication/comparison/" in text(client.get(QUEUE))
+    assert "/adjudication/comparison/" in one_line(client.get(QUEUE))
     client.force_login(make_user(role="VIEWER"))
-    assert "/adjudication/comparison/" not in text(client.get(QUEUE))
+    assert "/adjudication/comparison/" not in one_line(client.get(QUEUE))
 
 
 def test_an_unreadable_judge_disagrees_with_nobody(viewer):
     stage = Stage.make(size=1)
     stage.label(stage.rater("ann"), "A")
     record(stage, "gpt-4", "?", "?")
-    page = text(viewer.get(QUEUE))
+    page = one_line(viewer.get(QUEUE))
     assert "0 of 0 labels differ from its verdict" in page
 
 

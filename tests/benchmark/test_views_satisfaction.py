@@ -21,6 +21,7 @@ from judging.services.learned import learned_model
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
 
@@ -42,10 +43,6 @@ def report():
     return evaluate_satisfaction(train=train, test=test, evaluators=names, draws=20, seed=7)
 
 
-def text(answer):
-    return " ".join(answer.content.decode().split())
-
-
 def test_strangers_sign_in_first(client):
     for address in (PAGE, FILE, LINE):
         answer = client.get(address)
@@ -63,15 +60,15 @@ def test_reports_are_only_read(viewer):
 
 def test_without_a_report_the_page_says_how_to_make_one(viewer):
     answer = viewer.get(PAGE)
-    assert "No reports yet" in text(answer)
-    assert "User-memory evaluator" in text(answer)
+    assert "No reports yet" in tight(answer)
+    assert "User-memory evaluator" in tight(answer)
     assert viewer.get(FILE).content.decode().strip() == ""
 
 
 def test_the_newest_report_stands_beside_the_paper(viewer, report, django_assert_num_queries):
     with django_assert_num_queries(5):  # session, user, reports, the newest one, its curve
         answer = viewer.get(PAGE)
-    shown = text(answer)
+    shown = tight(answer)
     assert "turns of rated, trained on train" in shown
     assert ">nearest_3</a></th><td>history</td>" in shown
     assert "Gain over the user's own mean" in unescape(shown)
@@ -84,17 +81,17 @@ def test_the_newest_report_stands_beside_the_paper(viewer, report, django_assert
 def test_an_older_report_by_its_number(viewer, report):
     train = make_rated_dataset("other", users=("eve",))
     newer = evaluate_satisfaction(train=train, test=train, evaluators=["global_mean"], draws=0)
-    shown = text(viewer.get(PAGE))
+    shown = tight(viewer.get(PAGE))
     assert f"Report {newer.report_id}: turns of other" in shown
     assert "1 user rated in both datasets" in shown
-    assert "nearest_3" in text(viewer.get(f"{PAGE}?report={report.report_id}"))
+    assert "nearest_3" in tight(viewer.get(f"{PAGE}?report={report.report_id}"))
 
 
 def test_behind_a_line_stand_scenarios_and_users(viewer, report, django_assert_num_queries):
     address = f"/trust/satisfaction/evaluator/2/?report={report.report_id}"
     with django_assert_num_queries(4):
         answer = viewer.get(address)
-    shown = text(answer)
+    shown = tight(answer)
     assert "nearest_3, history" in shown
     assert '<th>ann</th><td class="n">12</td><td class="n">3.83</td>' in shown
     assert "This evaluator predicts scores only." in shown
@@ -105,7 +102,7 @@ def test_a_judge_that_names_reasons_has_a_table_of_them(viewer):
     with FakeLlm() as server:
         make_endpoint(name="fake", base_url=server.base_url)
         evaluate_satisfaction(train=test, test=test, evaluators=["fake"], draws=5)
-    shown = text(viewer.get("/trust/satisfaction/evaluator/1/"))
+    shown = tight(viewer.get("/trust/satisfaction/evaluator/1/"))
     assert "of the predicted reasons match the user's own" in shown
     assert "reason not recorded" in shown
     rows = list(csv.DictReader(io.StringIO(viewer.get(f"{FILE}?table=reasons").content.decode())))
@@ -172,11 +169,11 @@ CURVE = [
 
 
 def test_the_learned_evaluator_stands_with_what_made_it(viewer, learned_report):
-    shown = text(viewer.get(PAGE))
+    shown = tight(viewer.get(PAGE))
     assert "own training users, held out" in shown
     assert '<a href="/datasets/train/learned/1/">Training details</a>' in shown
     assert "4 users, held out" in shown
-    assert '0.250 <span class="iv">0.10 … 0.40</span><br><span' in shown
+    assert '0.250<span class="iv">0.10 … 0.40</span><br><span' in shown
     assert '<span class="iv">range 0.20 … 0.30</span>' in shown
     assert "<td>nearest_1, history</td>" in shown  # beside the paper's nearest-history row
     left = shown.split("not run here</th>")[1:]  # once under each table, with what it leaves out
@@ -184,11 +181,12 @@ def test_the_learned_evaluator_stands_with_what_made_it(viewer, learned_report):
     names = [re.match(r'<td colspan="." class="muted">(.*?)</td>', rest)[1] for rest in left]
     assert [name.count(";") + 1 for name in names] == [9, 6]  # all but one, and all
     assert "Nearest-history score" not in names[0]
-    training = text(viewer.get(TRAINING))
+    training = tight(viewer.get(TRAINING))
     assert "turns of train, each user held out" in training
     assert "Calibration of the predicted dissatisfaction" in training
     assert "always the most common" in training
-    assert "Calibration of the predicted dissatisfaction" in text(viewer.get(f"{PAGE}evaluator/2/"))
+    evaluator = tight(viewer.get(f"{PAGE}evaluator/2/"))
+    assert "Calibration of the predicted dissatisfaction" in evaluator
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from judging.services.pairwise_runs import start_test_run
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm
 from tests.judging.study import make_study
+from tests.markup import tight
 from tests.sensejudge_site.test_distil_and_judge import run, run_json
 
 pytestmark = pytest.mark.django_db
@@ -133,11 +134,11 @@ def test_what_calls_without_a_price_cost_is_unknown_everywhere(dataset, endpoint
     done = JudgeRun.objects.get()
     told, _ = run("judge", "--retry", str(done.pk))
     assert "calls: 16\ncost: unknown\n" in told
-    listed = signed_in.get(reverse("judging:runs")).content.decode()
+    listed = tight(signed_in.get(reverse("judging:runs")))
     assert '<td class="n"><span class="muted">unknown</span>' in listed
     page = signed_in.get(reverse("judging:run", args=[done.pk])).content.decode()
     assert "unknown: the endpoint has no prices" in page
-    compared = signed_in.get(f"{reverse('judging:run-compare')}?run={done.pk}").content.decode()
+    compared = tight(signed_in.get(f"{reverse('judging:run-compare')}?run={done.pk}"))
     assert '<th>cost</th><td class="n"><span class="muted">unknown</span>' in compared
 
 

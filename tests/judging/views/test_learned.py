@@ -10,6 +10,7 @@ from judging.models import JudgeRun, LearnedModel, RunKind
 from judging.services.learned import learned_model
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.factory import make_run, make_user
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
 
@@ -27,10 +28,6 @@ def dataset():
 def manager(client):
     client.force_login(make_user(role="MANAGER"))
     return client
-
-
-def text(answer):
-    return " ".join(answer.content.decode().split())
 
 
 @pytest.mark.parametrize("address", [PAGE, VERSION_1])
@@ -51,13 +48,13 @@ def test_pages_are_only_read_and_training_is_only_asked_for(manager, dataset):
 
 def test_only_managers_train(client, dataset):
     client.force_login(make_user(role="VIEWER"))
-    assert "<form" not in text(client.get(PAGE)).partition("<main")[2]
+    assert "<form" not in tight(client.get(PAGE)).partition("<main")[2]
     assert client.post(TRAIN).status_code == 403
     assert not JudgeRun.objects.exists()
 
 
 def test_before_the_first_training_the_page_says_what_it_takes(manager, dataset):
-    shown = text(manager.get(PAGE))
+    shown = tight(manager.get(PAGE))
     assert "No versions yet" in shown
     assert "There are 48 ratings so far." in shown
     assert ">Train</button>" in shown
@@ -67,26 +64,26 @@ def test_asking_leads_to_the_run_that_trains(manager, dataset):
     answer = manager.post(TRAIN)
     run = JudgeRun.objects.get(kind=RunKind.TRAIN)
     assert (answer.status_code, answer.url) == (302, f"/runs/{run.pk}/")
-    shown = text(manager.get(PAGE))
+    shown = tight(manager.get(PAGE))
     assert f"Training in progress: run {run.pk}." in shown
     assert ">Train</button>" not in shown
     JudgeRun.objects.update(status="RUNNING")
-    told = text(manager.post(TRAIN, follow=True))
+    told = tight(manager.post(TRAIN, follow=True))
     assert "The evaluator is already being trained." in told
     assert JudgeRun.objects.count() == 1
 
 
 def test_a_failed_training_says_why(manager, dataset):
     make_run(dataset, kind=RunKind.TRAIN, status="FAILED", error_code="learned:too-few-ratings")
-    assert "There are too few ratings to learn from" in text(manager.get(PAGE))
+    assert "There are too few ratings to learn from" in tight(manager.get(PAGE))
 
 
 def test_versions_stand_with_their_figures(manager, dataset, django_assert_num_queries):
     model = learned_model(dataset=dataset, settings=QUICK)
     with django_assert_num_queries(7):  # session, user, dataset, versions, ratings, run, stamp
         answer = manager.get(PAGE)
-    shown = text(answer)
-    assert '>Version 1</a> <span class="tag">current</span>' in shown
+    shown = tight(answer)
+    assert '>Version 1</a><span class="tag">current</span>' in shown
     figure = model.manifest["figures"]["pearson_expected"]
     assert f'<td class="n">{figure:.3f}</td>'.replace("-", "−") in shown
     assert "Train again" not in shown
@@ -95,7 +92,7 @@ def test_versions_stand_with_their_figures(manager, dataset, django_assert_num_q
 def test_changed_ratings_are_told_and_can_be_trained_on(manager, dataset):
     learned_model(dataset=dataset, settings=QUICK)
     LearnedModel.objects.update(ratings_digest="other")
-    shown = text(manager.get(PAGE))
+    shown = tight(manager.get(PAGE))
     assert "Ratings have changed since the newest version." in shown
     assert "Train again" in shown
     assert '<span class="tag">current' not in shown
@@ -106,13 +103,13 @@ def test_a_version_shows_what_made_it_and_who_used_it(manager, dataset, django_a
     run = make_run(dataset, kind=RunKind.TRAIN, learned_model=model)
     with django_assert_num_queries(5):  # session, user, dataset, version, runs
         answer = manager.get(VERSION_1)
-    shown = text(answer)
+    shown = tight(answer)
     assert "<dt>scikit-learn</dt>" in shown
     assert "ann, bob, cid, dan" in shown
-    assert "48 <span" in shown
+    assert "48<span" in shown
     assert "general.trees" in shown
     assert f"run {run.pk}</a>" in shown
-    assert "Version 1" in text(manager.get(f"/runs/{run.pk}/"))
+    assert "Version 1" in tight(manager.get(f"/runs/{run.pk}/"))
     ends = model.manifest["intervals"]["mae"]
     assert f"{ends['low']:.3f} … {ends['high']:.3f}" in shown
     assert "bootstrap over users, 1000 draws, seed 42" in shown
@@ -122,7 +119,7 @@ def test_a_version_of_before_has_figures_without_intervals(manager, dataset):
     model = learned_model(dataset=dataset, settings=QUICK)
     del model.manifest["intervals"]
     model.save()
-    shown = text(manager.get(VERSION_1))
+    shown = tight(manager.get(VERSION_1))
     assert f"{model.manifest['figures']['mae']:.3f}</td>" in shown
     assert "bootstrap over users" not in shown
 

@@ -6,7 +6,8 @@ import pytest
 
 from judging.models import PreferenceSet
 from tests.factory import make_user
-from tests.judging.views.test_runs import study, text
+from tests.judging.views.test_runs import study
+from tests.markup import one_line
 
 pytestmark = pytest.mark.django_db
 
@@ -27,16 +28,16 @@ def test_a_set_shows_its_texts_matrix_and_null(viewer):
         (True, 2, 2),
     ]
     assert [row.cells for row in found.rows] == [[(0, None, False), (1, 1, False)]]
-    assert "ann prefers writing none." in text(page)
-    assert "all 2 flips" in text(page)
-    assert "Not above chance" in text(page)
+    assert "ann prefers writing none." in one_line(page)
+    assert "all 2 flips" in one_line(page)
+    assert "Not above chance" in one_line(page)
 
 
 def test_a_set_shows_the_best_of_each_size_and_what_flipped_labels_reach(viewer):
     _stage, _ann, parent, _run = study()
     chosen = PreferenceSet.objects.filter(run=parent, control="NONE").first()
     address = f"/preference-sets/{chosen.pk}/"
-    assert "Best subset of each size" not in text(viewer.get(address))
+    assert "Best subset of each size" not in one_line(viewer.get(address))
     chosen.selection |= {
         "denominator": 4,
         "trace": [[1, [1], 3.5], [2, [0, 1], 3.0]],
@@ -44,7 +45,7 @@ def test_a_set_shows_the_best_of_each_size_and_what_flipped_labels_reach(viewer)
     }
     chosen.save()
     answer = viewer.get(address)
-    found, page = answer.context["found"], text(answer)
+    found, page = answer.context["found"], one_line(answer)
     assert [(step.columns, step.accuracy, step.taken) for step in found.trace] == [
         ((1,), 0.875, True),
         ((0, 1), 0.75, False),
@@ -57,7 +58,7 @@ def test_a_set_shows_the_best_of_each_size_and_what_flipped_labels_reach(viewer)
     assert "<title>100: 1</title>" in page
     chosen.selection["strategy"] = "beam"
     chosen.save()
-    assert "Approximate: with more than 20 columns" in text(viewer.get(address))
+    assert "Approximate: with more than 20 columns" in one_line(viewer.get(address))
 
 
 def test_a_cell_on_a_columns_own_source_is_marked_as_masked(viewer):
@@ -77,23 +78,23 @@ def test_an_aggregate_that_could_not_be_selected_says_so(viewer, eligible):
     chosen = PreferenceSet.objects.filter(run=parent, control="NONE").first()
     member = chosen.members.get()
     address = f"/preference-sets/{chosen.pk}/"
-    assert "not eligible" not in text(viewer.get(address))
+    assert "not eligible" not in one_line(viewer.get(address))
     member.kind = "AGGREGATE"
     member.save()
     chosen.members.clear()
-    assert ("not eligible" in text(viewer.get(address))) is not eligible
+    assert ("not eligible" in one_line(viewer.get(address))) is not eligible
 
 
 def test_the_control_and_an_empty_selection_say_what_they_are(viewer):
     _stage, _ann, parent, _run = study()
     control = PreferenceSet.objects.filter(run=parent, control="SHUFFLED").first()
-    assert "randomly flipped labels" in text(viewer.get(f"/preference-sets/{control.pk}/"))
+    assert "randomly flipped labels" in one_line(viewer.get(f"/preference-sets/{control.pk}/"))
     control.selection = {"error_code": "selection:no-labels"}
     control.save()
-    assert "the base judge is used" in text(viewer.get(f"/preference-sets/{control.pk}/"))
+    assert "the base judge is used" in one_line(viewer.get(f"/preference-sets/{control.pk}/"))
     control.selection, control.p_value = {}, 0.01
     control.save()
-    assert "Above chance" in text(viewer.get(f"/preference-sets/{control.pk}/"))
+    assert "Above chance" in one_line(viewer.get(f"/preference-sets/{control.pk}/"))
 
 
 def test_an_annotator_sees_their_own_set_alone(client):
@@ -102,7 +103,7 @@ def test_an_annotator_sees_their_own_set_alone(client):
     ann.save()
     client.force_login(ann)
     own = PreferenceSet.objects.filter(run=parent).first()
-    page = text(client.get(f"/preference-sets/{own.pk}/"))
+    page = one_line(client.get(f"/preference-sets/{own.pk}/"))
     assert "ann prefers writing none." in page
     assert f'href="/runs/{parent.pk}/"' not in page
     assert f'href="/runs/{parent.pk}/preferences/"' in page

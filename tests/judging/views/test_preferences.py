@@ -15,14 +15,11 @@ from judging.services.rejudging import start_rejudging
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm
 from tests.judging.study import FakeJudge, make_study, opener_of
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
 
 NEW = "This person prefers shorter responses, and says so."
-
-
-def text(answer):
-    return " ".join(answer.content.decode().split())
 
 
 @pytest.fixture
@@ -91,13 +88,13 @@ def test_somebody_elses_preferences_do_not_exist(client, run):
             assert answer.status_code == 405
             answer = client.get(address)
         assert answer.status_code == (403 if name == "judge" else 404)
-    assert "Nothing yet" in text(client.get("/preferences/"))
+    assert "Nothing yet" in tight(client.get("/preferences/"))
 
 
 def test_viewers_read_and_do_not_write(as_viewer, run):
     where = addresses(run)
     assert as_viewer.get(where["list"]).status_code == 200
-    page = text(as_viewer.get(where["one"]))
+    page = tight(as_viewer.get(where["one"]))
     assert "prefers longer" in page
     assert "Edit text" not in page
     for name in ("edit", "switch", "new", "judge"):
@@ -120,8 +117,8 @@ def test_wrong_methods_and_numbers(as_manager, run):
 
 
 def test_annotators_find_their_own_by_the_navigation(as_owner, run):
-    assert 'href="/preferences/"' in text(as_owner.get("/studies/"))
-    page = text(as_owner.get("/preferences/"))
+    assert 'href="/preferences/"' in tight(as_owner.get("/studies/"))
+    page = tight(as_owner.get("/preferences/"))
     assert page.count("prefers longer") == 4
     assert "learned by the embedded judge" in page
     assert addresses(run)["new"] in page
@@ -130,7 +127,7 @@ def test_annotators_find_their_own_by_the_navigation(as_owner, run):
 
 def test_an_annotator_puts_a_text_right(as_owner, run):
     where = addresses(run)
-    page = text(as_owner.get(where["edit"]))
+    page = tight(as_owner.get(where["edit"]))
     assert "prefers longer" in page
     assert "What you prefer" in page
     assert "What this annotator prefers" not in page
@@ -138,15 +135,15 @@ def test_an_annotator_puts_a_text_right(as_owner, run):
     saved = Preference.objects.get(kind="EDITED")
     assert answer.redirect_chain[-1][0] == f"/preferences/{saved.pk}/"
     assert (saved.text, saved.edited_by) == (NEW, run.annotator)
-    page = text(answer)
+    page = tight(answer)
     assert "Saved as version 2." in page
     assert "<del>" in page
     assert "<ins>" in page
-    before = text(as_owner.get(where["one"]))
+    before = tight(as_owner.get(where["one"]))
     assert "There is a newer version" in before
     late = as_owner.get(where["edit"], follow=True)
     assert late.redirect_chain[-1][0] == f"/preferences/{saved.pk}/"
-    assert escape(text_of("preference:not-editable")) in text(late)
+    assert escape(text_of("preference:not-editable")) in tight(late)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +159,7 @@ def test_an_annotator_puts_a_text_right(as_owner, run):
 def test_what_cannot_be_saved_says_why(as_owner, run, typed, problem):
     answer = as_owner.post(addresses(run)["edit"], {"text": typed})
     assert answer.status_code == 422
-    assert escape(problem) in text(answer)
+    assert escape(problem) in tight(answer)
     assert not Preference.objects.filter(kind="EDITED").exists()
 
 
@@ -171,35 +168,35 @@ def test_mark_up_is_shown_as_it_was_typed(as_owner, run):
     as_owner.post(addresses(run)["edit"], {"text": typed})
     saved = Preference.objects.get(kind="EDITED")
     assert saved.text == "<script>alert(1)</script> ‹/preference> **bold**"
-    page = text(as_owner.get(f"/preferences/{saved.pk}/"))
+    page = tight(as_owner.get(f"/preferences/{saved.pk}/"))
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "<script>alert" not in page
 
 
 def test_a_preference_is_switched_off_and_on(as_owner, run):
     answer = as_owner.post(addresses(run)["switch"], {"active": "0"}, follow=True)
-    assert "Disabled." in text(answer)
+    assert "Disabled." in tight(answer)
     off = Preference.objects.get(kind="EDITED")
     assert off.active is False
-    listed = text(as_owner.get("/preferences/"))
+    listed = tight(as_owner.get("/preferences/"))
     assert "disabled" in listed
     assert "changed, not judged yet" in listed
     late = as_owner.post(addresses(run)["switch"], {"active": "0"}, follow=True)
-    assert escape(text_of("preference:not-editable")) in text(late)
-    assert "Enable" in text(as_owner.get(f"/preferences/{off.pk}/"))
+    assert escape(text_of("preference:not-editable")) in tight(late)
+    assert "Enable" in tight(as_owner.get(f"/preferences/{off.pk}/"))
     again = as_owner.post(f"/preferences/{off.pk}/switch/", {"active": "1"}, follow=True)
-    assert "Enabled." in text(again)
+    assert "Enabled." in tight(again)
     same = as_owner.post(again.redirect_chain[-1][0] + "switch/", {"active": "1"}, follow=True)
-    assert escape(text_of("preference:unchanged")) in text(same)
+    assert escape(text_of("preference:unchanged")) in tight(same)
 
 
 def test_a_text_of_ones_own_is_added(as_owner, run):
     where = addresses(run)
-    assert "Add a preference" in text(as_owner.get(where["new"]))
+    assert "Add a preference" in tight(as_owner.get(where["new"]))
     answer = as_owner.post(where["new"], {"text": "Prefers lists."}, follow=True)
     added = Preference.objects.get(kind="EDITED")
     assert (added.position, added.version, added.edited_by) == (5, 1, run.annotator)
-    page = text(answer)
+    page = tight(answer)
     assert "Added. It takes effect after the next judging run." in page
     assert "Written by" in page
     assert "Distilled by" not in page
@@ -213,14 +210,14 @@ def test_no_more_texts_are_added_than_may_be(as_owner, run, manager):
         add_preference(run, scenario_id=scenario, text=f"Prefers {number}.", editor=manager)
     answer = as_owner.post(addresses(run)["new"], {"text": "Prefers one more."})
     assert answer.status_code == 422
-    assert escape(text_of("preference:too-many")) in text(answer)
+    assert escape(text_of("preference:too-many")) in tight(answer)
 
 
 def test_the_page_says_what_judging_again_takes_and_then_does_it(as_manager, run):
     where = addresses(run)
-    assert "Judge again" not in text(as_manager.get(where["list"]))
+    assert "Judge again" not in tight(as_manager.get(where["list"]))
     as_manager.post(where["edit"], {"text": NEW})
-    page = text(as_manager.get(where["list"]))
+    page = tight(as_manager.get(where["list"]))
     assert "1 change not judged yet" in page
     # 3 dev comparisons in both orders under the new text; the other 4 + 4 + the base judge stand.
     assert "6 new verdicts are needed on the dev part" in page
@@ -230,13 +227,13 @@ def test_the_page_says_what_judging_again_takes_and_then_does_it(as_manager, run
     started = JudgeRun.objects.get(parent=run)
     assert answer.url == f"/runs/{started.pk}/"
     assert started.created_by.role == "MANAGER"
-    assert "These preferences are being judged again." in text(as_manager.get(where["list"]))
+    assert "These preferences are being judged again." in tight(as_manager.get(where["list"]))
     run_to_end(started.pk)
-    page = text(as_manager.get(where["list"]))
+    page = tight(as_manager.get(where["list"]))
     assert f"last judged by run {started.pk}" in page
     assert "not judged yet" not in page
-    assert f'href="/runs/{run.pk}/"' in text(as_manager.get(f"/runs/{started.pk}/"))
-    assert "judged again by" in text(as_manager.get(f"/runs/{run.pk}/"))
+    assert f'href="/runs/{run.pk}/"' in tight(as_manager.get(f"/runs/{started.pk}/"))
+    assert "judged again by" in tight(as_manager.get(f"/runs/{run.pk}/"))
     # The new run's own address leads to the same list.
     assert as_manager.get(f"/runs/{started.pk}/preferences/").status_code == 200
 
@@ -244,20 +241,20 @@ def test_the_page_says_what_judging_again_takes_and_then_does_it(as_manager, run
 def test_what_cannot_be_judged_again_says_why(as_manager, run, manager):
     where = addresses(run)
     nothing = as_manager.post(where["judge"], follow=True)
-    assert escape(text_of("preference:nothing-changed")) in text(nothing)
+    assert escape(text_of("preference:nothing-changed")) in tight(nothing)
     switch_preference(own(run, kind="PAIR"), active=False, editor=manager)
-    assert "No new verdicts are needed." in text(as_manager.get(where["list"]))
-    assert "Enter a budget of 0 or more" in text(
+    assert "No new verdicts are needed." in tight(as_manager.get(where["list"]))
+    assert "Enter a budget of 0 or more" in tight(
         as_manager.post(where["judge"], {"budget": "-1"}, follow=True)
     )
     run.config["judge"]["version"] = 0
     run.save()
-    assert escape(text_of("judge:changed")) in text(as_manager.get(where["list"]))
+    assert escape(text_of("judge:changed")) in tight(as_manager.get(where["list"]))
 
 
 def test_the_annotator_is_told_that_a_manager_lets_judge_again(as_owner, run):
     as_owner.post(addresses(run)["edit"], {"text": NEW})
-    page = text(as_owner.get(addresses(run)["list"]))
+    page = tight(as_owner.get(addresses(run)["list"]))
     assert "A manager can start the judging run" in page
     assert as_owner.post(addresses(run)["judge"]).status_code == 403
 
@@ -273,7 +270,7 @@ def test_a_preference_shows_the_call_and_the_pair_behind_it(client, manager):
     row = own(run, kind="PAIR")
     call = LlmCall.objects.get(pk=row.call_id)
     client.force_login(manager)
-    page = text(client.get(f"/preferences/{row.pk}/"))
+    page = tight(client.get(f"/preferences/{row.pk}/"))
     assert "qwen-test" in page
     assert "distil_preference.v1.en" in page
     assert run.config["judge"]["prompts"]["distil_preference.v1.en"] in page
@@ -283,31 +280,31 @@ def test_a_preference_shows_the_call_and_the_pair_behind_it(client, manager):
     assert f"/runs/{run.pk}/comparisons/{row.source_comparison_id}/" in page
     assert "A long and thorough answer." in page
     joint = own(run, kind="AGGREGATE")
-    page = text(client.get(f"/preferences/{joint.pk}/"))
+    page = tight(client.get(f"/preferences/{joint.pk}/"))
     assert "distil_aggregate.v1.en" in page
     assert "From all labelled comparisons of the dev part." in page
     # An edit keeps showing where the first version came from.
     edited = edit_preference(row, text=NEW, editor=manager)
-    page = text(client.get(f"/preferences/{edited.pk}/"))
+    page = tight(client.get(f"/preferences/{edited.pk}/"))
     assert call.key[:12] in page
     assert f"/runs/{run.pk}/comparisons/{row.source_comparison_id}/" in page
     control = Preference.objects.filter(run=run, control="SHUFFLED").first()
-    page = text(client.get(f"/preferences/{control.pk}/"))
+    page = tight(client.get(f"/preferences/{control.pk}/"))
     assert "not a real preference" in page.replace("&#x27;", "'")
     assert "Edit text" not in page
     client.force_login(rater)
-    page = text(client.get(f"/preferences/{row.pk}/"))
+    page = tight(client.get(f"/preferences/{row.pk}/"))
     assert "A language model." in page
     assert "qwen" not in page
     assert "/comparisons/" not in page
-    assert "Control:" in text(client.get(f"/preferences/{control.pk}/"))
+    assert "Control:" in tight(client.get(f"/preferences/{control.pk}/"))
     assert client.get(f"/preferences/{control.pk}/edit/", follow=True).redirect_chain
 
 
 def test_the_embedded_judge_says_what_it_does_not_understand(as_owner, run):
     as_owner.post(addresses(run)["edit"], {"text": "Prefers short answers. Loves trains."})
     saved = Preference.objects.get(kind="EDITED")
-    page = text(as_owner.get(f"/preferences/{saved.pk}/"))
+    page = tight(as_owner.get(f"/preferences/{saved.pk}/"))
     assert "The embedded judge does not understand the following" in page
     assert "Loves trains" in page
 
@@ -315,10 +312,10 @@ def test_the_embedded_judge_says_what_it_does_not_understand(as_owner, run):
 def test_the_sets_that_hold_a_preference_are_named(as_viewer, run):
     chosen = PreferenceSet.objects.get(run=run, control="NONE")
     member = chosen.members.exclude(kind="EMPTY").first()
-    page = text(as_viewer.get(f"/preferences/{member.pk}/"))
+    page = tight(as_viewer.get(f"/preferences/{member.pk}/"))
     assert f'href="/preference-sets/{chosen.pk}/"' in page
     other = Preference.objects.filter(run=run, control="NONE").exclude(pk__in=chosen.members.all())
-    assert "Not selected in any set." in text(as_viewer.get(f"/preferences/{other.first().pk}/"))
+    assert "Not selected in any set." in tight(as_viewer.get(f"/preferences/{other.first().pk}/"))
 
 
 def test_what_the_pages_cost_does_not_grow(as_viewer, run, manager, django_assert_num_queries):
@@ -347,5 +344,5 @@ def test_a_verdict_leads_to_the_preference_that_it_was_given_under(as_manager, r
     edited = edit_preference(own(run, kind="PAIR"), text=NEW, editor=manager)
     again = run_to_end(start_rejudging(run).pk)
     address = f"/runs/{again.pk}/comparisons/{edited.source_comparison_id}/"
-    page = text(as_manager.get(address))
-    assert f'edited by a person · <a href="/preferences/{edited.pk}/">' in page
+    page = tight(as_manager.get(address))
+    assert f'edited by a person ·<a href="/preferences/{edited.pk}/">' in page

@@ -87,14 +87,14 @@ def test_an_edit_is_published_shown_and_taken_back(client, manager, study):
     shown = text_of(client.get(page_of(study, "prompt", *WHERE)))
     assert "In use: edited version 1." in shown
     assert row.digest in shown
-    assert "<ins>Judge.\n</ins>" in shown
+    assert "<ins>Judge.\n</ins" in shown
     back = client.post(page_of(study, "prompt-restore", *WHERE), {"since": 1}, follow=True)
     assert "The edited text was withdrawn." in text_of(back)
     assert "In use: the released text." in text_of(back)
     history = text_of(client.get(page_of(study, "prompt-history", *WHERE)))
     assert "Version 2" in history
     assert "The edited text was withdrawn." in history
-    assert "<ins>Judge.\n</ins>" in history
+    assert "<ins>Judge.\n</ins" in history
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_what_would_break_is_told_while_it_is_written(client, manager, study):
     assert "<html" not in told
     fine = text_of(client.post(url, {"text": "Judge.\n" + released()}))
     assert "status bad" not in fine
-    assert "<ins>Judge.\n</ins>" in fine
+    assert "<ins>Judge.\n</ins" in fine
     assert not PromptOverride.objects.exists()
 
 
@@ -224,7 +224,7 @@ def test_a_run_s_page_leads_to_what_it_asked(client, manager, study):
     assert "Some edited" in text_of(client.get(reverse("judging:run", args=[run.pk])))
     shown = text_of(client.get(reverse("judging:run-prompts", args=[run.pk])))
     assert f"study:{study.slug}" in shown
-    assert "<ins>Judge.\n</ins>" in shown
+    assert "<ins>Judge.\n</ins" in shown
     assert run.config["edited_prompts"][0]["digest"] in shown
     run.config["judge"]["prompts"]["judge_pair_base.v1.zh"] = "0" * 64
     run.save()

@@ -10,7 +10,7 @@ from judging.models import JudgeRun, Judgment, LlmCall
 from judging.queries.runs import judged_totals
 from tests.factory import make_endpoint, make_run, make_user
 from tests.judging.study import make_study
-from tests.judging.views.test_runs import text
+from tests.markup import one_line
 
 pytestmark = pytest.mark.django_db
 
@@ -41,7 +41,7 @@ def fields(study, **more):
 
 
 def test_an_estimate_is_shown_before_anything_starts(manager, study, endpoint):
-    page = text(manager.post(ESTIMATE, fields(study), headers=HTMX))
+    page = one_line(manager.post(ESTIMATE, fields(study), headers=HTMX))
     assert "<html" not in page
     assert "Judge comparisons" in page
     assert "cost at most" in page
@@ -50,13 +50,13 @@ def test_an_estimate_is_shown_before_anything_starts(manager, study, endpoint):
 
 
 def test_without_htmx_the_estimate_stands_on_the_whole_page(manager, study, endpoint):
-    page = text(manager.post(ESTIMATE, fields(study)))
+    page = one_line(manager.post(ESTIMATE, fields(study)))
     assert "<html" in page
     assert "cost at most" in page
 
 
 def test_everybody_and_several_judges_are_estimated_together(manager, study, endpoint):
-    page = text(
+    page = one_line(
         manager.post(
             ESTIMATE, fields(study, annotator="", judge=["lexical", "priced"]), headers=HTMX
         )
@@ -66,14 +66,14 @@ def test_everybody_and_several_judges_are_estimated_together(manager, study, end
 
 
 def test_judges_without_an_endpoint_ask_nobody(manager, study):
-    page = text(manager.post(ESTIMATE, fields(study, judge="lexical"), headers=HTMX))
+    page = one_line(manager.post(ESTIMATE, fields(study, judge="lexical"), headers=HTMX))
     assert "these judges need no endpoint" in page
 
 
 def test_an_incomplete_choice_and_a_refusal_are_said(manager, study, endpoint):
-    incomplete = text(manager.post(ESTIMATE, fields(study, judge=[]), headers=HTMX))
+    incomplete = one_line(manager.post(ESTIMATE, fields(study, judge=[]), headers=HTMX))
     assert "Once the choice is complete" in incomplete
-    nothing = text(manager.post(ESTIMATE, fields(study, kind="TEST"), headers=HTMX))
+    nothing = one_line(manager.post(ESTIMATE, fields(study, kind="TEST"), headers=HTMX))
     assert "Distil preferences first" in nothing
 
 
@@ -99,7 +99,7 @@ def test_a_run_is_started_with_its_budget(manager, study, endpoint):
 def test_a_budget_that_cannot_be_kept_is_refused(manager, study, endpoint, judge, budget, said):
     answer = manager.post("/runs/new/", fields(study, judge=judge, budget=budget))
     assert answer.status_code == 422
-    assert said in text(answer)
+    assert said in one_line(answer)
     assert not JudgeRun.objects.exists()
 
 
@@ -138,7 +138,7 @@ def spent_run(study, endpoint):
 
 def test_a_run_says_what_it_cost_and_why_it_ended(manager, study, endpoint):
     run = spent_run(study, endpoint)
-    page = text(manager.get(f"/runs/{run.pk}/"))
+    page = one_line(manager.get(f"/runs/{run.pk}/"))
     for said in (
         "budget does not cover another call",
         "0.3750",
@@ -147,7 +147,7 @@ def test_a_run_says_what_it_cost_and_why_it_ended(manager, study, endpoint):
         "Save and resume",
     ):
         assert said in page
-    assert "0.3750" in text(manager.get("/runs/"))
+    assert "0.3750" in one_line(manager.get("/runs/"))
 
 
 def test_calls_made_before_there_were_prices_are_no_part_of_the_cost_and_it_is_said(
@@ -157,16 +157,16 @@ def test_calls_made_before_there_were_prices_are_no_part_of_the_cost_and_it_is_s
     call = LlmCall.objects.get()
     call.pk, call.key, call.cost = None, "l" * 64, None
     call.save()
-    page = text(manager.get(f"/runs/{run.pk}/"))
+    page = one_line(manager.get(f"/runs/{run.pk}/"))
     assert "at least 0.3750" in page
     assert "cost of 1 call unknown" in page
-    assert "at least 0.3750" in text(manager.get("/runs/"))
-    compared = text(manager.get(f"/runs/compare/?run={run.pk}"))
+    assert "at least 0.3750" in one_line(manager.get("/runs/"))
+    compared = one_line(manager.get(f"/runs/compare/?run={run.pk}"))
     assert "at least 0.3750" in compared
     assert judged_totals(run.pk).cost is None
     LlmCall.objects.update(cost=None)
     for address in (f"/runs/{run.pk}/", "/runs/", f"/runs/compare/?run={run.pk}"):
-        page = text(manager.get(address))
+        page = one_line(manager.get(address))
         assert "unknown" in page
         assert "0.0000" not in page.split("budget")[0]
 
@@ -185,11 +185,11 @@ def test_a_budget_is_saved_or_refused_with_a_word(manager, study, endpoint):
     run.refresh_from_db()
     assert (run.budget, run.status) == (None, "DONE")
     manager.post(f"/runs/{run.pk}/budget/", {"budget": "-2"})
-    page = text(manager.get(f"/runs/{run.pk}/"))
+    page = one_line(manager.get(f"/runs/{run.pk}/"))
     assert "0 or more" in page
     free = make_run(study[0])
     manager.post(f"/runs/{free.pk}/budget/", {"budget": "1"})
-    page = text(manager.get(f"/runs/{free.pk}/"))
+    page = one_line(manager.get(f"/runs/{free.pk}/"))
     assert "have no price" in page
     assert "Set budget" not in page
     assert manager.post("/runs/99999/budget/", {"budget": "1"}).status_code == 404
@@ -213,10 +213,12 @@ def test_judges_are_compared_on_the_same_items(manager, study):
     right = "AABB" * 5
     one = judged(study, "one", right)
     two = judged(study, "two", "A" * 20)
-    page = text(manager.get(f"/runs/compare/?run={one.pk}&run={two.pk}&run=999&run=x"))
+    page = one_line(manager.get(f"/runs/compare/?run={one.pk}&run={two.pk}&run=999&run=x"))
     for said in ("100 %", "50 %", "n 20", "n 10", "one (", "two ("):
         assert said in page
-    assert f"/runs/compare/?run={one.pk}&amp;run={two.pk}" in text(manager.get(f"/runs/{one.pk}/"))
+    assert f"/runs/compare/?run={one.pk}&amp;run={two.pk}" in one_line(
+        manager.get(f"/runs/{one.pk}/")
+    )
 
 
 def test_what_comparing_costs_grows_with_the_runs_alone(
@@ -229,6 +231,6 @@ def test_what_comparing_costs_grows_with_the_runs_alone(
 
 
 def test_nothing_to_compare_is_said(manager, client):
-    assert "Runs not found" in text(manager.get("/runs/compare/"))
+    assert "Runs not found" in one_line(manager.get("/runs/compare/"))
     client.force_login(make_user(role="ANNOTATOR"))
     assert client.get("/runs/compare/").status_code == 403

@@ -5,6 +5,7 @@ import pytest
 from judging.models import JudgeRun, Judgment, LlmCall, Preference, RunKind
 from tests.benchmark.stage import Stage
 from tests.factory import make_endpoint, make_judgment, make_rating, make_run, make_user
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
 
@@ -27,10 +28,6 @@ def addresses(run, stage):
         f"/runs/{run.pk}/progress/",
         f"/runs/{run.pk}/comparisons/{comparison.pk}/",
     ]
-
-
-def text(answer):
-    return " ".join(answer.content.decode().split())
 
 
 @pytest.fixture
@@ -65,7 +62,7 @@ def test_only_managers_start_stop_and_repeat(viewer):
     assert viewer.post("/runs/new/", {"dataset": "study"}).status_code == 403
     assert viewer.post(f"/runs/{run.pk}/stop/").status_code == 403
     assert viewer.post(f"/runs/{run.pk}/retry/").status_code == 403
-    assert "Start a run" not in text(viewer.get("/runs/"))
+    assert "Start a run" not in tight(viewer.get("/runs/"))
 
 
 def test_wrong_methods_are_refused(manager):
@@ -95,7 +92,7 @@ def test_a_comparison_that_the_run_did_not_judge_is_not_found(viewer):
 
 
 def test_an_empty_list_says_what_runs_are_for(manager):
-    page = text(manager.get("/runs/"))
+    page = tight(manager.get("/runs/"))
     assert "No runs yet" in page
     assert "Start a run" in page
 
@@ -120,7 +117,7 @@ def test_a_run_shows_its_rules_steps_and_errors(viewer):
     _stage, ann, parent, run = study()
     run.config |= {"seed": 42}
     run.save()
-    page = text(viewer.get(f"/runs/{run.pk}/"))
+    page = tight(viewer.get(f"/runs/{run.pk}/"))
     assert "Judge comparisons" in page
     assert "<dt>seed</dt><dd>42</dd>" in page
     assert "verdict:unparseable" in page
@@ -131,7 +128,7 @@ def test_a_run_shows_its_rules_steps_and_errors(viewer):
 
 def test_a_distillation_shows_what_it_selected(manager):
     _stage, ann, parent, run = study()
-    page = text(manager.get(f"/runs/{parent.pk}/"))
+    page = tight(manager.get(f"/runs/{parent.pk}/"))
     assert "Selected preferences" in page
     assert "shuffled labels" in page
     assert f"/runs/new/?dataset=study&amp;annotator={ann.pk}&amp;kind=TEST" in page
@@ -142,14 +139,14 @@ def test_a_distillation_shows_what_it_selected(manager):
 def test_an_unfinished_distillation_leads_nowhere_yet(manager, status):
     _stage, _ann, parent, _run = study()
     JudgeRun.objects.filter(pk=parent.pk).update(status=status)
-    page = text(manager.get(f"/runs/{parent.pk}/"))
+    page = tight(manager.get(f"/runs/{parent.pk}/"))
     assert "See trust figures" not in page
     assert "Measure on the test part" not in page
 
 
 def test_a_satisfaction_run_leads_to_its_turns_and_memories(viewer):
     run = make_run(kind=RunKind.SATISFACTION)
-    page = text(viewer.get(f"/runs/{run.pk}/"))
+    page = tight(viewer.get(f"/runs/{run.pk}/"))
     assert f"/runs/{run.pk}/turns/" in page
     assert f"/runs/{run.pk}/memories/" in page
 
@@ -159,17 +156,17 @@ def test_progress_asks_for_itself_until_the_run_is_over(viewer):
     JudgeRun.objects.filter(pk=run.pk).update(status="RUNNING")
     answer = viewer.get(f"/runs/{run.pk}/progress/")
     assert answer.status_code == 200
-    assert 'hx-trigger="every 2s"' in text(answer)
-    assert 'hx-trigger="every 2s"' in text(viewer.get(f"/runs/{run.pk}/"))
+    assert 'hx-trigger="every 2s"' in tight(answer)
+    assert 'hx-trigger="every 2s"' in tight(viewer.get(f"/runs/{run.pk}/"))
     JudgeRun.objects.filter(pk=run.pk).update(status="DONE")
     over = viewer.get(f"/runs/{run.pk}/progress/")
     assert (over.status_code, over["HX-Refresh"]) == (286, "true")
-    assert "hx-trigger" not in text(over)
+    assert "hx-trigger" not in tight(over)
 
 
 def test_a_failed_run_says_why(viewer):
     run = make_run(status="FAILED", error_code="llm:timeout", error_detail="after 120 s")
-    page = text(viewer.get(f"/runs/{run.pk}/"))
+    page = tight(viewer.get(f"/runs/{run.pk}/"))
     assert "The endpoint did not answer in time" in page
     assert "after 120 s" in page
 
@@ -180,7 +177,7 @@ def test_a_manager_stops_a_run_and_lets_it_go_on(manager):
     assert manager.post(f"/runs/{run.pk}/stop/").url == f"/runs/{run.pk}/"
     run.refresh_from_db()
     assert run.status == "CANCELLED"
-    assert "Resume" in text(manager.get(f"/runs/{run.pk}/"))
+    assert "Resume" in tight(manager.get(f"/runs/{run.pk}/"))
     assert manager.post(f"/runs/{run.pk}/retry/").url == f"/runs/{run.pk}/"
     run.refresh_from_db()
     assert run.status == "PENDING"
@@ -188,10 +185,10 @@ def test_a_manager_stops_a_run_and_lets_it_go_on(manager):
 
 def test_what_is_over_is_not_stopped_and_what_runs_is_not_repeated(manager):
     run = make_run(status="DONE")
-    page = text(manager.post(f"/runs/{run.pk}/stop/", follow=True))
+    page = tight(manager.post(f"/runs/{run.pk}/stop/", follow=True))
     assert "The run has already finished." in page
     JudgeRun.objects.filter(pk=run.pk).update(status="RUNNING")
-    page = text(manager.post(f"/runs/{run.pk}/retry/", follow=True))
+    page = tight(manager.post(f"/runs/{run.pk}/retry/", follow=True))
     assert "The run is in progress. Wait for it to finish, or cancel it." in page
 
 
@@ -199,7 +196,7 @@ def test_what_failed_is_asked_again(manager):
     _stage, _ann, _parent, run = study()
     rows = Judgment.objects.filter(run=run, status="UNPARSEABLE")
     rows.update(status="FAILED", error_code="llm:timeout")
-    assert "Retry failed calls" in text(manager.get(f"/runs/{run.pk}/"))
+    assert "Retry failed calls" in tight(manager.get(f"/runs/{run.pk}/"))
     manager.post(f"/runs/{run.pk}/retry/")
     assert Judgment.objects.filter(run=run, status="PENDING").count() == 4
 
@@ -212,10 +209,10 @@ def test_the_form_offers_the_datasets_annotators_and_judges(manager):
     study()
     endpoint = make_endpoint(name="qwen")
     make_endpoint(name="retired", enabled=False)
-    page = text(manager.get("/runs/new/"))
+    page = tight(manager.get("/runs/new/"))
     assert "Study" in page
     assert "What to do" not in page
-    page = text(manager.get("/runs/new/?dataset=study"))
+    page = tight(manager.get("/runs/new/?dataset=study"))
     assert "What to do" in page
     assert ">ann</option>" in page
     assert f'value="{endpoint.name}"' in page
@@ -223,7 +220,7 @@ def test_the_form_offers_the_datasets_annotators_and_judges(manager):
 
 
 def test_without_datasets_there_is_nothing_to_run_on(manager):
-    assert "No datasets yet" in text(manager.get("/runs/new/"))
+    assert "No datasets yet" in tight(manager.get("/runs/new/"))
 
 
 def test_learning_measuring_and_scoring_are_started(manager):
@@ -251,7 +248,7 @@ def test_what_cannot_be_started_says_why(manager, fields, problem):
     study()
     answer = start(manager, **fields)
     assert answer.status_code == 422
-    assert problem in text(answer)
+    assert problem in tight(answer)
 
 
 def test_measuring_before_learning_is_refused(manager):
@@ -266,7 +263,7 @@ def test_measuring_before_learning_is_refused(manager):
 def test_a_comparison_shows_every_reply_in_both_orders(viewer):
     stage, _ann, _parent, run = study()
     comparison = stage.comparisons["Writing"][2]
-    page = text(viewer.get(f"/runs/{run.pk}/comparisons/{comparison.pk}/"))
+    page = tight(viewer.get(f"/runs/{run.pk}/comparisons/{comparison.pk}/"))
     assert "Write a note to my landlord." in page
     assert "Base judge, no preference" in page
     assert "verdict:unparseable" in page
@@ -282,7 +279,7 @@ def test_a_reply_of_an_endpoint_is_shown_from_its_stored_call(viewer):
         key="k" * 64, base_url="http://127.0.0.1:9/v1", model="m", request={}, reply="<b>A wins</b>"
     )
     Judgment.objects.filter(run=run, comparison=comparison).update(call=call)
-    page = text(viewer.get(f"/runs/{run.pk}/comparisons/{comparison.pk}/"))
+    page = tight(viewer.get(f"/runs/{run.pk}/comparisons/{comparison.pk}/"))
     assert "&lt;b&gt;A wins&lt;/b&gt;" in page
 
 
@@ -292,7 +289,7 @@ def test_a_verdict_on_both_orders_together_stands_alone(viewer):
     Judgment.objects.filter(run=run, comparison=comparison).delete()
     base = Preference.objects.get(kind="EMPTY")
     make_judgment(run, comparison, base, order="COMBINED", verdict="TIE")
-    page = text(viewer.get(f"/runs/{run.pk}/comparisons/{comparison.pk}/"))
+    page = tight(viewer.get(f"/runs/{run.pk}/comparisons/{comparison.pk}/"))
     assert "not judged in this order" not in page
     assert "Combined: one verdict recorded for both orders" in page
     assert "tie" in page

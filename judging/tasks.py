@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import OperationalError
 from django.utils import timezone
 
-from judging.services import learned, run_control, runs
+from judging.services import kinds, run_control, runs
 from judging.services.batches import IdRange
 from judging.services.runs import Dispatch
 
@@ -55,7 +55,7 @@ def look_again(*, run_id: int, generation: int, last_beat: str) -> None:
 @shared_task(autoretry_for=(OperationalError,), max_retries=RETRIES, retry_backoff=True)
 def watch_ratings() -> None:
     """Train learned evaluators again whose ratings changed; every worker asks now and then."""
-    for run in learned.start_due_trainings(now=timezone.now()):
+    for run in kinds.start_due_trainings(now=timezone.now()):
         dispatch_run.delay(run_id=run.pk, generation=run.generation)
 
 

@@ -22,21 +22,15 @@ from benchmark.queries.evidence import heard_replies
 from judging.core.estimates import ASSUMED_PREFERENCE, RunEstimate
 from judging.core.matrix import read_matrix
 from judging.core.rules import PairwiseSettings, Window, settings_from_config
-from judging.core.runs import applied_plans, distil_plans
+from judging.core.runs import distil_plans
 from judging.core.selection import select_by_size
 from judging.core.selection_search import SelectionSettings
 from judging.llm.errors import LlmCode
-from judging.models import Control, JudgeRun, Preference, PreferenceKind, PreferenceSet, RunStatus
-from judging.services.estimates import estimate_distillation, estimate_judgments, share_of_prompts
+from judging.models import Control, JudgeRun, PreferenceKind, PreferenceSet, RunKind, RunStatus
+from judging.services.estimates import estimate, estimate_judgments, share_of_prompts
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_plans import AskedDistillation
-from judging.services.pairwise_runs import (
-    asked_ablation_run,
-    asked_like,
-    distillation_under,
-    finished_like,
-    start_ablation_run,
-)
+from judging.services.kinds import plan, start
+from judging.services.run_requests import RunRequest, finished_like
 
 
 def estimate_ablation(
@@ -63,40 +57,57 @@ def estimate_ablation(
 def _of_step(
     dataset: Dataset, annotator: User, vary: Vary, step: AblationStep, *, most: int
 ) -> Iterator[RunEstimate]:
-    asked = asked_like(step.settings, dataset=dataset, annotator=annotator, judge=step.distiller)
-    finished = finished_like(asked.run)
+    wanted = _distillation(dataset, annotator, step)
+    finished = finished_like(wanted)
     if finished is None:
-        yield estimate_distillation(asked, most=most)
-    members = {} if finished is None else _members(finished, vary, step)
+        yield estimate(wanted, most=most)
+    members = {} if finished is None else preferences_of(list(variants_of(finished, vary, step)))
     for judge in step.judges:
-        run = asked_ablation_run(
-            distillation=finished or asked.run, judge=judge, preferences=members
+        run = _judging(finished or wanted, judge, members)
+        if finished is None:
+            yield estimate_judgments(run, _unwritten(wanted), most=most)
+        else:
+            yield estimate(run, most=most)
+
+
+def _distillation(dataset: Dataset, annotator: User, step: AblationStep) -> JudgeRun:
+    """The distillation of a step, not saved."""
+    (run,) = plan(
+        RunRequest(
+            kind=RunKind.DISTIL,
+            dataset=dataset,
+            annotator=annotator,
+            judge=step.distiller,
+            pairwise=step.settings,
+            for_ablation=True,
         )
-        cells = _unwritten(asked) if finished is None else _written(run)
-        yield estimate_judgments(run, cells, most=most)
+    )
+    return run
 
 
-def _members(finished: JudgeRun, vary: Vary, step: AblationStep) -> dict[int, tuple[int, ...]]:
-    return preferences_of(list(variants_of(finished, vary, step)))
+def _judging(
+    distillation: JudgeRun, judge: str, preferences: Mapping[int, Sequence[int]]
+) -> JudgeRun:
+    """A run over a distillation's test comparisons under some of its preferences, not saved."""
+    (run,) = plan(
+        RunRequest(
+            kind=RunKind.ABLATION,
+            dataset=distillation.dataset,
+            annotator=distillation.annotator,
+            judge=judge,
+            parent=distillation,
+            preferences=preferences,
+        )
+    )
+    return run
 
 
-def _written(run: JudgeRun) -> Iterator[tuple[int, str | None]]:
-    """Every test comparison under every preference that votes in some variant."""
-    plans = applied_plans(run.config)
-    ids = {key for plan in plans for key in plan.preferences}
-    texts = dict(Preference.objects.filter(pk__in=ids).values_list("pk", "text"))
-    for plan in plans:
-        for comparison, _ in plan.winners:
-            for key in plan.preferences:
-                yield comparison, texts[key]
-
-
-def _unwritten(asked: AskedDistillation) -> Iterator[tuple[int, str | None]]:
+def _unwritten(wanted: JudgeRun) -> Iterator[tuple[int, str | None]]:
     """Every test comparison under every preference that would be distilled."""
-    for plan in asked.plans:
-        columns = len(plan.winners) + 1 if plan.winners else 0
+    for each in distil_plans(wanted.config):
+        columns = len(each.winners) + 1 if each.winners else 0
         texts = ["", *(f"{ASSUMED_PREFERENCE}{place}" for place in range(columns))]
-        for comparison, _ in plan.test_winners:
+        for comparison, _ in each.test_winners:
             for text in texts:
                 yield comparison, text
 
@@ -176,14 +187,12 @@ class _Bench:
     finish: Finish
 
     def distilled(self, step: AblationStep) -> JudgeRun:
-        run = distillation_under(
-            step.settings, dataset=self.dataset, annotator=self.annotator, judge=step.distiller
-        )
-        return _done(run, self.finish)
+        return _done(_distillation(self.dataset, self.annotator, step), self.finish)
 
 
-def _done(run: JudgeRun, finish: Finish) -> JudgeRun:
-    """A run with all its answers."""
+def _done(wanted: JudgeRun, finish: Finish) -> JudgeRun:
+    """A planned run with all its answers: a finished one like it, or it is started."""
+    run = finished_like(wanted) or start(wanted)
     if run.status != RunStatus.DONE:
         run = finish(run)
     if run.error_code == LlmCode.BUDGET_SPENT:
@@ -207,7 +216,7 @@ class AblationStep:
 
 def steps(vary: Vary, judges: Sequence[str]) -> list[AblationStep]:
     """The distillations of an ablation; the first judge distils and judges, all where they vary."""
-    usual, alone = PairwiseSettings(), (judges[0],)
+    usual, alone = PairwiseSettings(shuffled_control=False), (judges[0],)
     match vary:
         case Vary.WINDOW:
             windows = (Window.LAST_TURN, Window.LAST_TWO_TURNS, Window.ALL)
@@ -334,11 +343,7 @@ def _runs(variants: Sequence[AblationVariant], finish: Finish) -> dict[tuple[int
         key = (variant.distillation.pk, variant.judge)
         if key not in found:
             of_key = [each for each in variants if (each.distillation.pk, each.judge) == key]
-            run = start_ablation_run(
-                distillation=variant.distillation,
-                judge=variant.judge,
-                preferences=preferences_of(of_key),
-            )
+            run = _judging(variant.distillation, variant.judge, preferences_of(of_key))
             found[key] = _done(run, finish)
     return found
 

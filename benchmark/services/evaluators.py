@@ -32,8 +32,9 @@ from judging.core.satisfaction_neighbours import nearest_predictions
 from judging.core.satisfaction_stacking import StackedTurns, fit_stack, predict_stack
 from judging.models import JudgeRun, LearnedModel, RunKind, RunStatus
 from judging.services.foreground import run_to_end
+from judging.services.kinds import plan, start
 from judging.services.learned import learned_model
-from judging.services.satisfaction import finished_run_like, start_satisfaction_run
+from judging.services.run_requests import RunRequest, finished_like
 
 Judged = Sequence[Sequence[JudgedTurn | None]]
 """What a judge's run said of each turn, block by block."""
@@ -201,10 +202,8 @@ def judged_dataset(
     """
     judge, variant = judge_and_variant(name)
     settings = _settings(variant, turns.level, dataset=dataset, train=train)
-    run = finished_run_like(dataset=dataset, judge=judge, settings=settings)
-    if run is None:
-        started = start_satisfaction_run(dataset=dataset, judge=judge, settings=settings)
-        run = run_to_end(started.pk, observer=observer)
+    wanted = _scoring(dataset, judge, settings)
+    run = finished_like(wanted) or run_to_end(start(wanted).pk, observer=observer)
     if run.status != RunStatus.DONE:
         why = f"{run.error_code or run.status} {run.error_detail}".strip()
         message = f"run {run.pk} of {judge}: {why}"
@@ -241,9 +240,17 @@ def stored_judges(*, dataset: Dataset, level: Level, train: Dataset) -> tuple[st
             continue
         variant = rules.variant
         settings = _settings(variant, level, dataset=dataset, train=train)
-        if finished_run_like(dataset=dataset, judge=judge, settings=settings) is not None:
+        if finished_like(_scoring(dataset, judge, settings)) is not None:
             found[judge if variant is Variant.CHECKLIST else f"{judge}:{variant.word}"] = None
     return tuple(found)
+
+
+def _scoring(dataset: Dataset, judge: str, settings: SatisfactionSettings) -> JudgeRun:
+    """A run over everybody's turns, not saved."""
+    request = RunRequest(
+        kind=RunKind.SATISFACTION, dataset=dataset, judge=judge, satisfaction=settings
+    )
+    return plan(request)[0]
 
 
 def _settings(

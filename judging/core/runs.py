@@ -182,6 +182,8 @@ class JudgedTotals:
 Winners = tuple[tuple[int, Verdict], ...]
 """Comparison ids with the response that the annotator chose, in file order."""
 
+FOR_ABLATION: Final = "ablation"
+"""In the configuration of a distillation that only an ablation looks at."""
 COLUMNS: Final = "columns"
 """In the configuration of a run over edited preferences: what it judges under."""
 

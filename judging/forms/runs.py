@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -25,6 +26,7 @@ from judging.core.rules import (
 )
 from judging.models import ModelEndpoint, RunKind
 from judging.services.judges import LEXICAL
+from judging.services.run_requests import RunRequest
 
 KINDS = [
     (RunKind.DISTIL.value, _("Learn: distil preferences, judge the dev part, select")),
@@ -193,26 +195,23 @@ class RunForm(forms.Form):
         elif LEARNED in cleaned.get("judge", ()) and level is Level.SESSION:
             self.add_error("judge", _("The learned evaluator scores responses only."))
 
-    def satisfaction(self) -> SatisfactionSettings:
-        """The rules of a satisfaction run."""
-        return SatisfactionSettings(
-            variant=_variant(self.cleaned_data),
-            level=_level(self.cleaned_data),
-            train=self.cleaned_data["train"],
+    def requests(self, *, dataset: Dataset, by: User) -> list[RunRequest]:
+        """What is asked for, of each judge that was chosen."""
+        cleaned = self.cleaned_data
+        key = cleaned["annotator"]
+        request = RunRequest(
+            kind=RunKind(cleaned["kind"]),
+            dataset=dataset,
+            annotator=None if key is None else User.objects.get(pk=key),
+            prompt=_prompt(cleaned),
+            pairwise=PairwiseSettings(distil_prompt=_distil(cleaned)),
+            satisfaction=SatisfactionSettings(
+                variant=_variant(cleaned), level=_level(cleaned), train=cleaned["train"]
+            ),
+            budget=cleaned["budget"],
+            created_by=by,
         )
-
-    def prompt_asked(self) -> JudgePrompt:
-        """How the judge is asked; the paper's way where nothing was chosen."""
-        return _prompt(self.cleaned_data)
-
-    def pairwise(self) -> PairwiseSettings:
-        """The rules of a distillation."""
-        return PairwiseSettings(distil_prompt=_distil(self.cleaned_data))
-
-    def person(self) -> User | None:
-        """The annotator chosen, None for everybody."""
-        key = self.cleaned_data["annotator"]
-        return None if key is None else User.objects.get(pk=key)
+        return [replace(request, judge=judge) for judge in cleaned["judge"]]
 
 
 def _variant(cleaned: Mapping[str, Any]) -> Variant:

@@ -286,8 +286,8 @@ class JudgeRun(models.Model):
     `budget` is the money that its calls may cost in all, None for no limit. `held` is what they
     have cost so far, with those under way, and those whose fate nobody knows, at their dearest.
 
-    `plan` is equal for runs that set out to do the same (`services.pairwise_plans`), one at a
-    time is under way; "" for a run that others do not attach to. `attached`, which is not stored,
+    `plan` is equal for runs that set out to do the same (`services.run_requests`), of which one at
+    a time is under way; "" for a run that others do not attach to. `attached`, which is not stored,
     says that whoever wanted such a run was led to one under way.
     """
 

@@ -30,7 +30,7 @@ from judging.queries.runs import UNFINISHED
 from judging.services.batches import AskingStage, IdRange
 from judging.services.endpoints import RunPurse, prices_of
 from judging.services.judges import OpenJudge, open_stored_judge, stored_judge
-from judging.services.kinds import STAGES
+from judging.services.kinds import KINDS
 from judging.services.replies import RowReplyStore
 from judging.services.runs import dispatch, run_batch
 
@@ -80,9 +80,8 @@ def awaited(run: JudgeRun) -> dict[str, ChatRequest]:
 
     The run comes with its endpoint.
     """
-    stage = next(
-        (one for one in STAGES[run.kind] if one.name == run.stage), next(iter(STAGES[run.kind]))
-    )
+    stages = KINDS[run.kind].stages
+    stage = next((one for one in stages if one.name == run.stage), stages[0])
     if not isinstance(stage, AskingStage):
         return {}
     pending = list(

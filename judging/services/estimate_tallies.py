@@ -144,11 +144,9 @@ _STAGES: Final = {
 }
 
 
-def try_rubrics(
-    tally: StageEstimates, asked: JudgeRun, settings: SatisfactionSettings
-) -> dict[int, Rubrics | None]:
+def try_rubrics(tally: StageEstimates, settings: SatisfactionSettings) -> dict[int, Rubrics | None]:
     """Tries out the stages of an induction; the rubrics of each fold, by their usual length."""
-    rows = planned_rubrics(asked, settings)
+    rows = planned_rubrics(tally.run, settings)
     turns = turns_of_labels({row.label_id for row in rows if row.label_id is not None})
     for step, stage in _STAGES.items():
         own = [row for row in rows if row.step == step]

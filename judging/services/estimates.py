@@ -13,7 +13,6 @@ from operator import itemgetter
 from typing import Final
 
 from annotation.core.choices import Order
-from annotation.models import Dataset, User
 from judging.core.estimates import (
     ASSUMED_MEMORY,
     ASSUMED_PREFERENCE,
@@ -24,14 +23,16 @@ from judging.core.judge_prompts import PairTexts
 from judging.core.memory import Memory, content, statistics
 from judging.core.memory_parsing import memory_from_content
 from judging.core.retrieval import memory_question
-from judging.core.rules import (
-    JudgePrompt,
-    PairwiseSettings,
-    SatisfactionSettings,
-    satisfaction_settings,
-    settings_from_config,
+from judging.core.rules import JudgePrompt, satisfaction_settings, settings_from_config
+from judging.core.runs import (
+    COLUMNS,
+    DistilPlan,
+    PlannedCell,
+    StageName,
+    Winners,
+    applied_plans,
+    distil_plans,
 )
-from judging.core.runs import DistilPlan, StageName, Winners
 from judging.models import JudgeRun, Preference, RunKind
 from judging.queries.comparisons import texts_of
 from judging.queries.satisfaction.blocks import StoredBlock, stored_blocks
@@ -48,15 +49,9 @@ from judging.services.judgments import (
     sides_of,
 )
 from judging.services.memories import MemoryTask, ask_memory, read_written
-from judging.services.pairwise_plans import (
-    AskedDistillation,
-    AskedTest,
-    asked_distillations,
-    asked_test_run,
-)
 from judging.services.preferences import DistilQuestion, ask_distiller, labelled_pairs, written_in
-from judging.services.rejudging import AskedRejudging
-from judging.services.satisfaction import TurnTask, ask_score, asked_satisfaction, shown_beside
+from judging.services.rejudging import rejudged_cells
+from judging.services.satisfaction import TurnTask, ask_score, shown_beside
 
 MOST_PROMPTS: Final = 2000
 """More prompts than this are not written for an estimate: an evenly spread part stands for all."""
@@ -76,11 +71,37 @@ def _in_both_orders(comparison_id: int, preference: str | None) -> list[_Cell]:
     return [_Cell(comparison_id, preference, order) for order in ORDERS]
 
 
-def estimate_distillation(asked: AskedDistillation, *, most: int = MOST_PROMPTS) -> RunEstimate:
-    """The calls of a distillation: its preferences, then every dev comparison under each."""
-    tally = tally_of(asked.run, most=most)
-    settings = asked.run.config
-    columns = list(_columns(asked.plans, shuffled=settings.get("shuffled_control", True)))
+def estimate(run: JudgeRun, *, most: int = MOST_PROMPTS) -> RunEstimate:
+    """The calls of a planned run.
+
+    Args:
+        run: it need not be saved.
+        most: how many prompts are written for it.
+    """
+    tally = tally_of(run, most=most)
+    if run.kind == RunKind.SATISFACTION:
+        _try_satisfaction(tally)
+    elif run.kind == RunKind.GRADE:
+        _try_grades(tally, [key for plan in applied_plans(run.config) for key, _ in plan.winners])
+    elif run.kind != RunKind.DISTIL:
+        _try_cells(tally, _applied_cells(run))
+    elif COLUMNS in run.config:
+        return estimate_cells(run, rejudged_cells(run), most=most)
+    else:
+        _try_distillation(tally)
+    return tally.total()
+
+
+def estimate_all(runs: Sequence[JudgeRun]) -> list[RunEstimate]:
+    """The calls of some planned runs, in seconds for all together."""
+    most = share_of_prompts(len(runs))
+    return [estimate(run, most=most) for run in runs]
+
+
+def _try_distillation(tally: StageEstimates) -> None:
+    """Its preferences, then every dev comparison under each."""
+    plans = distil_plans(tally.run.config)
+    columns = list(_columns(plans, shuffled=tally.run.config.get("shuffled_control", True)))
     texts = texts_of({comparison for one in columns for comparison, _ in one.winners})
     answers = tally.try_out(
         StageName.DISTIL,
@@ -95,13 +116,12 @@ def estimate_distillation(asked: AskedDistillation, *, most: int = MOST_PROMPTS)
         found.append(written.get(place, f"{ASSUMED_PREFERENCE}{place}"))
     cells = [
         cell
-        for plan in asked.plans
+        for plan in plans
         for comparison, _ in plan.winners
         for preference in by_scenario.get(plan.scenario_id, ())
         for cell in _in_both_orders(comparison, preference)
     ]
     _try_cells(tally, cells)
-    return tally.total()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,47 +149,43 @@ def _columns(plans: Sequence[DistilPlan], *, shuffled: bool) -> Iterator[_Column
                 yield _Column(plan, winners, plan.winners)
 
 
-def estimate_test_run(asked: AskedTest, *, most: int = MOST_PROMPTS) -> RunEstimate:
-    """The calls of a run over test comparisons."""
-    tally = tally_of(asked.run, most=most)
-    if asked.run.kind == RunKind.GRADE:
-        _try_grades(tally, [key for plan in asked.plans for key, _ in plan.winners])
-        return tally.total()
-    ids = {key for plan in asked.plans for key in plan.preferences}
+def _applied_cells(run: JudgeRun) -> list[_Cell]:
+    """Every test comparison under its preferences."""
+    plans = applied_plans(run.config)
+    ids = {key for plan in plans for key in plan.preferences}
     preferences = dict(Preference.objects.filter(pk__in=ids).values_list("pk", "text"))
-    cells = [
+    return [
         cell
-        for plan in asked.plans
+        for plan in plans
         for comparison, _ in plan.winners
         for key in plan.preferences
         for cell in _in_both_orders(comparison, preferences[key])
     ]
-    _try_cells(tally, cells)
-    return tally.total()
 
 
 def estimate_judgments(
-    asked: JudgeRun, cells: Iterable[tuple[int, str | None]], *, most: int = MOST_PROMPTS
+    run: JudgeRun, cells: Iterable[tuple[int, str | None]], *, most: int = MOST_PROMPTS
 ) -> RunEstimate:
     """The calls of a run that judges comparisons, each under a preference's text, in both orders.
 
     Args:
-        asked: the run; it need not be saved.
+        run: it need not be saved.
         cells: ids of comparisons with what they are judged under, "" for the base judge.
         most: how many prompts are written for it.
     """
-    tally = tally_of(asked, most=most)
-    both = [cell for each in cells for cell in _in_both_orders(*each)]
-    _try_cells(tally, both)
+    tally = tally_of(run, most=most)
+    _try_cells(tally, [cell for each in cells for cell in _in_both_orders(*each)])
     return tally.total()
 
 
-def estimate_rejudging(asked: AskedRejudging, *, most: int = MOST_PROMPTS) -> RunEstimate:
+def estimate_cells(
+    run: JudgeRun, cells: Iterable[PlannedCell[int]], *, most: int = MOST_PROMPTS
+) -> RunEstimate:
     """The calls of judging edited preferences again: what no earlier run answered."""
-    tally = tally_of(asked.run, most=most)
+    tally = tally_of(run, most=most)
     _try_cells(
         tally,
-        [_Cell(cell.comparison, cell.column.text, cell.order) for cell in asked.cells if cell.asks],
+        [_Cell(cell.comparison, cell.column.text, cell.order) for cell in cells if cell.asks],
     )
     return tally.total()
 
@@ -225,21 +241,21 @@ def _try_grades(tally: StageEstimates, comparisons: Sequence[int]) -> None:
     tally.try_out(StageName.GRADE, len(responses), make, ask_grade)
 
 
-def estimate_satisfaction(asked: JudgeRun, *, most: int = MOST_PROMPTS) -> RunEstimate:
-    """The calls of a satisfaction run: its memories, then its turns.
+def _try_satisfaction(tally: StageEstimates) -> None:
+    """Its memories, then its turns.
 
     Memories that are taken over from an earlier run are counted as if they were built anew.
     """
-    tally = tally_of(asked, most=most)
-    settings = satisfaction_settings(asked.config)
-    users = None if asked.annotator_id is None else [asked.annotator_id]
-    blocks = list(stored_blocks(dataset_id=asked.dataset_id, user_ids=users, level=settings.level))
+    run = tally.run
+    settings = satisfaction_settings(run.config)
+    users = None if run.annotator_id is None else [run.annotator_id]
+    blocks = list(stored_blocks(dataset_id=run.dataset_id, user_ids=users, level=settings.level))
     built: dict[tuple[int, int], Memory | None] = {}
     if settings.with_memory:
         built = _try_memories(tally, [stored for stored in blocks if stored.block.history])
-    rubrics = try_rubrics(tally, asked, settings)
+    rubrics = try_rubrics(tally, settings)
     turns = [(stored, target) for stored in blocks for target in stored.block.targets]
-    shown = shown_beside(asked, settings, rubrics=rubrics)
+    shown = shown_beside(run, settings, rubrics=rubrics)
 
     def make(places: Sequence[int]) -> list[TurnTask]:
         return [
@@ -249,7 +265,6 @@ def estimate_satisfaction(asked: JudgeRun, *, most: int = MOST_PROMPTS) -> RunEs
         ]
 
     tally.try_out(StageName.SCORE, len(turns), make, ask_score)
-    return tally.total()
 
 
 def _try_memories(
@@ -273,46 +288,6 @@ def _try_memories(
         memory = Memory(statistics(stored.block.history), texts)
         built[stored.user_id, stored.scenario_id] = memory_from_content(content(memory))
     return built
-
-
-def estimate_runs(
-    *,
-    kind: RunKind,
-    dataset: Dataset,
-    annotator: User | None,
-    judges: Sequence[str],
-    prompt: JudgePrompt = JudgePrompt.PERSONAL,
-    pairwise: PairwiseSettings | None = None,
-    satisfaction: SatisfactionSettings | None = None,
-) -> list[RunEstimate]:
-    """The runs that `submission.submit_runs` would start.
-
-    Raises:
-        Refused: there is nothing for anybody; there is no such judge.
-    """
-    if kind is RunKind.SATISFACTION:
-        runs = [
-            asked_satisfaction(
-                dataset=dataset, judge=judge, annotator=annotator, settings=satisfaction
-            )
-            for judge in judges
-        ]
-        most = share_of_prompts(len(runs))
-        return [estimate_satisfaction(run, most=most) for run in runs]
-    if kind is RunKind.TEST and annotator is not None:
-        tests = [
-            asked_test_run(dataset=dataset, annotator=annotator, judge=judge, prompt=prompt)
-            for judge in judges
-        ]
-        return [estimate_test_run(one, most=share_of_prompts(len(tests))) for one in tests]
-    asked = [
-        one
-        for judge in judges
-        for one in asked_distillations(
-            dataset=dataset, annotator=annotator, judge=judge, settings=pairwise
-        )
-    ]
-    return [estimate_distillation(one, most=share_of_prompts(len(asked))) for one in asked]
 
 
 def share_of_prompts(runs: int) -> int:

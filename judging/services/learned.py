@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus, is_satisfied
 from annotation.core.refusals import Refused
-from annotation.models import Dataset, User
+from annotation.models import Dataset
 from annotation.queries.participants import names_of
 from judging.core.rules import LEARNED
 from judging.core.runs import StageName
@@ -29,7 +29,7 @@ from judging.queries.satisfaction.labels import examples
 from judging.queries.satisfaction.learned import newest_models, ratings_stamp
 from judging.services.batches import ComputingStage
 from judging.services.heartbeats import Pulse
-from judging.services.pairwise_plans import start_once
+from judging.services.run_requests import RunRequest
 from judging.services.satisfaction import NO_TURN
 
 
@@ -41,7 +41,7 @@ def learned_model(
 ) -> LearnedModel:
     """The evaluator trained on every rating of a dataset: the stored one, or a new version.
 
-    Where labels arrive a run trains it beforehand (`start_training`); whoever needs it
+    Where labels arrive a run trains it beforehand (`due_trainings`); whoever needs it
     sooner trains it here.
 
     Args:
@@ -145,31 +145,24 @@ PATIENCE: Final = timedelta(hours=1)
 """Where ratings never come to rest, they are trained on after so long all the same."""
 
 
-def start_training(*, dataset: Dataset, created_by: User | None = None) -> JudgeRun:
-    """Write a run that trains on the dataset's ratings as they are; the caller dispatches it.
+def plan_training(request: RunRequest) -> JudgeRun:
+    """A run that trains on the dataset's ratings as they are; not saved.
 
-    Where one is under way, that one is given: it trains on the ratings as it finds them. Where the
-    ratings are those of a stored version already, the run finds that one and trains nothing.
-
-    Args:
-        dataset: whose ratings.
-        created_by: who asked; None where the ratings did.
+    Where one is under way, that one is given at the start: it trains on the ratings as it finds
+    them. Where the ratings are those of a stored version already, the run finds that one and trains
+    nothing.
     """
-    wanted = JudgeRun(
-        kind=RunKind.TRAIN,
-        dataset=dataset,
+    return request.run(
         judge=LEARNED,
-        created_by=created_by,
         config={
             "judge": {"judge": LEARNED, "version": VERSION},
-            "ratings": ratings_digest(dataset_id=dataset.pk),
+            "ratings": ratings_digest(dataset_id=request.dataset.pk),
         },
     )
-    return start_once(wanted, lambda _run: None, config={})
 
 
-def start_due_trainings(*, now: datetime) -> list[JudgeRun]:
-    """Write a run for every dataset whose evaluator is older than ratings that came to rest.
+def due_trainings(*, now: datetime) -> list[RunRequest]:
+    """A request for every dataset whose evaluator is older than ratings that came to rest.
 
     Ratings that a run was started for already, whatever came of it, start no other.
 
@@ -177,7 +170,7 @@ def start_due_trainings(*, now: datetime) -> list[JudgeRun]:
         now: the moment.
     """
     return [
-        start_training(dataset=model.dataset)
+        RunRequest(kind=RunKind.TRAIN, dataset=model.dataset)
         for model in newest_models()
         if _is_due(model, now=now)
     ]

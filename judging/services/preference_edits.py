@@ -11,9 +11,8 @@ from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, User
 from judging.core.preferences import edited_text
-from judging.core.runs import distil_plans
+from judging.core.runs import FOR_ABLATION, distil_plans
 from judging.models import Control, JudgeRun, Preference, PreferenceKind, RunKind, RunStatus
-from judging.services.pairwise_plans import FOR_ABLATION
 
 MOST_ADDED: Final = 10
 """Texts that people may add in one scenario: each is judged on every dev comparison."""

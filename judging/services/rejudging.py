@@ -8,130 +8,88 @@ included, so the new run is whole in itself and its set is selected on every col
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from django.db.models import Q
+from django.db.models.query import QuerySet
 
 from annotation.core.choices import JudgmentStatus, Order
 from annotation.core.refusals import Refused
-from annotation.models import User
 from judging.core.runs import (
     COLUMNS,
     ColumnPlan,
     ColumnText,
     JudgedText,
     PlannedCell,
+    column_plans,
     distil_plans,
     judges_alike,
     planned_cells,
 )
 from judging.models import Control, JudgeRun, Judgment, Preference, RunKind, RunStatus
 from judging.queries.preferences import newest_versions, run_columns
-from judging.queries.runs import preference_rows
-from judging.services.endpoints import check_budget
-from judging.services.judges import BATCH_FILE, endpoint_for, judge_snapshot
-from judging.services.pairwise_plans import start_once
+from judging.services.judges import BATCH_FILE, judge_snapshot
 from judging.services.preference_edits import is_owned
 from judging.services.preferences import empty_preference
+from judging.services.run_requests import RunRequest
 
 _CHUNK: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class AskedRejudging:
-    """A run over edited preferences that was asked for; it is not saved.
-
-    `cells` are its judgments in the order in which they are asked, those taken over included.
-    """
-
-    run: JudgeRun
-    cells: tuple[PlannedCell[int], ...]
-
-
-def asked_rejudging(
-    distillation: JudgeRun, *, budget: Decimal | None = None, created_by: User | None = None
-) -> AskedRejudging:
-    """What judging a distillation's preferences again would be about; nothing is written.
-
-    Args:
-        distillation: the first run of the family.
-        budget: what its calls may cost in all.
-        created_by: who asks for it.
+def plan_rejudging(request: RunRequest) -> JudgeRun:
+    """Judging the preferences of a distillation, the request's parent, again; not saved.
 
     Raises:
         Refused: it is no finished distillation with preferences of a person; see there; its judge
             is no longer in use; there is a budget, but calls have no price.
     """
-    if not is_owned(distillation):
+    distillation = request.parent
+    if distillation is None or not is_owned(distillation):
         raise Refused("preference:not-editable")
-    endpoint = endpoint_for(distillation.judge)
-    check_budget(budget, endpoint=endpoint)
+    endpoint = request.endpoint(distillation.judge)
     kept = {name: value for name, value in distillation.config.items() if name != BATCH_FILE}
     if not judges_alike(distillation.config["judge"], judge_snapshot(endpoint, kept)):
         raise Refused("judge:changed")
-    texts: dict[int, str | None] = {}
-    columns = tuple(_columns(distillation, texts))
-    family = _family(distillation)
-    if not _differs(columns, [run for run in family if run.status == RunStatus.DONE][-1]):
+    columns = tuple(_columns(distillation))
+    finished = _family(distillation).filter(status=RunStatus.DONE)
+    if not _differs(columns, finished.order_by("-pk")[0]):
         raise Refused("preference:nothing-changed")
-    run = JudgeRun(
-        kind=RunKind.DISTIL,
-        dataset=distillation.dataset,
+    return request.run(
         annotator=distillation.annotator,
         judge=distillation.judge,
         endpoint=endpoint,
         parent=distillation,
-        budget=budget,
-        created_by=created_by,
         config={**kept, COLUMNS: [plan.to_json() for plan in columns]},
     )
-    return AskedRejudging(run, tuple(_cells(run, columns, texts, _judged(family))))
 
 
-def start_rejudging(
-    distillation: JudgeRun, *, budget: Decimal | None = None, created_by: User | None = None
-) -> JudgeRun:
-    """Writes the run with all its rows, judged ones as they were; the caller dispatches it.
-
-    Where an equal run is under way, that one is given. Raises as `asked_rejudging`.
-    """
-    asked = asked_rejudging(distillation, budget=budget, created_by=created_by)
-    return start_once(asked.run, lambda run: _write(run, asked.cells))
-
-
-def _columns(distillation: JudgeRun, texts: dict[int, str | None]) -> Iterator[ColumnPlan]:
-    """By scenario and control the columns to judge under; `texts` takes the text of each."""
-    base = empty_preference()
+def _columns(distillation: JudgeRun) -> Iterator[ColumnPlan]:
+    """By scenario and control the columns to judge under."""
+    base = empty_preference().pk
     newest = defaultdict(list)
     for row in newest_versions([distillation.pk]):
-        texts[row.pk] = row.text
         if row.active:
             newest[row.scenario_id].append(row.pk)
-    for plan in run_columns(distillation, base=base.pk):
+    for plan in run_columns(distillation, base=base):
         if plan.control == Control.NONE:
-            yield replace(plan, preferences=(base.pk, *newest[plan.scenario_id]))
+            yield replace(plan, preferences=(base, *newest[plan.scenario_id]))
         else:
             yield plan
-    distilled = preference_rows(distillation.pk).filter(control=Control.SHUFFLED)
-    texts |= {base.pk: base.text, **dict(distilled.values_list("pk", "text"))}
 
 
-def _family(distillation: JudgeRun) -> list[JudgeRun]:
-    """The distillation and every run that judged its preferences again, the oldest first."""
-    rows = JudgeRun.objects.filter(
+def _family(distillation: JudgeRun) -> QuerySet[JudgeRun]:
+    """The distillation and every run that judged its preferences again."""
+    return JudgeRun.objects.filter(
         Q(pk=distillation.pk) | Q(parent=distillation, kind=RunKind.DISTIL)
     )
-    return list(rows.order_by("pk"))
 
 
 def _differs(columns: Sequence[ColumnPlan], last: JudgeRun) -> bool:
     """Whether the columns read otherwise than those of a run."""
     before = run_columns(last, base=empty_preference().pk)
-    ids = {key for plan in (*before, *columns) for key in plan.preferences}
-    texts = dict(Preference.objects.filter(pk__in=ids).values_list("pk", "text"))
+    texts = _texts((*before, *columns))
 
     def read(plans: Sequence[ColumnPlan]) -> list[tuple[int, str, list[str | None]]]:
         return [
@@ -142,12 +100,21 @@ def _differs(columns: Sequence[ColumnPlan], last: JudgeRun) -> bool:
     return read(before) != read(columns)
 
 
-def _cells(
-    run: JudgeRun,
-    columns: Sequence[ColumnPlan],
-    texts: Mapping[int, str | None],
-    judged: Mapping[JudgedText, int],
-) -> Iterator[PlannedCell[int]]:
+def _texts(columns: Sequence[ColumnPlan]) -> dict[int, str | None]:
+    ids = {key for plan in columns for key in plan.preferences}
+    return dict(Preference.objects.filter(pk__in=ids).values_list("pk", "text"))
+
+
+def rejudged_cells(run: JudgeRun) -> list[PlannedCell[int]]:
+    """The judgments of such a run in the order in which they are asked, those taken over included.
+
+    Args:
+        run: it need not be saved.
+    """
+    assert run.parent is not None  # noqa: S101 - it judges again what this one distilled
+    columns = column_plans(run.config)
+    texts, judged = _texts(columns), _judged(_family(run.parent))
+    cells: list[PlannedCell[int]] = []
     for plan in distil_plans(run.config):
         own = dict.fromkeys(
             key
@@ -155,18 +122,19 @@ def _cells(
             if each.scenario_id == plan.scenario_id
             for key in each.preferences
         )
-        yield from planned_cells(
+        cells += planned_cells(
             [comparison for comparison, _ in plan.winners],
             [ColumnText(key, texts[key]) for key in own],
             judged,
         )
+    return cells
 
 
-def _judged(runs: Iterable[JudgeRun]) -> dict[JudgedText, int]:
+def _judged(runs: QuerySet[JudgeRun]) -> dict[JudgedText, int]:
     """Judgments by what they are about, the newest of each; those that failed are asked again."""
     rows = (
         Judgment.objects.filter(
-            run__in=[run.pk for run in runs],
+            run__in=runs,
             status__in=[JudgmentStatus.DONE, JudgmentStatus.UNPARSEABLE],
             preference__text__isnull=False,
         )
@@ -176,7 +144,9 @@ def _judged(runs: Iterable[JudgeRun]) -> dict[JudgedText, int]:
     return {(comparison, text or "", Order(order)): key for comparison, text, order, key in rows}
 
 
-def _write(run: JudgeRun, cells: Sequence[PlannedCell[int]]) -> None:
+def write_rejudged(run: JudgeRun) -> None:
+    """Every judgment of such a run: as it was where it is known, else PENDING."""
+    cells = rejudged_cells(run)
     known = Judgment.objects.in_bulk([cell.known for cell in cells if cell.known is not None])
     Judgment.objects.bulk_create(
         (

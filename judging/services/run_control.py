@@ -18,7 +18,7 @@ from judging.queries.runs import UNFINISHED
 from judging.services.batches import AskingStage
 from judging.services.heartbeats import has_died
 from judging.services.judges import BATCH_FILE
-from judging.services.kinds import STAGES
+from judging.services.kinds import KINDS
 
 FINISHED: Final = (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)
 
@@ -52,7 +52,7 @@ def reset_failed(run_id: int) -> int:
     """
     run = reopen(run_id)
     pending = 0
-    for stage in STAGES[run.kind]:
+    for stage in KINDS[run.kind].stages:
         if isinstance(stage, AskingStage):
             rows = stage.rows(run_id)
             rows.filter(status=JudgmentStatus.FAILED).update(

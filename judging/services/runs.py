@@ -31,7 +31,7 @@ from judging.services.batches import (
 )
 from judging.services.heartbeats import SupersededError, beat, this_process
 from judging.services.judges import JudgeOpener, open_judge
-from judging.services.kinds import STAGES
+from judging.services.kinds import KINDS
 from judging.services.replies import drop_claims_of_the_dead
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ def dispatch(run_id: int, *, generation: int | None = None) -> Dispatch | None:
     ).update(
         generation=F("generation") + 1,
         status=RunStatus.RUNNING,
-        stage=run.stage or STAGES[run.kind][0].name,
+        stage=run.stage or KINDS[run.kind].stages[0].name,
         started_at=run.started_at or now,
         heartbeat_at=now,
         worker=this_process(),
@@ -132,7 +132,7 @@ def _current(run_id: int, generation: int) -> JudgeRun | None:
 
 
 def _stage(run: JudgeRun) -> Stage:
-    return next(stage for stage in STAGES[run.kind] if stage.name == run.stage)
+    return next(stage for stage in KINDS[run.kind].stages if stage.name == run.stage)
 
 
 def _compute(run: JudgeRun, stage: ComputingStage) -> Dispatch | None:
@@ -175,7 +175,7 @@ def _batches(run: JudgeRun, stage: AskingStage[Any, Any]) -> tuple[IdRange, ...]
 
 def _advance(run: JudgeRun) -> bool:
     """Takes a run past its stage, once: of several who try, one succeeds."""
-    names = [stage.name for stage in STAGES[run.kind]]
+    names = [stage.name for stage in KINDS[run.kind].stages]
     following = names[names.index(StageName(run.stage)) + 1 :]
     now = timezone.now()
     mine = JudgeRun.objects.filter(
@@ -196,7 +196,7 @@ def _advance(run: JudgeRun) -> bool:
 
 def _failure(run: JudgeRun) -> str | None:
     """The most frequent error of a stage without any answer; None where every stage has one."""
-    for stage in STAGES[run.kind]:
+    for stage in KINDS[run.kind].stages:
         if isinstance(stage, ComputingStage):
             continue
         rows = stage.rows(run.pk)
@@ -216,7 +216,7 @@ def _failure(run: JudgeRun) -> str | None:
 def _cut_short(run: JudgeRun) -> str:
     """`budget:spent` where the money ended before the rows did; "" otherwise."""
     code = LlmCode.BUDGET_SPENT.value
-    stages = [stage for stage in STAGES[run.kind] if isinstance(stage, AskingStage)]
+    stages = [stage for stage in KINDS[run.kind].stages if isinstance(stage, AskingStage)]
     return (
         code if any(stage.rows(run.pk).filter(error_code=code).exists() for stage in stages) else ""
     )

@@ -29,8 +29,10 @@ from judging.queries.satisfaction.memories import (
     visible_memory,
 )
 from judging.queries.satisfaction.turns import Show, filter_from, turn_of_run, turns_of_run
+from judging.services.kinds import plan
 from judging.services.memories import may_edit, revise_memory
-from judging.submission import submit_satisfaction, submit_training, update_memories
+from judging.services.run_requests import RunRequest
+from judging.submission import submit, update_memories
 from judging.views.run_starts import say_attached
 
 
@@ -58,7 +60,9 @@ def learned_version(request: SignedInRequest, slug: str, version: int) -> HttpRe
 @manager_required
 def train(request: SignedInRequest, slug: str) -> HttpResponse:
     """Train on the ratings as they are; asking while it is under way leads to that run."""
-    run = submit_training(dataset=get_object_or_404(Dataset, slug=slug), created_by=request.user)
+    dataset = get_object_or_404(Dataset, slug=slug)
+    wanted = RunRequest(kind=RunKind.TRAIN, dataset=dataset, created_by=request.user)
+    (run,) = submit(plan(wanted))
     if run.status == RunStatus.RUNNING:
         messages.info(request, _("The evaluator is already being trained."))
     return redirect("judging:run", run_id=run.pk)
@@ -129,18 +133,20 @@ def rescore(request: SignedInRequest, run_id: int) -> HttpResponse:
         kind=RunKind.SATISFACTION,
     )
     try:
-        started = submit_satisfaction(
+        wanted = RunRequest(
+            kind=RunKind.SATISFACTION,
             dataset=run.dataset,
-            judge=run.judge,
             annotator=run.annotator,
-            settings=replace(satisfaction_settings(run.config), memories_of=run.pk),
+            judge=run.judge,
+            satisfaction=replace(satisfaction_settings(run.config), memories_of=run.pk),
             created_by=request.user,
         )
+        started = submit(plan(wanted))
     except Refused as error:
         messages.error(request, gettext(error.text))
         return redirect("judging:run-memories", run_id=run_id)
-    say_attached(request, [started])
-    return redirect("judging:run", run_id=started.pk)
+    say_attached(request, started)
+    return redirect("judging:run", run_id=started[0].pk)
 
 
 @require_POST

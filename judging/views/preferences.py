@@ -20,7 +20,7 @@ from annotation.templatetags.look import percent
 from annotation.views.access import SignedInRequest, manager_required
 from judging.core.estimates import total_of
 from judging.forms.preferences import AgainForm, PreferenceForm
-from judging.models import JudgeRun, Preference
+from judging.models import JudgeRun, Preference, RunKind
 from judging.queries.preference_sets import SetPage, set_page
 from judging.queries.preferences import (
     OwnedPreferences,
@@ -30,7 +30,8 @@ from judging.queries.preferences import (
     preference_page,
     visible_preference,
 )
-from judging.services.estimates import estimate_rejudging
+from judging.services.estimates import estimate_cells
+from judging.services.kinds import plan
 from judging.services.preference_edits import (
     add_preference,
     edit_preference,
@@ -38,8 +39,9 @@ from judging.services.preference_edits import (
     may_edit,
     switch_preference,
 )
-from judging.services.rejudging import asked_rejudging
-from judging.submission import submit_rejudging
+from judging.services.rejudging import rejudged_cells
+from judging.services.run_requests import RunRequest
+from judging.submission import submit
 from judging.views.run_starts import say_attached
 
 
@@ -124,17 +126,22 @@ def _again(found: OwnedPreferences) -> dict[str, Any]:
     if found.busy is not None or not found.waiting:
         return {}
     try:
-        asked = asked_rejudging(found.run)
-        estimate = estimate_rejudging(asked)
+        (run,) = plan(_judging_again(found.run))
+        cells = rejudged_cells(run)
+        estimate = estimate_cells(run, cells)
     except Refused as error:
         return {"refusal": gettext(error.text)}
     return {
         "estimates": [estimate],
         "total": total_of([estimate]),
-        "to_judge": sum(cell.asks for cell in asked.cells),
-        "taken_over": sum(cell.known is not None for cell in asked.cells),
-        "has_prices": asked.run.endpoint is not None and asked.run.endpoint.has_prices,
+        "to_judge": sum(cell.asks for cell in cells),
+        "taken_over": sum(cell.known is not None for cell in cells),
+        "has_prices": run.endpoint is not None and run.endpoint.has_prices,
     }
+
+
+def _judging_again(run: JudgeRun, **more: Any) -> RunRequest:
+    return RunRequest(kind=RunKind.DISTIL, dataset=run.dataset, parent=run, **more)
 
 
 @require_POST
@@ -147,7 +154,8 @@ def judge_again(request: SignedInRequest, run_id: int) -> HttpResponse:
         messages.error(request, gettext(text_of("budget:negative")))
         return redirect("judging:run-preferences", run_id=run.pk)
     try:
-        started = submit_rejudging(run, budget=form.cleaned_data["budget"], created_by=request.user)
+        wanted = _judging_again(run, budget=form.cleaned_data["budget"], created_by=request.user)
+        (started,) = submit(plan(wanted))
     except Refused as error:
         messages.error(request, gettext(error.text))
         return redirect("judging:run-preferences", run_id=run.pk)

@@ -23,10 +23,12 @@ from judging.forms.preferences import ControlForm
 from judging.forms.runs import RunForm
 from judging.models import JudgeRun, RunKind
 from judging.queries.runs import RUBRIC, OtherSet, RunControls, run_controls
-from judging.services.estimates import MOST_PROMPTS, estimate_runs, estimate_test_run
+from judging.services.estimates import MOST_PROMPTS, estimate_all
+from judging.services.estimates import estimate as estimate_of
 from judging.services.judges import LEXICAL
-from judging.services.pairwise_plans import asked_test_run
-from judging.submission import submit_runs, submit_test_run
+from judging.services.kinds import plan
+from judging.services.run_requests import RunRequest
+from judging.submission import submit
 from judging.views.runs import manager_only
 
 
@@ -39,7 +41,8 @@ def new_run(request: HttpRequest) -> HttpResponse:
     form = context.get("form")
     if form is not None and form.is_bound and form.is_valid():
         try:
-            started = _start(form, context["chosen"], manager)
+            planned = _plans(form, context["chosen"], manager)
+            started = submit(planned, again=form.cleaned_data["again"])
         except Refused as error:
             form.add_error(None, gettext(error.text))
         else:
@@ -53,20 +56,12 @@ def new_run(request: HttpRequest) -> HttpResponse:
 @login_required
 def estimate(request: HttpRequest) -> HttpResponse:
     """What the chosen runs would ask and cost; nothing is started."""
-    manager_only(request)
+    manager = manager_only(request)
     context = _choice(request)
     form = context.get("form")
     if form is not None and form.is_valid():
         try:
-            found = estimate_runs(
-                kind=RunKind(form.cleaned_data["kind"]),
-                dataset=context["chosen"],
-                annotator=form.person(),
-                judges=form.cleaned_data["judge"],
-                prompt=form.prompt_asked(),
-                pairwise=form.pairwise(),
-                satisfaction=form.satisfaction(),
-            )
+            found = estimate_all(_plans(form, context["chosen"], manager))
             context |= {"estimates": found, "total": total_of(found)}
         except Refused as error:
             context["refusal"] = gettext(error.text)
@@ -94,19 +89,9 @@ def _choice(request: HttpRequest) -> dict[str, Any]:
     return context
 
 
-def _start(form: RunForm, dataset: Dataset, manager: User) -> list[JudgeRun]:
-    return submit_runs(
-        kind=RunKind(form.cleaned_data["kind"]),
-        dataset=dataset,
-        annotator=form.person(),
-        judges=form.cleaned_data["judge"],
-        prompt=form.prompt_asked(),
-        pairwise=form.pairwise(),
-        satisfaction=form.satisfaction(),
-        budget=form.cleaned_data["budget"],
-        again=form.cleaned_data["again"],
-        created_by=manager,
-    )
+def _plans(form: RunForm, dataset: Dataset, manager: User) -> list[JudgeRun]:
+    requests = form.requests(dataset=dataset, by=manager)
+    return [run for request in requests for run in plan(request)]
 
 
 def say_attached(request: HttpRequest, started: Sequence[JudgeRun]) -> None:
@@ -170,20 +155,21 @@ def controls(request: SignedInRequest, run_id: int) -> HttpResponse:
 def _estimate(found: RunControls, most: int, **control: Any) -> RunEstimate | None:
     """What a control would take; None where it cannot be judged."""
     try:
-        return estimate_test_run(asked_test_run(**_asked(found.run, **control)), most=most)
+        return estimate_of(plan(_request(found.run, **control))[0], most=most)
     except Refused:
         return None
 
 
-def _asked(run: JudgeRun, *, sets_of: int | None = None, **more: Any) -> dict[str, Any]:
-    owner = {} if sets_of is None else {"sets_of": User.objects.get(pk=sets_of)}
-    return {
-        "dataset": run.dataset,
-        "annotator": run.annotator,
-        "judge": run.judge,
-        **owner,
+def _request(run: JudgeRun, *, sets_of: int | None = None, **more: Any) -> RunRequest:
+    owner = None if sets_of is None else User.objects.get(pk=sets_of)
+    return RunRequest(
+        kind=RunKind.TEST,
+        dataset=run.dataset,
+        annotator=run.annotator,
+        judge=run.judge,
+        sets_of=owner,
         **more,
-    }
+    )
 
 
 @require_POST
@@ -199,16 +185,15 @@ def start_control(request: SignedInRequest, run_id: int) -> HttpResponse:
     other = form.other()
     control: dict[str, Any] = {"prompt": RUBRIC} if other is None else {"sets_of": other}
     try:
-        started = submit_test_run(
-            **_asked(run, **control),
-            budget=form.cleaned_data["budget"],
-            created_by=request.user,
+        wanted = _request(
+            run, **control, budget=form.cleaned_data["budget"], created_by=request.user
         )
+        started = submit(plan(wanted))
     except Refused as error:
         messages.error(request, gettext(error.text))
         return redirect("judging:run-controls", run_id=run_id)
-    say_attached(request, [started])
-    return redirect("judging:run", run_id=started.pk)
+    say_attached(request, started)
+    return redirect("judging:run", run_id=started[0].pk)
 
 
 def _run_of(run_id: int) -> JudgeRun:

@@ -25,8 +25,8 @@ from judging.models import JudgeRun, RunKind, RunStatus
 from judging.queries.runs import UNFINISHED
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL
-from judging.services.pairwise_runs import start_distillation, start_test_run
-from judging.services.satisfaction import start_satisfaction_run
+from judging.services.kinds import plan, start
+from judging.services.run_requests import RunRequest
 from sensejudge_site.demo.accounts import ANNOTATOR, LOGINS, MANAGER, PASSWORD, make_logins
 from sensejudge_site.demo.annotators import PERSONAS
 from sensejudge_site.demo.generate import SLUG, write
@@ -95,9 +95,9 @@ def load(*, now: datetime) -> Dataset:
             f"{first.reason}). Delete it, or use another database",
         )
     dataset = Dataset.objects.get(slug=SLUG)
-    for plan in STUDIES:
-        if not Study.objects.filter(dataset=dataset, name=plan.name).exists():
-            slug = create_study(plan, by=manager)
+    for study in STUDIES:
+        if not Study.objects.filter(dataset=dataset, name=study.name).exists():
+            slug = create_study(study, by=manager)
             set_status(study=slug, status=StudyStatus.OPEN, by=manager)
     return dataset
 
@@ -116,26 +116,23 @@ def judge_everything(dataset: Dataset, watch: Watch) -> None:
     """
     for persona in PERSONAS:
         annotator = User.objects.get(username=rater_username(SLUG, persona.name))
-        run = _latest(dataset, RunKind.DISTIL, annotator)
-        if run is None:
-            run = start_distillation(dataset=dataset, annotator=annotator, judge=LEXICAL)
+        run = _latest_or_new(RunKind.DISTIL, dataset, annotator)
         _finish(run, f"learning how {persona.name} judges", watch)
-        run = _latest(dataset, RunKind.TEST, annotator)
-        if run is None:
-            run = start_test_run(dataset=dataset, annotator=annotator, judge=LEXICAL)
+        run = _latest_or_new(RunKind.TEST, dataset, annotator)
         _finish(run, f"judging on behalf of {persona.name}", watch)
-    run = _latest(dataset, RunKind.SATISFACTION, None)
-    if run is None:
-        run = start_satisfaction_run(dataset=dataset, judge=LEXICAL)
+    run = _latest_or_new(RunKind.SATISFACTION, dataset, None)
     _finish(run, "scoring satisfaction turn by turn", watch)
 
 
-def _latest(dataset: Dataset, kind: RunKind, annotator: User | None) -> JudgeRun | None:
-    """The latest run of a kind, if it is done or can go on."""
+def _latest_or_new(kind: RunKind, dataset: Dataset, annotator: User | None) -> JudgeRun:
+    """The latest run of a kind, if it is done or can go on; else one that is started."""
     runs = JudgeRun.objects.filter(
         dataset=dataset, kind=kind, annotator=annotator, judge=LEXICAL, status__in=_WANTED
     )
-    return runs.order_by("-pk").first()
+    if run := runs.order_by("-pk").first():
+        return run
+    request = RunRequest(kind=kind, dataset=dataset, annotator=annotator, judge=LEXICAL)
+    return start(plan(request)[0])
 
 
 def _finish(run: JudgeRun, what: str, watch: Watch) -> None:

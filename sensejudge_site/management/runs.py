@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import time
 from argparse import ArgumentTypeError
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,8 @@ from judging.core.estimates import RunEstimate, total_of
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunStatus
 from judging.services.batch_files import batch_lines, read_in
+from judging.services.kinds import plan
+from judging.services.run_requests import RunRequest
 from sensejudge_site.management.parsing import INPUT_WRONG, WORK_FAILED, counted
 
 _SHOW_EVERY_SECONDS: Final = 2.0
@@ -180,6 +183,38 @@ def people(dataset: Dataset, name: str) -> Iterator[tuple[str, User]]:
     users = User.objects.in_bulk([each.id for each in found])
     for each in found:
         yield each.name, users[each.id]
+
+
+def planned_runs(
+    request: RunRequest,
+    options: Mapping[str, Any],
+    *,
+    usual: str | None = None,
+    nothing_to_do: Collection[str],
+    passed_over: Callable[[str], object] = lambda _line: None,
+) -> list[tuple[str, JudgeRun]]:
+    """The runs of a request for each annotator and judge, with the annotator's name to print.
+
+    Args:
+        request: what is asked for of each.
+        options: whose comparisons, and which judges.
+        usual: who judges where no judge is named.
+        nothing_to_do: the codes for which one annotator of several is left out.
+        passed_over: told why one is.
+
+    Raises:
+        Refused: the annotator who is named has nothing to judge; see `kinds.plan`.
+    """
+    runs = []
+    for name, user in people(request.dataset, options["annotator"]):
+        for judge in judges_named(options["judge"], usual=usual):
+            try:
+                runs += [(name, run) for run in plan(replace(request, annotator=user, judge=judge))]
+            except Refused as refused:
+                if options["annotator"] or refused.code not in nothing_to_do:
+                    raise
+                passed_over(f"{name}: {refused.code}: {refused.text}")
+    return runs
 
 
 class ProgressLine:

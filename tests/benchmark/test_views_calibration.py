@@ -13,10 +13,10 @@ from judging.core.calibration import Calibration
 from judging.core.rules import Level, SatisfactionSettings, Variant
 from judging.exports.satisfaction import SATISFACTION_JUDGMENTS
 from judging.services.foreground import run_to_end
-from judging.services.satisfaction import start_satisfaction_run
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.factory import make_dataset, make_run, make_user
 from tests.judging.ratings import make_ratings
+from tests.judging.study import start_satisfaction_run
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db

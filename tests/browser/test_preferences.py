@@ -10,10 +10,9 @@ from playwright.sync_api import expect
 
 from judging.models import JudgeRun, Preference, PreferenceSet
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_distillation, start_test_run
 from tests.browser.looks import BOTH_LOOKS, WIDE, assert_accessible
 from tests.factory import PASSWORD, make_user
-from tests.judging.study import FakeJudge, make_study, opener_of
+from tests.judging.study import FakeJudge, make_study, opener_of, start_distillation, start_test_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -32,11 +32,11 @@ MAKE = f"""
 from tests.judging.ratings import make_ratings
 from judging.core.rules import SatisfactionSettings
 from judging.core.rules import Variant
-from judging.submission import submit_satisfaction
+from judging.submission import submit
+from tests.judging.study import planned_satisfaction
 dataset = make_ratings(people={PEOPLE}, scenarios={SCENARIOS}, turns={TURNS})
-submit_satisfaction(
-    dataset=dataset, judge="llm", settings=SatisfactionSettings(variant=Variant.SPUR)
-)
+settings = SatisfactionSettings(variant=Variant.SPUR)
+submit([planned_satisfaction(dataset=dataset, judge="llm", settings=settings)])
 """
 FINISH = """
 from judging.models import InducedRubric, JudgeRun, SatisfactionJudgment

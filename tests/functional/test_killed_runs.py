@@ -40,9 +40,10 @@ POSTGRES = "postgres://postgres@127.0.0.1:5432"
 
 SUBMIT = """
 from annotation.models import Dataset, User
-from judging.submission import submit_distillation
+from judging.submission import submit
+from tests.judging.study import planned_distillation
 dataset = Dataset.objects.get()
-submit_distillation(dataset=dataset, annotator=User.objects.get(), judge="llm")
+submit([planned_distillation(dataset=dataset, annotator=User.objects.get(), judge="llm")])
 """
 MAKE_STUDY = f"""
 from tests.judging.study import make_study

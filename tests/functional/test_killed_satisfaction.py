@@ -45,8 +45,9 @@ make_ratings(people={PEOPLE}, scenarios={SCENARIOS}, turns={TURNS})
 """
 SUBMIT = """
 from annotation.models import Dataset
-from judging.submission import submit_satisfaction
-submit_satisfaction(dataset=Dataset.objects.get(), judge="llm")
+from judging.submission import submit
+from tests.judging.study import planned_satisfaction
+submit([planned_satisfaction(dataset=Dataset.objects.get(), judge="llm")])
 """
 FINISH = """
 from judging.models import JudgeRun

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from asgiref.sync import sync_to_async
 
@@ -18,9 +19,12 @@ from judging.core.questions import (
     PairAnswer,
     ShownPair,
 )
-from judging.models import JudgeRun
+from judging.core.rules import PairwiseSettings, SatisfactionSettings
+from judging.models import JudgeRun, RunKind
 from judging.services import runs
 from judging.services.judges import OpenJudge
+from judging.services.kinds import plan, start
+from judging.services.run_requests import RunRequest
 from tests.factory import (
     make_comparison,
     make_dataset,
@@ -158,3 +162,44 @@ def going(following: runs.Dispatch | None) -> runs.Dispatch:
     """What follows, where something must."""
     assert following is not None
     return following
+
+
+def planned_distillation(*, settings: PairwiseSettings | None = None, **asked: Any) -> JudgeRun:
+    return _planned(RunKind.DISTIL, pairwise=settings or PairwiseSettings(), **asked)
+
+
+def planned_test(**asked: Any) -> JudgeRun:
+    return _planned(RunKind.TEST, **asked)
+
+
+def planned_satisfaction(*, settings: SatisfactionSettings | None = None, **asked: Any) -> JudgeRun:
+    return _planned(RunKind.SATISFACTION, satisfaction=settings or SatisfactionSettings(), **asked)
+
+
+def planned_rejudging(distillation: JudgeRun, **asked: Any) -> JudgeRun:
+    return _planned(RunKind.DISTIL, dataset=distillation.dataset, parent=distillation, **asked)
+
+
+def _planned(kind: RunKind, **asked: Any) -> JudgeRun:
+    (run,) = plan(RunRequest(kind=kind, **asked))
+    return run
+
+
+def start_distillation(*, again: bool = False, **asked: Any) -> JudgeRun:
+    return start(planned_distillation(**asked), again=again)
+
+
+def start_test_run(*, again: bool = False, **asked: Any) -> JudgeRun:
+    return start(planned_test(**asked), again=again)
+
+
+def start_satisfaction_run(**asked: Any) -> JudgeRun:
+    return start(planned_satisfaction(**asked))
+
+
+def start_rejudging(distillation: JudgeRun, **asked: Any) -> JudgeRun:
+    return start(planned_rejudging(distillation, **asked))
+
+
+def start_training(**asked: Any) -> JudgeRun:
+    return start(_planned(RunKind.TRAIN, **asked))

@@ -12,10 +12,10 @@ from django.urls import reverse
 from judging.core.prompts import load_prompt
 from judging.core.rules import DistilPrompt, PairwiseSettings
 from judging.models import JudgeRun
-from judging.services.pairwise_runs import distillation_under
+from judging.services.run_requests import finished_like
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm
-from tests.judging.study import make_study
+from tests.judging.study import make_study, planned_distillation, start_distillation
 
 pytestmark = pytest.mark.django_db
 
@@ -95,6 +95,8 @@ def test_a_distillation_by_the_other_prompt_is_not_taken_for_it():
     dataset, rater = make_study()
     name = make_endpoint().name
     asked = {"dataset": dataset, "annotator": rater, "judge": name}
-    usual = distillation_under(PairwiseSettings(), **asked)
-    short = distillation_under(PairwiseSettings(distil_prompt=DistilPrompt.SENTENCE), **asked)
-    assert usual.pk != short.pk
+    usual = start_distillation(**asked)
+    JudgeRun.objects.update(status="DONE")
+    assert finished_like(planned_distillation(**asked)) == usual
+    short = PairwiseSettings(distil_prompt=DistilPrompt.SENTENCE)
+    assert finished_like(planned_distillation(**asked, settings=short)) is None

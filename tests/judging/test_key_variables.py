@@ -18,10 +18,9 @@ from judging.core.endpoints import SITE_SECRETS, Endpoint, may_hold_key
 from judging.models import ModelEndpoint
 from judging.services import runs
 from judging.services.endpoints import endpoint_of
-from judging.services.pairwise_runs import start_distillation
 from tests.factory import make_endpoint
 from tests.fake_llm import FakeLlm
-from tests.judging.study import dispatched, make_study
+from tests.judging.study import dispatched, make_study, start_distillation
 from tests.migrated import DEPLOYMENT
 from tests.paths import ROOT
 from tests.refusals import refuses

@@ -9,16 +9,14 @@ from kombu.exceptions import OperationalError
 from judging import tasks
 from judging.models import JudgeRun
 from judging.services.heartbeats import this_process
-from judging.services.pairwise_runs import start_distillation
 from judging.submission import (
     resume_left_runs,
     retry_run,
-    submit_distillation,
-    submit_test_run,
+    submit,
 )
 from sensejudge_site.celery import app
 from tests.factory import make_run
-from tests.judging.study import make_study
+from tests.judging.study import make_study, planned_distillation, planned_test, start_distillation
 
 pytestmark = pytest.mark.django_db
 
@@ -121,13 +119,13 @@ def test_asking_for_a_run_tells_the_workers_once_it_is_committed(
 ):
     dataset, rater = make_study(comparisons=12)
     with django_capture_on_commit_callbacks() as callbacks:
-        run = submit_distillation(dataset=dataset, annotator=rater, judge="lexical")
+        (run,) = submit([planned_distillation(dataset=dataset, annotator=rater, judge="lexical")])
     assert sent() == []
     for callback in callbacks:
         callback()
     assert sent() == [("dispatch_run", {"run_id": run.pk, "generation": 0})]
     with django_capture_on_commit_callbacks(execute=True):
-        test_run = submit_test_run(dataset=dataset, annotator=rater, with_sets=False)
+        (test_run,) = submit([planned_test(dataset=dataset, annotator=rater, with_sets=False)])
     assert sent() == [("dispatch_run", {"run_id": test_run.pk, "generation": 0})]
 
 
@@ -135,7 +133,9 @@ def test_asking_again_for_a_run_under_way_disturbs_nobody(sent, django_capture_o
     run = started()
     JudgeRun.objects.update(status="RUNNING")
     with django_capture_on_commit_callbacks(execute=True):
-        again = submit_distillation(dataset=run.dataset, annotator=run.annotator, judge="lexical")
+        (again,) = submit(
+            [planned_distillation(dataset=run.dataset, annotator=run.annotator, judge="lexical")]
+        )
     assert (again.pk, sent()) == (run.pk, [])
 
 
@@ -168,7 +168,9 @@ def test_a_run_is_taken_up_once_however_many_messages_say_so(
     dataset, rater = make_study()
     for _click in range(2):
         with django_capture_on_commit_callbacks(execute=True):
-            run = submit_distillation(dataset=dataset, annotator=rater, judge="lexical")
+            (run,) = submit(
+                [planned_distillation(dataset=dataset, annotator=rater, judge="lexical")]
+            )
     for _name, arguments in sent():
         tasks.dispatch_run(**arguments)
     run.refresh_from_db()
@@ -183,7 +185,7 @@ def test_a_run_waits_where_the_broker_is_away(monkeypatch):
 
     monkeypatch.setattr(tasks.dispatch_run, "delay", away)
     dataset, rater = make_study()
-    run = submit_distillation(dataset=dataset, annotator=rater, judge="lexical")
+    (run,) = submit([planned_distillation(dataset=dataset, annotator=rater, judge="lexical")])
     run.refresh_from_db()
     assert run.status == "PENDING"
     JudgeRun.objects.update(status="CANCELLED")

@@ -21,9 +21,9 @@ from judging.core.rules import PairwiseSettings
 from judging.core.votes import VoteRule
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL
-from judging.services.pairwise_runs import start_distillation, start_test_run
 from sensejudge_site import benches
 from sensejudge_site.labelled_pairs import read_pandalm
+from tests.judging.study import start_distillation, start_test_run
 
 SENTENCES = (
     "Pack a light jacket", "Walk along the river", "Try the old market", "Rest in the afternoon",

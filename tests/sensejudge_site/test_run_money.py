@@ -12,10 +12,9 @@ from annotation.models import Response, Role, User
 from judging.models import JudgeRun, Judgment, LlmCall
 from judging.queries.runs import judged_totals
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_test_run
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm
-from tests.judging.study import make_study
+from tests.judging.study import make_study, start_test_run
 from tests.markup import tight
 from tests.sensejudge_site.test_distil_and_judge import run, run_json
 

@@ -15,11 +15,12 @@ from annotation.models import Dataset, User
 from benchmark.core.ablation import AblationRow, Vary
 from benchmark.queries.ablations import StoredAblation, stored_ablation
 from benchmark.services.ablations import ablate, estimate_ablation
-from judging.models import JudgeRun
+from judging.models import JudgeRun, RunKind
 from judging.services.endpoints import check_budget, set_budget
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL, endpoint_for
-from judging.services.pairwise_plans import asked_distillations
+from judging.services.kinds import plan
+from judging.services.run_requests import RunRequest
 from sensejudge_site.management.parsing import WORK_FAILED, OneLineCommand
 from sensejudge_site.management.runs import (
     ProgressLine,
@@ -85,10 +86,8 @@ def _who_labelled(dataset: Dataset, name: str, judge: str) -> list[tuple[str, Us
     """
     if name:
         return list(people(dataset, name))
-    able = {
-        asked.run.annotator
-        for asked in asked_distillations(dataset=dataset, annotator=None, judge=judge)
-    }
+    request = RunRequest(kind=RunKind.DISTIL, dataset=dataset, judge=judge)
+    able = {run.annotator for run in plan(request)}
     return [(each, user) for each, user in people(dataset, "") if user in able]
 
 

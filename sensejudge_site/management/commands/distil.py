@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +12,13 @@ from annotation.core.refusals import Refused, text_of
 from judging.core.rules import DistilPrompt, PairwiseSettings, Window
 from judging.core.runs import DistilledScenario
 from judging.core.verdicts import VerdictRule
-from judging.models import JudgeRun
+from judging.models import JudgeRun, RunKind
 from judging.queries.runs import distilled_scenarios
-from judging.services.estimates import estimate_distillation
+from judging.services.estimates import estimate
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL
-from judging.services.pairwise_plans import asked_distillation
-from judging.services.pairwise_runs import start_distillation
+from judging.services.kinds import start
+from judging.services.run_requests import RunRequest
 from sensejudge_site.management.parsing import OneLineCommand, counted
 from sensejudge_site.management.runs import (
     ProgressLine,
@@ -31,8 +30,7 @@ from sensejudge_site.management.runs import (
     check_finished,
     dataset_named,
     estimates_told,
-    judges_named,
-    people,
+    planned_runs,
     still_waiting,
     through_file,
 )
@@ -97,17 +95,17 @@ class Command(OneLineCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Works the runs off and prints what was selected."""
-        asked = list(self._asked(options))
+        planned = _planned(options)
         if options["estimate"]:
-            estimates = [estimate_distillation(asked_distillation(**one)) for _, one in asked]
+            estimates = [estimate(run) for _, run in planned]
             self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
             return
         again = options["again"]
         if by_batch_file(options):
-            started = [(name, start_distillation(**one, again=again)) for name, one in asked]
+            started = [(name, start(run, again=again)) for name, run in planned]
             self._through_file(started, options)
             return
-        found = [self._finish(name, start_distillation(**one, again=again)) for name, one in asked]
+        found = [self._finish(name, start(run, again=again)) for name, run in planned]
         self._print(found, {}, json_wanted=options["json"])
 
     def _through_file(self, started: list[tuple[str, JudgeRun]], options: dict[str, Any]) -> None:
@@ -132,41 +130,31 @@ class Command(OneLineCommand):
             self.stderr.write(said)
         check_finished(runs)
 
-    def _asked(self, options: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What to start for each annotator and judge, where there is something to judge.
-
-        Raises:
-            Refused: there is nothing for anybody.
-        """
-        dataset = dataset_named(options["dataset"])
-        settings = _settings(options)
-        found = False
-        for name, user in people(dataset, options["annotator"]):
-            for judge in judges_named(options["judge"], usual=LEXICAL):
-                asked = {
-                    "dataset": dataset,
-                    "annotator": user,
-                    "judge": judge,
-                    "settings": settings,
-                    "budget": options["budget"],
-                    "batch_file": by_batch_file(options),
-                }
-                try:
-                    asked_distillation(**asked)
-                except Refused as refused:
-                    if options["annotator"] or refused.code != "run:no-labels":
-                        raise
-                    continue
-                found = True
-                yield name, asked
-        if not found:
-            message = f"no labelled comparison of {dataset.slug} has both texts"
-            raise Refused("run:no-labels", message)
-
     def _finish(self, name: str, run: JudgeRun) -> Distilled:
         progress = ProgressLine(self.stderr, name)
         run = run_to_end(run.pk, observer=progress, on_wait=progress.waits)
         return Distilled(name, run, distilled_scenarios(run.pk))
+
+
+def _planned(options: dict[str, Any]) -> list[tuple[str, JudgeRun]]:
+    """A run for each annotator and judge, where there is something to judge.
+
+    Raises:
+        Refused: there is nothing for anybody.
+    """
+    dataset = dataset_named(options["dataset"])
+    request = RunRequest(
+        kind=RunKind.DISTIL,
+        dataset=dataset,
+        pairwise=_settings(options),
+        budget=options["budget"],
+        batch_file=by_batch_file(options),
+    )
+    planned = planned_runs(request, options, usual=LEXICAL, nothing_to_do=["run:no-labels"])
+    if not planned:
+        message = f"no labelled comparison of {dataset.slug} has both texts"
+        raise Refused("run:no-labels", message)
+    return planned
 
 
 def _settings(options: dict[str, Any]) -> PairwiseSettings:

@@ -12,14 +12,14 @@ from annotation.models import Dataset, User
 from annotation.queries.participants import resolve_annotator
 from judging.core.rules import JudgePrompt, prompt_of
 from judging.core.runs import JudgedTotals
-from judging.models import JudgeRun
+from judging.models import JudgeRun, RunKind
 from judging.queries.runs import judged_totals
 from judging.services.endpoints import set_budget
-from judging.services.estimates import estimate_test_run
+from judging.services.estimates import estimate
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_plans import asked_test_run
-from judging.services.pairwise_runs import start_test_run
+from judging.services.kinds import start
 from judging.services.run_control import reset_failed
+from judging.services.run_requests import RunRequest
 from sensejudge_site.management.parsing import OneLineCommand
 from sensejudge_site.management.runs import (
     ProgressLine,
@@ -31,8 +31,7 @@ from sensejudge_site.management.runs import (
     check_finished,
     dataset_named,
     estimates_told,
-    judges_named,
-    people,
+    planned_runs,
     still_waiting,
     through_file,
 )
@@ -79,17 +78,17 @@ class Command(OneLineCommand):
         if options["retry"] is not None:
             self._report([self._retried(options)], {}, json_wanted=options["json"])
             return
-        asked = self._asked(options)
+        planned = self._planned(options)
         if options["estimate"]:
-            estimates = [estimate_test_run(asked_test_run(**one)) for _, one in asked]
+            estimates = [estimate(run) for _, run in planned]
             self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
             return
         again = options["again"]
         if by_batch_file(options):
-            runs = [start_test_run(**one, again=again) for _, one in asked]
+            runs = [start(run, again=again) for _, run in planned]
             more = through_file(runs, options)
         else:
-            runs = [self._finish(name, start_test_run(**one, again=again)) for name, one in asked]
+            runs = [self._finish(name, start(run, again=again)) for name, run in planned]
             more = {}
         self._report(runs, more, json_wanted=options["json"])
 
@@ -117,39 +116,30 @@ class Command(OneLineCommand):
             self.stderr.write(said)
         check_finished(runs)
 
-    def _asked(self, options: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-        """What to start for each annotator and judge, where there is something to judge.
+    def _planned(self, options: dict[str, Any]) -> list[tuple[str, JudgeRun]]:
+        """A run for each annotator and judge, where there is something to judge.
 
         Raises:
             Refused: there is nothing for anybody.
         """
         dataset = dataset_named(options["dataset"])
         with_sets, sets_of = _preferences(dataset, options["preferences"])
-        found = []
-        for name, user in people(dataset, options["annotator"]):
-            for judge in judges_named(options["judge"], usual=None):
-                asked = {
-                    "dataset": dataset,
-                    "annotator": user,
-                    "judge": judge,
-                    "with_sets": with_sets,
-                    "sets_of": sets_of,
-                    "prompt": prompt_of(options["prompt"]),
-                    "budget": options["budget"],
-                    "batch_file": by_batch_file(options),
-                }
-                try:
-                    asked_test_run(**asked)
-                except Refused as refused:
-                    if options["annotator"] or refused.code not in _NOTHING_TO_DO:
-                        raise
-                    self.stderr.write(f"{name}: {refused.code}: {refused.text}")
-                    continue
-                found.append((name, asked))
-        if not found:
+        request = RunRequest(
+            kind=RunKind.TEST,
+            dataset=dataset,
+            with_sets=with_sets,
+            sets_of=sets_of,
+            prompt=prompt_of(options["prompt"]),
+            budget=options["budget"],
+            batch_file=by_batch_file(options),
+        )
+        planned = planned_runs(
+            request, options, nothing_to_do=_NOTHING_TO_DO, passed_over=self.stderr.write
+        )
+        if not planned:
             message = f"nothing to judge on {dataset.slug}; run distil first"
             raise Refused("run:not-distilled", message)
-        return found
+        return planned
 
     def _retried(self, options: dict[str, Any]) -> JudgeRun:
         """Asks again for what failed in a run of any kind, under a new budget where one is given.

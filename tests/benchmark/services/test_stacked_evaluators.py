@@ -21,7 +21,7 @@ from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings
 from judging.models import JudgeRun, LearnedModel, RunStatus, SatisfactionJudgment
 from judging.services.learned import learned_model
-from judging.services.satisfaction import asked_satisfaction, plan_satisfaction
+from judging.services.satisfaction import write_satisfaction
 from tests.factory import (
     make_dataset,
     make_endpoint,
@@ -33,6 +33,7 @@ from tests.factory import (
     make_turn,
 )
 from tests.fake_llm import FakeLlm
+from tests.judging.study import planned_satisfaction
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
@@ -91,10 +92,10 @@ def judge():
 
 def judged(dataset, judge, *, knows):
     """A finished run whose scores are the users' own within one, or drawn at random."""
-    run = asked_satisfaction(dataset=dataset, judge=judge.name)
+    run = planned_satisfaction(dataset=dataset, judge=judge.name)
     run.status = RunStatus.DONE
     run.save()
-    plan_satisfaction(run)
+    write_satisfaction(run)
     said = dict(SatisfactionLabel.objects.values_list("response_id", "score"))
     rows = list(SatisfactionJudgment.objects.filter(run=run))
     for row in rows:

@@ -13,10 +13,9 @@ from judging.models import CallClaim, JudgeRun, Judgment, LlmCall
 from judging.services import run_control, runs
 from judging.services.batches import MOST_WAITING
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_test_run
 from tests.factory import make_endpoint
 from tests.fake_llm import FakeLlm
-from tests.judging.study import FakeJudge, dispatched, make_study, opener_of
+from tests.judging.study import FakeJudge, dispatched, make_study, opener_of, start_test_run
 
 pytestmark = pytest.mark.django_db
 

@@ -16,8 +16,6 @@ from judging.queries.prompts import (
 )
 from judging.services.edited_prompts import publish_prompt, restore_prompt
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_distillation, start_test_run
-from judging.services.satisfaction import start_satisfaction_run
 from tests.factory import (
     make_endpoint,
     make_rating,
@@ -29,7 +27,12 @@ from tests.factory import (
 )
 from tests.factory import make_study as make_study_row
 from tests.fake_llm import FakeLlm
-from tests.judging.study import make_study
+from tests.judging.study import (
+    make_study,
+    start_distillation,
+    start_satisfaction_run,
+    start_test_run,
+)
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db

@@ -11,10 +11,9 @@ from annotation.models import Response
 from judging.models import JudgeRun, Judgment
 from judging.services import run_control
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_distillation, start_test_run
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import Act, FakeLlm
-from tests.judging.study import make_study
+from tests.judging.study import make_study, start_distillation, start_test_run
 from tests.sensejudge_site.test_distil_and_judge import run_json
 
 pytestmark = pytest.mark.django_db

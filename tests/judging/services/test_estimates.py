@@ -6,16 +6,10 @@ import pytest
 
 from annotation.models import Comparison, Response
 from judging.core.rules import JudgePrompt, SatisfactionSettings, Variant
+from judging.core.runs import applied_plans
 from judging.queries.runs import preference_rows, run_progress
-from judging.services.estimates import (
-    estimate_distillation,
-    estimate_satisfaction,
-    estimate_test_run,
-)
+from judging.services.estimates import estimate
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_plans import asked_distillation, asked_test_run
-from judging.services.pairwise_runs import start_distillation, start_test_run
-from judging.services.satisfaction import asked_satisfaction, start_satisfaction_run
 from tests.factory import (
     make_dataset,
     make_endpoint,
@@ -27,7 +21,15 @@ from tests.factory import (
     make_user,
 )
 from tests.fake_llm import FakeLlm
-from tests.judging.study import make_study
+from tests.judging.study import (
+    make_study,
+    planned_distillation,
+    planned_satisfaction,
+    planned_test,
+    start_distillation,
+    start_satisfaction_run,
+    start_test_run,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -56,7 +58,7 @@ def asked_for(study, endpoint):
 
 def test_before_and_after_a_distillation(study, endpoint):
     asked = asked_for(study, endpoint)
-    before = estimate_distillation(asked_distillation(**asked))
+    before = estimate(planned_distillation(**asked))
     distil, judge = before.stages
     # 10 pairs and the aggregate, and as many for the control; 10 pairs x 2 orders x 23 columns
     assert (distil.questions, judge.questions, judge.calls) == (22, 460, 460)
@@ -68,14 +70,14 @@ def test_before_and_after_a_distillation(study, endpoint):
     assert progress.calls < before.calls  # the fake model writes the same two texts over and over
     assert before.cost_at_most is not None
     assert 0 < (progress.cost or 0) < before.cost_at_most
-    after = estimate_distillation(asked_distillation(**asked))
+    after = estimate(planned_distillation(**asked))
     assert (after.calls, after.stored, after.cost_at_most) == (0, 482, 0)
     assert after.mean_output is not None
 
 
 def test_before_and_after_a_test_run(study, endpoint):
     run_to_end(start_distillation(**asked_for(study, endpoint)).pk)
-    before = estimate_test_run(asked_test_run(**asked_for(study, endpoint)))
+    before = estimate(planned_test(**asked_for(study, endpoint)))
     run = run_to_end(start_test_run(**asked_for(study, endpoint)).pk)
     progress = run_progress(run.pk)
     assert progress.calls == before.calls > 0
@@ -84,15 +86,15 @@ def test_before_and_after_a_test_run(study, endpoint):
     # The estimator errs on the high side, and so does the mean.
     assert (progress.input_tokens or 0) <= before.input_tokens
     assert (progress.cost or 0) <= before.cost_at_most
-    assert estimate_test_run(asked_test_run(**asked_for(study, endpoint))).calls == 0
+    assert estimate(planned_test(**asked_for(study, endpoint))).calls == 0
 
 
 @pytest.mark.parametrize("known", [0, 3])
 def test_a_reference_that_the_judge_writes_is_one_more_call_a_comparison(study, endpoint, known):
     asked = {**asked_for(study, endpoint), "with_sets": False, "prompt": JudgePrompt.OWN_REFERENCE}
-    test = [key for plan in asked_test_run(**asked).plans for key, _ in plan.winners]
+    test = [key for plan in applied_plans(planned_test(**asked).config) for key, _ in plan.winners]
     Comparison.objects.filter(pk__in=test[:known]).update(extra={"reference": "It is 42."})
-    before = estimate_test_run(asked_test_run(**asked))
+    before = estimate(planned_test(**asked))
     assert [(one.stage.value, one.questions) for one in before.stages] == [
         ("reference", len(test) - known),
         ("judge", 2 * len(test)),
@@ -102,12 +104,12 @@ def test_a_reference_that_the_judge_writes_is_one_more_call_a_comparison(study, 
     assert progress.calls == before.calls == len(test) - known + 2 * len(test)
     assert progress.done == 2 * len(test)
     assert (progress.cost or 0) <= before.cost_at_most
-    assert estimate_test_run(asked_test_run(**asked)).calls == 0
+    assert estimate(planned_test(**asked)).calls == 0
 
 
 def test_of_many_questions_a_part_stands_for_all(study, endpoint):
-    whole = estimate_distillation(asked_distillation(**asked_for(study, endpoint)))
-    part = estimate_distillation(asked_distillation(**asked_for(study, endpoint)), most=60)
+    whole = estimate(planned_distillation(**asked_for(study, endpoint)))
+    part = estimate(planned_distillation(**asked_for(study, endpoint)), most=60)
     assert (whole.sampled, part.sampled) == (False, True)
     assert part.calls == whole.calls
     assert abs(part.input_tokens - whole.input_tokens) < whole.input_tokens * 0.05
@@ -115,17 +117,15 @@ def test_of_many_questions_a_part_stands_for_all(study, endpoint):
 
 def test_a_missing_text_is_no_call(study, endpoint):
     run_to_end(start_distillation(**asked_for(study, endpoint)).pk)
-    asked = asked_test_run(**asked_for(study, endpoint))
-    whole = estimate_test_run(asked)
+    asked = planned_test(**asked_for(study, endpoint))
+    whole = estimate(asked)
     Response.objects.update(text=None)
-    assert (whole.calls > 0, estimate_test_run(asked).calls) == (True, 0)
+    assert (whole.calls > 0, estimate(asked).calls) == (True, 0)
 
 
 def test_the_lexical_judge_costs_nothing(study):
     dataset, rater = study
-    found = estimate_distillation(
-        asked_distillation(dataset=dataset, annotator=rater, judge="lexical")
-    )
+    found = estimate(planned_distillation(dataset=dataset, annotator=rater, judge="lexical"))
     assert (found.calls, found.cost_at_most, found.cost_likely) == (0, None, None)
     assert [stage.questions for stage in found.stages] == [22, 460]
 
@@ -153,10 +153,10 @@ def test_before_and_after_a_satisfaction_run(ratings, endpoint, with_memory):
             variant=Variant.CHECKLIST if with_memory else Variant.NO_MEMORY
         ),
     }
-    before = estimate_satisfaction(asked_satisfaction(**asked))
+    before = estimate(planned_satisfaction(**asked))
     run = run_to_end(start_satisfaction_run(**asked).pk)
     progress = run_progress(run.pk)
     assert progress.calls == before.calls == (6 if with_memory else 4)
     assert sum(stage.done for stage in progress.stages) == before.calls
-    after = estimate_satisfaction(asked_satisfaction(**asked))
+    after = estimate(planned_satisfaction(**asked))
     assert (after.calls, after.stored) == (0, before.calls)

@@ -8,8 +8,7 @@ from django.utils import timezone
 from judging.models import JudgeRun, RunStatus
 from judging.services import run_control, runs
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_test_run
-from tests.judging.study import FakeJudge, dispatched, make_study, opener_of
+from tests.judging.study import FakeJudge, dispatched, make_study, opener_of, start_test_run
 
 pytestmark = pytest.mark.django_db
 

@@ -7,9 +7,8 @@ from judging.core.questions import Call, PairAnswer
 from judging.models import Judgment, LlmCall
 from judging.services.foreground import run_to_end
 from judging.services.judgments import JudgmentAnswer, plan_judgments, store_answers
-from judging.services.pairwise_runs import start_test_run
 from tests.factory import make_comparison, make_preference, make_response, make_run, make_turn
-from tests.judging.study import FakeJudge, make_study, opener_of
+from tests.judging.study import FakeJudge, make_study, opener_of, start_test_run
 
 pytestmark = pytest.mark.django_db
 

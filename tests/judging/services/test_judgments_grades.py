@@ -9,15 +9,13 @@ from judging.core.rules import JudgePrompt
 from judging.models import JudgeRun, Judgment, ResponseScore
 from judging.queries.run_pages import comparison_page
 from judging.queries.runs import run_progress
-from judging.services.estimates import estimate_test_run
+from judging.services.estimates import estimate
 from judging.services.foreground import run_to_end
 from judging.services.judgments import compare_grades
-from judging.services.pairwise_plans import asked_test_run
-from judging.services.pairwise_runs import start_test_run
 from judging.services.run_control import reset_failed
 from tests.factory import make_endpoint, make_rater
 from tests.fake_llm import Act, FakeLlm
-from tests.judging.study import FakeJudge, make_study, opener_of
+from tests.judging.study import FakeJudge, make_study, opener_of, planned_test, start_test_run
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
@@ -41,11 +39,11 @@ def endpoint(server):
 def test_a_graded_run_scores_each_response_once_and_compares(study):
     with FakeLlm(rule="longer") as server:
         asked = {**study, "judge": endpoint(server), "prompt": JudgePrompt.SINGLE}
-        estimate = estimate_test_run(asked_test_run(**asked))
+        before = estimate(planned_test(**asked))
         run = run_to_end(start_test_run(**asked).pk)
         calls = server.stats()["calls"]
     assert (run.kind, run.status) == ("GRADE", "DONE")
-    assert estimate.calls == calls == 6
+    assert before.calls == calls == 6
     scores = ResponseScore.objects.filter(run=run)
     assert {(row.scale, row.status) for row in scores} == {("1-10", "DONE")}
     judged = Judgment.objects.filter(run=run).select_related("comparison")

@@ -12,17 +12,14 @@ from judging.models import JudgeRun, LearnedModel, RunKind, RunStatus
 from judging.queries.satisfaction.blocks import ratings_digest
 from judging.queries.satisfaction.learned import ratings_stamp
 from judging.services.foreground import run_to_end
-from judging.services.learned import (
-    AT_REST,
-    PATIENCE,
-    learned_model,
-    start_due_trainings,
-    start_training,
-)
-from judging.submission import submit_training
+from judging.services.kinds import plan, start_due_trainings
+from judging.services.learned import AT_REST, PATIENCE, learned_model
+from judging.services.run_requests import RunRequest
+from judging.submission import submit
 from judging.tasks import watch_ratings
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.factory import make_user
+from tests.judging.study import start_training
 
 pytestmark = pytest.mark.django_db
 
@@ -152,6 +149,6 @@ def test_the_watch_enqueues_what_it_started(dataset, trained, settings):
 
 def test_a_training_is_dispatched_on_commit(dataset, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks() as callbacks:
-        run = submit_training(dataset=dataset)
+        (run,) = submit(plan(RunRequest(kind=RunKind.TRAIN, dataset=dataset)))
     assert run.status == RunStatus.PENDING
     assert len(callbacks) == 1

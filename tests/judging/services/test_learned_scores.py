@@ -6,9 +6,9 @@ from annotation.models import SatisfactionLabel
 from judging.core.satisfaction_model import from_text
 from judging.models import LearnedModel, RunStatus, SatisfactionJudgment
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_distillation
-from judging.services.satisfaction import finished_run_like, start_satisfaction_run
+from judging.services.run_requests import finished_like
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
+from tests.judging.study import planned_satisfaction, start_distillation, start_satisfaction_run
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
@@ -45,10 +45,10 @@ def test_every_turn_has_the_held_out_prediction_of_its_user(dataset):
 
 def test_labels_that_arrive_train_it_again(dataset):
     first = scored(dataset)
-    assert finished_run_like(dataset=dataset, judge="learned") == first
+    assert finished_like(planned_satisfaction(dataset=dataset, judge="learned")) == first
     label = SatisfactionLabel.objects.filter(score=5).first()
     SatisfactionLabel.objects.filter(pk=label.pk).update(score=4)
-    assert finished_run_like(dataset=dataset, judge="learned") is None
+    assert finished_like(planned_satisfaction(dataset=dataset, judge="learned")) is None
     second = scored(dataset)
     assert second != first
     assert set(LearnedModel.objects.values_list("version", flat=True)) == {1, 2}

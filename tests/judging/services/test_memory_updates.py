@@ -11,7 +11,6 @@ from judging.queries.satisfaction.memories import newest, turns_of_memory
 from judging.services.foreground import run_to_end
 from judging.services.memories import revise_memory
 from judging.services.memory_updates import plan_updates
-from judging.services.satisfaction import start_satisfaction_run
 from tests.factory import (
     make_dataset,
     make_rating,
@@ -23,6 +22,7 @@ from tests.factory import (
 )
 from tests.judging.services.test_memories import edit_of
 from tests.judging.services.test_satisfaction_stages import rate
+from tests.judging.study import start_satisfaction_run
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db

@@ -10,9 +10,16 @@ from judging.core.rules import PairwiseSettings
 from judging.core.runs import applied_plans, distil_plans
 from judging.models import JudgeRun, Judgment, Preference, PreferenceSet
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_distillation, start_test_run
 from tests.factory import make_endpoint, make_rater, make_scenario
-from tests.judging.study import FakeJudge, label_pair, make_pair, make_study, opener_of
+from tests.judging.study import (
+    FakeJudge,
+    label_pair,
+    make_pair,
+    make_study,
+    opener_of,
+    start_distillation,
+    start_test_run,
+)
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db

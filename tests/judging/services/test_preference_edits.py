@@ -10,7 +10,6 @@ from annotation.models import AuditEvent
 from judging.core.questions import DistilAnswer
 from judging.models import Preference
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_distillation
 from judging.services.preference_edits import (
     MOST_ADDED,
     add_preference,
@@ -19,7 +18,7 @@ from judging.services.preference_edits import (
     switch_preference,
 )
 from tests.factory import make_preference, make_user
-from tests.judging.study import LONGER, FakeJudge, make_study, opener_of
+from tests.judging.study import LONGER, FakeJudge, make_study, opener_of, start_distillation
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db

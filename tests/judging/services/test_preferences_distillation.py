@@ -6,14 +6,20 @@ from judging.core.questions import Call, DistilAnswer
 from judging.models import LlmCall, Preference
 from judging.services import runs
 from judging.services.batches import IdRange
-from judging.services.pairwise_runs import start_distillation
 from judging.services.preferences import (
     DistilledAnswer,
     empty_preference,
     load_questions,
     store_preferences,
 )
-from tests.judging.study import LONGER, FakeJudge, dispatched, make_study, opener_of
+from tests.judging.study import (
+    LONGER,
+    FakeJudge,
+    dispatched,
+    make_study,
+    opener_of,
+    start_distillation,
+)
 
 pytestmark = pytest.mark.django_db
 

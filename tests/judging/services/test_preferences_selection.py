@@ -7,9 +7,15 @@ from judging.core.questions import DistilAnswer, PairAnswer
 from judging.core.selection import assess
 from judging.models import Judgment, Preference, PreferenceSet
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_distillation
 from judging.services.preferences import select_preferences
-from tests.judging.study import LONGER, SHORTER, FakeJudge, make_study, opener_of
+from tests.judging.study import (
+    LONGER,
+    SHORTER,
+    FakeJudge,
+    make_study,
+    opener_of,
+    start_distillation,
+)
 
 pytestmark = pytest.mark.django_db
 

@@ -8,14 +8,24 @@ from annotation.models import Response
 from judging.core.rules import PairwiseSettings
 from judging.core.runs import applied_plans, column_plans
 from judging.models import Judgment, LlmCall, Preference, PreferenceSet
-from judging.services.estimates import estimate_rejudging
+from judging.services.estimates import estimate
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import distillation_under, start_distillation, start_test_run
 from judging.services.preference_edits import add_preference, edit_preference, switch_preference
-from judging.services.rejudging import asked_rejudging, start_rejudging
+from judging.services.run_requests import finished_like
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm
-from tests.judging.study import LONGER, SHORTER, FakeJudge, make_study, opener_of
+from tests.judging.study import (
+    LONGER,
+    SHORTER,
+    FakeJudge,
+    make_study,
+    opener_of,
+    planned_distillation,
+    planned_rejudging,
+    start_distillation,
+    start_rejudging,
+    start_test_run,
+)
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
@@ -62,13 +72,13 @@ def own(run, **fields):
 def test_one_of_twelve_edited_costs_two_calls_a_dev_comparison(server, endpoint, manager):
     run = distilled(endpoint.name)
     edited = edit_preference(own(run, position=4), text=NEW, editor=manager)
-    asked = asked_rejudging(run)
-    assert len(column_plans(asked.run.config)[0].preferences) == 12
-    estimate = estimate_rejudging(asked)
+    asked = planned_rejudging(run)
+    assert len(column_plans(asked.config)[0].preferences) == 12
+    expected = estimate(asked)
     before = server.stats()["calls"]
     again = run_to_end(start_rejudging(run).pk)
     dev = 10
-    assert server.stats()["calls"] - before == 2 * dev * 1 == estimate.calls
+    assert server.stats()["calls"] - before == 2 * dev * 1 == expected.calls
     assert LlmCall.objects.filter(run=again).count() == 2 * dev
     assert (again.status, again.parent) == ("DONE", run)
     # Whole in itself: 12 columns and 11 of the control, 10 comparisons, both orders.
@@ -199,7 +209,7 @@ def test_what_failed_is_asked_again_and_what_could_not_be_read_is_not(manager):
 def test_nothing_to_judge_is_said(manager):
     run = distilled("lexical", opener=opener_of(FakeJudge()), comparisons=20)
     with refuses("preference:nothing-changed"):
-        asked_rejudging(run)
+        planned_rejudging(run)
     edited = edit_preference(own(run, position=1), text=NEW, editor=manager)
     first = start_rejudging(run)
     assert start_rejudging(run).pk == first.pk
@@ -239,7 +249,10 @@ def test_an_ablation_never_takes_edited_preferences(manager):
     run = distilled("lexical", comparisons=20)
     edit_preference(own(run, position=1), text="Prefers lists.", editor=manager)
     run_to_end(start_rejudging(run).pk)
-    found = distillation_under(
-        PairwiseSettings(), dataset=run.dataset, annotator=run.annotator, judge="lexical"
+    wanted = planned_distillation(
+        dataset=run.dataset,
+        annotator=run.annotator,
+        judge="lexical",
+        settings=PairwiseSettings(shuffled_control=False),
     )
-    assert found == run
+    assert finished_like(wanted) == run

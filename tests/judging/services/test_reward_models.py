@@ -8,10 +8,9 @@ from annotation.models import Response
 from judging.core.rules import JudgePrompt
 from judging.models import JudgeRun, Judgment, ResponseScore
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_distillation, start_test_run
 from tests.factory import make_endpoint
 from tests.fake_llm import Act, FakeLlm
-from tests.judging.study import make_study
+from tests.judging.study import make_study, start_distillation, start_test_run
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db

@@ -9,9 +9,8 @@ from judging.core.questions import PairAnswer
 from judging.models import JudgeRun, PreferenceSet
 from judging.services import run_control, runs
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_distillation
 from tests.factory import make_run
-from tests.judging.study import FakeJudge, dispatched, make_study, opener_of
+from tests.judging.study import FakeJudge, dispatched, make_study, opener_of, start_distillation
 
 pytestmark = pytest.mark.django_db
 

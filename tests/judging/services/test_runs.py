@@ -8,9 +8,16 @@ from judging.models import JudgeRun, Judgment, PreferenceSet
 from judging.services import run_control, runs
 from judging.services.batches import IdRange
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_distillation, start_test_run
 from tests.factory import make_endpoint
-from tests.judging.study import FakeJudge, dispatched, going, make_study, opener_of
+from tests.judging.study import (
+    FakeJudge,
+    dispatched,
+    going,
+    make_study,
+    opener_of,
+    start_distillation,
+    start_test_run,
+)
 
 pytestmark = pytest.mark.django_db
 

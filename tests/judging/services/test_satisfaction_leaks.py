@@ -16,10 +16,10 @@ from judging.core.rules import Level, SatisfactionSettings, Variant
 from judging.models import JudgeRun, SatisfactionJudgment, UserMemory
 from judging.queries.satisfaction.labels import changes_since
 from judging.services.foreground import run_to_end
-from judging.services.satisfaction import start_satisfaction_run
 from tests.factory import make_endpoint
 from tests.fake_llm import FakeLlm
 from tests.judging.ratings import make_ratings
+from tests.judging.study import start_satisfaction_run
 
 pytestmark = pytest.mark.django_db
 

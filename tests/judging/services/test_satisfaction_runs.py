@@ -4,7 +4,7 @@ from annotation.models import SatisfactionLabel
 from judging.core.calibration import Calibration
 from judging.core.rules import SatisfactionSettings, Variant
 from judging.models import JudgeRun, RunStatus, SatisfactionJudgment
-from judging.services.satisfaction import finished_run_like, start_satisfaction_run
+from judging.services.run_requests import finished_like
 from tests.factory import (
     make_dataset,
     make_endpoint,
@@ -15,6 +15,7 @@ from tests.factory import (
     make_turn,
     make_user,
 )
+from tests.judging.study import planned_satisfaction, start_satisfaction_run
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
@@ -86,18 +87,21 @@ def test_a_judge_that_does_not_exist(dataset):
 
 def test_a_finished_run_over_the_same_turns_need_not_be_repeated(dataset, user):
     run = start_satisfaction_run(dataset=dataset, judge="lexical")
-    assert finished_run_like(dataset=dataset, judge="lexical") is None
+    assert finished_like(planned_satisfaction(dataset=dataset, judge="lexical")) is None
     JudgeRun.objects.update(status=RunStatus.DONE)
-    assert finished_run_like(dataset=dataset, judge="lexical") == run
+    assert finished_like(planned_satisfaction(dataset=dataset, judge="lexical")) == run
     other = SatisfactionSettings(variant=Variant.NO_MEMORY)
-    assert finished_run_like(dataset=dataset, judge="lexical", settings=other) is None
+    assert (
+        finished_like(planned_satisfaction(dataset=dataset, judge="lexical", settings=other))
+        is None
+    )
     response = make_response(make_turn(make_session(dataset.scenarios.first())), original=True)
     make_rating(response, annotator=user)
-    assert finished_run_like(dataset=dataset, judge="lexical") is None
+    assert finished_like(planned_satisfaction(dataset=dataset, judge="lexical")) is None
 
 
 def test_a_run_over_other_ratings_is_repeated(dataset):
     start_satisfaction_run(dataset=dataset, judge="lexical")
     JudgeRun.objects.update(status=RunStatus.DONE)
     SatisfactionLabel.objects.update(score=1, reason="OTHER")
-    assert finished_run_like(dataset=dataset, judge="lexical") is None
+    assert finished_like(planned_satisfaction(dataset=dataset, judge="lexical")) is None

@@ -12,7 +12,7 @@ from judging.core.questions import Call, MemoryAnswer, MemoryQuestion, TurnAnswe
 from judging.models import LlmCall, RunKind, SatisfactionJudgment, UserMemory
 from judging.services.batches import IdRange
 from judging.services.memories import MEMORY_STAGE, revise_memory
-from judging.services.satisfaction import CALIBRATE_STAGE, SCORE_STAGE, plan_satisfaction
+from judging.services.satisfaction import CALIBRATE_STAGE, SCORE_STAGE, write_satisfaction
 from tests.factory import (
     make_dataset,
     make_rating,
@@ -108,7 +108,7 @@ def make_satisfaction_run(dataset, **config):
 
 def test_a_run_writes_its_rows_block_by_block(dataset, ann):
     run = make_satisfaction_run(dataset)
-    assert plan_satisfaction(run) == 9
+    assert write_satisfaction(run) == 9
     memories = UserMemory.objects.filter(run=run).order_by("pk")
     assert [(m.target_scenario.name, m.status, m.language) for m in memories] == [
         ("travel", "PENDING", "en"),
@@ -124,19 +124,19 @@ def test_planning_many_users_takes_few_queries(dataset, ann, django_assert_max_n
         rate(make_user(), dataset.scenarios.get(name="travel"), [4, 4])
     run = make_satisfaction_run(dataset)
     with django_assert_max_num_queries(10):
-        plan_satisfaction(run)
+        write_satisfaction(run)
 
 
 def test_a_run_of_one_annotator_is_about_their_turns(dataset, ann):
     rate(make_user(), dataset.scenarios.get(name="travel"), [4, 4])
-    assert plan_satisfaction(make_satisfaction_run(dataset)) == 11
+    assert write_satisfaction(make_satisfaction_run(dataset)) == 11
     run = make_run(dataset, kind=RunKind.SATISFACTION, annotator=ann)
-    assert plan_satisfaction(run) == 9
+    assert write_satisfaction(run) == 9
 
 
 def test_memories_have_statistics_by_code_and_texts_by_the_judge(dataset, ann):
     run, judge = make_satisfaction_run(dataset), ScriptedJudge()
-    plan_satisfaction(run)
+    write_satisfaction(run)
     do(MEMORY_STAGE, run, judge)
     memory = UserMemory.objects.get(run=run, target_scenario__name="travel")
     assert memory.status == JudgmentStatus.DONE
@@ -155,7 +155,7 @@ def test_nothing_of_the_target_scenario_reaches_the_judge(dataset, ann):
         score=1, reason="UNUSABLE"
     )
     run, judge = make_satisfaction_run(dataset), ScriptedJudge()
-    plan_satisfaction(run)
+    write_satisfaction(run)
     run_through(run, judge)
     (memory_question,) = (one for one in judge.memory_questions if one.target_scenario == "travel")
     turn_questions = [one for one in judge.turn_questions if "travel" in one.response]
@@ -171,7 +171,7 @@ def test_nothing_of_the_target_scenario_reaches_the_judge(dataset, ann):
 
 def test_turns_are_scored_under_their_blocks_memory(dataset, ann):
     run, judge = make_satisfaction_run(dataset), ScriptedJudge(scores={"ann travel 2": 2})
-    plan_satisfaction(run)
+    write_satisfaction(run)
     run_through(run, judge)
     row = SatisfactionJudgment.objects.get(run=run, response__text="ann travel 2")
     assert (row.status, row.score, row.reason) == ("DONE", 2, "UNUSABLE")
@@ -189,7 +189,7 @@ def test_calibration_maps_each_block_to_the_users_own_scale(dataset, ann):
     """
     judge = ScriptedJudge(scores={"ann travel 0": 5, "ann travel 2": 1})
     run = make_satisfaction_run(dataset)
-    plan_satisfaction(run)
+    write_satisfaction(run)
     run_through(run, judge)
     rows = SatisfactionJudgment.objects.filter(run=run).order_by("pk")
     found = [(row.calibrated, row.calibration, row.fallback_reason) for row in rows]
@@ -199,7 +199,7 @@ def test_calibration_maps_each_block_to_the_users_own_scale(dataset, ann):
 
 def test_calibrating_again_and_later_labels_change_nothing(dataset, ann):
     run, judge = make_satisfaction_run(dataset), ScriptedJudge(scores={"ann travel 0": 5})
-    plan_satisfaction(run)
+    write_satisfaction(run)
     run_through(run, judge)
     before = list(SatisfactionJudgment.objects.filter(run=run).values_list("pk", "calibrated"))
     SatisfactionLabel.objects.update(score=1, reason="OTHER")
@@ -214,7 +214,7 @@ def test_other_calibrations(dataset, ann):
     for calibration, expected in (("RAW", [5, 5, 4]), ("MEAN_SHIFT", [4, 4, 3])):
         # Mean of gifts 23/6, of the block 14/3: shift -5/6.
         run = make_satisfaction_run(dataset, calibration=calibration)
-        plan_satisfaction(run)
+        write_satisfaction(run)
         run_through(run, judge)
         rows = SatisfactionJudgment.objects.filter(run=run).order_by("pk")
         assert [row.calibrated for row in rows[:3]] == expected
@@ -224,7 +224,7 @@ def test_other_calibrations(dataset, ann):
 def test_the_no_memory_judge_sees_no_memory_and_is_calibrated_all_the_same(dataset, ann):
     run = make_satisfaction_run(dataset, with_memory=False)
     judge = ScriptedJudge(scores={"ann travel 0": 5, "ann travel 2": 1})
-    plan_satisfaction(run)
+    write_satisfaction(run)
     run_through(run, judge)
     assert judge.memory_questions == []
     assert {question.memory for question in judge.turn_questions} == {""}
@@ -236,7 +236,7 @@ def test_a_user_of_one_scenario_is_scored_without_memory(dataset):
     user = make_user(username="one")
     rate(user, make_scenario(dataset, name="only"), [4, 5])
     run, judge = make_satisfaction_run(dataset), ScriptedJudge()
-    plan_satisfaction(run)
+    write_satisfaction(run)
     run_through(run, judge)
     assert not UserMemory.objects.filter(run=run).exists()
     rows = SatisfactionJudgment.objects.filter(run=run)
@@ -245,7 +245,7 @@ def test_a_user_of_one_scenario_is_scored_without_memory(dataset):
 
 def test_a_memory_that_cannot_be_read_fails_its_turns_and_no_others(dataset, ann):
     run = make_satisfaction_run(dataset)
-    plan_satisfaction(run)
+    write_satisfaction(run)
     do(MEMORY_STAGE, run, ScriptedJudge(texts=None))
     memory = UserMemory.objects.get(run=run, target_scenario__name="travel")
     assert (memory.status, memory.error_code, memory.raw) == (
@@ -266,7 +266,7 @@ def test_a_memory_that_cannot_be_read_fails_its_turns_and_no_others(dataset, ann
 
 def test_texts_of_another_form_are_unparseable(dataset, ann):
     run = make_satisfaction_run(dataset)
-    plan_satisfaction(run)
+    write_satisfaction(run)
     do(MEMORY_STAGE, run, ScriptedJudge(texts={"scoring_style": "Strict."}))
     assert set(UserMemory.objects.filter(run=run).values_list("status", "error_code")) == {
         ("UNPARSEABLE", "memory:unparseable")
@@ -277,7 +277,7 @@ def test_unparseable_scores_stay_without_score_and_out_of_calibration(dataset, a
     lost = TurnAnswer(None, error_code="score:unparseable", unparseable=True, call=Call(raw="six"))
     judge = ScriptedJudge(scores={"ann travel 0": 5, "ann travel 1": lost})
     run = make_satisfaction_run(dataset)
-    plan_satisfaction(run)
+    write_satisfaction(run)
     run_through(run, judge)
     rows = SatisfactionJudgment.objects.filter(run=run).order_by("pk")[:3]
     # Block 5, 4: q = 3/4 and 1/4 of 2 3 4 4 5 5.
@@ -293,7 +293,7 @@ def test_the_call_behind_an_answer_is_kept(dataset, ann):
     call = LlmCall.objects.create(key="k" * 64, base_url="http://x", model="m", request={})
     answer = TurnAnswer(4, call=Call(raw="text", call_key="k" * 64))
     run = make_satisfaction_run(dataset, with_memory=False)
-    plan_satisfaction(run)
+    write_satisfaction(run)
     do(SCORE_STAGE, run, ScriptedJudge(scores={"ann travel 0": answer}))
     row = SatisfactionJudgment.objects.get(run=run, response__text="ann travel 0")
     assert (row.call, row.raw) == (call, "")
@@ -301,7 +301,7 @@ def test_the_call_behind_an_answer_is_kept(dataset, ann):
 
 def test_a_label_taken_back_leaves_its_turn_unscored(dataset, ann):
     run = make_satisfaction_run(dataset)
-    plan_satisfaction(run)
+    write_satisfaction(run)
     SatisfactionLabel.objects.filter(response__turn__session__scenario__name="travel").delete()
     judge = ScriptedJudge()
     run_through(run, judge)
@@ -315,7 +315,7 @@ def test_a_label_taken_back_leaves_its_turn_unscored(dataset, ann):
 
 def test_answered_rows_are_asked_once(dataset, ann):
     run, judge = make_satisfaction_run(dataset), ScriptedJudge()
-    plan_satisfaction(run)
+    write_satisfaction(run)
     run_through(run, judge)
     asked = len(judge.turn_questions)
     run_through(run, judge)
@@ -325,7 +325,7 @@ def test_answered_rows_are_asked_once(dataset, ann):
 
 def test_a_range_is_all_that_is_loaded(dataset, ann):
     run = make_satisfaction_run(dataset)
-    plan_satisfaction(run)
+    write_satisfaction(run)
     first, *_ = SatisfactionJudgment.objects.filter(run=run).order_by("pk")
     assert [task.row_id for task in SCORE_STAGE.load(run, IdRange(first.pk, first.pk))] == [
         first.pk
@@ -334,12 +334,12 @@ def test_a_range_is_all_that_is_loaded(dataset, ann):
 
 def test_a_run_can_judge_with_the_memories_of_another(dataset, ann):
     earlier, judge = make_satisfaction_run(dataset), ScriptedJudge()
-    plan_satisfaction(earlier)
+    write_satisfaction(earlier)
     do(MEMORY_STAGE, earlier, judge)
     built = UserMemory.objects.get(run=earlier, target_scenario__name="travel")
     edited = revise_memory(built, edit=edit_of(built, "Very strict."), editor=ann)
     later = make_satisfaction_run(dataset, memories_of=earlier.pk)
-    plan_satisfaction(later)
+    write_satisfaction(later)
     again = ScriptedJudge()
     run_through(later, again)
     assert again.memory_questions == []

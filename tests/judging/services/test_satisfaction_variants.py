@@ -18,16 +18,13 @@ from judging.models import (
 from judging.queries.prompts import owner_of
 from judging.queries.satisfaction.labels import teaching_of
 from judging.services.edited_prompts import publish_prompt
-from judging.services.estimates import estimate_satisfaction
+from judging.services.estimates import estimate
 from judging.services.foreground import run_to_end
-from judging.services.satisfaction import (
-    asked_satisfaction,
-    finished_run_like,
-    start_satisfaction_run,
-)
+from judging.services.run_requests import finished_like
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.ratings import make_ratings
+from tests.judging.study import planned_satisfaction, start_satisfaction_run
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
@@ -87,10 +84,12 @@ def test_a_variant_scores_everything_from_start_to_end(server, variant, level, l
     assert all((row.reason is None) is (row.score >= 4) for row in rows)
     used = {label.split(".")[0] for label in run.config["judge"]["prompts"]}
     assert SPECS[variant].prompts[level] in used
-    assert finished_run_like(
-        dataset=dataset,
-        judge=endpoint.name,
-        settings=SatisfactionSettings(variant=variant, level=level),
+    assert finished_like(
+        planned_satisfaction(
+            dataset=dataset,
+            judge=endpoint.name,
+            settings=SatisfactionSettings(variant=variant, level=level),
+        )
     ) == JudgeRun.objects.get(pk=run.pk)
 
 
@@ -99,7 +98,7 @@ def test_a_run_asks_what_was_estimated_and_pays_for_no_call_twice(server, varian
     dataset, endpoint = ratings_at(level, people=2), endpoint_at(server)
     settings = SatisfactionSettings(variant=variant, level=level)
     asked = {"dataset": dataset, "judge": endpoint.name, "settings": settings}
-    before = estimate_satisfaction(asked_satisfaction(**asked))
+    before = estimate(planned_satisfaction(**asked))
     first = run_of(dataset, endpoint, variant, level)
     paid = server.stats()["calls"]
     assert paid == before.calls >= 20
@@ -340,7 +339,7 @@ def test_broken_output_is_repaired_or_a_status(server, variant, level):
 def test_a_dataset_of_training_users_that_does_not_exist_is_refused():
     settings = SatisfactionSettings(variant=Variant.SPUR, train="nowhere")
     with refuses("run:unknown-training") as caught:
-        asked_satisfaction(
+        planned_satisfaction(
             dataset=make_ratings(people=2), judge=make_endpoint().name, settings=settings
         )
     assert caught.value.code == "run:unknown-training"

@@ -14,9 +14,9 @@ from judging.models import SatisfactionJudgment, UserMemory
 from judging.queries.satisfaction.blocks import gold_ratings, ratings_digest, stored_blocks
 from judging.queries.satisfaction.turns import filter_from, turn_of_run, turns_of_run
 from judging.services.foreground import run_to_end
-from judging.services.satisfaction import start_satisfaction_run
 from tests.factory import make_endpoint, make_rating, make_session, make_turn
 from tests.fake_llm import FakeLlm
+from tests.judging.study import start_satisfaction_run
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db

@@ -6,9 +6,9 @@ from annotation.core.refusals import text_of
 from annotation.models import Role, SatisfactionLabel
 from judging.models import JudgeRun, RunStatus, UserMemory
 from judging.services.foreground import run_to_end
-from judging.services.satisfaction import start_satisfaction_run
 from tests.factory import make_dataset, make_scenario, make_user
 from tests.judging.services.test_satisfaction_stages import rate
+from tests.judging.study import start_satisfaction_run
 
 pytestmark = pytest.mark.django_db
 

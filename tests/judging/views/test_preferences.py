@@ -9,12 +9,16 @@ from annotation.core.refusals import text_of
 from annotation.models import AuditEvent
 from judging.models import JudgeRun, LlmCall, Preference, PreferenceSet
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_distillation
 from judging.services.preference_edits import add_preference, edit_preference, switch_preference
-from judging.services.rejudging import start_rejudging
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm
-from tests.judging.study import FakeJudge, make_study, opener_of
+from tests.judging.study import (
+    FakeJudge,
+    make_study,
+    opener_of,
+    start_distillation,
+    start_rejudging,
+)
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db

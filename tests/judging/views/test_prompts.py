@@ -6,7 +6,6 @@ from django.urls import reverse
 from annotation.models import PairwiseLabel
 from judging.core.prompts import load_prompt
 from judging.models import PromptOverride
-from judging.services.pairwise_runs import start_test_run
 from tests.factory import (
     make_comparison,
     make_dataset,
@@ -20,7 +19,7 @@ from tests.factory import (
     make_user,
 )
 from tests.factory import make_study as make_study_row
-from tests.judging.study import make_study
+from tests.judging.study import make_study, start_test_run
 
 pytestmark = pytest.mark.django_db
 

@@ -198,7 +198,7 @@ def test_a_budget_is_saved_or_refused_with_a_word(manager, study, endpoint):
 def judged(study, judge, verdicts):
     """A test run whose base judge gave these verdicts, original and swapped in turns."""
     from judging.services.foreground import run_to_end
-    from judging.services.pairwise_runs import start_test_run
+    from tests.judging.study import start_test_run
 
     run = start_test_run(dataset=study[0], annotator=study[1], judge="lexical", with_sets=False)
     run_to_end(run.pk)

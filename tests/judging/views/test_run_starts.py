@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from annotation.models import Dataset
-from judging.core.rules import JudgePrompt, PairwiseSettings, SatisfactionSettings
 from judging.forms.runs import RunForm
-from judging.models import JudgeRun
+from judging.models import JudgeRun, RunKind
+from judging.services.run_requests import RunRequest
 from tests.benchmark.stage import Stage
 from tests.factory import make_endpoint, make_rating, make_user
 
@@ -144,11 +145,12 @@ def test_the_page_of_a_graded_comparison_shows_both_grades(manager):
 def test_what_only_another_kind_of_run_asks_is_left_out(manager, kind, others):
     _stage, ann = study()
     fields = {"judge": ["lexical"], "kind": kind, "annotator": ann.pk, **others}
-    form = RunForm(fields, dataset=Dataset.objects.get(slug="study"))
+    dataset = Dataset.objects.get(slug="study")
+    form = RunForm(fields, dataset=dataset)
     assert form.is_valid(), form.errors
-    assert form.prompt_asked() is JudgePrompt.PERSONAL
-    assert form.pairwise() == PairwiseSettings()
-    assert form.satisfaction() == SatisfactionSettings(train="")
+    (request,) = form.requests(dataset=dataset, by=ann)
+    usual = RunRequest(kind=RunKind(kind), dataset=dataset, annotator=ann, judge="lexical")
+    assert request == replace(usual, created_by=ann)
 
 
 def test_the_page_says_which_kind_of_run_alone_asks_a_field(manager):

@@ -10,10 +10,16 @@ from annotation.models import Comparison
 from judging.models import JudgeRun
 from judging.queries.runs import run_progress
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_distillation, start_test_run
 from tests.factory import make_endpoint, make_rater, make_run, make_user
 from tests.fake_llm import FakeLlm
-from tests.judging.study import FakeJudge, label_pair, make_study, opener_of
+from tests.judging.study import (
+    FakeJudge,
+    label_pair,
+    make_study,
+    opener_of,
+    start_distillation,
+    start_test_run,
+)
 
 pytestmark = pytest.mark.django_db
 

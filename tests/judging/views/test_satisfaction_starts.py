@@ -10,10 +10,10 @@ from django.urls import reverse
 from judging.core.rules import SPECS, Level, SatisfactionSettings, Variant
 from judging.models import JudgeRun
 from judging.services.foreground import run_to_end
-from judging.services.satisfaction import start_satisfaction_run
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm
 from tests.judging.ratings import make_ratings
+from tests.judging.study import start_satisfaction_run
 
 pytestmark = pytest.mark.django_db
 

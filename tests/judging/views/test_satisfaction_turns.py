@@ -5,7 +5,6 @@ from annotation.models import Role
 from judging.core.rules import Level, SatisfactionSettings
 from judging.models import RunKind, SatisfactionJudgment
 from judging.services.foreground import run_to_end
-from judging.services.satisfaction import start_satisfaction_run
 from tests.factory import (
     make_dataset,
     make_rating,
@@ -17,6 +16,7 @@ from tests.factory import (
     make_user,
 )
 from tests.judging.ratings import make_ratings
+from tests.judging.study import start_satisfaction_run
 
 pytestmark = pytest.mark.django_db
 

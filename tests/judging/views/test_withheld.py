@@ -7,11 +7,10 @@ import pytest
 from annotation.models import PairwiseLabel, SatisfactionLabel, Study
 from judging.models import Preference, PreferenceKind, PreferenceSet
 from judging.services.foreground import run_to_end
-from judging.services.pairwise_runs import start_distillation
 from judging.services.preference_edits import add_preference, edit_preference
 from tests.factory import make_claim, make_item, make_rating, make_response, make_study, make_user
 from tests.judging.services.test_memories import make_memory
-from tests.judging.study import FakeJudge, opener_of
+from tests.judging.study import FakeJudge, opener_of, start_distillation
 from tests.judging.study import make_study as make_labelled
 
 pytestmark = pytest.mark.django_db

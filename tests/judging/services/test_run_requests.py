@@ -8,12 +8,16 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from judging.models import JudgeRun
-from judging.services import pairwise_runs
-from judging.services.learned import start_training
-from judging.services.pairwise_runs import start_distillation, start_test_run
+from judging.services import kinds
 from judging.services.run_control import cancel, reopen, reset_failed
 from tests.factory import make_dataset, make_endpoint, make_run
-from tests.judging.study import make_study
+from tests.judging.study import (
+    make_study,
+    planned_distillation,
+    start_distillation,
+    start_test_run,
+    start_training,
+)
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
@@ -81,23 +85,17 @@ def test_the_database_lets_one_of_equal_runs_be_under_way(status):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_equal_runs_that_start_at_the_same_moment_one_is_made(monkeypatch):
+def test_of_equal_runs_that_start_at_the_same_moment_one_is_made():
     if connection.vendor != "postgresql":
         pytest.skip("needs PostgreSQL: on SQLite one transaction writes at a time")
     study = make_study()
     together = Barrier(2, timeout=20)
-    asked = pairwise_runs.asked_distillation
-
-    def asked_together(**options):
-        found = asked(**options)
-        together.wait()
-        return found
-
-    monkeypatch.setattr(pairwise_runs, "asked_distillation", asked_together)
 
     def one(_number):
         try:
-            return start(study)
+            run = planned_distillation(dataset=study[0], annotator=study[1], judge="lexical")
+            together.wait()
+            return kinds.start(run)
         finally:
             connection.close()
 

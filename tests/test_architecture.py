@@ -27,7 +27,7 @@ PYTHON = sorted(
 TEMPLATES = sorted(
     path.relative_to(ROOT / "templates") for path in (ROOT / "templates").rglob("*.html")
 )
-HEAVY = ["openai", "pandas", "scipy", "sklearn"]
+HEAVY = ["openai", "pandas", "pydantic", "scipy", "sklearn"]
 
 
 def short(path):

@@ -21,9 +21,10 @@ from benchmark.queries.choices import (
     ScenarioChoice,
     best_last,
 )
-from judging.core.runs import AppliedPlan, applied_plans
+from judging.core.runs import AppliedPlan
 from judging.core.votes import VoteRule
 from judging.models import JudgeRun, Judgment, Preference, PreferenceKind, RunKind
+from judging.queries.configurations import applied_plans
 
 Replies = Mapping[tuple[int, int], Sequence[StoredJudgment]]
 """Stored judgments by run and comparison."""

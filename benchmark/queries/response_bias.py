@@ -29,8 +29,9 @@ from benchmark.core.trust import BASE, SELECTED, Case, HumanLabel
 from benchmark.queries.choices import DatasetChoice, RunChoice
 from benchmark.queries.satisfaction import scored_turns
 from judging.core.calibration import Calibration, Fallback, score_counts
-from judging.core.rules import Level, satisfaction_settings
+from judging.core.rules import Level
 from judging.models import JudgeRun, RunKind, SatisfactionJudgment
+from judging.queries.configurations import satisfaction_settings
 from judging.queries.satisfaction.blocks import gold_ratings
 from judging.queries.satisfaction.labels import rated_scores
 

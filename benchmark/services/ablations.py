@@ -21,12 +21,12 @@ from benchmark.queries.ablations import KIND
 from benchmark.queries.evidence import heard_replies
 from judging.core.estimates import ASSUMED_PREFERENCE, RunEstimate
 from judging.core.matrix import read_matrix
-from judging.core.rules import PairwiseSettings, Window, settings_from_config
-from judging.core.runs import distil_plans
+from judging.core.rules import PairwiseSettings, Window
 from judging.core.selection import select_by_size
 from judging.core.selection_search import SelectionSettings
 from judging.llm.errors import LlmCode
 from judging.models import Control, JudgeRun, PreferenceKind, PreferenceSet, RunKind, RunStatus
+from judging.queries.configurations import distil_plans, pairwise_settings
 from judging.services.estimates import estimate, estimate_judgments, share_of_prompts
 from judging.services.foreground import run_to_end
 from judging.services.kinds import plan, start
@@ -271,9 +271,7 @@ def _selected(run: JudgeRun) -> dict[int, tuple[int, ...]]:
 
 def _by_size(run: JudgeRun, judge: str) -> Iterator[AblationVariant]:
     """The best subset of each size by the stored matrix; a scenario with fewer has its largest."""
-    rules = SelectionSettings(
-        aggregate_eligible=settings_from_config(run.config).aggregate_eligible
-    )
+    rules = SelectionSettings(aggregate_eligible=pairwise_settings(run.config).aggregate_eligible)
     found: dict[int, dict[int, tuple[int, ...]]] = {}
     for row in _sets(run):
         if not row.matrix.get("matrix_original"):

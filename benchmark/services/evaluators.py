@@ -15,15 +15,7 @@ from annotation.models import Dataset
 from benchmark.core.satisfaction_evaluation import GoldBlock, JudgedTurn, Predictions
 from benchmark.queries.satisfaction import EvaluationTurns, judged_turns
 from judging.core.retrieval import Block
-from judging.core.rules import (
-    LEARNED,
-    SPECS,
-    Level,
-    SatisfactionSettings,
-    Variant,
-    satisfaction_settings,
-    variant_of,
-)
+from judging.core.rules import LEARNED, SPECS, Level, SatisfactionSettings, Variant, variant_of
 from judging.core.satisfaction_artefact import from_bytes
 from judging.core.satisfaction_baselines import NEAREST_NAMES, Prediction
 from judging.core.satisfaction_decisions import likeliest
@@ -31,6 +23,7 @@ from judging.core.satisfaction_model import predict
 from judging.core.satisfaction_neighbours import nearest_predictions
 from judging.core.satisfaction_stacking import StackedTurns, fit_stack, predict_stack
 from judging.models import JudgeRun, LearnedModel, RunKind, RunStatus
+from judging.queries.configurations import satisfaction_settings
 from judging.services.foreground import run_to_end
 from judging.services.kinds import plan, start
 from judging.services.learned import learned_model

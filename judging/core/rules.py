@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from annotation.core.choices import LabelledEnum
 from annotation.core.conversations import Dialogue, Speaker
@@ -143,27 +143,6 @@ class PairwiseSettings:
     shuffled_control: bool = True
     prompt: JudgePrompt = JudgePrompt.PERSONAL
     distil_prompt: DistilPrompt = DistilPrompt.SENTENCES
-
-    def to_config(self) -> dict[str, Any]:
-        """As stored in a run's configuration."""
-        return asdict(self)
-
-
-def settings_from_config(config: Mapping[str, Any]) -> PairwiseSettings:
-    """What `to_config` gave; keys of a run's configuration that are no settings are passed over."""
-    known = {
-        field.name: config[field.name] for field in fields(PairwiseSettings) if field.name in config
-    }
-    return PairwiseSettings(
-        **{
-            **known,
-            "sampling": SplitSampling(known.get("sampling", SplitSampling.DEFAULT)),
-            "verdict_rule": VerdictRule(known.get("verdict_rule", VerdictRule.STRICT)),
-            "window": Window(known.get("window", Window.ALL)),
-            "prompt": JudgePrompt(known.get("prompt", JudgePrompt.PERSONAL)),
-            "distil_prompt": DistilPrompt(known.get("distil_prompt", DistilPrompt.SENTENCES)),
-        }
-    )
 
 
 class Level(LabelledEnum):
@@ -312,35 +291,3 @@ class SatisfactionSettings:
     def with_memory(self) -> bool:
         """Whether user memories are built."""
         return SPECS[self.variant].need is Need.MEMORY
-
-    def to_config(self) -> dict[str, Any]:
-        """As stored in a run's configuration; what teaches only where something is taught."""
-        found: dict[str, Any] = {
-            "calibration": self.calibration.value,
-            "variant": self.variant.value,
-            "level": self.level.value,
-            "memories_of": self.memories_of,
-        }
-        return found | ({"train": self.train} if SPECS[self.variant].need.from_training else {})
-
-
-def satisfaction_settings(config: Mapping[str, Any]) -> SatisfactionSettings:
-    """What `to_config` gave; other keys of a run's configuration are passed over.
-
-    Runs of before there were variants say `with_memory`.
-
-    Raises:
-        ValueError: a name is unknown, or the calibration needs references that a run does not have.
-    """
-    calibration = Calibration(config.get("calibration", Calibration.CDF))
-    if calibration is Calibration.REFERENCE_CDF:
-        raise ValueError("reference calibration belongs to replay")
-    usual = Variant.CHECKLIST if config.get("with_memory", True) else Variant.NO_MEMORY
-    memories_of = config.get("memories_of")
-    return SatisfactionSettings(
-        calibration=calibration,
-        variant=Variant(config.get("variant", usual)),
-        level=Level(config.get("level", Level.TURN)),
-        memories_of=None if memories_of is None else int(memories_of),
-        train=str(config.get("train", "")),
-    )

@@ -8,9 +8,10 @@ from typing import Final
 from annotation.core.tables import Row
 from annotation.exports.export import Export, moment
 from annotation.models import Dataset, SatisfactionLabel
-from judging.core.rules import LEARNED, satisfaction_settings
+from judging.core.rules import LEARNED
 from judging.exports.pairwise import CALL, CHUNK, RUN, TARGET, Names, call_of, run_of, target_of
 from judging.models import InducedRubric, JudgeRun, SatisfactionJudgment, UserMemory
+from judging.queries.configurations import satisfaction_settings
 
 _RATED: Final = ("target", "session", "scenario", "turn")
 

@@ -15,8 +15,7 @@ from annotation.core.guidelines import ChangedPiece, changes
 from judging.core.judge_prompts import PairTexts
 from judging.core.lexical.vocabulary import parse
 from judging.core.prompts import prompt_language
-from judging.core.rules import settings_from_config
-from judging.core.runs import ColumnPlan, column_plans, distil_plans
+from judging.core.runs import ColumnPlan
 from judging.models import (
     Control,
     JudgeRun,
@@ -28,6 +27,7 @@ from judging.models import (
     RunStatus,
 )
 from judging.queries.comparisons import texts_of
+from judging.queries.configurations import column_plans, distil_plans, pairwise_settings
 from judging.queries.runs import DISTILLED, UNFINISHED, preference_rows
 from judging.queries.withheld import is_withheld, readable_sets, withheld_numbers
 
@@ -61,7 +61,7 @@ def run_columns(run: JudgeRun, *, base: int) -> tuple[ColumnPlan, ...]:
         preference_rows(run.pk).order_by("position").values_list("pk", "scenario_id", "control")
     ):
         distilled[scenario, control].append(key)
-    shuffled = settings_from_config(run.config).shuffled_control
+    shuffled = pairwise_settings(run.config).shuffled_control
     controls = (Control.NONE, Control.SHUFFLED) if shuffled else (Control.NONE,)
     return tuple(
         ColumnPlan(

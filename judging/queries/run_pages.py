@@ -18,8 +18,8 @@ from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison
 from judging.core.judge_prompts import PairTexts
-from judging.core.rules import JudgePrompt, settings_from_config
-from judging.core.runs import RunProgress, applied_plans, distil_plans
+from judging.core.rules import JudgePrompt
+from judging.core.runs import RunProgress
 from judging.core.verdicts import Cell, Share, alike, consistency, right
 from judging.models import (
     InducedRubric,
@@ -36,6 +36,7 @@ from judging.models import (
     UserMemory,
 )
 from judging.queries.comparisons import texts_of
+from judging.queries.configurations import applied_plans, distil_plans, pairwise_settings
 from judging.queries.runs import DISTILLED, run_progress
 from judging.queries.satisfaction.labels import FoldPage, teaching_of
 
@@ -75,7 +76,7 @@ class JudgedComparisonPage:
     @property
     def rubric(self) -> bool:
         """Whether the judge was asked by a rubric instead of the paper's prompt."""
-        return settings_from_config(self.run.config).prompt is not JudgePrompt.PERSONAL
+        return pairwise_settings(self.run.config).prompt is not JudgePrompt.PERSONAL
 
 
 def comparison_page(run_id: int, comparison_id: int) -> JudgedComparisonPage:

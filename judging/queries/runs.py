@@ -15,15 +15,7 @@ from django.utils import timezone
 from annotation.core.choices import JudgmentStatus
 from annotation.queries.participants import names_of
 from judging.core.rules import JudgePrompt, Variant
-from judging.core.runs import (
-    DistilledScenario,
-    JudgedTotals,
-    RunProgress,
-    StageName,
-    StageProgress,
-    applied_plans,
-    distil_plans,
-)
+from judging.core.runs import DistilledScenario, JudgedTotals, RunProgress, StageName, StageProgress
 from judging.models import (
     Control,
     JudgeRun,
@@ -39,6 +31,7 @@ from judging.models import (
     SatisfactionJudgment,
     UserMemory,
 )
+from judging.queries.configurations import applied_plans, distil_plans
 from judging.queries.satisfaction.labels import rubric_rows
 
 

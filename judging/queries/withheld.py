@@ -17,8 +17,8 @@ from annotation.queries.withheld import (
 )
 from judging.core.memory import history_of_evidence
 from judging.core.rules import Level
-from judging.core.runs import distil_plans
 from judging.models import Preference, PreferenceKind, PreferenceSet, UserMemory
+from judging.queries.configurations import distil_plans
 from judging.queries.satisfaction.labels import level_of
 
 

@@ -23,18 +23,16 @@ from judging.core.judge_prompts import PairTexts
 from judging.core.memory import Memory, content, statistics
 from judging.core.memory_parsing import memory_from_content
 from judging.core.retrieval import memory_question
-from judging.core.rules import JudgePrompt, satisfaction_settings, settings_from_config
-from judging.core.runs import (
-    COLUMNS,
-    DistilPlan,
-    PlannedCell,
-    StageName,
-    Winners,
-    applied_plans,
-    distil_plans,
-)
+from judging.core.rules import JudgePrompt
+from judging.core.runs import COLUMNS, DistilPlan, PlannedCell, StageName, Winners
 from judging.models import JudgeRun, Preference, RunKind
 from judging.queries.comparisons import texts_of
+from judging.queries.configurations import (
+    applied_plans,
+    distil_plans,
+    pairwise_settings,
+    satisfaction_settings,
+)
 from judging.queries.satisfaction.blocks import StoredBlock, stored_blocks
 from judging.services.estimate_tallies import StageEstimates, tally_of, try_rubrics
 from judging.services.judgments import (
@@ -193,7 +191,7 @@ def estimate_cells(
 def _try_cells(tally: StageEstimates, cells: Sequence[_Cell]) -> None:
     """Judgments of some cells, and the reference answers that the judge writes before them."""
     written: Mapping[int, str] = {}
-    if settings_from_config(tally.run.config).prompt is JudgePrompt.OWN_REFERENCE:
+    if pairwise_settings(tally.run.config).prompt is JudgePrompt.OWN_REFERENCE:
         written = _try_references(tally, list(dict.fromkeys(cell.comparison_id for cell in cells)))
 
     def make(places: Sequence[int]) -> list[JudgmentQuestion]:

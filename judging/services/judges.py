@@ -15,23 +15,15 @@ from annotation.queries.participants import names_of
 from judging.core.prompt_edits import book_of
 from judging.core.prompts import LANGUAGES
 from judging.core.rubrics import TURNS_A_CHUNK, chunks, drawn
-from judging.core.rules import (
-    SPECS,
-    DistilPrompt,
-    JudgePrompt,
-    Need,
-    SatisfactionSettings,
-    Window,
-    satisfaction_settings,
-)
+from judging.core.rules import SPECS, Need, SatisfactionSettings
 from judging.core.satisfaction_training import balanced, folds
-from judging.core.verdicts import VerdictRule
 from judging.judges.lexical import LexicalJudge
 from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
 from judging.judges.protocol import Judge
 from judging.llm.client import ChatClient, StoredClient
 from judging.llm.errors import Breaker, LlmError
 from judging.models import InducedRubric, JudgeRun, ModelEndpoint, RubricStep
+from judging.queries.configurations import pairwise_settings, satisfaction_settings
 from judging.queries.prompts import EDITED_PROMPTS
 from judging.queries.satisfaction.labels import (
     TEACHING,
@@ -174,14 +166,15 @@ async def stored_judge(
 
 
 def _llm_settings(config: Mapping[str, Any]) -> LlmJudgeSettings:
-    usual = LlmJudgeSettings()
+    compared = pairwise_settings(config)
     rated = satisfaction_settings(config) if "calibration" in config else None
+    usual = LlmJudgeSettings()
     return LlmJudgeSettings(
-        rule=VerdictRule(config.get("verdict_rule", usual.rule)),
-        window=Window(config.get("window", usual.window)),
+        rule=compared.verdict_rule,
+        window=compared.window,
         unparseable_retries=config.get("unparseable_retries", usual.unparseable_retries),
-        prompt=JudgePrompt(config.get("prompt", usual.prompt)),
-        distil_prompt=DistilPrompt(config.get("distil_prompt", usual.distil_prompt)),
+        prompt=compared.prompt,
+        distil_prompt=compared.distil_prompt,
         book=book_of(config.get(EDITED_PROMPTS, ())),
         variant=None if rated is None else rated.variant,
         level=usual.level if rated is None else rated.level,

@@ -19,13 +19,14 @@ from judging.core.questions import (
     ReferenceAnswer,
     ShownPair,
 )
-from judging.core.rules import JudgePrompt, settings_from_config
+from judging.core.rules import JudgePrompt
 from judging.core.runs import StageName
 from judging.core.score_api import REWARD_SCALE
 from judging.core.structured import GRADE_SCALE, compare_scores
 from judging.judges.protocol import Judge
 from judging.models import JudgeRun, Judgment, Preference, ResponseScore
 from judging.queries.comparisons import response_texts_of, texts_of
+from judging.queries.configurations import pairwise_settings
 from judging.queries.prompts import comparison_references, response_references
 from judging.queries.runs import grade_rows, judgment_rows
 from judging.services.batches import (
@@ -123,7 +124,7 @@ def load_questions(run: JudgeRun, ids: IdRange) -> list[JudgmentQuestion]:
 
 def shown_references(run: JudgeRun, comparison_ids: set[int]) -> Mapping[int, str]:
     """The reference answers that a run shows to its judge; none where its prompt wants none."""
-    guided = settings_from_config(run.config).prompt.guided
+    guided = pairwise_settings(run.config).prompt.guided
     return comparison_references(comparison_ids) if guided else {}
 
 
@@ -237,7 +238,7 @@ def plan_grades(run: JudgeRun, comparison_ids: Sequence[int], *, preference_id: 
         preference_id: the empty preference: grades are nobody's own.
     """
     sides = sides_of(comparison_ids)
-    reward = settings_from_config(run.config).prompt is JudgePrompt.REWARD
+    reward = pairwise_settings(run.config).prompt is JudgePrompt.REWARD
     scale = REWARD_SCALE if reward else GRADE_SCALE
     responses = dict.fromkeys(side for key in comparison_ids for side in sides[key])
     ResponseScore.objects.bulk_create(
@@ -297,7 +298,7 @@ def grade_tasks(places: Sequence[tuple[int, int]], *, run: JudgeRun) -> list[Gra
     """What is asked of some responses: row id and response id of each."""
     responses = {response for _, response in places}
     texts = response_texts_of(responses)
-    guided = settings_from_config(run.config).prompt.guided
+    guided = pairwise_settings(run.config).prompt.guided
     references = response_references(responses) if guided else {}
     return [
         GradeTask(row, texts.get(response), references.get(response, ""))

@@ -21,10 +21,10 @@ from judging.core.memory_parsing import (
 )
 from judging.core.questions import MemoryAnswer, MemoryQuestion
 from judging.core.retrieval import memory_question
-from judging.core.rules import satisfaction_settings
 from judging.core.runs import StageName
 from judging.judges.protocol import Judge
 from judging.models import JudgeRun, UserMemory
+from judging.queries.configurations import satisfaction_settings
 from judging.queries.runs import memory_rows
 from judging.queries.satisfaction.blocks import StoredBlock, stored_blocks
 from judging.queries.satisfaction.memories import newest

@@ -10,16 +10,8 @@ from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings, split
 from annotation.models import Dataset, Scenario, User
-from judging.core.rules import JudgePrompt, PairwiseSettings, settings_from_config
-from judging.core.runs import (
-    COLUMNS,
-    FOR_ABLATION,
-    AppliedPlan,
-    DistilPlan,
-    Winners,
-    applied_plans,
-    distil_plans,
-)
+from judging.core.rules import JudgePrompt, PairwiseSettings
+from judging.core.runs import COLUMNS, FOR_ABLATION, SCENARIOS, AppliedPlan, DistilPlan, Winners
 from judging.core.verdicts import VerdictRule
 from judging.core.votes import shuffled_winners
 from judging.models import (
@@ -33,6 +25,7 @@ from judging.models import (
     RunStatus,
 )
 from judging.queries.comparisons import split_items, texts_of, verdicts_of
+from judging.queries.configurations import applied_plans, as_json, distil_plans, pairwise_settings
 from judging.queries.prompts import comparison_references
 from judging.services.edited_prompts import edited_prompts
 from judging.services.judges import BATCH_FILE, LEXICAL, check_by_batch_file, judge_snapshot
@@ -98,7 +91,7 @@ def plan_test(request: RunRequest) -> JudgeRun:
     _check_takes(prompt, endpoint, judge)
     if request.batch_file:
         check_by_batch_file(endpoint, judge)
-    settings = settings_from_config(parent.config) if parent is not None else PairwiseSettings()
+    settings = pairwise_settings(parent.config) if parent is not None else PairwiseSettings()
     if prompt is not JudgePrompt.PERSONAL:
         settings = replace(settings, prompt=prompt, verdict_rule=VerdictRule.STRICT)
     plans = (
@@ -147,7 +140,7 @@ def plan_ablation(request: RunRequest) -> JudgeRun:
         for plan in distil_plans(request.parent.config)
         if plan.test_winners
     ]
-    settings = settings_from_config(request.parent.config)
+    settings = pairwise_settings(request.parent.config)
     return _run(
         request,
         settings,
@@ -167,7 +160,7 @@ def _run(
     **columns: Any,
 ) -> JudgeRun:
     """The run with its configuration; `more` is what this kind says in it."""
-    rules, endpoint = settings.to_config(), columns["endpoint"]
+    rules, endpoint = as_json(settings), columns["endpoint"]
     edits = edited_prompts(request.dataset, annotator=request.annotator, endpoint=endpoint)
     return request.run(
         **columns,
@@ -177,7 +170,7 @@ def _run(
             **edits,
             **more,
             **({BATCH_FILE: True} if request.batch_file else {}),
-            "scenarios": [plan.to_json() for plan in scenarios],
+            SCENARIOS: [as_json(plan) for plan in scenarios],
         },
     )
 

@@ -11,8 +11,9 @@ from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, User
 from judging.core.preferences import edited_text
-from judging.core.runs import FOR_ABLATION, distil_plans
+from judging.core.runs import FOR_ABLATION
 from judging.models import Control, JudgeRun, Preference, PreferenceKind, RunKind, RunStatus
+from judging.queries.configurations import distil_plans
 
 MOST_ADDED: Final = 10
 """Texts that people may add in one scenario: each is judged on every dev comparison."""

@@ -14,14 +14,15 @@ from annotation.core.refusals import Refused
 from judging.core.judge_prompts import PairTexts
 from judging.core.matrix import AGGREGATE, ColumnSource, Matrix
 from judging.core.questions import DistilAnswer, LabelledPair
-from judging.core.rules import PairwiseSettings, settings_from_config
-from judging.core.runs import StageName, Winners, distil_plans
+from judging.core.rules import PairwiseSettings
+from judging.core.runs import StageName, Winners
 from judging.core.selection import Assessment, assess
 from judging.core.selection_search import SelectionSettings
 from judging.core.votes import VerdictKey, correctness_matrix
 from judging.judges.protocol import Judge
 from judging.models import Control, JudgeRun, Preference, PreferenceKind, PreferenceSet
 from judging.queries.comparisons import texts_of
+from judging.queries.configurations import distil_plans, pairwise_settings
 from judging.queries.preferences import run_columns
 from judging.queries.runs import judgment_rows, preference_rows
 from judging.services.batches import AskingStage, ComputingStage, IdRange, call_ids, raw_to_keep
@@ -168,7 +169,7 @@ def select_preferences(run: JudgeRun) -> None:
         SupersededError: somebody else has the run now.
     """
     pulse = Pulse(run)
-    settings = settings_from_config(run.config)
+    settings = pairwise_settings(run.config)
     verdicts = _verdicts(run)
     for group in _groups(run):
         _store(run, group, verdicts, settings, pulse)

@@ -23,12 +23,11 @@ from judging.core.runs import (
     ColumnText,
     JudgedText,
     PlannedCell,
-    column_plans,
-    distil_plans,
     judges_alike,
     planned_cells,
 )
 from judging.models import Control, JudgeRun, Judgment, Preference, RunKind, RunStatus
+from judging.queries.configurations import as_json, column_plans, distil_plans
 from judging.queries.preferences import newest_versions, run_columns
 from judging.services.judges import BATCH_FILE, judge_snapshot
 from judging.services.preference_edits import is_owned
@@ -61,7 +60,7 @@ def plan_rejudging(request: RunRequest) -> JudgeRun:
         judge=distillation.judge,
         endpoint=endpoint,
         parent=distillation,
-        config={**kept, COLUMNS: [plan.to_json() for plan in columns]},
+        config={**kept, COLUMNS: [as_json(plan) for plan in columns]},
     )
 
 

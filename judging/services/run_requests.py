@@ -13,14 +13,9 @@ from django.db import IntegrityError, transaction
 from django.db.models.query import QuerySet
 
 from annotation.models import Dataset, User
-from judging.core.rules import (
-    JudgePrompt,
-    PairwiseSettings,
-    SatisfactionSettings,
-    settings_from_config,
-)
-from judging.core.runs import distil_plans
+from judging.core.rules import JudgePrompt, PairwiseSettings, SatisfactionSettings
 from judging.models import JudgeRun, ModelEndpoint, RunKind, RunStatus
+from judging.queries.configurations import distil_plans, pairwise_settings
 from judging.queries.runs import UNFINISHED
 from judging.services.endpoints import check_budget, set_budget
 from judging.services.judges import endpoint_for
@@ -163,7 +158,7 @@ def _is_about(run: JudgeRun) -> object:
     if run.kind != RunKind.DISTIL:
         return run.config
     # What decides a distillation's preferences, the shuffled control aside.
-    settings = replace(settings_from_config(run.config), shuffled_control=False)
+    settings = replace(pairwise_settings(run.config), shuffled_control=False)
     plans = [
         (each.scenario_id, each.winners, each.test_winners) for each in distil_plans(run.config)
     ]

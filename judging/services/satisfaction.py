@@ -16,20 +16,13 @@ from judging.core.memory import Memory
 from judging.core.memory_parsing import memory_from_content
 from judging.core.questions import HistoryTurn, Rubrics, TurnAnswer, TurnQuestion
 from judging.core.retrieval import ScoringTarget, turn_question
-from judging.core.rules import (
-    LEARNED,
-    SPECS,
-    Level,
-    Need,
-    SatisfactionSettings,
-    Variant,
-    satisfaction_settings,
-)
+from judging.core.rules import LEARNED, SPECS, Level, Need, SatisfactionSettings, Variant
 from judging.core.runs import StageName
 from judging.core.satisfaction_model import VERSION
 from judging.core.satisfaction_neighbours import TurnSpace
 from judging.judges.protocol import Judge
 from judging.models import JudgeRun, SatisfactionJudgment, UserMemory
+from judging.queries.configurations import satisfaction_config, satisfaction_settings
 from judging.queries.runs import memory_rows, score_rows
 from judging.queries.satisfaction.blocks import StoredBlock, ratings_digest, stored_blocks
 from judging.queries.satisfaction.labels import examples_by_fold, fold_by_user, rubrics_by_fold
@@ -77,7 +70,7 @@ def plan_satisfaction(request: RunRequest) -> JudgeRun:
             raise Refused("judge:no-prompts", "the lexical judge does not use prompts")
     check_budget(request.budget, endpoint=endpoint)
     edits = edited_prompts(dataset, annotator=annotator, endpoint=endpoint, rated=True)
-    config = {**settings.to_config(), **edits}
+    config = {**satisfaction_config(settings), **edits}
     snapshot = (
         {"judge": LEARNED, "version": VERSION}
         if judge == LEARNED

@@ -17,9 +17,9 @@ from annotation.core.refusals import Refused, text_of
 from annotation.models import Dataset, User
 from annotation.queries.withheld import is_anything_withheld
 from annotation.views.access import SignedInRequest, manager_required, reader_required
-from judging.core.rules import satisfaction_settings
 from judging.forms.preferences import MemoryForm
 from judging.models import JudgeRun, RunKind, RunStatus, UserMemory
+from judging.queries.configurations import satisfaction_settings
 from judging.queries.satisfaction.learned import learned_page, learned_version_page
 from judging.queries.satisfaction.memories import (
     memories_of_run,

@@ -19,6 +19,7 @@ from judging.models import (
     RunKind,
     RunStatus,
 )
+from judging.queries.configurations import as_json
 from tests.factory import (
     make_comparison,
     make_dataset,
@@ -109,7 +110,7 @@ class Stage:
     def _distil_plan(self, rater: User, scenario: Scenario) -> dict[str, Any]:
         """The first comparison is the dev part."""
         dev, *test = self.comparisons[scenario.name]
-        return DistilPlan(
+        plan = DistilPlan(
             scenario_id=scenario.pk,
             scenario=scenario.name,
             dev=(dev.pk,),
@@ -119,7 +120,9 @@ class Stage:
             dev_ties=0,
             test_winners=self._winners(rater, test),
             test_ties=0,
-        ).to_json()
+        )
+        stored: dict[str, Any] = as_json(plan)
+        return stored
 
     def _set(self, run: JudgeRun, rater: User, scenario: Scenario, control: Control) -> None:
         text = f"{rater.display_name} prefers {scenario.name.lower()} {control.lower()}."
@@ -174,15 +177,17 @@ class Stage:
             }
             winners = self._winners(rater, own)
             plans.append(
-                AppliedPlan(
-                    scenario_id=scenario.pk,
-                    scenario=scenario.name,
-                    winners=winners,
-                    ties=0,
-                    base=members["base"][0],
-                    selected=tuple(members["selected"]) if parent else None,
-                    shuffled=tuple(members["shuffled"]) if parent else None,
-                ).to_json()
+                as_json(
+                    AppliedPlan(
+                        scenario_id=scenario.pk,
+                        scenario=scenario.name,
+                        winners=winners,
+                        ties=0,
+                        base=members["base"][0],
+                        selected=tuple(members["selected"]) if parent else None,
+                        shuffled=tuple(members["shuffled"]) if parent else None,
+                    )
+                )
             )
             cells += [
                 (comparison, preference, letter)

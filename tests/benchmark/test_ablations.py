@@ -14,8 +14,8 @@ from benchmark.core.ablation import Vary
 from benchmark.models import VerificationReport
 from benchmark.queries.ablations import stored_ablation
 from benchmark.services.ablations import ablate
-from judging.core.runs import distil_plans
 from judging.models import JudgeRun, LlmCall, RunKind
+from judging.queries.configurations import distil_plans
 from judging.services.foreground import run_to_end
 from tests.factory import make_endpoint, make_rater, make_user
 from tests.fake_llm import Act, FakeLlm
@@ -158,8 +158,6 @@ def test_the_command_prints_a_table_or_json():
 def texts():
     """Sixteen pairs whose texts differ, so that no two questions are equal."""
     dataset, rater = make_study(comparisons=16)
-    dataset.slug = "texts"  # the split depends on it: with some, the test parts share nothing
-    dataset.save()
     for response in Response.objects.all():
         Response.objects.filter(pk=response.pk).update(text=f"{response.text} {response.pk}")
     return dataset, rater
@@ -182,6 +180,8 @@ def test_every_ablation_runs_against_a_server_and_asks_no_more_than_was_estimate
     texts, server, vary
 ):
     dataset, _rater = texts
+    dataset.slug = "texts"  # the split depends on it: with some, the test parts share nothing
+    dataset.save()
     priced(server)
     options = {"dataset": dataset.slug, "vary": vary, "judge": "fake", "json": True}
     estimate = json.loads(command(**options, estimate=True))

@@ -6,12 +6,15 @@ import pytest
 from django.utils.translation import override
 
 from judging.core.rules import PairwiseSettings, SatisfactionSettings
+from judging.queries.configurations import as_json, satisfaction_config
 from judging.templatetags.run_settings import setting_name, setting_value
 
 
-@pytest.mark.parametrize("settings", [PairwiseSettings(), SatisfactionSettings()])
-def test_every_setting_of_a_run_has_a_name_and_every_choice_a_word(settings):
-    for name, value in settings.to_config().items():
+@pytest.mark.parametrize(
+    "config", [as_json(PairwiseSettings()), satisfaction_config(SatisfactionSettings())]
+)
+def test_every_setting_of_a_run_has_a_name_and_every_choice_a_word(config):
+    for name, value in config.items():
         assert setting_name(name) != name or name in {"seed", "calibration"}, name
         if not isinstance(value, bool | int | None):
             assert setting_value(value, name) != value, name

@@ -14,9 +14,10 @@ from annotation.models import SatisfactionLabel
 from annotation.queries.withheld import own_labels
 from judging.core.memory import HistoryChange, history_change, history_of_evidence
 from judging.core.questions import HistoryTurn, Rubrics
-from judging.core.rules import Level, satisfaction_settings
+from judging.core.rules import Level
 from judging.core.satisfaction_neighbours import Example
 from judging.models import InducedRubric, JudgeRun, RubricStep, UserMemory
+from judging.queries.configurations import satisfaction_settings
 from judging.queries.satisfaction.blocks import gold_ratings, rated, stored_blocks
 
 Scores = dict[int, dict[int, dict[str, int]]]

@@ -20,9 +20,10 @@ from annotation.core.numbers import number_in
 from annotation.models import SatisfactionLabel, Scenario, Turn, User
 from annotation.models.wording import REASONS
 from judging.core.calibration import HIGHEST, LOWEST, Fallback
-from judging.core.rules import LEARNED, Level, satisfaction_settings
+from judging.core.rules import LEARNED, Level
 from judging.core.satisfaction_model import Explained, from_text
 from judging.models import JudgeRun, SatisfactionJudgment
+from judging.queries.configurations import satisfaction_settings
 from judging.queries.satisfaction.blocks import stored_blocks
 
 PAGE_SIZE: Final = 50

@@ -6,7 +6,7 @@ import pytest
 
 from annotation.models import Comparison, Response
 from judging.core.rules import JudgePrompt, SatisfactionSettings, Variant
-from judging.core.runs import applied_plans
+from judging.queries.configurations import applied_plans
 from judging.queries.runs import preference_rows, run_progress
 from judging.services.estimates import estimate
 from judging.services.foreground import run_to_end

@@ -7,8 +7,8 @@ import pytest
 from annotation.core.choices import Verdict
 from annotation.models import Comparison
 from judging.core.rules import PairwiseSettings
-from judging.core.runs import applied_plans, distil_plans
 from judging.models import JudgeRun, Judgment, Preference, PreferenceSet
+from judging.queries.configurations import applied_plans, distil_plans
 from judging.services.foreground import run_to_end
 from tests.factory import make_endpoint, make_rater, make_scenario
 from tests.judging.study import (

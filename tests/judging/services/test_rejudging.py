@@ -6,8 +6,8 @@ import pytest
 
 from annotation.models import Response
 from judging.core.rules import PairwiseSettings
-from judging.core.runs import applied_plans, column_plans
 from judging.models import Judgment, LlmCall, Preference, PreferenceSet
+from judging.queries.configurations import applied_plans, column_plans
 from judging.services.estimates import estimate
 from judging.services.foreground import run_to_end
 from judging.services.preference_edits import add_preference, edit_preference, switch_preference

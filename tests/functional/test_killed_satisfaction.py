@@ -58,7 +58,7 @@ REPORT = """
 import json
 from annotation.exports import ExportFormat
 from annotation.models import Dataset
-from benchmark.queries.calibration import calibration_page
+from benchmark.queries.response_bias import calibration_page
 from judging.exports import EXPORTS
 from judging.models import JudgeRun
 page = calibration_page(JudgeRun.objects.get().pk)

@@ -8,17 +8,17 @@ as wrong: both policies are always available, none is a silent default.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.core.choices import JudgmentStatus, Order, Verdict
+from annotation.core.choices import Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, cluster_index, percentile_interval
-from judging.core.votes import MemberVerdict, VoteRule, score, vote
+from benchmark.core.decisions import ABSENT, UNREAD, Decisions, Winners, codes, is_read, winners
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
@@ -52,10 +52,19 @@ def drawn_values(
         seed: one number, or several, so that groups are drawn independently.
         draws: number of resamples.
     """
-    cells, counts = np.unique(rows, axis=0, return_counts=True)
-    rng = np.random.default_rng(seed)
-    drawn = rng.multinomial(len(rows), counts / len(rows), size=draws)
+    cells, counts = _cells(rows)
+    drawn = np.random.default_rng(seed).multinomial(len(rows), counts / len(rows), size=draws)
     return statistic(drawn @ cells)
+
+
+def _cells(rows: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """The different rows in order, and how often each is there.
+
+    np.unique(rows, axis=0) is the same: it compares whole rows, which takes five times as long.
+    """
+    ordered = rows[np.lexsort(rows.T[::-1])]
+    starts = np.flatnonzero(np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1)))
+    return ordered[starts], np.diff(starts, append=len(rows))
 
 
 def by_unit(units: Sequence[Hashable], rows: Floats) -> Floats:
@@ -76,147 +85,6 @@ def by_unit(units: Sequence[Hashable], rows: Floats) -> Floats:
     return sums
 
 
-@dataclass(frozen=True, slots=True)
-class StoredJudgment:
-    """One stored judgment of a comparison: under which preference, in which order, and what.
-
-    `verdict` and `log_odds` are in the comparison's coordinates; the verdict is None unless DONE.
-    """
-
-    preference: int
-    order: Order
-    status: JudgmentStatus
-    verdict: Verdict | None
-    log_odds: float | None = None
-
-
-def decide(
-    replies: Iterable[StoredJudgment],
-    members: Collection[int],
-    *,
-    rule: VoteRule = VoteRule.DEFAULT,
-) -> Decisions:
-    """The decision of a preference set on one comparison, by presentation order.
-
-    An order is left out while a member has yet to answer in it, and where all that happened in it
-    are calls that failed: only a reply that was read, or could not be, says something of the judge.
-    """
-    by_order: dict[Order, list[StoredJudgment]] = {}
-    for reply in replies:
-        if reply.preference in members:
-            by_order.setdefault(reply.order, []).append(reply)
-    return {
-        order: vote(_ballots(given), order=order, rule=rule).winner
-        for order, given in by_order.items()
-        if _is_complete(given, members)
-    }
-
-
-def _is_complete(given: list[StoredJudgment], members: Collection[int]) -> bool:
-    statuses = {reply.status for reply in given}
-    answered = {JudgmentStatus.DONE, JudgmentStatus.UNPARSEABLE} & statuses
-    return bool(answered) and JudgmentStatus.PENDING not in statuses and len(given) == len(members)
-
-
-def _ballots(given: list[StoredJudgment]) -> list[MemberVerdict]:
-    return [
-        MemberVerdict(reply.verdict, reply.log_odds) for reply in given if reply.verdict is not None
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class Opinion:
-    """A judge's ballots on one comparison; `log_odds` is their mean, in favour of A."""
-
-    for_a: int
-    for_b: int
-    ties: int
-    unread: int
-    log_odds: float | None
-
-    @property
-    def ballots(self) -> int:
-        """Those that could be read."""
-        return self.for_a + self.for_b + self.ties
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """The majority, a tie where it is even, None without a ballot."""
-        if not self.ballots:
-            return None
-        if self.for_a == self.for_b:
-            return Verdict.TIE
-        return Verdict.A if self.for_a > self.for_b else Verdict.B
-
-    @property
-    def confidence(self) -> float:
-        """0..1: how far the ballots lean to one side; 1 where all name one response."""
-        return abs(self.for_a - self.for_b) / self.ballots if self.ballots else 0.0
-
-    @property
-    def sureness(self) -> tuple[float, float]:
-        """By which verdicts are ordered: leaning first, then strength."""
-        return self.confidence, abs(self.log_odds or 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Disagreement:
-    """A person's verdict that the judge's is not."""
-
-    comparison: int
-    annotator: int
-    human: Verdict
-    opinion: Opinion
-
-    @property
-    def opposed(self) -> bool:
-        """Each names another response; otherwise one of them says tie."""
-        return Verdict.TIE not in {self.human, self.opinion.verdict}
-
-
-def opinion(replies: Iterable[StoredJudgment], members: Collection[int]) -> Opinion:
-    """The ballots of a preference set among the replies on one comparison."""
-    given = [reply for reply in replies if reply.preference in members]
-    verdicts = [reply.verdict for reply in given]
-    odds = [reply.log_odds for reply in given if reply.log_odds is not None]
-    return Opinion(
-        for_a=verdicts.count(Verdict.A),
-        for_b=verdicts.count(Verdict.B),
-        ties=verdicts.count(Verdict.TIE),
-        unread=verdicts.count(None),
-        log_odds=sum(odds) / len(odds) if odds else None,
-    )
-
-
-def disagreements(
-    labels: Iterable[tuple[int, int, Verdict, Opinion]],
-) -> list[Disagreement]:
-    """The labels that differ from a judge's verdict, its surest first.
-
-    Args:
-        labels: comparison, annotator, the human verdict and the judge's opinion; one without a
-            ballot is no disagreement.
-    """
-    found = [
-        Disagreement(comparison, annotator, human, said)
-        for comparison, annotator, human, said in labels
-        if said.verdict not in {None, human}
-    ]
-    return sorted(found, key=_surest_first)
-
-
-def _surest_first(row: Disagreement) -> tuple[float, float, int, int]:
-    confidence, strength = row.opinion.sureness
-    return -confidence, -strength, row.comparison, row.annotator
-
-
-Decisions = Mapping[Order, Verdict | None]
-"""The judge's winner on one comparison by presentation order, in the comparison's coordinates.
-
-An order is missing where it was not judged, and None where nothing readable was answered.
-"""
-
-
 class InvalidPolicy(StrEnum):
     """What a verdict that could not be read counts as."""
 
@@ -231,6 +99,46 @@ class Judged:
     key: int
     human: Verdict
     decisions: Decisions
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedColumns:
+    """The same of many comparisons by column; `human` and `won` as in benchmark.core.decisions."""
+
+    key: NDArray[np.int64]
+    human: Winners
+    won: Winners
+
+    @classmethod
+    def of(cls, items: Iterable[Judged] | JudgedColumns) -> JudgedColumns:
+        """The columns of some comparisons."""
+        if isinstance(items, JudgedColumns):
+            return items
+        rows = list(items)
+        return cls(
+            key=np.array([row.key for row in rows], dtype=np.int64),
+            human=codes(row.human for row in rows),
+            won=winners(row.decisions for row in rows),
+        )
+
+    def at(self, rows: NDArray[Any]) -> JudgedColumns:
+        """Some of the comparisons."""
+        return JudgedColumns(self.key[rows], self.human[rows], self.won[rows])
+
+    def decided(self) -> JudgedColumns:
+        """Those with a decision."""
+        return self.at((self.won != ABSENT).any(axis=1))
+
+    def untied(self) -> JudgedColumns:
+        """Those for which the human named a winner; nothing is scored against a tie."""
+        return self.at(self.human != 0)
+
+    def stakes(self, policy: InvalidPolicy) -> Floats:
+        """For each comparison (comparisons, 2) the points earned and how many were at stake."""
+        read = is_read(self.won)
+        earned = (self.won == self.human[:, None]) + 0.5 * (self.won == 0)
+        counted = read if policy is InvalidPolicy.EXCLUDED else self.won != ABSENT
+        return np.column_stack([earned.sum(axis=1), counted.sum(axis=1)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,30 +172,41 @@ class Gain:
 
 
 def accuracy(
-    items: Iterable[Judged],
+    items: Iterable[Judged] | JudgedColumns,
     *,
     seed: int,
     policy: InvalidPolicy = InvalidPolicy.EXCLUDED,
     draws: int = DEFAULT_DRAWS,
 ) -> Accuracy:
     """Share of the judge's decisions that name the human's winner, orders pooled."""
-    rows = list(items)
-    untied = [row for row in rows if row.human is not Verdict.TIE]
-    stakes = stakes_of(untied, policy=policy)
+    rows = JudgedColumns.of(items)
+    untied = rows.untied()
+    stakes = at_stake(untied.stakes(policy))
     return Accuracy(
         value=float(pooled(stakes.sum(axis=0)[None])[0]) if len(stakes) else None,
         interval=bootstrap_sums(stakes, pooled, seed=seed, draws=draws),
         verdicts=int(stakes[:, 1].sum()),
         comparisons=len(stakes),
-        unreadable=sum(decision is None for row in untied for decision in row.decisions.values()),
-        ties=len(rows) - len(untied),
+        unreadable=int((untied.won == UNREAD).sum()),
+        ties=len(rows.key) - len(untied.key),
         policy=policy,
     )
 
 
+def under_both(
+    rows: JudgedColumns, *, seed: int, policy: InvalidPolicy, draws: int = DEFAULT_DRAWS
+) -> tuple[Accuracy, Accuracy]:
+    """The accuracy under a policy for unreadable replies, and under the other one."""
+    (other,) = set(InvalidPolicy) - {policy}
+    asked = accuracy(rows, seed=seed, policy=policy, draws=draws)
+    if not asked.unreadable:  # then both are the same, and one bootstrap does
+        return asked, replace(asked, policy=other)
+    return asked, accuracy(rows, seed=seed, policy=other, draws=draws)
+
+
 def gain(
-    base: Iterable[Judged],
-    selected: Iterable[Judged],
+    base: Iterable[Judged] | JudgedColumns,
+    selected: Iterable[Judged] | JudgedColumns,
     *,
     seed: int,
     policy: InvalidPolicy = InvalidPolicy.EXCLUDED,
@@ -298,12 +217,10 @@ def gain(
     A draw takes a comparison with both its scores, so what makes a comparison easy or hard for
     both judges cancels out of the interval.
     """
-    before = {row.key: row for row in base if row.human is not Verdict.TIE}
-    after = [row for row in selected if row.key in before]
-    base_points, base_counts = _points([before[row.key] for row in after], policy)
-    points, counts = _points(after, policy)
-    stakes = np.column_stack([base_points, base_counts, points, counts])
-    stakes = stakes[(base_counts > 0) & (counts > 0)]
+    before, after = (JudgedColumns.of(items).untied() for items in (base, selected))
+    _keys, first, second = np.intersect1d(before.key, after.key, return_indices=True)
+    stakes = np.hstack([before.at(first).stakes(policy), after.at(second).stakes(policy)])
+    stakes = stakes[(stakes[:, 1] > 0) & (stakes[:, 3] > 0)]
     return Gain(
         value=float(difference(stakes.sum(axis=0)[None])[0]) if len(stakes) else None,
         interval=bootstrap_sums(stakes, difference, seed=seed, draws=draws),
@@ -311,14 +228,9 @@ def gain(
     )
 
 
-def stakes_of(rows: Sequence[Judged], *, policy: InvalidPolicy) -> Floats:
-    """Points earned and points at stake (comparisons, 2), where anything is at stake.
-
-    Raises:
-        ValueError: a row's human verdict is a tie.
-    """
-    points, counts = _points(rows, policy)
-    return np.column_stack([points, counts])[counts > 0]
+def at_stake(stakes: Floats) -> Floats:
+    """Those of the comparisons on which anything is at stake."""
+    return stakes[stakes[:, 1] > 0]
 
 
 def pooled(sums: Floats) -> Floats:
@@ -329,22 +241,3 @@ def pooled(sums: Floats) -> Floats:
 def difference(sums: Floats) -> Floats:
     """What the last two columns earn over the first two, of points at stake."""
     return pooled(sums[:, 2:]) - pooled(sums)
-
-
-def _points(rows: Sequence[Judged], policy: InvalidPolicy) -> tuple[Floats, Floats]:
-    """For each comparison the points earned over its orders and how many were at stake."""
-    unread = _UNREAD[policy]
-    points, counts = [], []
-    for row in rows:
-        scores = [score(winner, truth=row.human) for winner in row.decisions.values()]
-        counted = [unread if earned is None else earned for earned in scores]
-        readable = [earned for earned in counted if earned is not None]
-        points.append(sum(readable))
-        counts.append(len(readable))
-    return np.array(points, dtype=np.float64), np.array(counts, dtype=np.float64)
-
-
-_UNREAD: Final[Mapping[InvalidPolicy, float | None]] = {
-    InvalidPolicy.EXCLUDED: None,
-    InvalidPolicy.WRONG: 0.0,
-}

@@ -17,8 +17,9 @@ import numpy as np
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, wilson
-from benchmark.core.accuracy import Decisions, Floats, bootstrap_sums, by_unit
+from benchmark.core.accuracy import Floats, bootstrap_sums, by_unit
 from benchmark.core.bias import shown_side
+from benchmark.core.decisions import Decisions
 from benchmark.core.length_bias import Sized, slope_fit, wald
 from benchmark.core.response_bias import ResponsePair
 from benchmark.core.self_preference import Rivals, family_of, own_points

@@ -13,7 +13,8 @@ import numpy as np
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, wilson
-from benchmark.core.accuracy import Decisions, Floats, bootstrap_sums
+from benchmark.core.accuracy import Floats, bootstrap_sums
+from benchmark.core.decisions import SHOWN_FIRST, Decisions, Winners, is_read, winners
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def human_position_bias(labels: Iterable[tuple[Verdict, Order | None]]) -> Posit
 
 
 def judge_position_bias(
-    decisions: Iterable[Decisions],
+    decisions: Iterable[Decisions] | Winners,
     *,
     seed: int,
     draws: int = DEFAULT_DRAWS,
@@ -88,34 +89,35 @@ def judge_position_bias(
         seed: of the bootstrap over comparisons.
         draws: of the bootstrap.
     """
-    sides = [
-        [shown_side(winner, order) for order, winner in orders.items() if winner is not None]
-        for orders in decisions
-    ]
-    counts = [(row.count(1), row.count(-1)) for row in sides if {1, -1} & {*row}]
-    wins = np.array(counts, dtype=np.float64).reshape(-1, 2)
-    first, second = (int(total) for total in wins.sum(axis=0))
+    won = winners(decisions)
+    named = np.abs(won) == 1
+    first = (named & (won == SHOWN_FIRST)).sum(axis=1)
+    second = (named & (won == -SHOWN_FIRST)).sum(axis=1)
+    wins = np.column_stack([first, second]).astype(np.float64)[first + second > 0]
+    firsts, seconds = int(first.sum()), int(second.sum())
     interval = bootstrap_sums(wins, _share_of_first, seed=seed, draws=draws)
     return PositionBias(
-        value=first / (first + second) - 0.5 if len(wins) else None,
+        value=firsts / (firsts + seconds) - 0.5 if len(wins) else None,
         interval=_shifted(interval),
-        first=first,
-        second=second,
-        ties=sum(row.count(0) for row in sides),
-        unknown=sum(row.count(None) for row in sides),
+        first=firsts,
+        second=seconds,
+        ties=int((won == 0).sum()),
+        unknown=int(named.sum()) - firsts - seconds,
     )
 
 
-def consistency(decisions: Iterable[Decisions]) -> Consistency:
+def consistency(decisions: Iterable[Decisions] | Winners) -> Consistency:
     """How many comparisons the judge decided alike whichever response was shown first."""
-    pairs = [(row.get(Order.ORIGINAL), row.get(Order.SWAPPED)) for row in decisions]
-    readable = [pair for pair in pairs if None not in pair]
-    same = sum(one is other and one is not Verdict.TIE for one, other in readable)
+    original, swapped, _combined = winners(decisions).T
+    readable = is_read(original) & is_read(swapped)
+    alike = readable & (original == swapped)
+    same = int((alike & (original != 0)).sum())
+    comparisons = int(readable.sum())
     return Consistency(
-        value=same / len(readable) if readable else None,
-        interval=wilson(same, len(readable)),
-        comparisons=len(readable),
-        both_tied=readable.count((Verdict.TIE, Verdict.TIE)),
+        value=same / comparisons if comparisons else None,
+        interval=wilson(same, comparisons),
+        comparisons=comparisons,
+        both_tied=int(alike.sum()) - same,
     )
 
 

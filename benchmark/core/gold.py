@@ -8,33 +8,32 @@ Intervals draw comparisons, within each subset.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
-from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, ends, percentile_interval
 from benchmark.core.accuracy import (
     Accuracy,
-    Decisions,
     Floats,
     InvalidPolicy,
     Judged,
-    accuracy,
+    JudgedColumns,
+    at_stake,
     drawn_values,
     pooled,
-    stakes_of,
+    under_both,
 )
 from benchmark.core.bias import (
     Consistency,
     PositionBias,
     consistency,
     judge_position_bias,
-    shown_side,
 )
+from benchmark.core.decisions import ABSENT, SHOWN_FIRST, UNREAD
 from benchmark.core.ties import BestOf, BestOfReport, TiesScore
 
 
@@ -133,16 +132,15 @@ def gold_report(
     draws: int = DEFAULT_DRAWS,
 ) -> GoldReport:
     """The figures of one judge; comparisons that it did not decide on are left out."""
-    groups: dict[str, list[Judged]] = {}
-    for case in cases:
-        if case.judged.decisions:
-            groups.setdefault(case.subset, []).append(case.judged)
-    everything = [row for rows in groups.values() for row in rows]
+    told = [case for case in cases if case.judged.decisions]
+    rows = JudgedColumns.of(case.judged for case in told)
+    subsets = np.array([case.subset for case in told], dtype=object)
+    groups = {name: rows.at(subsets == name) for name in dict.fromkeys(subsets)}
     return GoldReport(
-        overall=gold_figures(None, everything, seed=seed, policy=policy, draws=draws),
+        overall=gold_figures(None, rows, seed=seed, policy=policy, draws=draws),
         subsets=tuple(
-            gold_figures(name, rows, seed=seed, policy=policy, draws=draws)
-            for name, rows in groups.items()
+            gold_figures(name, own, seed=seed, policy=policy, draws=draws)
+            for name, own in groups.items()
         ),
         sections=_sections(groups, seed=seed, policy=policy, draws=draws),
         policy=policy,
@@ -152,21 +150,20 @@ def gold_report(
 
 def gold_figures(
     subset: str | None,
-    rows: Sequence[Judged],
+    rows: JudgedColumns,
     *,
     seed: int,
     policy: InvalidPolicy,
     draws: int = DEFAULT_DRAWS,
 ) -> GoldFigures:
     """The figures of one judge on some comparisons."""
-    (other,) = set(InvalidPolicy) - {policy}
-    decisions = [row.decisions for row in rows]
+    agreement, other_policy = under_both(rows, seed=seed, policy=policy, draws=draws)
     return GoldFigures(
         subset=subset,
-        agreement=accuracy(rows, seed=seed, policy=policy, draws=draws),
-        other_policy=accuracy(rows, seed=seed, policy=other, draws=draws),
-        position=judge_position_bias(decisions, seed=seed, draws=draws),
-        consistency=consistency(decisions),
+        agreement=agreement,
+        other_policy=other_policy,
+        position=judge_position_bias(rows.won, seed=seed, draws=draws),
+        consistency=consistency(rows.won),
         every_reply=every_reply(rows),
     )
 
@@ -181,12 +178,13 @@ class _Part:
 
 
 def _sections(
-    groups: Mapping[str, Sequence[Judged]], *, seed: int, policy: InvalidPolicy, draws: int
+    groups: Mapping[str, JudgedColumns], *, seed: int, policy: InvalidPolicy, draws: int
 ) -> tuple[SectionScore, ...]:
     parts: dict[str, _Part] = {}
     for place, name in enumerate(_SECTION_OF):
-        untied = [row for row in groups.get(name, ()) if row.human is not Verdict.TIE]
-        stakes = stakes_of(untied, policy=policy)
+        if name not in groups:
+            continue
+        stakes = at_stake(groups[name].untied().stakes(policy))
         if len(stakes):
             drawn = drawn_values(stakes, pooled, seed=[seed, place], draws=draws)
             value = float(pooled(stakes.sum(axis=0)[None])[0])
@@ -357,30 +355,19 @@ class EveryReply:
         return self.first / self.ordered if self.ordered else None
 
 
-def every_reply(items: Iterable[Judged]) -> EveryReply:
+def every_reply(items: Iterable[Judged] | JudgedColumns) -> EveryReply:
     """The counts of one judge; comparisons whose gold answer is a tie are left out."""
-    rows = [row for row in items if row.human is not Verdict.TIE and row.decisions]
-    replies = [(row.human, order, won) for row in rows for order, won in row.decisions.items()]
-    ordered = [(order, won) for _gold, order, won in replies if order is not Order.COMBINED]
-    pairs = [pair for row in rows if (pair := _both(row.decisions))]
+    rows = JudgedColumns.of(items).decided().untied()
+    original, swapped, _combined = rows.won.T
+    given = rows.won != ABSENT
+    paired = given[:, 0] & given[:, 1]
     return EveryReply(
-        comparisons=len(rows),
-        replies=len(replies),
-        unreadable=sum(won is None for _gold, _order, won in replies),
-        points=sum(_points(won, gold) for gold, _order, won in replies),
-        paired=len(pairs),
-        alike=sum(one is other for one, other in pairs),
-        ordered=len(ordered),
-        first=sum(won is not None and shown_side(won, order) == 1 for order, won in ordered),
+        comparisons=len(rows.key),
+        replies=int(given.sum()),
+        unreadable=int((rows.won == UNREAD).sum()),
+        points=float(rows.stakes(InvalidPolicy.WRONG)[:, 0].sum()),
+        paired=int(paired.sum()),
+        alike=int((paired & (original == swapped)).sum()),
+        ordered=int(given[:, :2].sum()),
+        first=int((rows.won == SHOWN_FIRST)[:, :2].sum()),
     )
-
-
-def _both(decisions: Decisions) -> tuple[Verdict | None, Verdict | None] | None:
-    """The outcomes in both orders, None where one of them was not judged."""
-    if Order.ORIGINAL in decisions and Order.SWAPPED in decisions:
-        return decisions[Order.ORIGINAL], decisions[Order.SWAPPED]
-    return None
-
-
-def _points(won: Verdict | None, gold: Verdict) -> float:
-    return 0.5 if won is Verdict.TIE else float(won is gold)

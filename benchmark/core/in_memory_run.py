@@ -10,11 +10,11 @@ from typing import Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.core.choices import JudgmentStatus, Order, Verdict
+from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, percentile_interval
 from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings, split
-from benchmark.core.accuracy import Judged, StoredJudgment, decide
+from benchmark.core.accuracy import Judged
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Voice
 from judging.core.judge_prompts import PairTexts
 from judging.core.lexical.distil import distil
@@ -22,7 +22,7 @@ from judging.core.lexical.pairwise import judge_pair
 from judging.core.matrix import AGGREGATE, ColumnSource
 from judging.core.questions import ShownPair
 from judging.core.selection import Assessment, assess
-from judging.core.votes import correctness_matrix, score, shuffled_winners
+from judging.core.votes import MemberVerdict, correctness_matrix, score, shuffled_winners, vote
 
 Labels = Mapping[int, Verdict]
 """Verdicts by comparison id, ties included."""
@@ -142,16 +142,14 @@ def _verdict(texts: PairTexts, order: Order, preference: str) -> Verdict:
 def _applied(
     test: Winners, texts: Mapping[int, PairTexts], members: Sequence[str]
 ) -> Iterator[Judged]:
-    places = range(len(members))
     for key, truth in test:
-        replies = [
-            StoredJudgment(
-                place, order, JudgmentStatus.DONE, _verdict(texts[key], order, members[place])
-            )
-            for place in places
+        decisions = {
+            order: vote(
+                [MemberVerdict(_verdict(texts[key], order, text)) for text in members], order=order
+            ).winner
             for order in _ORDERS
-        ]
-        yield Judged(key, truth, decide(replies, places))
+        }
+        yield Judged(key, truth, decisions)
 
 
 Floats = NDArray[np.float64]

@@ -8,21 +8,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.core.choices import Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, ends, percentile_interval
 from benchmark.core.accuracy import (
     Accuracy,
     Floats,
     Gain,
     InvalidPolicy,
+    Judged,
+    JudgedColumns,
     bootstrap_sums,
     difference,
     drawn_values,
     pooled,
 )
 from benchmark.core.before_after import BeforeAfter, Estimate, Leans, PeopleLean
+from benchmark.core.decisions import ABSENT
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Case, Voice
-from judging.core.votes import score
 
 ALL = "all"
 MEAN = "mean of scenarios"
@@ -233,18 +234,13 @@ class _Points:
 
 
 def _points(cases: Sequence[Case], voice: Voice) -> _Points:
-    told = np.zeros((len(cases), 4))
-    for place, case in enumerate(cases):
-        decisions = case.decisions.get(voice)
-        if not decisions:
-            continue
-        if case.human is Verdict.TIE:
-            told[place, 3] = 1
-            continue
-        earned = [score(winner, truth=case.human) for winner in decisions.values()]
-        read = [each for each in earned if each is not None]
-        told[place, :3] = sum(read), len(read), len(earned)
-    return _Points(told[:, 0], told[:, 1], told[:, 2], told[:, 3] > 0)
+    rows = JudgedColumns.of(
+        Judged(case.comparison, case.human, case.decisions.get(voice, {})) for case in cases
+    )
+    scored = rows.human != 0
+    points, read = (rows.stakes(InvalidPolicy.EXCLUDED) * scored[:, None]).T
+    asked = (rows.won != ABSENT).sum(axis=1)
+    return _Points(points, read, asked * scored.astype(np.float64), ~scored & (asked > 0))
 
 
 @dataclass(frozen=True, slots=True)

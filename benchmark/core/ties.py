@@ -17,14 +17,8 @@ import numpy as np
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, percentile_interval
-from benchmark.core.accuracy import (
-    Decisions,
-    Floats,
-    InvalidPolicy,
-    bootstrap_sums,
-    drawn_values,
-    pooled,
-)
+from benchmark.core.accuracy import Floats, InvalidPolicy, bootstrap_sums, drawn_values, pooled
+from benchmark.core.decisions import Decisions
 
 _WEIGHTS: Final = np.array([0.3, 0.3, 0.2, 0.2, 0.01])
 """Of the tied prompts, the ref prompts, the two comparisons of margins, and how much."""

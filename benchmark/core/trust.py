@@ -12,9 +12,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+from numpy.typing import NDArray
+
 from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import Interval
-from benchmark.core.accuracy import Accuracy, Decisions, Gain, InvalidPolicy, Judged, accuracy, gain
+from benchmark.core.accuracy import (
+    Accuracy,
+    Gain,
+    InvalidPolicy,
+    Judged,
+    JudgedColumns,
+    gain,
+    under_both,
+)
 from benchmark.core.bias import (
     Consistency,
     PositionBias,
@@ -22,6 +33,7 @@ from benchmark.core.bias import (
     human_position_bias,
     judge_position_bias,
 )
+from benchmark.core.decisions import Decisions
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +219,18 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class VoiceFigures:
-    """One voice's agreement under the asked policy and the other one, its bias, its consistency."""
+class ControlFigures:
+    """One voice's agreement under the asked policy and the other one."""
 
     voice: Voice
     agreement: Accuracy
     other_policy: Accuracy
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceFigures(ControlFigures):
+    """The same with its bias and its consistency."""
+
     position: PositionBias
     consistency: Consistency
 
@@ -228,8 +246,8 @@ class Figures:
     human: PositionBias
     base: VoiceFigures
     selected: VoiceFigures
-    shuffled: VoiceFigures
-    others: tuple[VoiceFigures, ...]
+    shuffled: ControlFigures
+    others: tuple[ControlFigures, ...]
     gain: Gain
     gain_over_shuffled: Gain
 
@@ -277,35 +295,21 @@ def trust_figures(
         policy: what a verdict that could not be read counts as.
     """
     rows, given = list(cases), list(labels)
-    settings = _Settings(seed, policy)
-    overall = settings.figures(None, rows, given)
+    table = _Table.of(rows, seed=seed, policy=policy)
+    overall = table.figures(None, np.ones(len(rows), dtype=np.bool_), given)
+    scenarios = np.array([case.scenario for case in rows], dtype=object)
     return TrustFigures(
         finding=_finding(overall),
         overall=overall,
         scenarios=tuple(
-            settings.figures(scenario, own, [each for each in given if each.scenario == scenario])
-            for scenario, own in by_scenario(rows).items()
+            table.figures(
+                name, scenarios == name, [each for each in given if each.scenario == name]
+            )
+            for name in dict.fromkeys(scenarios)
         ),
         policy=policy,
         seed=seed,
     )
-
-
-def by_scenario(cases: Iterable[Case]) -> dict[str, list[Case]]:
-    """Cases by scenario, in the order in which scenarios first appear."""
-    groups: dict[str, list[Case]] = {}
-    for case in cases:
-        groups.setdefault(case.scenario, []).append(case)
-    return groups
-
-
-def judged_by(cases: Iterable[Case], voice: Voice) -> list[Judged]:
-    """The cases as one voice decided them; those without a decision of it are left out."""
-    return [
-        Judged(case.comparison, case.human, case.decisions[voice])
-        for case in cases
-        if case.decisions.get(voice)
-    ]
 
 
 def _standing(voice: Voice) -> tuple[int, str]:
@@ -313,42 +317,55 @@ def _standing(voice: Voice) -> tuple[int, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Settings:
-    """What every figure of a page shares."""
+class _Table:
+    """The cases as each voice decided them, and what every figure of a page shares."""
 
+    voices: Mapping[Voice, JudgedColumns]
     seed: int
     policy: InvalidPolicy
 
+    @classmethod
+    def of(cls, cases: Sequence[Case], *, seed: int, policy: InvalidPolicy) -> _Table:
+        heard = {voice for case in cases for voice in case.decisions} | _OWN
+        voices = {
+            voice: JudgedColumns.of(
+                Judged(case.comparison, case.human, case.decisions.get(voice, {})) for case in cases
+            )
+            for voice in heard
+        }
+        return cls(voices, seed, policy)
+
     def figures(
-        self, scenario: str | None, cases: Sequence[Case], labels: Sequence[HumanLabel]
+        self, scenario: str | None, places: NDArray[np.bool_], labels: Sequence[HumanLabel]
     ) -> Figures:
-        heard = {voice for case in cases for voice in case.decisions} - _OWN
+        rows = {voice: each.at(places).decided() for voice, each in self.voices.items()}
+        beside = {voice for voice, each in rows.items() if len(each.key)} - _OWN
+        base, selected, shuffled = (rows[voice] for voice in (BASE, SELECTED, SHUFFLED))
         return Figures(
             scenario=scenario,
             human=human_position_bias((label.verdict, label.shown) for label in labels),
-            base=self.measured(cases, BASE),
-            selected=self.measured(cases, SELECTED),
-            shuffled=self.measured(cases, SHUFFLED),
-            others=tuple(self.measured(cases, voice) for voice in sorted(heard, key=_standing)),
-            gain=self._gain(cases, BASE),
-            gain_over_shuffled=self._gain(cases, SHUFFLED),
+            base=self._measured(BASE, base),
+            selected=self._measured(SELECTED, selected),
+            shuffled=self._control(SHUFFLED, shuffled),
+            others=tuple(
+                self._control(voice, rows[voice]) for voice in sorted(beside, key=_standing)
+            ),
+            gain=gain(base, selected, seed=self.seed, policy=self.policy),
+            gain_over_shuffled=gain(shuffled, selected, seed=self.seed, policy=self.policy),
         )
 
-    def measured(self, cases: Sequence[Case], voice: Voice) -> VoiceFigures:
-        (other,) = set(InvalidPolicy) - {self.policy}
-        rows = judged_by(cases, voice)
-        decisions = [row.decisions for row in rows]
+    def _control(self, voice: Voice, rows: JudgedColumns) -> ControlFigures:
+        return ControlFigures(voice, *under_both(rows, seed=self.seed, policy=self.policy))
+
+    def _measured(self, voice: Voice, rows: JudgedColumns) -> VoiceFigures:
+        agreement, other_policy = under_both(rows, seed=self.seed, policy=self.policy)
         return VoiceFigures(
             voice=voice,
-            agreement=accuracy(rows, seed=self.seed, policy=self.policy),
-            other_policy=accuracy(rows, seed=self.seed, policy=other),
-            position=judge_position_bias(decisions, seed=self.seed),
-            consistency=consistency(decisions),
+            agreement=agreement,
+            other_policy=other_policy,
+            position=judge_position_bias(rows.won, seed=self.seed),
+            consistency=consistency(rows.won),
         )
-
-    def _gain(self, cases: Sequence[Case], over: Voice) -> Gain:
-        before, after = judged_by(cases, over), judged_by(cases, SELECTED)
-        return gain(before, after, seed=self.seed, policy=self.policy)
 
 
 def _finding(overall: Figures) -> TrustFinding:

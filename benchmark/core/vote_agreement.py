@@ -16,7 +16,8 @@ import numpy as np
 
 from annotation.core.choices import Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, ends
-from benchmark.core.accuracy import Decisions, Floats, bootstrap_sums
+from benchmark.core.accuracy import Floats, bootstrap_sums
+from benchmark.core.decisions import Decisions
 
 
 @dataclass(frozen=True, slots=True)

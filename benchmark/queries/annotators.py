@@ -14,7 +14,6 @@ from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, Dataset, GoldLabel, PairwiseLabel
 from annotation.queries.participants import names_of
-from benchmark.core.accuracy import decide
 from benchmark.core.trust import BASE, SELECTED, Voice
 from benchmark.core.vote_agreement import VoteAgreement, Votes, conservative, vote_agreement
 from benchmark.queries.choices import (
@@ -27,7 +26,7 @@ from benchmark.queries.choices import (
     picked_dataset,
     run_choices,
 )
-from benchmark.queries.evidence import heard_replies
+from benchmark.queries.evidence import voice_decisions
 from benchmark.queries.trust import SEED
 from judging.models import JudgeRun, Judgment, RunKind, RunStatus
 
@@ -268,8 +267,9 @@ def _agreement(scope: PeopleScope, judge: JudgeOption | None) -> tuple[VoteAgree
         return ()
     people = human_verdicts(scope.dataset, scope.members)
     said = {
-        heard.comparison: conservative(decide(heard.replies, heard.members))
-        for heard in heard_replies({judge.run}, judge.voice)
+        comparison: conservative(decisions)
+        for _run, found in voice_decisions({judge.run}, judge.voice)
+        for comparison, decisions in found.items()
     }
     votes = [
         Votes(turn, said.get(comparison), tuple(people.get(comparison, {}).values()))

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from annotation.core.choices import Order, Verdict
 from annotation.models import Comparison, PairwiseLabel
-from benchmark.core.accuracy import Decisions
+from benchmark.core.decisions import Decisions
 from benchmark.core.metrics import longer_wins, majority
 from benchmark.core.trust import BASE, LONGER, MAJORITY, Case, Panel, Voice
 from benchmark.queries.choices import RUBRICS, AnnotatorChoice, RunChoice
-from benchmark.queries.evidence import judge_decisions
+from benchmark.queries.evidence import voice_decisions
 from judging.models import JudgeRun, RunStatus
 
 
@@ -72,8 +72,9 @@ def _majority(comparisons: Collection[int], annotator: int) -> dict[int, Decisio
 
 def _rubrics(run: RunChoice, annotator: int) -> dict[Voice, Mapping[int, Decisions]]:
     return {
-        Voice(Panel.RUBRIC, prompt): dict(judge_decisions([key], BASE))
+        Voice(Panel.RUBRIC, prompt): found
         for prompt, key in rubric_runs(run, annotator).items()
+        for _run, found in voice_decisions([key], BASE)
     }
 
 

@@ -12,7 +12,7 @@ from django.utils.text import Truncator
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, Dataset
 from annotation.queries.participants import names_of
-from benchmark.core.accuracy import Disagreement, Opinion, disagreements, opinion
+from benchmark.core.decisions import Disagreement, disagreements
 from benchmark.queries.annotators import (
     OPENING_CHARS,
     JudgeOption,
@@ -30,7 +30,7 @@ from benchmark.queries.choices import (
     picked_dataset,
     scenarios,
 )
-from benchmark.queries.evidence import heard_replies
+from benchmark.queries.evidence import voice_opinions
 
 ROWS_A_PAGE: Final = 50
 SEVERAL: Final = 2
@@ -104,7 +104,7 @@ def queue_page(question: DisagreementQuestion, *, page: str) -> QueuePage:
     if scope.dataset is None or scope.judge is None:
         return QueuePage(scope, (), None, 0, 0)
     human = human_verdicts(scope.dataset, scope.annotators)
-    said = _opinions(scope.judge)
+    said = voice_opinions(scope.judge.run, scope.judge.voice)
     names = _scenario_names(scope.dataset)
     kept = _kept_annotators(scope)
     wanted = scope.scenario.name if scope.scenario else None
@@ -169,13 +169,6 @@ def _kept_annotators(scope: QueueScope) -> set[int]:
         return {scope.question.annotator}
     of = scope.judge.of if scope.judge else ""
     return {key for key, name in scope.annotators.items() if of in {"", name}}
-
-
-def _opinions(judge: JudgeOption) -> dict[int, Opinion]:
-    return {
-        heard.comparison: opinion(heard.replies, heard.members)
-        for heard in heard_replies({judge.run}, judge.voice)
-    }
 
 
 def _scenario_names(dataset: DatasetChoice) -> dict[int, str]:

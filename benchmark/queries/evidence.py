@@ -9,10 +9,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
-from annotation.core.choices import JudgmentStatus, Order, Verdict
+from django.core.exceptions import EmptyResultSet
+from django.db import connection, models
+from django.db.models import Q, QuerySet
+
+from annotation.core.choices import Order, Verdict
 from annotation.models import PairwiseLabel
-from benchmark.core.accuracy import Decisions, StoredJudgment, decide
+from benchmark.core.decisions import (
+    ORDER_CODES,
+    STATUS_CODES,
+    VERDICT_CODES,
+    Decisions,
+    Judgments,
+    Memberships,
+    Opinion,
+)
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Case, HumanLabel, Panel, Voice
 from benchmark.queries.choices import (
     AnnotatorChoice,
@@ -26,17 +39,8 @@ from judging.core.votes import VoteRule
 from judging.models import JudgeRun, Judgment, Preference, PreferenceKind, RunKind
 from judging.queries.configurations import applied_plans
 
-Replies = Mapping[tuple[int, int], Sequence[StoredJudgment]]
-"""Stored judgments by run and comparison."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Hearing:
-    """Whose preferences are heard in which run, in one scenario."""
-
-    run: int
-    voice: Voice
-    members: frozenset[int]
+VoiceDecisions = Mapping[Voice, Mapping[int, Decisions]]
+"""What each voice decided, by comparison."""
 
 
 def labels_of(
@@ -96,33 +100,29 @@ class StandIn:
 def stand_in_cases(stand_ins: Sequence[StandIn], *, rule: VoteRule) -> tuple[tuple[Case, ...], ...]:
     """For each, the comparisons that it decided on. Three queries, however many there are."""
     runs = {each.run for each in stand_ins}
-    plans, replies, base = _plans(runs), _replies(runs), _empty()
+    plans, base = _plans(runs), _empty()
+    judged = run_judgments(Q(run__in=runs))
+    decided = {run: _own_decisions(judged[run], plans[run], base, rule) for run in runs}
     return tuple(
-        tuple(_stand_in_cases(each, plans[each.run], replies, base, rule)) for each in stand_ins
+        tuple(_stand_in_cases(each, plans[each.run], decided[each.run])) for each in stand_ins
     )
 
 
 def _stand_in_cases(
-    each: StandIn,
-    plans: Sequence[AppliedPlan],
-    replies: Replies,
-    base: frozenset[int],
-    rule: VoteRule,
+    each: StandIn, plans: Sequence[AppliedPlan], decided: VoiceDecisions
 ) -> Iterator[Case]:
     if plans:
         given = {label.comparison: label.verdict for label in each.labels}
         asked = [
-            (comparison, plan.scenario, given[comparison] if each.against else winner, voices)
+            (comparison, plan.scenario, given[comparison] if each.against else winner)
             for plan in plans
-            for voices in (tuple(_own_voices(each.run, plan)),)
             for comparison, winner in plan.winners
             if comparison in given or not each.against
         ]
     else:
-        voices = (_Hearing(each.run, BASE, base),)
-        asked = [(one.comparison, one.scenario, one.verdict, voices) for one in each.labels]
-    for comparison, scenario, verdict, heard in asked:
-        decisions = _decisions(comparison, heard, replies, rule)
+        asked = [(one.comparison, one.scenario, one.verdict) for one in each.labels]
+    for comparison, scenario, verdict in asked:
+        decisions = _on(comparison, decided)
         if decisions:
             yield Case(comparison, scenario, verdict, decisions, each.annotator)
 
@@ -150,42 +150,59 @@ def cases_of(
     plans = _plans({run.id})[run.id]
     if not plans:  # verdicts that were imported
         return stand_in_cases([StandIn(run.id, annotator.id, tuple(labels))], rule=rule)[0]
-    judged = [plan for plan in plans if scenario is None or plan.scenario_id == scenario.id]
+    asked = [plan for plan in plans if scenario is None or plan.scenario_id == scenario.id]
     latest = latest_of_others(run, annotator, others)
-    heard = _voices_of_others(latest, others)
-    replies = _replies({run.id, *latest.values()})
+    selected = {
+        key: [plan for plan in each if plan.selected is not None]
+        for key, each in _plans(latest.values()).items()
+    }
+    members = {key for each in selected.values() for plan in each for key in plan.selected or ()}
+    judged = run_judgments(Q(run=run.id) | Q(run__in=selected, preference__in=members))
+    decided = _own_decisions(judged[run.id], asked, (), rule)
+    here = {plan.scenario_id: [key for key, _winner in plan.winners] for plan in asked}
+    for owner, key in latest.items():
+        memberships = [
+            (here.get(plan.scenario_id, ()), frozenset(plan.selected or ()))
+            for plan in selected[key]
+        ]
+        voice = Voice(Panel.OTHER, others[owner])
+        decided[voice] = judged[key].decisions(memberships, rule=rule)
     return tuple(
-        Case(
-            comparison,
-            plan.scenario,
-            winner,
-            _decisions(
-                comparison,
-                [*_own_voices(run.id, plan), *heard.get(plan.scenario_id, ())],
-                replies,
-                rule,
-            ),
-        )
-        for plan in judged
+        Case(comparison, plan.scenario, winner, _on(comparison, decided))
+        for plan in asked
         for comparison, winner in plan.winners
     )
 
 
-def _decisions(
-    comparison: int, hearings: Iterable[_Hearing], replies: Replies, rule: VoteRule
-) -> dict[Voice, Decisions]:
-    decided = {
-        each.voice: decide(replies.get((each.run, comparison), ()), each.members, rule=rule)
-        for each in hearings
+def _on(comparison: int, decided: VoiceDecisions) -> dict[Voice, Decisions]:
+    return {voice: found[comparison] for voice, found in decided.items() if comparison in found}
+
+
+def _own_decisions(
+    judged: Judgments, plans: Sequence[AppliedPlan], base: Collection[int], rule: VoteRule
+) -> dict[Voice, Mapping[int, Decisions]]:
+    """What a run's own voices decided; without plans (imported verdicts) the base judge's alone."""
+    return {
+        voice: judged.decisions(_memberships(judged, plans, voice, base), rule=rule)
+        for voice in ((BASE, SELECTED, SHUFFLED) if plans else (BASE,))
     }
-    return {voice: decision for voice, decision in decided.items() if decision}
 
 
-def _own_voices(run: int, plan: AppliedPlan) -> Iterator[_Hearing]:
-    yield _Hearing(run, BASE, frozenset({plan.base}))
-    for voice, members in ((SELECTED, plan.selected), (SHUFFLED, plan.shuffled)):
-        if members is not None:
-            yield _Hearing(run, voice, frozenset(members))
+def _memberships(
+    judged: Judgments, plans: Sequence[AppliedPlan], voice: Voice, base: Collection[int]
+) -> Memberships:
+    """The preferences of a voice of a run by scenario; without plans the base judge's."""
+    if not plans:
+        return [(set(judged.comparison.tolist()), base)] if voice == BASE else []
+    members = [
+        {BASE: (plan.base,), SELECTED: plan.selected, SHUFFLED: plan.shuffled}[voice]
+        for plan in plans
+    ]
+    return [
+        ([comparison for comparison, _winner in plan.winners], frozenset(own))
+        for plan, own in zip(plans, members, strict=True)
+        if own is not None
+    ]
 
 
 def latest_of_others(
@@ -207,20 +224,6 @@ def latest_of_others(
     return {**own, **tried}
 
 
-def _voices_of_others(
-    latest: Mapping[int, int], names: Mapping[int, str]
-) -> dict[int, list[_Hearing]]:
-    """By scenario, the sets selected for other annotators."""
-    plans = _plans(latest.values())
-    heard: dict[int, list[_Hearing]] = defaultdict(list)
-    for annotator, run in latest.items():
-        voice = Voice(Panel.OTHER, names[annotator])
-        for plan in plans[run]:
-            if plan.selected is not None:
-                heard[plan.scenario_id].append(_Hearing(run, voice, frozenset(plan.selected)))
-    return heard
-
-
 def _plans(runs: Collection[int]) -> dict[int, tuple[AppliedPlan, ...]]:
     if not runs:
         return {}
@@ -228,48 +231,28 @@ def _plans(runs: Collection[int]) -> dict[int, tuple[AppliedPlan, ...]]:
     return {key: applied_plans(config) for key, config in rows}
 
 
-def judge_decisions(
+def voice_decisions(
     runs: Collection[int], voice: Voice, *, scenario: int | None = None
-) -> Iterator[tuple[int, Decisions]]:
-    """What a voice decided in several runs: a comparison and its decisions, once for each run.
+) -> Iterator[tuple[int, Mapping[int, Decisions]]]:
+    """What a voice decided in several runs: each run with its decisions by comparison.
 
     Args:
         runs: test runs, or runs of recorded verdicts, which only BASE speaks in.
         voice: BASE or SELECTED.
         scenario: only this one; None for all. It does not narrow recorded verdicts.
     """
-    for heard in heard_replies(runs, voice, scenario=scenario):
-        yield heard.comparison, decide(heard.replies, heard.members)
+    judged, known = run_judgments(Q(run__in=runs)), _plans(runs)
+    base = frozenset() if all(known.values()) else _empty()
+    for run, plans in known.items():
+        asked = [plan for plan in plans if scenario in {None, plan.scenario_id}]
+        if asked or not plans:
+            yield run, judged[run].decisions(_memberships(judged[run], asked, voice, base))
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """What one run replied on one comparison, and whose preferences of it are heard."""
-
-    run: int
-    comparison: int
-    replies: Sequence[StoredJudgment]
-    members: frozenset[int]
-
-
-def heard_replies(
-    runs: Collection[int], voice: Voice, *, scenario: int | None = None
-) -> Iterator[Heard]:
-    """The replies behind a voice in several runs; arguments as for `judge_decisions`."""
-    replies = _replies(runs)
-    for run, plans in _plans(runs).items():
-        hearings = {
-            comparison: each.members
-            for plan in plans
-            if scenario in {None, plan.scenario_id}
-            for each in _own_voices(run, plan)
-            if each.voice == voice
-            for comparison, _ in plan.winners
-        }
-        if not plans and voice == BASE:
-            hearings = dict.fromkeys((key for own, key in replies if own == run), _empty())
-        for comparison, members in hearings.items():
-            yield Heard(run, comparison, replies.get((run, comparison), ()), members)
+def voice_opinions(run: int, voice: Voice) -> dict[int, Opinion]:
+    """The ballots of a voice in one run, by comparison."""
+    judged = run_judgments(Q(run=run))[run]
+    return judged.opinions(_memberships(judged, _plans({run})[run], voice, _empty()))
 
 
 def _empty() -> frozenset[int]:
@@ -278,19 +261,32 @@ def _empty() -> frozenset[int]:
     return frozenset(rows)
 
 
-def _replies(runs: Collection[int]) -> Replies:
-    rows = Judgment.objects.filter(run__in=runs).values_list(
-        "run_id", "comparison_id", "preference_id", "order", "status", "verdict", "log_odds"
-    )
-    found: dict[tuple[int, int], list[StoredJudgment]] = defaultdict(list)
-    for run, comparison, preference, order, status, verdict, log_odds in rows.iterator():
-        found[run, comparison].append(
-            StoredJudgment(
-                preference,
-                Order(order),
-                JudgmentStatus(status),
-                Verdict(verdict) if verdict else None,
-                log_odds,
-            )
-        )
-    return found
+def _coded(field: str, codes: Mapping[Any, int]) -> models.Case:
+    """The code of a stored word; the last one where there is none."""
+    *known, missing = codes.items()
+    when = [models.When(**{field: word}, then=models.Value(code)) for word, code in known]
+    return models.Case(*when, default=models.Value(missing[1]))
+
+
+_CODE: Final = (
+    _coded("order", ORDER_CODES) + _coded("status", STATUS_CODES) + _coded("verdict", VERDICT_CODES)
+)
+
+
+def run_judgments(which: Q) -> defaultdict[int, Judgments]:
+    """Stored judgments by run; none of a run without any. One query."""
+    rows = Judgment.objects.filter(which).annotate(code=_CODE)
+    columns = rows.values_list("run_id", "comparison_id", "preference_id", "code", "log_odds")
+    found = Judgments.of(_stream(columns)).by_run()
+    return defaultdict(lambda: Judgments.of(()), found)
+
+
+def _stream(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
+    """The rows of a query as the database has them: Django's own way takes twice as long."""
+    try:
+        statement = rows.query.sql_with_params()
+    except EmptyResultSet:  # nothing can match, so Django does not ask either
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(*statement)
+        yield from cursor

@@ -12,7 +12,8 @@ from django.db.models.fields.json import KT
 
 from annotation.core.choices import Verdict
 from annotation.models import Comparison
-from benchmark.core.accuracy import Decisions, InvalidPolicy, Judged, decide
+from benchmark.core.accuracy import InvalidPolicy, Judged
+from benchmark.core.decisions import Decisions
 from benchmark.core.gold import (
     GoldCase,
     GoldFigures,
@@ -40,7 +41,7 @@ from benchmark.queries.annotators import (
     with_asked,
 )
 from benchmark.queries.choices import DatasetChoice, dataset_of, picked_dataset
-from benchmark.queries.evidence import heard_replies
+from benchmark.queries.evidence import voice_decisions
 from benchmark.queries.trust import SEED
 from judging.models import ResponseScore
 
@@ -379,18 +380,21 @@ def gold_cases(
     judges: Sequence[JudgeOption], answers: Mapping[int, tuple[str, str]]
 ) -> Iterator[tuple[JudgeOption, list[GoldCase]]]:
     """The comparisons with gold that each judge decided on, in file order."""
-    decided: dict[tuple[int, str], dict[int, GoldCase]] = {}
-    for voice in (BASE, SELECTED):
-        runs = {judge.run for judge in judges if judge.voice == voice}
-        for heard in heard_replies(runs, voice) if runs else ():
-            gold = answers.get(heard.comparison)
-            if gold is None:
-                continue
-            decisions = decide(heard.replies, heard.members)
-            if decisions:
-                judged = Judged(heard.comparison, Verdict(gold[1]), decisions)
-                cases = decided.setdefault((heard.run, voice.panel), {})
-                cases[heard.comparison] = GoldCase(gold[0], judged)
+    truths = {key: (subset, Verdict(verdict)) for key, (subset, verdict) in answers.items()}
+    decided = {
+        (run, voice): found
+        for voice in (BASE, SELECTED)
+        for run, found in voice_decisions(
+            {judge.run for judge in judges if judge.voice == voice}, voice
+        )
+    }
     for judge in judges:
-        own = decided.get((judge.run, judge.voice.panel), {})
-        yield judge, [own[comparison] for comparison in answers if comparison in own]
+        own = decided.get((judge.run, judge.voice), {})
+        yield (
+            judge,
+            [
+                GoldCase(subset, Judged(comparison, verdict, own[comparison]))
+                for comparison, (subset, verdict) in truths.items()
+                if comparison in own
+            ],
+        )

@@ -33,7 +33,7 @@ from benchmark.queries.choices import (
     picked_dataset,
     scenarios,
 )
-from benchmark.queries.evidence import judge_decisions
+from benchmark.queries.evidence import voice_decisions
 from judging.models import JudgeRun, RunStatus
 
 DRAWS: Final = 1000
@@ -249,12 +249,13 @@ def _judge(scope: LeaderboardScope, voice: Voice, judge: str) -> Sequence[tuple[
     """Decisions of one judge in each annotator's run to read; an even split is a tie."""
     runs = best_last(_runs(scope).filter(judge=judge))
     latest = dict(runs.values_list("annotator_id", "id"))
-    decided = judge_decisions(
+    decided = voice_decisions(
         set(latest.values()), voice, scenario=scope.scenario.id if scope.scenario else None
     )
     return [
         (comparison, winner)
-        for comparison, decisions in decided
+        for _run, found in decided
+        for comparison, decisions in found.items()
         for winner in decisions.values()
         if winner is not None
     ]

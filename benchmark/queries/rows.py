@@ -14,7 +14,7 @@ from django.utils.text import Truncator
 from annotation.core.choices import Order, Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison
-from benchmark.core.accuracy import Decisions
+from benchmark.core.decisions import Decisions
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Case, HumanLabel, Panel, Voice
 from benchmark.queries.trust import (
     Reader,

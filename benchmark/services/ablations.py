@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from annotation.core.choices import Verdict
+from django.db.models import Q
+
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from benchmark.core.ablation import AblationRow, Vary, ablation_row
-from benchmark.core.accuracy import Judged, decide
-from benchmark.core.trust import SELECTED
+from benchmark.core.accuracy import Judged
 from benchmark.models import VerificationReport
 from benchmark.queries.ablations import KIND
-from benchmark.queries.evidence import heard_replies
+from benchmark.queries.evidence import run_judgments
 from judging.core.estimates import ASSUMED_PREFERENCE, RunEstimate
 from judging.core.matrix import read_matrix
 from judging.core.rules import PairwiseSettings, Window
@@ -321,10 +321,8 @@ def _measured(
     for variant in variants:
         run = runs[variant.distillation.pk, variant.judge]
         plans = distil_plans(variant.distillation.config)
-        scenario_of = {key: plan.scenario_id for plan in plans for key, _ in plan.test_winners}
-        truth = {key: verdict for plan in plans for key, verdict in plan.test_winners}
         yield ablation_row(
-            list(_judged(run, variant, scenario_of, truth, shared)),
+            list(_judged(run, variant, plans, shared)),
             annotator=name,
             variant=variant.name,
             dev=sum(len(plan.winners) for plan in plans),
@@ -365,15 +363,14 @@ def _shared_tests(variants: Sequence[AblationVariant]) -> set[int]:
 
 
 def _judged(
-    run: JudgeRun,
-    variant: AblationVariant,
-    scenario_of: Mapping[int, int],
-    truth: Mapping[int, Verdict],
-    shared: set[int],
+    run: JudgeRun, variant: AblationVariant, plans: Sequence[DistilPlan], shared: set[int]
 ) -> Iterator[Judged]:
-    for heard in heard_replies([run.pk], SELECTED):
-        members = variant.members.get(scenario_of[heard.comparison], ())
-        if heard.comparison in shared and members:
-            decisions = decide(heard.replies, members)
-            if decisions:
-                yield Judged(heard.comparison, truth[heard.comparison], decisions)
+    memberships = [
+        ([key for key, _winner in plan.test_winners], variant.members.get(plan.scenario_id, ()))
+        for plan in plans
+    ]
+    decided = run_judgments(Q(run=run.pk))[run.pk].decisions(memberships)
+    for plan in plans:
+        for comparison, winner in plan.test_winners:
+            if comparison in shared and comparison in decided:
+                yield Judged(comparison, winner, decided[comparison])

@@ -21,7 +21,7 @@ from annotation.core.intervals import Interval
 from annotation.templatetags.look import percent
 from benchmark.core.metrics import ReliabilityPoint
 from benchmark.core.ranking import ModelRating, Standing, WinRate
-from benchmark.core.trust import Figures, Panel, TrustFigures, Voice, VoiceFigures
+from benchmark.core.trust import ControlFigures, Figures, Panel, TrustFigures, Voice
 from benchmark.queries.ranking import Board, Source
 from benchmark.queries.trust import TrustScope
 from benchmark.templatetags.figures import prompt_name
@@ -46,7 +46,7 @@ class VoiceRow:
     """One voice of the agreement table, with the address of its rows."""
 
     name: str
-    figures: VoiceFigures
+    figures: ControlFigures
     url: str
     is_control: bool
 
@@ -100,7 +100,7 @@ def scenario_controls(
     ]
 
 
-def _rows_url(rows_url: str, scope: TrustScope, each: VoiceFigures, **more: str) -> str:
+def _rows_url(rows_url: str, scope: TrustScope, each: ControlFigures, **more: str) -> str:
     if each.voice.annotator:
         more["who"] = each.voice.annotator
     return f"{rows_url}?{trust_query(scope, of=each.voice.panel.value.lower(), **more)}"

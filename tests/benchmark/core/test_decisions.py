@@ -1,6 +1,9 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
 from annotation.core.choices import JudgmentStatus, Order, Verdict
-from benchmark.core.accuracy import StoredJudgment, decide
-from judging.core.votes import VoteRule
+from benchmark.core.decisions import ORDER_CODES, STATUS_CODES, VERDICT_CODES, Judgments
+from judging.core.votes import MemberVerdict, VoteRule, vote
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 ORIGINAL, SWAPPED = Order.ORIGINAL, Order.SWAPPED
@@ -9,7 +12,14 @@ UNPARSEABLE, FAILED = JudgmentStatus.UNPARSEABLE, JudgmentStatus.FAILED
 
 
 def reply(preference, order, verdict=None, status=DONE, log_odds=None):
-    return StoredJudgment(preference, order, status, verdict, log_odds)
+    code = ORDER_CODES[order] + STATUS_CODES[status] + VERDICT_CODES[verdict]
+    return (1, 7, preference, code, log_odds)
+
+
+def decide(replies, members, **options):
+    """What was decided on the one comparison."""
+    judgments = Judgments.of(replies)
+    return judgments.decisions([([7], members)], **options).get(7, {})
 
 
 def test_the_members_vote_in_each_order_and_others_do_not():
@@ -30,6 +40,22 @@ def test_an_even_split_follows_the_rule():
     # The paper gives it to the response shown first: B in the swapped order.
     assert decide(split, {1, 2}, rule=VoteRule.PAPER) == {SWAPPED: B}
     assert decide(split, {1, 2}, rule=VoteRule.SOFT) == {SWAPPED: B}
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(Verdict), st.none() | st.integers(-3, 3)), min_size=1, max_size=6
+    ),
+    st.sampled_from(Order),
+    st.sampled_from(VoteRule),
+)
+def test_many_comparisons_are_decided_as_one_is(ballots, order, rule):
+    replies = [
+        reply(member, order, verdict, log_odds=log_odds)
+        for member, (verdict, log_odds) in enumerate(ballots)
+    ]
+    one = vote([MemberVerdict(*ballot) for ballot in ballots], order=order, rule=rule)
+    assert decide(replies, range(len(ballots)), rule=rule) == {order: one.winner}
 
 
 def test_an_order_that_is_not_finished_is_no_decision():
@@ -53,3 +79,28 @@ def test_calls_that_failed_say_nothing_of_the_judge():
 
 def test_nobody_decides_nothing():
     assert decide([reply(1, ORIGINAL, A)], set()) == {}
+
+
+def test_whose_votes_count_may_differ_by_comparison():
+    rows = [
+        (
+            1,
+            comparison,
+            preference,
+            ORDER_CODES[ORIGINAL] + STATUS_CODES[DONE] + VERDICT_CODES[won],
+            None,
+        )
+        for comparison, preference, won in [(7, 1, A), (7, 2, B), (8, 1, A), (8, 2, B), (9, 1, A)]
+    ]
+    judgments = Judgments.of(rows)
+    assert judgments.decisions([([7, 6], {1}), ([8], {2})]) == {7: {ORIGINAL: A}, 8: {ORIGINAL: B}}
+    assert judgments.decisions([]) == {}
+
+
+def test_the_judgments_of_each_run_stand_apart():
+    done = STATUS_CODES[DONE] + VERDICT_CODES[A]
+    found = Judgments.of(
+        [(2, 7, 1, done, None), (1, 8, 1, done, None), (2, 9, 1, done, None)]
+    ).by_run()
+    assert {run: each.comparison.tolist() for run, each in found.items()} == {1: [8], 2: [7, 9]}
+    assert Judgments.of([]).by_run() == {}

@@ -3,14 +3,22 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
-from benchmark.core.accuracy import Opinion, StoredJudgment, disagreements, opinion
+from benchmark.core.decisions import (
+    ORDER_CODES,
+    STATUS_CODES,
+    VERDICT_CODES,
+    Judgments,
+    Opinion,
+    disagreements,
+)
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 
 
 def reply(verdict, *, preference=1, order=Order.ORIGINAL, log_odds=None):
     status = JudgmentStatus.DONE if verdict else JudgmentStatus.UNPARSEABLE
-    return StoredJudgment(preference, order, status, verdict, log_odds)
+    code = ORDER_CODES[order] + STATUS_CODES[status] + VERDICT_CODES[verdict]
+    return (1, 7, preference, code, log_odds)
 
 
 def said(for_a=0, for_b=0, ties=0, log_odds=None):
@@ -18,7 +26,7 @@ def said(for_a=0, for_b=0, ties=0, log_odds=None):
 
 
 def test_all_ballots_of_the_members_are_heard_in_all_orders():
-    found = opinion(
+    rows = Judgments.of(
         [
             reply(A, log_odds=2.0),
             reply(B, order=Order.SWAPPED, log_odds=-1.0),
@@ -27,8 +35,8 @@ def test_all_ballots_of_the_members_are_heard_in_all_orders():
             reply(None, preference=2),
             reply(B, preference=9),
         ],
-        {1, 2},
     )
+    found = rows.opinions([([7], {1, 2})])[7]
     assert found == Opinion(for_a=2, for_b=1, ties=1, unread=1, log_odds=0.5)
     assert (found.ballots, found.verdict, found.confidence) == (4, A, 0.25)
 

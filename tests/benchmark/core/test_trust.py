@@ -11,8 +11,6 @@ from benchmark.core.trust import (
     Panel,
     TrustFinding,
     Voice,
-    by_scenario,
-    judged_by,
     trust_figures,
 )
 
@@ -90,5 +88,10 @@ def test_both_policies_are_computed_whichever_is_asked():
 
 def test_cases_without_a_decision_of_a_voice_are_not_its_cases():
     rows = [Case(1, "s", A, {BASE: {}}), Case(2, "t", TIE, {BASE: both(A)})]
-    assert [row.key for row in judged_by(rows, BASE)] == [2]
-    assert list(by_scenario(rows)) == ["s", "t"]
+    figures = trust_figures(rows, [], seed=1)
+    assert (figures.overall.base.agreement.ties, figures.overall.base.agreement.comparisons) == (
+        1,
+        0,
+    )
+    assert [each.scenario for each in figures.scenarios] == ["s", "t"]
+    assert [each.base.agreement.ties for each in figures.scenarios] == [0, 1]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,17 @@ def bootstrap_sums(
     """
     if len(rows) == 0:
         return None
-    return percentile_interval(drawn_values(rows, statistic, seed=seed, draws=draws))
+    cells, counts = _cells(rows)
+    return _interval(cells.tobytes(), counts.tobytes(), statistic, seed, draws)
+
+
+@lru_cache(maxsize=8192)  # of one to two hundred bytes each; a page shows hundreds
+def _interval(
+    cells: bytes, counts: bytes, statistic: Statistic, seed: int, draws: int
+) -> Interval | None:
+    numbers = np.frombuffer(counts, dtype=np.intp)
+    rows = np.frombuffer(cells, dtype=np.float64).reshape(len(numbers), -1)
+    return percentile_interval(_drawn(rows, numbers, statistic, seed=seed, draws=draws))
 
 
 def drawn_values(
@@ -52,8 +63,19 @@ def drawn_values(
         seed: one number, or several, so that groups are drawn independently.
         draws: number of resamples.
     """
-    cells, counts = _cells(rows)
-    drawn = np.random.default_rng(seed).multinomial(len(rows), counts / len(rows), size=draws)
+    return _drawn(*_cells(rows), statistic, seed=seed, draws=draws)
+
+
+def _drawn(
+    cells: Floats,
+    counts: NDArray[np.intp],
+    statistic: Statistic,
+    *,
+    seed: int | Sequence[int],
+    draws: int,
+) -> Floats:
+    units = counts.sum()
+    drawn = np.random.default_rng(seed).multinomial(units, counts / units, size=draws)
     return statistic(drawn @ cells)
 
 

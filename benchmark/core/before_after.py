@@ -267,6 +267,17 @@ def people_lean(
 
 
 @dataclass(frozen=True, slots=True)
+class _Change:
+    """A statistic of the columns from `width` on minus the same of those before."""
+
+    statistic: Callable[[Floats], Floats]
+    width: int
+
+    def __call__(self, sums: Floats) -> Floats:
+        return self.statistic(sums[:, self.width :]) - self.statistic(sums[:, : self.width])
+
+
+@dataclass(frozen=True, slots=True)
 class _Settings:
     """What the figures of one judge share."""
 
@@ -280,10 +291,7 @@ class _Settings:
         before, after = _counted(self.before, figure), _counted(self.after, figure)
         both = {key: (*before[key], *told) for key, told in after.items() if key in before}
         width = len(next(iter(both.values()))) // 2 if both else 0
-
-        def change(sums: Floats) -> Floats:
-            gained: Floats = figure.statistic(sums[:, width:]) - figure.statistic(sums[:, :width])
-            return gained
+        change = _Change(figure.statistic, width)
 
         return BeforeAfter(
             base=self._estimate(before, figure),

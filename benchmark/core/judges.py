@@ -14,7 +14,6 @@ from benchmark.core.accuracy import (
     Floats,
     Gain,
     InvalidPolicy,
-    Judged,
     JudgedColumns,
     bootstrap_sums,
     difference,
@@ -23,7 +22,7 @@ from benchmark.core.accuracy import (
 )
 from benchmark.core.before_after import BeforeAfter, Estimate, Leans, PeopleLean
 from benchmark.core.decisions import ABSENT
-from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Case, Voice
+from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Case, columns_by_voice
 
 ALL = "all"
 MEAN = "mean of scenarios"
@@ -202,11 +201,12 @@ def judge_figures(
     rows = list(cases)
     names = list(dict.fromkeys(case.scenario for case in rows))
     scenarios = np.array([names.index(case.scenario) for case in rows], dtype=np.intp)
+    columns = columns_by_voice(rows, (BASE, SELECTED, SHUFFLED))
     table = _Table(
-        comparisons=np.array([case.comparison for case in rows], dtype=np.int64),
-        base=_points(rows, BASE),
-        selected=_points(rows, SELECTED),
-        shuffled=_points(rows, SHUFFLED),
+        comparisons=columns[BASE].key,
+        base=_points(columns[BASE]),
+        selected=_points(columns[SELECTED]),
+        shuffled=_points(columns[SHUFFLED]),
         seed=seed,
         policy=policy,
         draws=draws,
@@ -233,10 +233,7 @@ class _Points:
         return self.read if policy is InvalidPolicy.EXCLUDED else self.asked
 
 
-def _points(cases: Sequence[Case], voice: Voice) -> _Points:
-    rows = JudgedColumns.of(
-        Judged(case.comparison, case.human, case.decisions.get(voice, {})) for case in cases
-    )
+def _points(rows: JudgedColumns) -> _Points:
     scored = rows.human != 0
     points, read = (rows.stakes(InvalidPolicy.EXCLUDED) * scored[:, None]).T
     asked = (rows.won != ABSENT).sum(axis=1)

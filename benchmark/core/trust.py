@@ -21,7 +21,6 @@ from benchmark.core.accuracy import (
     Accuracy,
     Gain,
     InvalidPolicy,
-    Judged,
     JudgedColumns,
     gain,
     under_both,
@@ -33,7 +32,7 @@ from benchmark.core.bias import (
     human_position_bias,
     judge_position_bias,
 )
-from benchmark.core.decisions import Decisions
+from benchmark.core.decisions import Decisions, codes, winners
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +311,16 @@ def trust_figures(
     )
 
 
+def columns_by_voice(cases: Sequence[Case], voices: Iterable[Voice]) -> dict[Voice, JudgedColumns]:
+    """All cases by column as each voice decided them."""
+    key = np.array([case.comparison for case in cases], dtype=np.int64)
+    human = codes(case.human for case in cases)
+    return {
+        voice: JudgedColumns(key, human, winners(case.decisions.get(voice, {}) for case in cases))
+        for voice in voices
+    }
+
+
 def _standing(voice: Voice) -> tuple[int, str]:
     return _BESIDE.index(voice.panel), voice.annotator
 
@@ -326,14 +335,8 @@ class _Table:
 
     @classmethod
     def of(cls, cases: Sequence[Case], *, seed: int, policy: InvalidPolicy) -> _Table:
-        heard = {voice for case in cases for voice in case.decisions} | _OWN
-        voices = {
-            voice: JudgedColumns.of(
-                Judged(case.comparison, case.human, case.decisions.get(voice, {})) for case in cases
-            )
-            for voice in heard
-        }
-        return cls(voices, seed, policy)
+        voices = {voice for case in cases for voice in case.decisions} | _OWN
+        return cls(columns_by_voice(cases, voices), seed, policy)
 
     def figures(
         self, scenario: str | None, places: NDArray[np.bool_], labels: Sequence[HumanLabel]

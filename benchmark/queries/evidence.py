@@ -39,6 +39,7 @@ from judging.core.votes import VoteRule
 from judging.models import JudgeRun, Judgment, Preference, PreferenceKind, RunKind
 from judging.queries.configurations import applied_plans
 
+_MOST_NAMED: Final = 10_000  # SQLite takes 32,766 values in a statement
 VoiceDecisions = Mapping[Voice, Mapping[int, Decisions]]
 """What each voice decided, by comparison."""
 
@@ -157,7 +158,9 @@ def cases_of(
         for key, each in _plans(latest.values()).items()
     }
     members = {key for each in selected.values() for plan in each for key in plan.selected or ()}
-    judged = run_judgments(Q(run=run.id) | Q(run__in=selected, preference__in=members))
+    # More of them than a statement may name are read with all else of their runs.
+    theirs = Q(preference__in=members) if len(members) <= _MOST_NAMED else Q()
+    judged = run_judgments(Q(run=run.id) | Q(run__in=selected) & theirs)
     decided = _own_decisions(judged[run.id], asked, (), rule)
     here = {plan.scenario_id: [key for key, _winner in plan.winners] for plan in asked}
     for owner, key in latest.items():

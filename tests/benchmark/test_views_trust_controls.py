@@ -203,3 +203,14 @@ def test_a_control_that_decided_nothing_in_a_scenario_has_no_figure_there(viewer
     place = page.context["controls"].index("Generic rubric")
     writing, code_row = (row["controls"][place] for row in page.context["scenario_rows"])
     assert (writing.figures.agreement.value, code_row) == (1.0, None)
+
+
+def test_more_sets_than_a_statement_may_name_decide_alike(viewer, monkeypatch):
+    stage, ann, _run = study()
+    bea = stage.rater("bea")
+    stage.label(bea, "A" * 12)
+    stage.tested(bea, stage.distilled(bea), base="A" * 12, selected="A" * 6 + "B" * 6)
+    rows, _page = rows_of(viewer, ann)
+    assert rows["Preferences of bea"].value == 0.5
+    monkeypatch.setattr("benchmark.queries.evidence._MOST_NAMED", 0)
+    assert rows_of(viewer, ann)[0] == rows

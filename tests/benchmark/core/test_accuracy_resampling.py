@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.intervals import bootstrap_mean
-from benchmark.core.accuracy import bootstrap_sums, by_unit
+from benchmark.core.accuracy import bootstrap_sums, by_unit, drawn_values
 
 
 def mean(sums):
@@ -44,3 +44,17 @@ def test_rows_of_one_unit_are_summed_in_the_order_of_the_units():
     assert by_unit([], rows[:0]).shape == (0, 2)
     with pytest.raises(ValueError, match="cluster keys"):
         by_unit([1], rows)
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.sampled_from([0.0, 0.5, 1.0, 2.0])] * 2, st.just(1.0)),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_equal_rows_are_one_cell_in_the_order_of_their_columns(rows):
+    drawn = drawn_values(np.array(rows), lambda sums: sums[:, 0] - sums[:, 1], seed=3, draws=20)
+    cells, counts = np.unique(rows, axis=0, return_counts=True)
+    times = np.random.default_rng(3).multinomial(len(rows), counts / len(rows), size=20)
+    assert (drawn == (times @ cells)[:, 0] - (times @ cells)[:, 1]).all()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sensejudge_site.benches import annotate, judge
+from sensejudge_site.benches import annotate, imports, judge
 from sensejudge_site.benches.annotate.site import Site, scratch_site
 from tests.migrated import copy_migrated
 
@@ -24,5 +24,5 @@ def migrated_sites(monkeypatch: pytest.MonkeyPatch) -> None:
                 copy_migrated(Path(site.env["SENSEJUDGE_VAR"]) / "sensejudge.sqlite3")
             yield site
 
-    for bench in (annotate, judge):
+    for bench in (annotate, imports, judge):
         monkeypatch.setattr(bench, "scratch_site", begun)

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import pytest
+
 from sensejudge_site import benches
 
 
+@pytest.mark.usefixtures("migrated_sites")
 def test_both_ways_are_measured_at_a_tiny_size():
     bench = benches.run("imports", {"items": 3})
     figures = {figure.name: figure for figure in bench.figures}

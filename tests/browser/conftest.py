@@ -36,7 +36,7 @@ UNSAFE = "DJANGO_ALLOW_ASYNC_UNSAFE"
 expect.set_options(timeout=30_000)  # milliseconds; 5 s is too little on a busy machine
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     """The browser. Playwright keeps an event loop running, in which Django wants to be told."""
     if not CHROMIUM.exists():

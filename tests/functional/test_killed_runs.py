@@ -26,7 +26,7 @@ import psycopg
 import pytest
 
 from tests.fake_llm import FakeLlm
-from tests.migrated import DEPLOYMENT, copy_migrated
+from tests.migrated import DEPLOYMENT, copy_migrated, create_migrated
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.processes
@@ -181,9 +181,7 @@ def site(
             llm=llm,
         )
         try:
-            if "DATABASE_URL" in env:
-                found.manage("migrate", "--verbosity=0")
-            else:
+            if "DATABASE_URL" not in env:
                 copy_migrated(tmp_path / "sensejudge.sqlite3")
             found.manage("shell", "-c", make)
             yield found
@@ -230,7 +228,7 @@ def on_postgres(tmp_path: Path, **options: Any) -> Iterator[Site]:
     port = free_port()
     broker = start_redis(port)
     name = f"killed_{uuid.uuid4().hex[:12]}"
-    admin.execute(f"CREATE DATABASE {name}")
+    create_migrated(POSTGRES, name)
     try:
         with psycopg.connect(f"{POSTGRES}/{name}", autocommit=True) as connection:
 

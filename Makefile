@@ -21,12 +21,15 @@ serve: .venv/.base
 	$(PY) manage.py collectstatic --noinput --verbosity 0
 	exec $(PY) manage.py serve --port "$(PORT)"
 
+# Many processes import the same files: what one compiled is kept for the next, whoever starts them.
+test test-rows: export PYTHONDONTWRITEBYTECODE =
+
 test: .venv/.dev
 	@[ -x /usr/bin/chromium ] || echo "No /usr/bin/chromium here: the browser tests will be skipped."
 	$(PY) -m pytest --quiet --numprocesses auto --dist worksteal -m "not browser and not processes" \
 		--cov --cov-report=term:skip-covered $(ARGS)
-	$(PY) -m pytest --quiet --numprocesses 2 --dist loadfile --no-loadscope-reorder \
-		-m "browser or processes" $(ARGS)
+	@# Twice as many processes as cores: half of their time they wait.
+	$(PY) -m pytest --quiet --numprocesses 4 --dist worksteal -m "browser or processes" $(ARGS)
 
 # What touches rows, for a second database: tests without the mark are refused one.
 test-rows: .venv/.dev

@@ -22,6 +22,7 @@ from benchmark.queries.evidence import run_judgments
 from judging.core.estimates import ASSUMED_PREFERENCE, RunEstimate
 from judging.core.matrix import read_matrix
 from judging.core.rules import PairwiseSettings, Window
+from judging.core.runs import DistilPlan
 from judging.core.selection import select_by_size
 from judging.core.selection_search import SelectionSettings
 from judging.llm.errors import LlmCode
@@ -370,7 +371,7 @@ def _judged(
         for plan in plans
     ]
     decided = run_judgments(Q(run=run.pk))[run.pk].decisions(memberships)
-    for plan in plans:
-        for comparison, winner in plan.test_winners:
+    for each in plans:
+        for comparison, winner in each.test_winners:
             if comparison in shared and comparison in decided:
                 yield Judged(comparison, winner, decided[comparison])

@@ -15,7 +15,7 @@ from benchmark.queries.disagreements import DisagreementQuestion
 from benchmark.queries.gold import GoldQuestion
 from benchmark.queries.judges import JudgeWay, TablesQuestion
 from benchmark.queries.ranking import LeaderboardQuestion, Source
-from benchmark.queries.rows import VOICES, Behind, VerdictMatch
+from benchmark.queries.rows import VOICES, NumberOwner, VerdictMatch
 from benchmark.queries.trust import TrustQuestion
 from judging.core.votes import VoteRule
 
@@ -70,15 +70,17 @@ class TrustForm(forms.Form):
 class RowsForm(TrustForm):
     """A question to the rows behind a number of the trust page."""
 
-    of = forms.ChoiceField(required=False, choices=[(each.value, each.value) for each in Behind])
+    of = forms.ChoiceField(
+        required=False, choices=[(each.value, each.value) for each in NumberOwner]
+    )
     who = forms.CharField(required=False, max_length=200, strip=False)
     outcome = forms.ChoiceField(
         required=False, choices=[(each.value, each.value) for each in VerdictMatch]
     )
 
-    def behind(self) -> Behind:
+    def behind(self) -> NumberOwner:
         """Whose number the rows stand behind."""
-        return Behind(self.cleaned_data["of"] or Behind.SELECTED)
+        return NumberOwner(self.cleaned_data["of"] or NumberOwner.SELECTED)
 
     def outcome_asked(self) -> VerdictMatch | None:
         """Which outcome alone, None for all."""
@@ -120,9 +122,9 @@ class TableRowsForm(TablesForm):
         """Whose line."""
         return JudgeWay(self.cleaned_data["judge"], self.cleaned_data["way"])
 
-    def behind(self) -> Behind:
+    def behind(self) -> NumberOwner:
         """Under which preferences."""
-        return Behind(self.cleaned_data["voice"])
+        return NumberOwner(self.cleaned_data["voice"])
 
     def outcome_asked(self) -> VerdictMatch | None:
         """Which outcome alone, None for all."""

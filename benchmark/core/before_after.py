@@ -23,7 +23,7 @@ from benchmark.core.decisions import Decisions
 from benchmark.core.length_bias import Sized, slope_fit, wald
 from benchmark.core.response_bias import ResponsePair
 from benchmark.core.self_preference import Rivals, family_of, own_points
-from benchmark.core.trust import BASE, SELECTED, Case, HumanLabel
+from benchmark.core.trust import BASE, SELECTED, HumanLabel, JudgedComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class Leans:
 
 
 @dataclass(frozen=True, slots=True)
-class PeopleLean:
+class AnnotatorBias:
     """The same of those who labelled: what a judge's figures are read beside."""
 
     position: Estimate
@@ -198,7 +198,7 @@ class PeopleLean:
 
 
 def leans(
-    cases: Iterable[Case],
+    cases: Iterable[JudgedComparison],
     pairs: Mapping[int, ResponsePair],
     *,
     judge: str,
@@ -242,7 +242,7 @@ def people_lean(
     *,
     seed: int,
     draws: int = DEFAULT_DRAWS,
-) -> PeopleLean:
+) -> AnnotatorBias:
     """The figures of those who labelled.
 
     Args:
@@ -258,7 +258,7 @@ def people_lean(
         for who, one in labels
     ]
     settings = _Settings(said, (), pairs, seed, draws)
-    return PeopleLean(
+    return AnnotatorBias(
         position=settings.told(POSITION_OF_PEOPLE).base,
         gap=gap(said),
         longer=settings.told(longer_figure(pairs)).base,

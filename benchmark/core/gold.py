@@ -77,7 +77,7 @@ _SECTION_OF: Final = {name: section for section, names in SUBSETS.items() for na
 
 
 @dataclass(frozen=True, slots=True)
-class GoldCase:
+class GoldComparison:
     """One comparison with its gold answer (in `judged.human`) and a judge's decisions."""
 
     subset: str
@@ -125,7 +125,7 @@ class GoldReport:
 
 
 def gold_report(
-    cases: Iterable[GoldCase],
+    cases: Iterable[GoldComparison],
     *,
     seed: int,
     policy: InvalidPolicy = InvalidPolicy.EXCLUDED,

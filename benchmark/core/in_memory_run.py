@@ -15,7 +15,7 @@ from annotation.core.intervals import DEFAULT_DRAWS, Interval, percentile_interv
 from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings, split
 from benchmark.core.accuracy import Judged
-from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Voice
+from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Condition
 from judging.core.judge_prompts import PairTexts
 from judging.core.lexical.distil import distil
 from judging.core.lexical.pairwise import judge_pair
@@ -45,7 +45,7 @@ class AnnotatorLabels:
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsal:
+class InMemoryRun:
     """What was selected on one dev part, and every decision on the test part, by voice.
 
     `preferences` are the selected texts, "" the base judge's; `assessment` is None where nothing
@@ -54,7 +54,7 @@ class Rehearsal:
 
     preferences: tuple[str, ...]
     assessment: Assessment | None
-    judged: Mapping[Voice, tuple[Judged, ...]]
+    judged: Mapping[Condition, tuple[Judged, ...]]
 
 
 def rehearse(
@@ -62,7 +62,7 @@ def rehearse(
     texts: Mapping[int, PairTexts],
     annotator: AnnotatorLabels,
     settings: SplitSettings,
-) -> Rehearsal:
+) -> InMemoryRun:
     """Splits, distils, judges dev, selects with masking, and applies the set to the test part.
 
     Args:
@@ -80,7 +80,7 @@ def rehearse(
     )
     sets = {BASE: ("",), SELECTED: learned.members, SHUFFLED: control.members}
     test = _winners(parts.test, annotator.truth)
-    return Rehearsal(
+    return InMemoryRun(
         preferences=learned.members,
         assessment=learned.assessment,
         judged={voice: tuple(_applied(test, texts, members)) for voice, members in sets.items()},

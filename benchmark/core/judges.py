@@ -20,9 +20,9 @@ from benchmark.core.accuracy import (
     drawn_values,
     pooled,
 )
-from benchmark.core.before_after import BeforeAfter, Estimate, Leans, PeopleLean
+from benchmark.core.before_after import AnnotatorBias, BeforeAfter, Estimate, Leans
 from benchmark.core.decisions import ABSENT
-from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Case, columns_by_voice
+from benchmark.core.trust import BASE, SELECTED, SHUFFLED, JudgedComparison, columns_by_voice
 
 ALL = "all"
 MEAN = "mean of scenarios"
@@ -107,7 +107,7 @@ def lean_records(judge: Mapping[str, object], found: Leans) -> Iterator[Record]:
             }
 
 
-def people_record(judge: Mapping[str, object], found: PeopleLean) -> Record:
+def people_record(judge: Mapping[str, object], found: AnnotatorBias) -> Record:
     """The same of those who labelled, under the columns of a judge."""
     return {
         **judge,
@@ -184,7 +184,7 @@ class JudgeFigures:
 
 
 def judge_figures(
-    cases: Iterable[Case],
+    cases: Iterable[JudgedComparison],
     *,
     seed: int,
     policy: InvalidPolicy = InvalidPolicy.EXCLUDED,

@@ -9,7 +9,7 @@ from annotation.core.choices import Verdict
 from annotation.core.intervals import ends
 from benchmark.core.length_bias import LengthBias, LengthErrors, Sized, length_bias, length_errors
 from benchmark.core.self_preference import Rivals, SelfPreference, self_preference
-from benchmark.core.trust import Case, HumanLabel, Voice
+from benchmark.core.trust import Condition, HumanLabel, JudgedComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,24 +23,24 @@ class ResponsePair:
 
 
 @dataclass(frozen=True, slots=True)
-class VoiceLeanings:
+class ConditionBias:
     """One voice's leanings on the comparisons that it decided; `own` is None without a family."""
 
-    voice: Voice
+    voice: Condition
     length: LengthBias
     errors: LengthErrors
     own: SelfPreference | None
 
 
 @dataclass(frozen=True, slots=True)
-class Leanings:
+class ResponseBias:
     """The annotator's length bias on all their labels, and each voice's leanings.
 
     Voices without a decision on responses whose texts are known have no length figures.
     """
 
     human: LengthBias
-    voices: tuple[VoiceLeanings, ...]
+    voices: tuple[ConditionBias, ...]
     seed: int
 
     @property
@@ -54,7 +54,7 @@ class Leanings:
         return any(each.own is not None for each in self.voices)
 
 
-def leaning_records(annotator: str, found: Leanings) -> Iterator[dict[str, object]]:
+def leaning_records(annotator: str, found: ResponseBias) -> Iterator[dict[str, object]]:
     """Flat rows as scripts read them: the annotator's own length bias, then each voice's leanings.
 
     `voice` is human, base or selected; shares are 0..1, slopes log-odds for twice the length.
@@ -87,14 +87,14 @@ def _length_record(length: LengthBias) -> dict[str, object]:
 
 
 def leanings(
-    cases: Iterable[Case],
+    cases: Iterable[JudgedComparison],
     labels: Iterable[HumanLabel],
     pairs: Mapping[int, ResponsePair],
     *,
-    voices: Iterable[Voice],
+    voices: Iterable[Condition],
     judge: str,
     seed: int,
-) -> Leanings:
+) -> ResponseBias:
     """The leanings of an annotator and of a judge.
 
     Args:
@@ -108,7 +108,7 @@ def leanings(
     rows = list(cases)
     said = [(label.comparison, label.verdict, (label.verdict,)) for label in labels]
     measured = (_voice(voice, rows, pairs, judge=judge, seed=seed) for voice in voices)
-    return Leanings(
+    return ResponseBias(
         human=length_bias(_sized(said, pairs), seed=seed),
         voices=tuple(each for each in measured if each is not None),
         seed=seed,
@@ -120,8 +120,13 @@ _Said = tuple[int, Verdict, tuple[Verdict | None, ...]]
 
 
 def _voice(
-    voice: Voice, cases: Iterable[Case], pairs: Mapping[int, ResponsePair], *, judge: str, seed: int
-) -> VoiceLeanings | None:
+    voice: Condition,
+    cases: Iterable[JudgedComparison],
+    pairs: Mapping[int, ResponsePair],
+    *,
+    judge: str,
+    seed: int,
+) -> ConditionBias | None:
     said = [
         (case.comparison, case.human, tuple(case.decisions[voice].values()))
         for case in cases
@@ -136,7 +141,7 @@ def _voice(
         if key in pairs
     ]
     own = self_preference(rivals, judge=judge, seed=seed)
-    return VoiceLeanings(
+    return ConditionBias(
         voice=voice,
         length=length_bias(sized, seed=seed),
         errors=length_errors(sized, seed=seed),

@@ -166,7 +166,7 @@ def _high(interval: Interval | None) -> float | None:
     return None if interval is None else interval.high
 
 
-class Panel(StrEnum):
+class ConditionKind(StrEnum):
     """Under which preferences a judge decided."""
 
     BASE = "BASE"  # none
@@ -179,20 +179,20 @@ class Panel(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Voice:
+class Condition:
     """A panel, and for OTHER whose set it is, for RUBRIC which prompt."""
 
-    panel: Panel
+    panel: ConditionKind
     annotator: str = ""
 
 
-BASE = Voice(Panel.BASE)
-SELECTED = Voice(Panel.SELECTED)
-SHUFFLED = Voice(Panel.SHUFFLED)
-LONGER = Voice(Panel.LONGER)
-MAJORITY = Voice(Panel.MAJORITY)
+BASE = Condition(ConditionKind.BASE)
+SELECTED = Condition(ConditionKind.SELECTED)
+SHUFFLED = Condition(ConditionKind.SHUFFLED)
+LONGER = Condition(ConditionKind.LONGER)
+MAJORITY = Condition(ConditionKind.MAJORITY)
 _OWN = frozenset({BASE, SELECTED, SHUFFLED})
-_BESIDE = (Panel.OTHER, Panel.RUBRIC, Panel.LONGER, Panel.MAJORITY)
+_BESIDE = (ConditionKind.OTHER, ConditionKind.RUBRIC, ConditionKind.LONGER, ConditionKind.MAJORITY)
 """What else may decide, in the order in which it is shown."""
 
 
@@ -207,13 +207,13 @@ class HumanLabel:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class JudgedComparison:
     """One test comparison with an annotator's verdict and the judge's decisions, by voice."""
 
     comparison: int
     scenario: str
     human: Verdict
-    decisions: Mapping[Voice, Decisions]
+    decisions: Mapping[Condition, Decisions]
     annotator: int = 0
 
 
@@ -221,13 +221,13 @@ class Case:
 class ControlFigures:
     """One voice's agreement under the asked policy and the other one."""
 
-    voice: Voice
+    voice: Condition
     agreement: Accuracy
     other_policy: Accuracy
 
 
 @dataclass(frozen=True, slots=True)
-class VoiceFigures(ControlFigures):
+class ConditionFigures(ControlFigures):
     """The same with its bias and its consistency."""
 
     position: PositionBias
@@ -243,8 +243,8 @@ class Figures:
 
     scenario: str | None
     human: PositionBias
-    base: VoiceFigures
-    selected: VoiceFigures
+    base: ConditionFigures
+    selected: ConditionFigures
     shuffled: ControlFigures
     others: tuple[ControlFigures, ...]
     gain: Gain
@@ -278,7 +278,7 @@ class TrustFigures:
 
 
 def trust_figures(
-    cases: Iterable[Case],
+    cases: Iterable[JudgedComparison],
     labels: Iterable[HumanLabel],
     *,
     seed: int,
@@ -311,7 +311,9 @@ def trust_figures(
     )
 
 
-def columns_by_voice(cases: Sequence[Case], voices: Iterable[Voice]) -> dict[Voice, JudgedColumns]:
+def columns_by_voice(
+    cases: Sequence[JudgedComparison], voices: Iterable[Condition]
+) -> dict[Condition, JudgedColumns]:
     """All cases by column as each voice decided them."""
     key = np.array([case.comparison for case in cases], dtype=np.int64)
     human = codes(case.human for case in cases)
@@ -321,7 +323,7 @@ def columns_by_voice(cases: Sequence[Case], voices: Iterable[Voice]) -> dict[Voi
     }
 
 
-def _standing(voice: Voice) -> tuple[int, str]:
+def _standing(voice: Condition) -> tuple[int, str]:
     return _BESIDE.index(voice.panel), voice.annotator
 
 
@@ -329,12 +331,12 @@ def _standing(voice: Voice) -> tuple[int, str]:
 class _Table:
     """The cases as each voice decided them, and what every figure of a page shares."""
 
-    voices: Mapping[Voice, JudgedColumns]
+    voices: Mapping[Condition, JudgedColumns]
     seed: int
     policy: InvalidPolicy
 
     @classmethod
-    def of(cls, cases: Sequence[Case], *, seed: int, policy: InvalidPolicy) -> _Table:
+    def of(cls, cases: Sequence[JudgedComparison], *, seed: int, policy: InvalidPolicy) -> _Table:
         voices = {voice for case in cases for voice in case.decisions} | _OWN
         return cls(columns_by_voice(cases, voices), seed, policy)
 
@@ -357,12 +359,12 @@ class _Table:
             gain_over_shuffled=gain(shuffled, selected, seed=self.seed, policy=self.policy),
         )
 
-    def _control(self, voice: Voice, rows: JudgedColumns) -> ControlFigures:
+    def _control(self, voice: Condition, rows: JudgedColumns) -> ControlFigures:
         return ControlFigures(voice, *under_both(rows, seed=self.seed, policy=self.policy))
 
-    def _measured(self, voice: Voice, rows: JudgedColumns) -> VoiceFigures:
+    def _measured(self, voice: Condition, rows: JudgedColumns) -> ConditionFigures:
         agreement, other_policy = under_both(rows, seed=self.seed, policy=self.policy)
-        return VoiceFigures(
+        return ConditionFigures(
             voice=voice,
             agreement=agreement,
             other_policy=other_policy,

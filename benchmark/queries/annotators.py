@@ -14,7 +14,7 @@ from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, Dataset, GoldLabel, PairwiseLabel
 from annotation.queries.participants import names_of
-from benchmark.core.trust import BASE, SELECTED, Voice
+from benchmark.core.trust import BASE, SELECTED, Condition
 from benchmark.core.vote_agreement import VoteAgreement, Votes, conservative, vote_agreement
 from benchmark.queries.choices import (
     RUBRICS,
@@ -45,7 +45,7 @@ class JudgeOption:
 
     run: int
     judge: str
-    voice: Voice
+    voice: Condition
     kind: RunKind
     of: str
     way: str = ""

@@ -10,15 +10,15 @@ from annotation.core.choices import Order, Verdict
 from annotation.models import Comparison, PairwiseLabel
 from benchmark.core.decisions import Decisions
 from benchmark.core.metrics import longer_wins, majority
-from benchmark.core.trust import BASE, LONGER, MAJORITY, Case, Panel, Voice
+from benchmark.core.trust import BASE, LONGER, MAJORITY, Condition, ConditionKind, JudgedComparison
 from benchmark.queries.choices import RUBRICS, AnnotatorChoice, RunChoice
 from benchmark.queries.evidence import voice_decisions
 from judging.models import JudgeRun, RunStatus
 
 
 def with_baselines(
-    cases: Sequence[Case], run: RunChoice, annotator: AnnotatorChoice
-) -> tuple[Case, ...]:
+    cases: Sequence[JudgedComparison], run: RunChoice, annotator: AnnotatorChoice
+) -> tuple[JudgedComparison, ...]:
     """The cases with what else decided on them: rubrics, the longer response, other annotators.
 
     Three queries, and two more where the judge was asked by a rubric as well.
@@ -26,7 +26,7 @@ def with_baselines(
     if not cases:
         return ()
     asked = {case.comparison for case in cases}
-    voices: dict[Voice, Mapping[int, Decisions]] = {
+    voices: dict[Condition, Mapping[int, Decisions]] = {
         LONGER: _longer(asked),
         MAJORITY: _majority(asked, annotator.id),
         **_rubrics(run, annotator.id),
@@ -70,9 +70,9 @@ def _majority(comparisons: Collection[int], annotator: int) -> dict[int, Decisio
     return {key: {Order.COMBINED: majority(said.values())} for key, said in given.items()}
 
 
-def _rubrics(run: RunChoice, annotator: int) -> dict[Voice, Mapping[int, Decisions]]:
+def _rubrics(run: RunChoice, annotator: int) -> dict[Condition, Mapping[int, Decisions]]:
     return {
-        Voice(Panel.RUBRIC, prompt): found
+        Condition(ConditionKind.RUBRIC, prompt): found
         for prompt, key in rubric_runs(run, annotator).items()
         for _run, found in voice_decisions([key], BASE)
     }

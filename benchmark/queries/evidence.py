@@ -26,7 +26,15 @@ from benchmark.core.decisions import (
     Memberships,
     Opinion,
 )
-from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Case, HumanLabel, Panel, Voice
+from benchmark.core.trust import (
+    BASE,
+    SELECTED,
+    SHUFFLED,
+    Condition,
+    ConditionKind,
+    HumanLabel,
+    JudgedComparison,
+)
 from benchmark.queries.choices import (
     AnnotatorChoice,
     DatasetChoice,
@@ -40,7 +48,7 @@ from judging.models import JudgeRun, Judgment, Preference, PreferenceKind, RunKi
 from judging.queries.configurations import applied_plans
 
 _MOST_NAMED: Final = 10_000  # SQLite takes 32,766 values in a statement
-VoiceDecisions = Mapping[Voice, Mapping[int, Decisions]]
+VoiceDecisions = Mapping[Condition, Mapping[int, Decisions]]
 """What each voice decided, by comparison."""
 
 
@@ -98,7 +106,9 @@ class StandIn:
     against: bool = False
 
 
-def stand_in_cases(stand_ins: Sequence[StandIn], *, rule: VoteRule) -> tuple[tuple[Case, ...], ...]:
+def stand_in_cases(
+    stand_ins: Sequence[StandIn], *, rule: VoteRule
+) -> tuple[tuple[JudgedComparison, ...], ...]:
     """For each, the comparisons that it decided on. Three queries, however many there are."""
     runs = {each.run for each in stand_ins}
     plans, base = _plans(runs), _empty()
@@ -111,7 +121,7 @@ def stand_in_cases(stand_ins: Sequence[StandIn], *, rule: VoteRule) -> tuple[tup
 
 def _stand_in_cases(
     each: StandIn, plans: Sequence[AppliedPlan], decided: VoiceDecisions
-) -> Iterator[Case]:
+) -> Iterator[JudgedComparison]:
     if plans:
         given = {label.comparison: label.verdict for label in each.labels}
         asked = [
@@ -125,7 +135,7 @@ def _stand_in_cases(
     for comparison, scenario, verdict in asked:
         decisions = _on(comparison, decided)
         if decisions:
-            yield Case(comparison, scenario, verdict, decisions, each.annotator)
+            yield JudgedComparison(comparison, scenario, verdict, decisions, each.annotator)
 
 
 def cases_of(
@@ -136,7 +146,7 @@ def cases_of(
     *,
     rule: VoteRule,
     others: Mapping[int, str],
-) -> tuple[Case, ...]:
+) -> tuple[JudgedComparison, ...]:
     """The labelled comparisons that a run judged, each with the decisions of every voice.
 
     Args:
@@ -168,22 +178,22 @@ def cases_of(
             (here.get(plan.scenario_id, ()), frozenset(plan.selected or ()))
             for plan in selected[key]
         ]
-        voice = Voice(Panel.OTHER, others[owner])
+        voice = Condition(ConditionKind.OTHER, others[owner])
         decided[voice] = judged[key].decisions(memberships, rule=rule)
     return tuple(
-        Case(comparison, plan.scenario, winner, _on(comparison, decided))
+        JudgedComparison(comparison, plan.scenario, winner, _on(comparison, decided))
         for plan in asked
         for comparison, winner in plan.winners
     )
 
 
-def _on(comparison: int, decided: VoiceDecisions) -> dict[Voice, Decisions]:
+def _on(comparison: int, decided: VoiceDecisions) -> dict[Condition, Decisions]:
     return {voice: found[comparison] for voice, found in decided.items() if comparison in found}
 
 
 def _own_decisions(
     judged: Judgments, plans: Sequence[AppliedPlan], base: Collection[int], rule: VoteRule
-) -> dict[Voice, Mapping[int, Decisions]]:
+) -> dict[Condition, Mapping[int, Decisions]]:
     """What a run's own voices decided; without plans (imported verdicts) the base judge's alone."""
     return {
         voice: judged.decisions(_memberships(judged, plans, voice, base), rule=rule)
@@ -192,7 +202,7 @@ def _own_decisions(
 
 
 def _memberships(
-    judged: Judgments, plans: Sequence[AppliedPlan], voice: Voice, base: Collection[int]
+    judged: Judgments, plans: Sequence[AppliedPlan], voice: Condition, base: Collection[int]
 ) -> Memberships:
     """The preferences of a voice of a run by scenario; without plans the base judge's."""
     if not plans:
@@ -235,7 +245,7 @@ def _plans(runs: Collection[int]) -> dict[int, tuple[AppliedPlan, ...]]:
 
 
 def voice_decisions(
-    runs: Collection[int], voice: Voice, *, scenario: int | None = None
+    runs: Collection[int], voice: Condition, *, scenario: int | None = None
 ) -> Iterator[tuple[int, Mapping[int, Decisions]]]:
     """What a voice decided in several runs: each run with its decisions by comparison.
 
@@ -252,7 +262,7 @@ def voice_decisions(
             yield run, judged[run].decisions(_memberships(judged[run], asked, voice, base))
 
 
-def voice_opinions(run: int, voice: Voice) -> dict[int, Opinion]:
+def voice_opinions(run: int, voice: Condition) -> dict[int, Opinion]:
     """The ballots of a voice in one run, by comparison."""
     judged = run_judgments(Q(run=run))[run]
     return judged.opinions(_memberships(judged, _plans({run})[run], voice, _empty()))

@@ -15,7 +15,7 @@ from annotation.models import Comparison
 from benchmark.core.accuracy import InvalidPolicy, Judged
 from benchmark.core.decisions import Decisions
 from benchmark.core.gold import (
-    GoldCase,
+    GoldComparison,
     GoldFigures,
     GoldReport,
     Section,
@@ -353,7 +353,7 @@ def dataset_gold_reports(dataset: str, *, policy: InvalidPolicy) -> tuple[JudgeR
 
 
 def _reports(
-    cases: Mapping[JudgeOption, Sequence[GoldCase]],
+    cases: Mapping[JudgeOption, Sequence[GoldComparison]],
     items: tuple[StoredItem, ...],
     *,
     policy: InvalidPolicy,
@@ -378,7 +378,7 @@ def _reports(
 
 def gold_cases(
     judges: Sequence[JudgeOption], answers: Mapping[int, tuple[str, str]]
-) -> Iterator[tuple[JudgeOption, list[GoldCase]]]:
+) -> Iterator[tuple[JudgeOption, list[GoldComparison]]]:
     """The comparisons with gold that each judge decided on, in file order."""
     truths = {key: (subset, Verdict(verdict)) for key, (subset, verdict) in answers.items()}
     decided = {
@@ -393,7 +393,7 @@ def gold_cases(
         yield (
             judge,
             [
-                GoldCase(subset, Judged(comparison, verdict, own[comparison]))
+                GoldComparison(subset, Judged(comparison, verdict, own[comparison]))
                 for comparison, (subset, verdict) in truths.items()
                 if comparison in own
             ],

@@ -34,7 +34,7 @@ from benchmark.queries.gold import (
     gold_cases,
     gold_scope,
 )
-from benchmark.queries.rows import Found, VerdictMatch, decision_cell
+from benchmark.queries.rows import FoundRow, VerdictMatch, decision_cell
 from benchmark.queries.trust import SEED
 
 ROWS_A_PAGE: Final = 50
@@ -48,7 +48,7 @@ class JudgedGoldRow:
     where the reply could not be read.
     """
 
-    found: Found
+    found: FoundRow
     key: str
     opening: str
     cells: tuple[str | None, ...]
@@ -66,7 +66,7 @@ class GoldRows:
     counts: Mapping[VerdictMatch, int]
     total: int
     rows: Sequence[JudgedGoldRow]
-    page: Page[Found]
+    page: Page[FoundRow]
 
 
 def gold_rows(
@@ -103,7 +103,7 @@ def gold_rows(
     if not here:
         raise Refused("benchmark:unknown-choice", f"nothing was judged in {subset or section!r}")
     found = [
-        Found(case.judged.key, case.subset, case.judged.human, None, case.judged.decisions)
+        FoundRow(case.judged.key, case.subset, case.judged.human, None, case.judged.decisions)
         for case in here
     ]
     kept = [row for row in found if outcome in {None, row.outcome}]
@@ -121,7 +121,7 @@ def gold_rows(
     )
 
 
-def _rows(found: Sequence[Found]) -> list[JudgedGoldRow]:
+def _rows(found: Sequence[FoundRow]) -> list[JudgedGoldRow]:
     texts = openings(row.comparison for row in found)
     return [
         JudgedGoldRow(

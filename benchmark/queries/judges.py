@@ -14,9 +14,9 @@ from django.utils.text import Truncator
 from annotation.core.choices import Order, Verdict
 from annotation.core.refusals import Refused
 from benchmark.core.accuracy import InvalidPolicy
-from benchmark.core.before_after import Leans, PeopleLean, leans, people_lean
+from benchmark.core.before_after import AnnotatorBias, Leans, leans, people_lean
 from benchmark.core.judges import JudgeFigures, judge_figures
-from benchmark.core.trust import Case, HumanLabel
+from benchmark.core.trust import HumanLabel, JudgedComparison
 from benchmark.queries.annotators import (
     OPENING_CHARS,
     datasets_with_gold,
@@ -42,7 +42,7 @@ from benchmark.queries.choices import (
 )
 from benchmark.queries.evidence import StandIn, labels_by_annotator, stand_in_cases
 from benchmark.queries.response_bias import pairs_of
-from benchmark.queries.rows import VOICES, Behind, Found, VerdictMatch, decision_cell
+from benchmark.queries.rows import VOICES, FoundRow, NumberOwner, VerdictMatch, decision_cell
 from benchmark.queries.trust import SEED
 from judging.core.votes import VoteRule
 from judging.models import JudgeRun, Judgment, RunKind, RunStatus
@@ -57,7 +57,7 @@ class TableRow:
     `cells` are the decisions shown original, swapped, combined, as rows.decision_cell writes them.
     """
 
-    found: Found
+    found: FoundRow
     run: int
     annotator: str
     key: str
@@ -71,21 +71,21 @@ class TableRows:
 
     scope: TablesScope
     name: JudgeWay
-    behind: Behind
+    behind: NumberOwner
     scenario: ScenarioChoice | None
     outcome: VerdictMatch | None
     counts: Mapping[VerdictMatch, int]
     total: int
     comparisons: int
     rows: Sequence[TableRow]
-    page: Page[tuple[StandIn, Found]]
+    page: Page[tuple[StandIn, FoundRow]]
 
 
 def table_rows(
     question: TablesQuestion,
     *,
     name: JudgeWay,
-    behind: Behind,
+    behind: NumberOwner,
     scenario: int | None,
     outcome: VerdictMatch | None,
     page: str,
@@ -116,7 +116,7 @@ def table_rows(
     found = [
         (
             each,
-            Found(
+            FoundRow(
                 case.comparison,
                 case.scenario,
                 case.human,
@@ -146,7 +146,7 @@ def table_rows(
     )
 
 
-def _rows(scope: TablesScope, found: Collection[tuple[StandIn, Found]]) -> list[TableRow]:
+def _rows(scope: TablesScope, found: Collection[tuple[StandIn, FoundRow]]) -> list[TableRow]:
     texts = openings(row.comparison for _each, row in found)
     names = {each.id: each.name for each in scope.annotators}
     return [
@@ -238,7 +238,7 @@ class TablesPage:
     scope: TablesScope
     lines: tuple[JudgeLine, ...]
     scenarios: tuple[str, ...]
-    people: PeopleLean | None
+    people: AnnotatorBias | None
     seed: int
 
     @property
@@ -377,7 +377,7 @@ def _way(run: RunChoice) -> JudgeWay:
 
 
 def _comparisons(
-    labels: Mapping[int, Sequence[HumanLabel]], cases: Iterable[Sequence[Case]]
+    labels: Mapping[int, Sequence[HumanLabel]], cases: Iterable[Sequence[JudgedComparison]]
 ) -> set[int]:
     wanted = {label.comparison for given in labels.values() for label in given}
     return wanted | {case.comparison for own in cases for case in own}

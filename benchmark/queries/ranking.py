@@ -18,7 +18,7 @@ from annotation.core.refusals import Refused
 from annotation.models import Comparison, PairwiseLabel
 from benchmark.core.bradley_terry import VerdictCounts, outcome_of
 from benchmark.core.ranking import Ranking, WinRate, bradley_terry, win_rates
-from benchmark.core.trust import BASE, SELECTED, Voice
+from benchmark.core.trust import BASE, SELECTED, Condition
 from benchmark.queries.choices import (
     VERDICT_RUNS,
     WITHOUT_SETS,
@@ -245,7 +245,7 @@ def _human(scope: LeaderboardScope) -> Sequence[tuple[int, Verdict]]:
     return [(comparison, verdict) for (_, comparison), verdict in first.items()]
 
 
-def _judge(scope: LeaderboardScope, voice: Voice, judge: str) -> Sequence[tuple[int, Verdict]]:
+def _judge(scope: LeaderboardScope, voice: Condition, judge: str) -> Sequence[tuple[int, Verdict]]:
     """Decisions of one judge in each annotator's run to read; an even split is a tie."""
     runs = best_last(_runs(scope).filter(judge=judge))
     latest = dict(runs.values_list("annotator_id", "id"))

@@ -24,8 +24,8 @@ from benchmark.core.calibrated import (
     user_shifts,
 )
 from benchmark.core.metrics import ReliabilityPoint, reliability
-from benchmark.core.response_bias import Leanings, ResponsePair, leanings
-from benchmark.core.trust import BASE, SELECTED, Case, HumanLabel
+from benchmark.core.response_bias import ResponseBias, ResponsePair, leanings
+from benchmark.core.trust import BASE, SELECTED, HumanLabel, JudgedComparison
 from benchmark.queries.choices import DatasetChoice, RunChoice
 from benchmark.queries.satisfaction import scored_turns
 from judging.core.calibration import Calibration, Fallback, score_counts
@@ -37,13 +37,13 @@ from judging.queries.satisfaction.labels import rated_scores
 
 
 def leanings_of(
-    cases: Collection[Case],
+    cases: Collection[JudgedComparison],
     labels: Collection[HumanLabel],
     *,
     dataset: DatasetChoice,
     run: RunChoice | None,
     seed: int,
-) -> Leanings:
+) -> ResponseBias:
     """The leanings of a run's judge and an annotator. Two queries.
 
     Args:

@@ -15,7 +15,15 @@ from annotation.core.choices import Order, Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison
 from benchmark.core.decisions import Decisions
-from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Case, HumanLabel, Panel, Voice
+from benchmark.core.trust import (
+    BASE,
+    SELECTED,
+    SHUFFLED,
+    Condition,
+    ConditionKind,
+    HumanLabel,
+    JudgedComparison,
+)
 from benchmark.queries.trust import (
     Reader,
     TrustQuestion,
@@ -31,7 +39,7 @@ PAGE_SIZE: Final = 50
 _OPENING: Final = 160
 
 
-class Behind(StrEnum):
+class NumberOwner(StrEnum):
     """Whose number it is that the rows stand behind; the last four stand beside a result."""
 
     HUMAN = "human"
@@ -53,22 +61,26 @@ class VerdictMatch(StrEnum):
     UNREADABLE = "unreadable"
 
 
-VOICES: Final = {Behind.BASE: BASE, Behind.SELECTED: SELECTED, Behind.SHUFFLED: SHUFFLED}
+VOICES: Final = {
+    NumberOwner.BASE: BASE,
+    NumberOwner.SELECTED: SELECTED,
+    NumberOwner.SHUFFLED: SHUFFLED,
+}
 
 
-def voice_behind(behind: Behind, who: str = "") -> Voice:
+def voice_behind(behind: NumberOwner, who: str = "") -> Condition:
     """The voice that a number is of; `who` is an annotator's name, or a prompt.
 
     Raises:
         Refused: the number is a person's.
     """
-    if behind is Behind.HUMAN:
+    if behind is NumberOwner.HUMAN:
         raise Refused("benchmark:unknown-choice", "no judge decided this")
-    return VOICES.get(behind) or Voice(Panel(behind.value.upper()), who)
+    return VOICES.get(behind) or Condition(ConditionKind(behind.value.upper()), who)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRow:
     """One comparison behind a number, before its texts are read."""
 
     comparison: int
@@ -99,7 +111,7 @@ class EvidenceRow:
     where the page has any: None where it was not judged, "" where the reply could not be read.
     """
 
-    found: Found
+    found: FoundRow
     key: str
     opening: str
     cells: tuple[str | None, ...]
@@ -113,14 +125,14 @@ class RowsPage:
     """
 
     scope: TrustScope
-    behind: Behind
-    voice: Voice | None
+    behind: NumberOwner
+    voice: Condition | None
     run: int | None
     outcome: VerdictMatch | None
     counts: Mapping[VerdictMatch, int]
     total: int
     rows: Sequence[EvidenceRow]
-    page: Page[Found]
+    page: Page[FoundRow]
 
     @property
     def has_combined(self) -> bool:
@@ -132,7 +144,7 @@ def evidence_rows(
     question: TrustQuestion,
     reader: Reader,
     *,
-    behind: Behind,
+    behind: NumberOwner,
     outcome: VerdictMatch | None,
     page: str,
     who: str = "",
@@ -153,7 +165,7 @@ def evidence_rows(
     scope = trust_scope(question, reader)
     labels = scoped_labels(scope)
     voice = None
-    if behind is Behind.HUMAN:
+    if behind is NumberOwner.HUMAN:
         found = [_of_label(label) for label in labels if _shows_a_side(label)]
     else:
         voice = voice_behind(behind, who)
@@ -176,12 +188,14 @@ def _shows_a_side(label: HumanLabel) -> bool:
     return label.verdict is not Verdict.TIE and label.shown is not None
 
 
-def _of_label(label: HumanLabel) -> Found:
-    return Found(label.comparison, label.scenario, label.verdict, label.shown, {})
+def _of_label(label: HumanLabel) -> FoundRow:
+    return FoundRow(label.comparison, label.scenario, label.verdict, label.shown, {})
 
 
-def _of_case(case: Case, voice: Voice, shown: Mapping[int, Order | None]) -> Found:
-    return Found(
+def _of_case(
+    case: JudgedComparison, voice: Condition, shown: Mapping[int, Order | None]
+) -> FoundRow:
+    return FoundRow(
         case.comparison,
         case.scenario,
         case.human,
@@ -190,7 +204,7 @@ def _of_case(case: Case, voice: Voice, shown: Mapping[int, Order | None]) -> Fou
     )
 
 
-def _with_texts(found: Sequence[Found]) -> list[EvidenceRow]:
+def _with_texts(found: Sequence[FoundRow]) -> list[EvidenceRow]:
     keys = [row.comparison for row in found]
     texts = {
         key: (name, message or "")
@@ -211,11 +225,11 @@ def _with_texts(found: Sequence[Found]) -> list[EvidenceRow]:
     ]
 
 
-def _is_combined(row: Found) -> bool:
+def _is_combined(row: FoundRow) -> bool:
     return Order.COMBINED in row.decisions
 
 
-def decision_cell(row: Found, order: Order) -> str | None:
+def decision_cell(row: FoundRow, order: Order) -> str | None:
     """A decision as tables write it: None where there was none, "" for an unreadable reply."""
     if order not in row.decisions:
         return None

@@ -12,15 +12,15 @@ from annotation.models import Dataset
 from annotation.queries.participants import resolve_annotator
 from annotation.queries.withheld import is_anything_withheld, withheld_comparisons
 from benchmark.core.accuracy import InvalidPolicy
-from benchmark.core.response_bias import Leanings, leaning_records
+from benchmark.core.response_bias import ResponseBias, leaning_records
 from benchmark.core.trust import (
-    Case,
+    Condition,
+    ConditionKind,
     ControlRow,
     HumanLabel,
-    Panel,
+    JudgedComparison,
     ReportRow,
     TrustFigures,
-    Voice,
     control_rows,
     report_rows,
     trust_figures,
@@ -215,7 +215,7 @@ class TrustPage:
     sets: tuple[SelectedSet, ...]
     own_satisfaction: SatisfactionFigures | None
     all_satisfaction: SatisfactionFigures | None
-    leanings: Leanings | None = None
+    leanings: ResponseBias | None = None
 
 
 def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
@@ -337,7 +337,7 @@ def _member(row: Preference) -> Member:
 
 def scoped_cases(
     scope: TrustScope, labels: tuple[HumanLabel, ...], *, compare: bool = False
-) -> tuple[Case, ...]:
+) -> tuple[JudgedComparison, ...]:
     """The labelled comparisons that the run judged; `compare` hears all that it is held against.
 
     That is: other annotators' sets, the same judge by other prompts, and baselines of no call.
@@ -358,20 +358,20 @@ def scoped_cases(
     return with_baselines(cases, scope.run, scope.annotator) if compare else cases
 
 
-def voice_run(scope: TrustScope, voice: Voice) -> int | None:
+def voice_run(scope: TrustScope, voice: Condition) -> int | None:
     """The run in which a voice of a trust page spoke; None for a baseline that asks no judge."""
     if scope.run is None or scope.annotator is None:
         return None
-    if voice.panel is Panel.OTHER:
+    if voice.panel is ConditionKind.OTHER:
         owners = {
             person.id
             for person in scope.annotators
             if person.name == voice.annotator and person.id != scope.annotator.id
         }
         return next(iter(latest_of_others(scope.run, scope.annotator, owners).values()), None)
-    if voice.panel is Panel.RUBRIC:
+    if voice.panel is ConditionKind.RUBRIC:
         return rubric_runs(scope.run, scope.annotator.id).get(voice.annotator)
-    return None if voice.panel in {Panel.LONGER, Panel.MAJORITY} else scope.run.id
+    return None if voice.panel in {ConditionKind.LONGER, ConditionKind.MAJORITY} else scope.run.id
 
 
 def scoped_figures(

@@ -21,7 +21,7 @@ from annotation.core.intervals import Interval
 from annotation.templatetags.look import percent
 from benchmark.core.metrics import ReliabilityPoint
 from benchmark.core.ranking import ModelRating, Standing, WinRate
-from benchmark.core.trust import ControlFigures, Figures, Panel, TrustFigures, Voice
+from benchmark.core.trust import Condition, ConditionKind, ControlFigures, Figures, TrustFigures
 from benchmark.queries.ranking import Board, Source
 from benchmark.queries.trust import TrustScope
 from benchmark.templatetags.figures import prompt_name
@@ -31,18 +31,18 @@ FIGURES_ID: Final = "figures"
 
 CHANCE: Final = 0.5
 _MARKS: Final = {
-    Panel.SELECTED: ("c1", Mark.CIRCLE),
-    Panel.BASE: ("c2", Mark.SQUARE),
-    Panel.SHUFFLED: ("control", Mark.TRIANGLE),
-    Panel.OTHER: ("control", Mark.DIAMOND),
-    Panel.RUBRIC: ("control", Mark.SQUARE),
-    Panel.LONGER: ("control", Mark.CIRCLE),
-    Panel.MAJORITY: ("control", Mark.CIRCLE),
+    ConditionKind.SELECTED: ("c1", Mark.CIRCLE),
+    ConditionKind.BASE: ("c2", Mark.SQUARE),
+    ConditionKind.SHUFFLED: ("control", Mark.TRIANGLE),
+    ConditionKind.OTHER: ("control", Mark.DIAMOND),
+    ConditionKind.RUBRIC: ("control", Mark.SQUARE),
+    ConditionKind.LONGER: ("control", Mark.CIRCLE),
+    ConditionKind.MAJORITY: ("control", Mark.CIRCLE),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class VoiceRow:
+class ConditionRow:
     """One voice of the agreement table, with the address of its rows."""
 
     name: str
@@ -51,30 +51,30 @@ class VoiceRow:
     is_control: bool
 
 
-def voice_name(voice: Voice) -> str:
+def voice_name(voice: Condition) -> str:
     """How a page calls a voice."""
-    if voice.panel is Panel.RUBRIC:
+    if voice.panel is ConditionKind.RUBRIC:
         return prompt_name(voice.annotator)
     return {
-        Panel.LONGER: _("No judge: the longer response"),
-        Panel.MAJORITY: _("No judge: the other annotators"),
-        Panel.SELECTED: _("Selected preferences"),
-        Panel.BASE: _("Base judge, no preferences"),
-        Panel.SHUFFLED: _("Control: shuffled labels"),
-        Panel.OTHER: _("Preferences of %(name)s") % {"name": voice.annotator},
+        ConditionKind.LONGER: _("No judge: the longer response"),
+        ConditionKind.MAJORITY: _("No judge: the other annotators"),
+        ConditionKind.SELECTED: _("Selected preferences"),
+        ConditionKind.BASE: _("Base judge, no preferences"),
+        ConditionKind.SHUFFLED: _("Control: shuffled labels"),
+        ConditionKind.OTHER: _("Preferences of %(name)s") % {"name": voice.annotator},
     }[voice.panel]
 
 
-def voice_rows(figures: TrustFigures, scope: TrustScope, rows_url: str) -> list[VoiceRow]:
+def voice_rows(figures: TrustFigures, scope: TrustScope, rows_url: str) -> list[ConditionRow]:
     """The voices that decided anything: the result first, then what it is compared with."""
     overall = figures.overall
     own = (overall.selected, overall.base, overall.shuffled)
     return [
-        VoiceRow(
+        ConditionRow(
             name=voice_name(each.voice),
             figures=each,
             url=_rows_url(rows_url, scope, each),
-            is_control=each.voice.panel not in {Panel.SELECTED, Panel.BASE},
+            is_control=each.voice.panel not in {ConditionKind.SELECTED, ConditionKind.BASE},
         )
         for each in (*own, *overall.others)
         if each.agreement.comparisons
@@ -82,8 +82,8 @@ def voice_rows(figures: TrustFigures, scope: TrustScope, rows_url: str) -> list[
 
 
 def scenario_controls(
-    figures: Figures, voices: Sequence[VoiceRow], scope: TrustScope, rows_url: str
-) -> list[VoiceRow | None]:
+    figures: Figures, voices: Sequence[ConditionRow], scope: TrustScope, rows_url: str
+) -> list[ConditionRow | None]:
     """The controls in one scenario, in the order of `voices`; None where one decided nothing."""
     found = {each.voice: each for each in (figures.shuffled, *figures.others)}
     ids = {each.name: str(each.id) for each in scope.scenarios}
@@ -121,12 +121,12 @@ def trust_query(scope: TrustScope, **more: str) -> str:
     return urlencode({name: value for name, value in parameters.items() if value is not None})
 
 
-def agreement_plot(rows: list[VoiceRow]) -> IntervalPlot:
+def agreement_plot(rows: list[ConditionRow]) -> IntervalPlot:
     """Agreement of every voice with its interval, against chance."""
     return interval_plot([_agreement_row(row) for row in rows], write=percent, reference=CHANCE)
 
 
-def _agreement_row(row: VoiceRow) -> IntervalRow:
+def _agreement_row(row: ConditionRow) -> IntervalRow:
     css, mark = _MARKS[row.figures.voice.panel]
     agreement = row.figures.agreement
     low, high = _ends(agreement.interval)
@@ -138,7 +138,7 @@ def _agreement_row(row: VoiceRow) -> IntervalRow:
         text=f"{percent(agreement.value)} ({_range(agreement.interval)})",
         css=css,
         mark=mark,
-        strong=row.figures.voice.panel is Panel.SELECTED,
+        strong=row.figures.voice.panel is ConditionKind.SELECTED,
         url=row.url,
     )
 

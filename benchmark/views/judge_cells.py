@@ -15,7 +15,7 @@ from annotation.templatetags.look import difference, percent, points
 from benchmark.core.before_after import BeforeAfter, Estimate
 from benchmark.core.judges import Agreement, JudgeCell, JudgeMeans, Mean
 from benchmark.queries.judges import JudgeLine, JudgeWay, TablesPage, TablesScope
-from benchmark.queries.rows import Behind
+from benchmark.queries.rows import NumberOwner
 from benchmark.templatetags.figures import prompt_name, share_number
 
 Write = Callable[[float | None], str]
@@ -94,7 +94,7 @@ def _agreement_group(page: TablesPage, line: JudgeLine) -> JudgeGroup:
     def voice(
         label: str,
         css: str,
-        behind: Behind,
+        behind: NumberOwner,
         told: Callable[[JudgeCell], Agreement],
         mean: Callable[[JudgeMeans], Mean],
     ) -> TableLine:
@@ -121,7 +121,7 @@ def _agreement_group(page: TablesPage, line: JudgeLine) -> JudgeGroup:
             if each is None:
                 return EMPTY
             value, interval, n = told(each)
-            url = urls.of(Behind.SELECTED, each) if n else ""
+            url = urls.of(NumberOwner.SELECTED, each) if n else ""
             return Cell(in_points(value), interval_text(interval, points), n, url)
 
         return TableLine(
@@ -130,13 +130,13 @@ def _agreement_group(page: TablesPage, line: JudgeLine) -> JudgeGroup:
             (*map(cell, shown), *([_mean(mean(means), in_points)] if shown else []), cell(overall)),
         )
 
-    lines = [voice(_("base"), "", Behind.BASE, lambda each: each.base, lambda each: each.base)]
+    lines = [voice(_("base"), "", NumberOwner.BASE, lambda each: each.base, lambda each: each.base)]
     if overall.selected.asked.comparisons:
         lines += [
             voice(
                 _("with preferences"),
                 "best",
-                Behind.SELECTED,
+                NumberOwner.SELECTED,
                 lambda each: each.selected,
                 lambda each: each.selected,
             ),
@@ -152,7 +152,7 @@ def _agreement_group(page: TablesPage, line: JudgeLine) -> JudgeGroup:
             voice(
                 _("shuffled labels"),
                 "control",
-                Behind.SHUFFLED,
+                NumberOwner.SHUFFLED,
                 lambda each: each.shuffled,
                 lambda each: each.shuffled,
             ),
@@ -218,10 +218,10 @@ def _lean_group(scope: TablesScope, line: JudgeLine) -> JudgeGroup:
         gap = Cell(difference(gaps[place], 0) if place == _CHANGE else str(gaps[place]))
         return TableLine(label, css, (cells[0], gap if ordered else EMPTY, *cells[1:]))
 
-    lines = [row(_("base"), "", 0, urls.of(Behind.BASE, None))]
+    lines = [row(_("base"), "", 0, urls.of(NumberOwner.BASE, None))]
     if line.figures.overall.selected.asked.comparisons:
         lines += [
-            row(_("with preferences"), "best", 1, urls.of(Behind.SELECTED, None)),
+            row(_("with preferences"), "best", 1, urls.of(NumberOwner.SELECTED, None)),
             row(_("change"), "", _CHANGE, ""),
         ]
     return JudgeGroup(line.name, way_name(line.name), _part(scope, line), tuple(lines))
@@ -234,7 +234,7 @@ class _Urls:
     scope: TablesScope
     name: JudgeWay
 
-    def of(self, behind: Behind, cell: JudgeCell | None) -> str:
+    def of(self, behind: NumberOwner, cell: JudgeCell | None) -> str:
         ids = {each.name: each.id for each in self.scope.scenarios}
         scenario = ids.get(cell.scenario or "") if cell else None
         parameters = {

@@ -27,12 +27,12 @@ from benchmark.forms import (
 )
 from benchmark.queries.ranking import leaderboard_page, leaderboard_rows
 from benchmark.queries.response_bias import CalibrationPage, calibration_page
-from benchmark.queries.rows import Behind, RowsPage, VerdictMatch, evidence_rows
+from benchmark.queries.rows import NumberOwner, RowsPage, VerdictMatch, evidence_rows
 from benchmark.queries.trust import SEED, TrustPage, TrustScope, trust_page
 from benchmark.views.exports import reader_of, require_sees_everyone
 from benchmark.views.figures import (
     FIGURES_ID,
-    VoiceRow,
+    ConditionRow,
     agreement_plot,
     board_view,
     reliability_plot,
@@ -96,7 +96,9 @@ def _figures_context(figures: TrustFigures, scope: TrustScope) -> dict[str, Any]
     }
 
 
-def _scenario_row(figures: Figures, voices: list[VoiceRow], scope: TrustScope) -> dict[str, Any]:
+def _scenario_row(
+    figures: Figures, voices: list[ConditionRow], scope: TrustScope
+) -> dict[str, Any]:
     ids = {each.name: each.id for each in scope.scenarios}
     query = trust_query(scope, of="base", scenario=str(ids.get(figures.scenario or "", "")))
     rows_url = reverse("benchmark:trust-rows")
@@ -121,13 +123,13 @@ def _rows_title(found: RowsPage) -> str:
     """Whose decisions the rows are."""
     if found.voice is None:
         return gettext("The annotator's labels with a known order")
-    if found.behind is Behind.OTHER:
+    if found.behind is NumberOwner.OTHER:
         name = found.voice.annotator
         return gettext("Decided with the preferences of %(name)s") % {"name": name}
     told = {
-        Behind.BASE: gettext("Decided by the base judge"),
-        Behind.SELECTED: gettext("Decided with the selected preferences"),
-        Behind.SHUFFLED: gettext("Decided with preferences from shuffled labels"),
+        NumberOwner.BASE: gettext("Decided by the base judge"),
+        NumberOwner.SELECTED: gettext("Decided with the selected preferences"),
+        NumberOwner.SHUFFLED: gettext("Decided with preferences from shuffled labels"),
     }
     return told.get(found.behind) or voice_name(found.voice)
 

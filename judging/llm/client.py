@@ -24,7 +24,7 @@ from judging.core.endpoints import Endpoint
 from judging.core.money import estimate_tokens
 from judging.llm.errors import Breaker, EndpointDownError, LlmCode, LlmError
 from judging.llm.stores import MemoryReplyStore, ReplyStore, Taken
-from judging.llm.transport import Pacer, Patience, Purse, Transport
+from judging.llm.transport import BudgetHold, Pacer, Patience, Transport
 
 CLAIMED_ELSEWHERE_SECONDS: Final = 0.5
 """Between two looks for a reply that somebody else asks for; stores commit about as often."""
@@ -69,7 +69,7 @@ class ChatClient:
         endpoint: Endpoint,
         *,
         store: ReplyStore | None = None,
-        purse: Purse | None = None,
+        purse: BudgetHold | None = None,
         patience: Patience | None = None,
         breaker: Breaker | None = None,
         environ: Mapping[str, str] = os.environ,

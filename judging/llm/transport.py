@@ -71,7 +71,7 @@ def repeating_client() -> type[AsyncOpenAI]:
     return RepeatingClient
 
 
-class Purse(Protocol):
+class BudgetHold(Protocol):
     """Holds what calls under way may cost. A reply that is stored settles its call."""
 
     async def take(self, key: str, most: Decimal) -> None:

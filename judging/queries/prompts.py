@@ -229,7 +229,7 @@ def prompt_history(owner: PromptOwner, name: str, language: str) -> list[PromptV
 
 
 @dataclass(frozen=True, slots=True)
-class AskedPrompt:
+class RunPrompt:
     """A prompt as a run asked it; `changed` compares an edited one with the released text."""
 
     label: str
@@ -239,7 +239,7 @@ class AskedPrompt:
     changed: Sequence[ChangedPiece] | None = None
 
 
-def prompts_of_run(run: JudgeRun) -> list[AskedPrompt]:
+def prompts_of_run(run: JudgeRun) -> list[RunPrompt]:
     """The prompts in a run's configuration; a released one's text only while its file is the same.
 
     Raises:
@@ -251,14 +251,14 @@ def prompts_of_run(run: JudgeRun) -> list[AskedPrompt]:
     return [_asked(label, digest, kept.get(digest)) for label, digest in sorted(asked.items())]
 
 
-def _asked(label: str, digest: str, kept: dict[str, str] | None) -> AskedPrompt:
+def _asked(label: str, digest: str, kept: dict[str, str] | None) -> RunPrompt:
     name, version, language = label.split(".")
     if kept is not None:
         released = load_prompt(name, language=language).text
         changed = changes(released, kept["text"])
-        return AskedPrompt(label, digest, kept["text"], kept.get("of", ""), changed)
+        return RunPrompt(label, digest, kept["text"], kept.get("of", ""), changed)
     prompt = load_prompt(name, language=language, version=int(version.removeprefix("v")))
-    return AskedPrompt(label, digest, prompt.text if prompt.digest == digest else None)
+    return RunPrompt(label, digest, prompt.text if prompt.digest == digest else None)
 
 
 _LOOKED_AT: Final = 20

@@ -28,7 +28,7 @@ from judging.llm.errors import LlmCode, LlmError, Refusal, error_of
 from judging.models import JudgeRun, RunStatus
 from judging.queries.runs import UNFINISHED
 from judging.services.batches import AskingStage, IdRange
-from judging.services.endpoints import RunPurse, prices_of
+from judging.services.endpoints import RunBudgetHold, prices_of
 from judging.services.judges import OpenJudge, open_stored_judge, stored_judge
 from judging.services.kinds import KINDS
 from judging.services.replies import RowReplyStore
@@ -136,7 +136,9 @@ def read_in(runs: Sequence[JudgeRun], lines: Iterable[str]) -> ReadIn:
 
 
 async def _store(run: JudgeRun, requests: Mapping[str, ChatRequest], found: BatchReplies) -> None:
-    store = RowReplyStore(endpoint=run.endpoint, run_id=run.pk, purse=RunPurse(run), batch=True)
+    store = RowReplyStore(
+        endpoint=run.endpoint, run_id=run.pk, purse=RunBudgetHold(run), batch=True
+    )
     async with store:
         for key, request in requests.items():
             if key in found.replies:

@@ -90,8 +90,8 @@ class _Ask:
     answered: asyncio.Future[None]
 
 
-class RunPurse:
-    """Implements `llm.purses.Purse` for one worker's part of a run."""
+class RunBudgetHold:
+    """Implements `llm.purses.BudgetHold` for one worker's part of a run."""
 
     def __init__(self, run: JudgeRun) -> None:
         self._run_id = run.pk
@@ -106,7 +106,7 @@ class RunPurse:
         self.settle_now: Callable[[], Awaitable[None]] | None = None
 
     async def take(self, key: str, most: Decimal) -> None:
-        """See `Purse`."""
+        """See `BudgetHold`."""
         if not self._limited:
             return
         if self._refused is not None and most >= self._refused:
@@ -118,12 +118,12 @@ class RunPurse:
         await ask.answered
 
     def give_back(self, key: str) -> None:
-        """See `Purse`."""
+        """See `BudgetHold`."""
         self._freed += self._under_way.pop(key, _NOTHING)
         self._changed.set()
 
     def write_off(self, key: str) -> None:
-        """See `Purse`."""
+        """See `BudgetHold`."""
         self._under_way.pop(key, None)
         self._changed.set()
 

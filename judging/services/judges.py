@@ -32,7 +32,7 @@ from judging.queries.satisfaction.labels import (
     folds_of,
     raters,
 )
-from judging.services.endpoints import RunPurse, endpoint_of, endpoint_row_from_settings
+from judging.services.endpoints import RunBudgetHold, endpoint_of, endpoint_row_from_settings
 from judging.services.replies import RowReplyStore
 
 LEXICAL: Final = "lexical"
@@ -123,7 +123,7 @@ async def open_judge(run: JudgeRun) -> AsyncIterator[OpenJudge]:
         async with open_stored_judge(run) as stored:
             yield stored
         return
-    endpoint, purse = endpoint_of(run.endpoint), RunPurse(run)
+    endpoint, purse = endpoint_of(run.endpoint), RunBudgetHold(run)
     async with (
         RowReplyStore(endpoint=run.endpoint, run_id=run.pk, purse=purse) as store,
         ChatClient(endpoint, store=store, purse=purse, breaker=Breaker()) as client,

@@ -26,7 +26,7 @@ from judging.core.chat import ChatRequest, Reply, Usage, steps_from_json, steps_
 from judging.core.money import Prices
 from judging.llm.stores import Taken
 from judging.models import CallClaim, LlmCall, ModelEndpoint
-from judging.services.endpoints import RunPurse, prices_of
+from judging.services.endpoints import RunBudgetHold, prices_of
 from judging.services.heartbeats import has_died, seconds_between_beats, this_process
 
 KEYS_A_STATEMENT: Final = 500
@@ -147,7 +147,7 @@ class RowReplyStore:
         *,
         endpoint: ModelEndpoint | None,
         run_id: int | None = None,
-        purse: RunPurse | None = None,
+        purse: RunBudgetHold | None = None,
         batch: bool = False,
     ) -> None:
         self._endpoint = endpoint

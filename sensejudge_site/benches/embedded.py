@@ -27,13 +27,13 @@ from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings
 from benchmark.core.in_memory_run import (
     AnnotatorLabels,
-    Rehearsal,
+    InMemoryRun,
     Seeded,
     rehearse,
     seeded_accuracy,
     seeded_gain,
 )
-from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Voice
+from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Condition
 from judging.core.judge_prompts import EarlierTurn, PairTexts, pair_texts
 from sensejudge_site.benches import Bench, BenchFigure
 from sensejudge_site.demo.annotators import PERSONAS, Labeller, Persona, noise_free_choice
@@ -43,7 +43,7 @@ from sensejudge_site.labelled_pairs import read_pandalm
 
 SEEDS: Final = 10
 _DRAWN_BY: Final = 42
-_VOICES: Final[Mapping[str, Voice]] = {"base": BASE, "selected": SELECTED, "shuffled": SHUFFLED}
+_VOICES: Final[Mapping[str, Condition]] = {"base": BASE, "selected": SELECTED, "shuffled": SHUFFLED}
 
 
 def run(*, file: str = "", seeds: int = SEEDS) -> Bench:
@@ -59,7 +59,7 @@ def run(*, file: str = "", seeds: int = SEEDS) -> Bench:
     )
 
 
-def _of_file(path: Path, seeds: int) -> Iterator[tuple[str, list[Rehearsal]]]:
+def _of_file(path: Path, seeds: int) -> Iterator[tuple[str, list[InMemoryRun]]]:
     try:
         pairs = read_pandalm(path)
     except Refused as error:
@@ -80,7 +80,7 @@ def _of_file(path: Path, seeds: int) -> Iterator[tuple[str, list[Rehearsal]]]:
         )
 
 
-def _of_personas(seeds: int) -> Iterator[tuple[str, list[Rehearsal]]]:
+def _of_personas(seeds: int) -> Iterator[tuple[str, list[InMemoryRun]]]:
     pairs = list(_demo_pairs())
     items = [
         SplitItem(number, pair.turn, pair.a.text, pair.b.text) for number, pair in enumerate(pairs)
@@ -157,7 +157,7 @@ def _labelled(persona: Persona, pairs: Sequence[_DemoPair], seed: int) -> dict[i
     }
 
 
-def _figures(name: str, runs: Sequence[Rehearsal]) -> Iterator[BenchFigure]:
+def _figures(name: str, runs: Sequence[InMemoryRun]) -> Iterator[BenchFigure]:
     judged = {word: [each.judged[voice] for each in runs] for word, voice in _VOICES.items()}
     selected = judged["selected"]
     yield BenchFigure(

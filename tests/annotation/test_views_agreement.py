@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 ADDRESSES = ("/agreement/", "/agreement/rows/", "/agreement/agreement.csv")
 
 
-class Panel:
+class ConditionKind:
     """Three raters of one dataset with two scenarios; models alpha and beta, or beta and gamma."""
 
     def __init__(self):
@@ -64,7 +64,7 @@ class Panel:
 
 @pytest.fixture
 def panel():
-    panel = Panel()
+    panel = ConditionKind()
     panel.pair("AAA", key="m1")
     panel.pair("AB-", key="m2")
     panel.pair("BBB", key="m3", models=("beta", "gamma"))

@@ -56,7 +56,7 @@ class Visitor:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundRow:
     """A page: what made it, where it stands, and the kinds of element below its top line."""
 
     view: str
@@ -144,7 +144,7 @@ class Walk:
         self._tried: Counter[str] = Counter()
         self._seen: set[str] = set()
 
-    def pages(self) -> Iterator[Found]:
+    def pages(self) -> Iterator[FoundRow]:
         """A page of every view and template; of one view a few addresses are tried."""
         made: set[tuple[str, str]] = set()
         while self._waiting:
@@ -165,7 +165,7 @@ class Walk:
             self._tried[view] += 1
         return self._tried[view] <= _TRIES
 
-    def _fetch(self, path: str) -> Found | None:
+    def _fetch(self, path: str) -> FoundRow | None:
         response = self.client.get(path)
         elsewhere = response.headers.get("Location")
         if elsewhere:
@@ -180,7 +180,7 @@ class Walk:
         if "<html" not in html:
             return None
         holds = frozenset(_ELEMENT.findall(html.partition("<main")[2] or html))
-        return Found(_view(path), response.templates[0].name or "", path, holds)
+        return FoundRow(_view(path), response.templates[0].name or "", path, holds)
 
 
 def _view(path: str) -> str:

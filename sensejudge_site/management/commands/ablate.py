@@ -63,7 +63,7 @@ class Command(OneLineCommand):
                 estimates = estimate_ablation(annotators=users, **asked)
                 self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
                 return
-            purse = _Purse(options["budget"], judges, self.stderr)
+            purse = _CommandBudget(options["budget"], judges, self.stderr)
             report = ablate(annotators=annotators, finish=purse.finish, **asked)
         except Refused as refused:
             if refused.code != "budget:spent":
@@ -91,7 +91,7 @@ def _who_labelled(dataset: Dataset, name: str, judge: str) -> list[tuple[str, Us
     return [(each, user) for each, user in people(dataset, "") if user in able]
 
 
-class _Purse:
+class _CommandBudget:
     """What is left of a budget for all runs of a command; works them off within it."""
 
     def __init__(

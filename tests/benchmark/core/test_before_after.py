@@ -11,7 +11,7 @@ from benchmark.core.judges import lean_records, people_record
 from benchmark.core.length_bias import Sized, length_bias
 from benchmark.core.response_bias import ResponsePair
 from benchmark.core.self_preference import Rivals, self_preference
-from benchmark.core.trust import BASE, SELECTED, Case, HumanLabel
+from benchmark.core.trust import BASE, SELECTED, HumanLabel, JudgedComparison
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 ORDERS = (Order.ORIGINAL, Order.SWAPPED)
@@ -19,7 +19,7 @@ ORDERS = (Order.ORIGINAL, Order.SWAPPED)
 
 def case(key, base, selected=None, human=A, annotator=0):
     voices = {BASE: base, SELECTED: selected}
-    return Case(
+    return JudgedComparison(
         key,
         "s",
         human,
@@ -71,7 +71,11 @@ def test_the_change_is_measured_where_both_have_the_figure():
 
 def test_intervals_draw_comparisons_whoever_labelled_them():
     once = [case(key, (A, B if key % 2 else A), (A, A)) for key in range(30)]
-    thrice = [Case(one.comparison, "s", A, one.decisions, who) for who in (1, 2, 3) for one in once]
+    thrice = [
+        JudgedComparison(one.comparison, "s", A, one.decisions, who)
+        for who in (1, 2, 3)
+        for one in once
+    ]
     alone, pooled = found(once), found(thrice)
     assert pooled.position.base.interval == alone.position.base.interval
     assert pooled.consistency.change.interval == alone.consistency.change.interval
@@ -94,7 +98,7 @@ def test_the_slope_and_its_change_have_clustered_intervals():
     assert slope.change.value == pytest.approx(slope.selected.value - slope.base.value)
     assert slope.change.interval.low < slope.change.value < slope.change.interval.high < 0
     # The same replies under another annotator's labels change nothing.
-    doubled = [Case(one.comparison, "s", B, one.decisions, 2) for one in cases]
+    doubled = [JudgedComparison(one.comparison, "s", B, one.decisions, 2) for one in cases]
     again = found([*cases, *doubled], pairs).slope
     assert again.base.value == pytest.approx(slope.base.value)
     assert again.base.interval.low == pytest.approx(slope.base.interval.low)

@@ -4,7 +4,7 @@ import pytest
 
 from annotation.core.choices import Order, Verdict
 from benchmark.core.accuracy import InvalidPolicy, Judged
-from benchmark.core.gold import SUBSETS, GoldCase, Section, gold_report
+from benchmark.core.gold import SUBSETS, GoldComparison, Section, gold_report
 
 A, B = Verdict.A, Verdict.B
 
@@ -13,7 +13,7 @@ def cases(subset, right, wrong, *, unread=0, start=0):
     """Comparisons judged in both orders alike: gold A, so A is right."""
     verdicts = [A] * right + [B] * wrong + [None] * unread
     return [
-        GoldCase(
+        GoldComparison(
             subset,
             Judged(
                 1000 * len(subset) + start + place, A, {Order.ORIGINAL: won, Order.SWAPPED: won}
@@ -50,7 +50,7 @@ def test_unreadable_replies_are_left_out_or_wrong():
 
 
 def test_a_comparison_that_was_not_judged_is_in_no_figure():
-    found = report([GoldCase("a", Judged(1, A, {}))], cases("b", 1, 0))
+    found = report([GoldComparison("a", Judged(1, A, {}))], cases("b", 1, 0))
     assert [each.subset for each in found.subsets] == ["b"]
 
 
@@ -97,7 +97,7 @@ def test_without_all_sections_there_is_no_score():
 
 
 def test_ties_of_gold_and_subsets_without_a_readable_reply_have_no_weight():
-    tied = [GoldCase("hep-go", Judged(1, Verdict.TIE, {Order.ORIGINAL: A}))]
+    tied = [GoldComparison("hep-go", Judged(1, Verdict.TIE, {Order.ORIGINAL: A}))]
     found = report(tied, cases("hep-cpp", 0, 0, unread=3), cases("hep-java", 1, 1))
     [reasoning] = found.sections
     assert reasoning.weights == {"hep-java": 2}

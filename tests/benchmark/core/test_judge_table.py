@@ -5,7 +5,7 @@ import pytest
 from annotation.core.choices import Order, Verdict
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.judges import MEAN, agreement_records, judge_figures
-from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Case, trust_figures
+from benchmark.core.trust import BASE, SELECTED, SHUFFLED, JudgedComparison, trust_figures
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 
@@ -18,7 +18,7 @@ def case(key, scenario, *winners, human=A, annotator=0):
     """A case from what was decided alike in both orders: base, selected, shuffled; "" not asked."""
     voices = zip((BASE, SELECTED, SHUFFLED), winners, strict=False)
     decisions = {voice: both(winner) for voice, winner in voices if winner != ""}
-    return Case(key, scenario, human, decisions, annotator)
+    return JudgedComparison(key, scenario, human, decisions, annotator)
 
 
 def study():

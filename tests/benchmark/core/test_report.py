@@ -4,10 +4,10 @@ from benchmark.core.trust import (
     LONGER,
     SELECTED,
     SHUFFLED,
-    Case,
+    Condition,
+    ConditionKind,
     HumanLabel,
-    Panel,
-    Voice,
+    JudgedComparison,
     control_rows,
     report_rows,
     trust_figures,
@@ -21,7 +21,7 @@ def case(key, scenario, base, selected):
     decisions = {BASE: dict.fromkeys(BOTH, base)}
     if selected:
         decisions[SELECTED] = dict.fromkeys(BOTH, selected)
-    return Case(key, scenario, A, decisions)
+    return JudgedComparison(key, scenario, A, decisions)
 
 
 def rows(cases, labels=()):
@@ -57,11 +57,15 @@ def test_nothing_judged_has_no_rows():
 
 
 def test_controls_stand_beside_each_scenario_and_beside_all_together():
-    rubric, bea = Voice(Panel.RUBRIC, "PAIRWISE"), Voice(Panel.OTHER, "bea")
+    rubric, bea = Condition(ConditionKind.RUBRIC, "PAIRWISE"), Condition(ConditionKind.OTHER, "bea")
     cases = [
-        Case(1, "Code", A, {BASE: {Order.ORIGINAL: A}, bea: dict.fromkeys(BOTH, B)}),
-        Case(2, "Math", A, {SHUFFLED: dict.fromkeys(BOTH, None), rubric: {Order.ORIGINAL: A}}),
-        Case(3, "Math", A, {SHUFFLED: dict.fromkeys(BOTH, A), LONGER: {Order.COMBINED: B}}),
+        JudgedComparison(1, "Code", A, {BASE: {Order.ORIGINAL: A}, bea: dict.fromkeys(BOTH, B)}),
+        JudgedComparison(
+            2, "Math", A, {SHUFFLED: dict.fromkeys(BOTH, None), rubric: {Order.ORIGINAL: A}}
+        ),
+        JudgedComparison(
+            3, "Math", A, {SHUFFLED: dict.fromkeys(BOTH, A), LONGER: {Order.COMBINED: B}}
+        ),
     ]
     found = list(control_rows("ann", trust_figures(cases, (), seed=1)))
     assert [(row.scenario, row.control, row.of, row.n, row.value) for row in found] == [

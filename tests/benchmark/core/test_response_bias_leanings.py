@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from annotation.core.choices import Order, Verdict
 from benchmark.core.response_bias import ResponsePair, leaning_records, leanings
-from benchmark.core.trust import BASE, SELECTED, Case, HumanLabel
+from benchmark.core.trust import BASE, SELECTED, HumanLabel, JudgedComparison
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 PAIRS = {
@@ -14,7 +14,7 @@ PAIRS = {
 
 def case(comparison, human, **decisions):
     voices = {"base": BASE, "selected": SELECTED}
-    return Case(
+    return JudgedComparison(
         comparison,
         "s",
         human,

@@ -6,16 +6,16 @@ from benchmark.core.trust import (
     BASE,
     SELECTED,
     SHUFFLED,
-    Case,
+    Condition,
+    ConditionKind,
     HumanLabel,
-    Panel,
+    JudgedComparison,
     TrustFinding,
-    Voice,
     trust_figures,
 )
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
-SOMEBODY = Voice(Panel.OTHER, "somebody")
+SOMEBODY = Condition(ConditionKind.OTHER, "somebody")
 
 
 def both(winner):
@@ -29,7 +29,7 @@ def cases(*groups):
         for _ in range(times):
             voices = zip((BASE, SELECTED, SHUFFLED), winners, strict=True)
             decisions = {voice: both(winner) for voice, winner in voices if winner}
-            made.append(Case(len(made), f"scenario {len(made) % 2}", A, decisions))
+            made.append(JudgedComparison(len(made), f"scenario {len(made) % 2}", A, decisions))
     return made
 
 
@@ -57,7 +57,7 @@ def test_the_answer_follows_from_the_intervals(expected, groups):
 
 def test_figures_stand_beside_their_controls():
     rows = cases((30, B, A, A), (10, A, A, B))
-    rows.append(Case(99, "scenario 0", A, {SOMEBODY: both(B)}))
+    rows.append(JudgedComparison(99, "scenario 0", A, {SOMEBODY: both(B)}))
     labels = [HumanLabel(1, "scenario 0", A, Order.ORIGINAL), HumanLabel(2, "elsewhere", B, None)]
     figures = trust_figures(rows, labels, seed=1)
     assert figures.overall.selected.agreement.value == 1
@@ -79,7 +79,7 @@ def test_each_scenario_has_its_own_figures():
 
 
 def test_both_policies_are_computed_whichever_is_asked():
-    rows = [Case(1, "s", A, {SELECTED: {Order.ORIGINAL: A, Order.SWAPPED: None}})]
+    rows = [JudgedComparison(1, "s", A, {SELECTED: {Order.ORIGINAL: A, Order.SWAPPED: None}})]
     excluded = trust_figures(rows, [], seed=1).overall.selected
     assert (excluded.agreement.value, excluded.other_policy.value) == (1, 0.5)
     wrong = trust_figures(rows, [], seed=1, policy=InvalidPolicy.WRONG).overall.selected
@@ -87,7 +87,7 @@ def test_both_policies_are_computed_whichever_is_asked():
 
 
 def test_cases_without_a_decision_of_a_voice_are_not_its_cases():
-    rows = [Case(1, "s", A, {BASE: {}}), Case(2, "t", TIE, {BASE: both(A)})]
+    rows = [JudgedComparison(1, "s", A, {BASE: {}}), JudgedComparison(2, "t", TIE, {BASE: both(A)})]
     figures = trust_figures(rows, [], seed=1)
     assert (figures.overall.base.agreement.ties, figures.overall.base.agreement.comparisons) == (
         1,

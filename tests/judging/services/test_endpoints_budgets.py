@@ -10,7 +10,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 
 from judging.llm.errors import LlmError
 from judging.models import JudgeRun
-from judging.services.endpoints import RunPurse, set_budget
+from judging.services.endpoints import RunBudgetHold, set_budget
 from tests.factory import make_endpoint, make_run
 from tests.refusals import refuses
 
@@ -28,7 +28,7 @@ def held(run):
 
 def play(run, scene):
     """A scene for a purse, in an event loop whose database work is this thread's."""
-    async_to_sync(scene)(RunPurse(run))
+    async_to_sync(scene)(RunBudgetHold(run))
 
 
 def test_what_a_call_may_cost_is_held_until_it_has_cost_less(run):
@@ -128,7 +128,7 @@ def test_a_reply_of_unknown_cost_keeps_its_dearest_price(run):
 
 def test_several_workers_share_one_budget(run):
     async def scene(purse):
-        other = RunPurse(run)
+        other = RunBudgetHold(run)
         await purse.take("a", Decimal(6))
         with pytest.raises(LlmError, match="budget:spent"):
             await other.take("b", Decimal(6))

@@ -111,6 +111,10 @@ _FIRST: Final = "ORDER BY item.position LIMIT 1"
 _NEXT_FREE: Final = f"{_FREE} {_FIRST}"
 _NEXT_IN_LANGUAGE: Final = f"{_FREE} AND item.language = %(language)s {_FIRST}"
 _NEXT_IN_ANOTHER: Final = f"{_FREE} AND item.language <> %(language)s {_FIRST}"
+_BEGINS_WITH: Final = """
+SELECT item.language FROM annotation_studyitem item
+WHERE item.study_id = %(study)s ORDER BY item.position LIMIT 1
+"""
 _NOT_IN_HAND: Final = "FOR NO KEY UPDATE OF item SKIP LOCKED"
 
 _AT_HAND: Final = """
@@ -249,8 +253,9 @@ def next_free_item(
         ((position, given_back, last_language),) = rows or [(None, False, "")]
         last = None if position is None else position - bool(given_back)
     own |= {"overlap": study.overlap, "now": now}
-    # A study of one language, which the last item tells, is not searched by language.
-    own["language"] = language if last is None else last_language
+    if last is None:
+        last_language = language if language and _has_languages(study) else ""
+    own["language"] = last_language
     if own["language"]:
         found = (
             _first_free(_NEXT_IN_LANGUAGE, last, own)
@@ -260,6 +265,11 @@ def next_free_item(
     else:
         found = _first_free(_NEXT_FREE, last, own) or _left(study, annotator_id, now)
     return None if found is None else _item(found)
+
+
+def _has_languages(study: Study) -> bool:
+    """Whether items differ in language: then all of them bear one, else none does."""
+    return any(language for (language,) in rows_of(_BEGINS_WITH, study=study.pk))
 
 
 def _first_free(statement: str, last: int | None, own: Mapping[str, Any]) -> int | None:

@@ -40,7 +40,7 @@ _ADDRESSES: Final = (
 )
 _FILL: Final = f"""
 from annotation.models import *
-from annotation.services.study_items import make_items
+from annotation.services.studies import make_items
 people = [User.objects.create_user(name, password={_PASSWORD!r}, role="ANNOTATOR")
           for name in ("attacker", "colleague")]
 dataset = Dataset.objects.create(slug="pairs", name="Pairs")

@@ -48,8 +48,9 @@ class PercentField(forms.FloatField):
 
     def clean(self, value: Any) -> float | None:
         """The share, 0-1; None where nothing was typed."""
-        percent = super().clean(value)
-        return None if percent is None else percent / 100
+        number = super().clean(value)
+        # Where the field is disabled this is the stored share itself: nobody typed it.
+        return number if number is None or self.disabled else number / 100
 
     def prepare_value(self, value: Any) -> Any:
         """A stored share as percent; what was typed stays as it was typed."""

@@ -269,6 +269,17 @@ def test_an_overlap_that_goes_down_is_refused_at_its_field(client, manager):
     assert (study.overlap, study.name) == (2, study.slug)
 
 
+def test_rules_of_an_opened_study_with_gold_and_repeats_still_change(client, manager):
+    study = make_pair_study([make_user()], gold_rate=0.05, repeat_rate=0.1)
+    make_claim(study.items.first(), study.annotators.get())
+    page = client.get(rules_url(study))
+    assert page.context["form"]["gold_rate"].value() == "5"
+    fields = {name: text for name, text in rules(overlap=3).items() if not name.endswith("_rate")}
+    assert client.post(rules_url(study), fields).status_code == 302
+    study.refresh_from_db()
+    assert (study.overlap, study.gold_rate, study.repeat_rate) == (3, 0.05, 0.1)
+
+
 def test_an_old_page_of_rules_undoes_nothing(client, manager):
     study = make_pair_study([], items=2, status="DRAFT")
     client.post(rules_url(study), rules(overlap=2))

@@ -48,7 +48,7 @@ class PercentField(forms.FloatField):
 
     def clean(self, value: Any) -> float | None:
         """The share, 0-1; None where nothing was typed."""
-        number = super().clean(value)
+        number: float | None = super().clean(value)
         # Where the field is disabled this is the stored share itself: nobody typed it.
         return number if number is None or self.disabled else number / 100
 

@@ -6,6 +6,8 @@ from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sensejudge_site.settings")
 
+_site = get_wsgi_application()  # sets Django up, without which the next line fails
+
 from sensejudge_site.middleware import HeadWithoutBody, WholeBodies
 
-application = HeadWithoutBody(WholeBodies(get_wsgi_application()))
+application = HeadWithoutBody(WholeBodies(_site))

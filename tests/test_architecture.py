@@ -79,6 +79,16 @@ def test_heavy_packages_stay_out_of_start_up():
     assert answer.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("module", ["sensejudge_site.wsgi", "sensejudge_site.celery"])
+def test_what_servers_and_workers_import_first_needs_nothing_before(module):
+    subprocess.run(
+        [sys.executable, "-c", f"import {module}"],
+        check=True,
+        cwd=ROOT,
+        env={"DJANGO_SETTINGS_MODULE": "tests.settings", "PATH": ""},
+    )
+
+
 def test_every_error_code_has_a_text():
     pattern = re.compile(r"\A(?:llm|verdict|budget|judge|preference|memory|score|run):[a-z-]+\Z")
     nodes = [

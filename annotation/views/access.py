@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import wraps
 from http import HTTPStatus
-from typing import Concatenate, ParamSpec
+from typing import Concatenate, Final, ParamSpec
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
@@ -21,6 +21,9 @@ from annotation.core.refusals import Refused
 from annotation.exports import ExportFormat
 from annotation.models import User
 from annotation.services.claims import RefusalCode
+
+UNPROCESSABLE: Final = 422
+"""What a form with faults is answered with."""
 
 P = ParamSpec("P")
 

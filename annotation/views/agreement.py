@@ -37,7 +37,13 @@ from annotation.queries.agreement import (
     answered_rows,
 )
 from annotation.services.adjudication import decide
-from annotation.views.access import SignedInRequest, download, manager_required, reader_required
+from annotation.views.access import (
+    UNPROCESSABLE,
+    SignedInRequest,
+    download,
+    manager_required,
+    reader_required,
+)
 
 COLUMNS = (
     "dataset", "kind", "ties", "group", "name", "measure",
@@ -181,7 +187,6 @@ def _cells(scope: AgreementScope, each: Coefficient) -> Row:
 
 
 CONFLICT = 409
-UNPROCESSABLE = 422
 
 
 def _question(request: SignedInRequest) -> AdjudicationQuestion:

@@ -21,9 +21,14 @@ from annotation.queries import datasets as queries
 from annotation.queries.datasets import comparison_page, session_page
 from annotation.queries.participants import names_of
 from annotation.services.imports import ImportUpload, import_upload
-from annotation.views.access import SignedInRequest, download, manager_required, reader_required
+from annotation.views.access import (
+    UNPROCESSABLE,
+    SignedInRequest,
+    download,
+    manager_required,
+    reader_required,
+)
 
-UNPROCESSABLE = 422
 DOWNLOADS = (
     ("annotation:export", "sessions", _("Sessions with everything")),
     ("annotation:export", "labels", _("Pairwise labels")),

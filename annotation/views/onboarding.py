@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -51,9 +51,13 @@ from annotation.services.participants import (
     text_digest,
 )
 from annotation.services.studies import set_consent, set_quiz
-from annotation.views.access import SignedInRequest, download, manager_required, reader_required
-
-UNPROCESSABLE: Final = 422
+from annotation.views.access import (
+    UNPROCESSABLE,
+    SignedInRequest,
+    download,
+    manager_required,
+    reader_required,
+)
 
 StepView: TypeAlias = Callable[[SignedInRequest, Onboarding], HttpResponse]
 

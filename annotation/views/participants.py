@@ -39,10 +39,14 @@ from annotation.services.participants import (
     withdraw,
 )
 from annotation.services.quality import pause, resume
-from annotation.views.access import SignedInRequest, manager_required, reader_required
+from annotation.views.access import (
+    UNPROCESSABLE,
+    SignedInRequest,
+    manager_required,
+    reader_required,
+)
 from annotation.views.quality import change_pause
 
-UNPROCESSABLE: Final = 422
 TOO_MANY: Final = 429
 ONE_YEAR: Final = 365 * 24 * 3600
 

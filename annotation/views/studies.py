@@ -45,7 +45,13 @@ from annotation.queries.studies import (
 from annotation.queries.study_claims import flag_rows, flags_of, most_skipped, study_of
 from annotation.queries.study_progress import study_live, trace_of, trace_rows
 from annotation.services.studies import change_rules, create_study, publish_guidelines, set_status
-from annotation.views.access import SignedInRequest, download, manager_required, reader_required
+from annotation.views.access import (
+    UNPROCESSABLE,
+    SignedInRequest,
+    download,
+    manager_required,
+    reader_required,
+)
 from annotation.views.participants import invitations_context
 
 ITEMS_PER_PAGE = 50
@@ -134,9 +140,6 @@ def _page(slug: str) -> tuple[Study, StudyPage]:
     if found is None:
         raise Http404
     return found
-
-
-UNPROCESSABLE: Final = 422
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,13 @@ from judging.core.lexical.distil import distil
 from judging.core.lexical.pairwise import judge_pair
 from judging.core.matrix import AGGREGATE, ColumnSource
 from judging.core.questions import ShownPair
+from judging.core.runs import ORDERS
 from judging.core.selection import Assessment, assess
 from judging.core.votes import MemberVerdict, correctness_matrix, score, shuffled_winners, vote
 
 Labels = Mapping[int, Verdict]
 """Verdicts by comparison id, ties included."""
 Winners = Sequence[tuple[int, Verdict]]
-
-_ORDERS: Final = (Order.ORIGINAL, Order.SWAPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ class _Learned:
                 (key, place, order): _verdict(texts[key], order, text)
                 for key, _ in dev
                 for place, text in enumerate(columns)
-                for order in _ORDERS
+                for order in ORDERS
             },
         )
         try:
@@ -147,7 +146,7 @@ def _applied(
             order: vote(
                 [MemberVerdict(_verdict(texts[key], order, text)) for text in members], order=order
             ).winner
-            for order in _ORDERS
+            for order in ORDERS
         }
         yield Judged(key, truth, decisions)
 

@@ -24,7 +24,7 @@ from judging.core.memory import Memory, content, statistics
 from judging.core.memory_parsing import memory_from_content
 from judging.core.retrieval import memory_question
 from judging.core.rules import JudgePrompt
-from judging.core.runs import COLUMNS, DistilPlan, PlannedCell, StageName, Winners
+from judging.core.runs import COLUMNS, ORDERS, DistilPlan, PlannedCell, StageName, Winners
 from judging.models import JudgeRun, Preference, RunKind
 from judging.queries.comparisons import texts_of
 from judging.queries.configurations import (
@@ -36,7 +36,6 @@ from judging.queries.configurations import (
 from judging.queries.satisfaction.blocks import StoredBlock, stored_blocks
 from judging.services.estimate_tallies import StageEstimates, tally_of, try_rubrics
 from judging.services.judgments import (
-    ORDERS,
     GradeTask,
     JudgmentQuestion,
     ask_grade,

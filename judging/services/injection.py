@@ -23,6 +23,7 @@ from judging.core.estimates import spread
 from judging.core.injections import INJECTIONS, Attack, Attempt, attacks_on, harmless
 from judging.core.questions import PairAnswer, ShownPair
 from judging.core.rules import JudgePrompt
+from judging.core.runs import ORDERS
 from judging.judges.lexical import LexicalJudge
 from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
 from judging.judges.protocol import Judge
@@ -34,7 +35,6 @@ from judging.services.endpoints import endpoint_of
 from judging.services.judges import endpoint_for, judge_snapshot
 from judging.services.replies import RowReplyStore
 
-_ORDERS: Final = (Order.ORIGINAL, Order.SWAPPED)
 _AT_ONCE_WITHOUT_CALLS: Final = 16
 
 
@@ -198,7 +198,7 @@ async def _try(
         ]
 
     watch(f"{len(pairs)} pairs in both orders")
-    asked = [(place, order) for place in range(len(pairs)) for order in _ORDERS]
+    asked = [(place, order) for place in range(len(pairs)) for order in ORDERS]
     answers = await asyncio.gather(
         *(ask(_shown(pairs[place], order), pairs[place].language) for place, order in asked)
     )

@@ -20,7 +20,7 @@ from judging.core.questions import (
     ShownPair,
 )
 from judging.core.rules import JudgePrompt
-from judging.core.runs import StageName
+from judging.core.runs import ORDERS, StageName
 from judging.core.score_api import REWARD_SCALE
 from judging.core.structured import GRADE_SCALE, compare_scores
 from judging.judges.protocol import Judge
@@ -42,7 +42,6 @@ NO_PREFERENCE: Final = "preference:missing"
 """The preference of the judgment was never distilled."""
 NO_TEXT: Final = "comparison:no-text"
 """A response's text is not available."""
-ORDERS: Final = (Order.ORIGINAL, Order.SWAPPED)
 _CHUNK: Final = 1000
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -13,7 +13,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.core.guidelines import changes
 from annotation.core.refusals import Refused, text_of
 from annotation.models import Dataset, Study
-from annotation.views.access import SignedInRequest, manager_required, reader_required
+from annotation.views.access import (
+    UNPROCESSABLE,
+    SignedInRequest,
+    manager_required,
+    reader_required,
+)
 from judging.core.prompt_edits import EDITED, edit_faults, plain_text, prompt_names, requirements
 from judging.core.prompts import LANGUAGES, Prompt, load_prompt
 from judging.forms.prompts import PromptForm, RestoreForm
@@ -28,8 +33,6 @@ from judging.queries.prompts import (
     prompts_of_run,
 )
 from judging.services.edited_prompts import publish_prompt, restore_prompt
-
-UNPROCESSABLE: Final = 422
 
 
 def _owner(kind: str, slug: str) -> PromptOwner:

@@ -26,10 +26,13 @@ test test-rows: export PYTHONDONTWRITEBYTECODE =
 
 test: .venv/.dev
 	@[ -x /usr/bin/chromium ] || echo "No /usr/bin/chromium here: the browser tests will be skipped."
+	@# Both at once: browsers and processes are waited for half of their time. What that part says comes last.
+	@said=$$(mktemp); \
+	$(PY) -m pytest --quiet --numprocesses 3 --dist worksteal -m "browser or processes" $(ARGS) > $$said 2>&1 & \
+	second=$$!; trap 'kill $$second 2> /dev/null || true; rm -f $$said' EXIT; failed=0; \
 	$(PY) -m pytest --quiet --numprocesses auto --dist worksteal -m "not browser and not processes" \
-		--cov --cov-report=term:skip-covered $(ARGS)
-	@# Twice as many processes as cores: half of their time they wait.
-	$(PY) -m pytest --quiet --numprocesses 4 --dist worksteal -m "browser or processes" $(ARGS)
+		$(COVERAGE) $(ARGS) || failed=$$?; \
+	wait $$second || failed=$$?; cat $$said; exit $$failed
 
 # What touches rows, for a second database: tests without the mark are refused one.
 test-rows: .venv/.dev

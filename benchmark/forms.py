@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from django import forms
 from django.http import Http404, QueryDict
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.pairing import MOST_SAMPLED, PairingKind, PairingRules
+from annotation.models import Dataset, User
+from annotation.models.wording import choices_of
+from annotation.queries.pairing import compared_models
+from annotation.queries.participants import annotators
+from annotation.queries.studies import scenario_choices
+from benchmark.core.ablation import Vary
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.gold import Section
 from benchmark.queries.annotators import PeopleQuestion
@@ -16,8 +25,18 @@ from benchmark.queries.gold import GoldQuestion
 from benchmark.queries.judges import JudgeWay, TablesQuestion
 from benchmark.queries.ranking import LeaderboardQuestion, Source
 from benchmark.queries.rows import VOICES, NumberOwner, VerdictMatch
+from benchmark.queries.satisfaction import with_ratings
 from benchmark.queries.trust import TrustQuestion
+from benchmark.services.ablation_runs import AblationRequest, who_labelled
+from benchmark.services.evaluation_runs import MOST_DRAWS, EvaluationRequest
+from benchmark.services.pairing import Verdicts
+from benchmark.services.satisfaction_evaluation import DEFAULT_EVALUATORS, STORED
+from judging.core.rules import Level
 from judging.core.votes import VoteRule
+from judging.services.judges import LEXICAL, comparing_judges
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 _LARGEST_ID: Final = 2**63 - 1
 
@@ -26,10 +45,34 @@ RULES: Final = [
     (VoteRule.PAPER.value, _("even split: first shown")),
     (VoteRule.SOFT.value, _("summed log-odds")),
 ]
+RULES_BY_LOG_ODDS: Final = [(VoteRule.DEFAULT.value, _("mean log-odds of both orders"))]
+"""Of a judge that is read by l*."""
 POLICIES: Final = [
     (InvalidPolicy.EXCLUDED.value, _("left out")),
     (InvalidPolicy.WRONG.value, _("counted as wrong")),
 ]
+
+
+def _budget() -> forms.DecimalField:
+    return forms.DecimalField(
+        label=_("Budget"),
+        required=False,
+        min_value=0,
+        max_digits=14,
+        decimal_places=4,
+        help_text=_(
+            "Maximum cost of all calls together, in the currency of the endpoint's prices. Empty: "
+            "no limit."
+        ),
+    )
+
+
+def _offer(form: forms.Form, **choices: Sequence[tuple[str | int, StrOrPromise]]) -> None:
+    """What fields of a form offer, by their names."""
+    for name, offered in choices.items():
+        field = form.fields[name]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared in the form
+        field.choices = offered
 
 
 def _id() -> forms.IntegerField:
@@ -39,8 +82,8 @@ def _id() -> forms.IntegerField:
 class TrustForm(forms.Form):
     """A question to the trust page.
 
-    `was_dataset` and `was_annotator` are what the filters were drawn for: of another dataset, or of
-    another annotator, the finer choices mean nothing.
+    `was_dataset`, `was_annotator` and `was_run` are what the filters were drawn for: of another
+    dataset, or of another annotator, the finer choices mean nothing.
     """
 
     dataset = forms.SlugField(required=False, max_length=80)
@@ -51,6 +94,7 @@ class TrustForm(forms.Form):
     policy = forms.ChoiceField(required=False, choices=POLICIES)
     was_dataset = forms.SlugField(required=False, max_length=80)
     was_annotator = _id()
+    was_run = _id()
 
     def question(self) -> TrustQuestion:
         """What is asked."""
@@ -64,6 +108,7 @@ class TrustForm(forms.Form):
             scenario=asked["scenario"] if same_dataset else None,
             rule=VoteRule(asked["rule"] or VoteRule.DEFAULT),
             policy=InvalidPolicy(asked["policy"] or InvalidPolicy.EXCLUDED),
+            rule_of=asked["was_run"],
         )
 
 
@@ -229,6 +274,213 @@ class DisagreementForm(JudgeForm):
             annotator=self.cleaned_data["annotator"] if same else None,
             scenario=self.cleaned_data["scenario"] if same else None,
             opposed=self.cleaned_data["opposed"],
+        )
+
+
+class AblationForm(forms.Form):
+    """What to vary, on whose labels, by which judges; the dataset is chosen before."""
+
+    dataset = forms.CharField(widget=forms.HiddenInput)
+    vary = forms.ChoiceField(label=_("What to vary"), choices=choices_of(Vary))
+    annotator = forms.TypedChoiceField(
+        label=_("Annotator"),
+        coerce=int,
+        empty_value=None,
+        required=False,
+        help_text=_("Everybody: each annotator by themselves, then all together."),
+    )
+    judge = forms.MultipleChoiceField(
+        label=_("Judge"),
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_(
+            "The first distils and judges. Only the variation of models uses several: each judges "
+            "under the preferences that each has distilled."
+        ),
+    )
+    budget = _budget()
+
+    def __init__(self, data: Any = None, *, dataset: Dataset, **kwargs: Any) -> None:
+        """Offer the dataset's annotators and the judges in use."""
+        super().__init__(data, **kwargs)
+        self._dataset = dataset
+        self.fields["dataset"].initial = dataset.slug
+        people = [(each.id, each.name) for each in annotators(dataset=dataset)]
+        everybody = ("", gettext("everybody"))
+        _offer(self, annotator=[everybody, *people], judge=[(n, n) for n in comparing_judges()])
+
+    def request(self, *, by: User) -> AblationRequest:
+        """The ablation that was asked for.
+
+        Raises:
+            Refused: nobody labelled anything that can be judged.
+        """
+        cleaned, judges = self.cleaned_data, self.cleaned_data["judge"]
+        people = list(User.objects.filter(pk=cleaned["annotator"]))
+        return AblationRequest(
+            dataset=self._dataset,
+            annotators=people or who_labelled(self._dataset, judge=judges[0]),
+            vary=Vary(cleaned["vary"]),
+            judges=judges,
+            budget=cleaned["budget"],
+            created_by=by,
+        )
+
+
+class PairingForm(forms.Form):
+    """A plan of comparisons, who would judge them, and whose verdicts an adaptive plan goes by."""
+
+    kind = forms.ChoiceField(
+        label=_("Which comparisons"), choices=choices_of(PairingKind), widget=forms.RadioSelect
+    )
+    anchor = forms.ChoiceField(label=_("Anchor model"), required=False)
+    size = forms.IntegerField(
+        label=_("Number of comparisons"),
+        required=False,
+        min_value=1,
+        max_value=MOST_SAMPLED,
+        help_text=_("Of the sample, or of each batch. A batch without one is a tenth of all."),
+    )
+    verdicts = forms.ChoiceField(
+        label=_("Verdicts that decide the next batch"),
+        choices=[
+            (Source.HUMAN.value, _("annotators' labels")),
+            (Source.BASE.value, _("the judge below, without preferences")),
+            (Source.SELECTED.value, _("the judge below, under selected preferences")),
+        ],
+        required=False,
+    )
+    incomplete = forms.BooleanField(
+        label=_("Next batch even if verdicts on the last one are missing"), required=False
+    )
+    cap = forms.IntegerField(
+        label=_("Comparisons of two models on one prompt, at most"),
+        min_value=1,
+        max_value=1000,
+        help_text=_("More than one where models gave several responses to it."),
+    )
+    scenarios = forms.MultipleChoiceField(
+        label=_("Scenarios"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Leave empty for all."),
+    )
+    models = forms.MultipleChoiceField(
+        label=_("Models"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Pairs with a response by one of them. Leave empty for all."),
+    )
+    both_models = forms.BooleanField(
+        label=_("Both responses must be by the chosen models"), required=False
+    )
+    seed = forms.IntegerField(label=_("Seed"), min_value=0, max_value=2_147_483_647)
+    judge = forms.ChoiceField(
+        label=_("Judge"),
+        help_text=_("Whose price is shown, and whose verdicts count if they are chosen above."),
+    )
+
+    def __init__(self, data: Any, *, dataset: Dataset) -> None:
+        """Offer the dataset's models and scenarios, and the judges that compare."""
+        super().__init__(data)
+        models = [(name, name) for name in compared_models(dataset)]
+        _offer(
+            self,
+            anchor=[("", _("choose")), *models],
+            models=models,
+            scenarios=[(each, each) for each in scenario_choices(dataset.slug)],
+            judge=[(each, each) for each in comparing_judges()],
+        )
+
+    def clean(self) -> dict[str, Any]:
+        """What the kind of plan needs; what says nothing of it is left out."""
+        cleaned = super().clean() or {}
+        kind = cleaned.get("kind")
+        if kind == PairingKind.ANCHOR and not cleaned.get("anchor"):
+            self.add_error("anchor", _("Choose the model that all others are compared with."))
+        if kind == PairingKind.SAMPLE and "size" in cleaned and cleaned["size"] is None:
+            self.add_error("size", _("Choose how many comparisons."))
+        return cleaned
+
+    def rules(self) -> PairingRules:
+        """The plan."""
+        chosen = self.cleaned_data
+        kind = PairingKind(chosen["kind"])
+        sized = kind in (PairingKind.SAMPLE, PairingKind.ADAPTIVE)
+        return PairingRules(
+            kind=kind,
+            anchor=chosen["anchor"] if kind is PairingKind.ANCHOR else "",
+            size=chosen["size"] if sized else None,
+            cap=chosen["cap"],
+            seed=chosen["seed"],
+            scenarios=tuple(chosen["scenarios"]),
+            models=tuple(chosen["models"]),
+            both_models=chosen["both_models"],
+        )
+
+    def whose(self) -> Verdicts:
+        """Whose verdicts decide an adaptive plan's next batch."""
+        chosen = self.cleaned_data
+        source = Source(chosen["verdicts"] or Source.HUMAN)
+        judge = "" if source is Source.HUMAN else chosen["judge"]
+        return Verdicts(source, judge, chosen["incomplete"])
+
+
+class EvaluationForm(forms.Form):
+    """Which evaluators of satisfaction to compare, on whose ratings."""
+
+    test = forms.ChoiceField(
+        label=_("Ratings to predict"), help_text=_("The users of this dataset are scored.")
+    )
+    train = forms.ChoiceField(
+        label=_("Training users"),
+        help_text=_("The learned evaluator and global baselines know these users' ratings."),
+    )
+    evaluators = forms.MultipleChoiceField(
+        label=_("Evaluators"), widget=forms.CheckboxSelectMultiple
+    )
+    judges = forms.MultipleChoiceField(
+        label=_("Further judges"),
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+        help_text=_("Endpoints with the checklist prompt; one that has scored already is reused."),
+    )
+    level = forms.ChoiceField(label=_("What to score"), choices=choices_of(Level), required=False)
+    draws = forms.IntegerField(
+        label=_("Bootstrap draws"),
+        min_value=0,
+        max_value=MOST_DRAWS,
+        initial=1000,
+        help_text=_("Resamples of users for the intervals; 0 leaves them out."),
+    )
+    curve = forms.BooleanField(
+        label=_("Learning curve: also train on fewer users"),
+        required=False,
+        help_text=_("Shows how much more users would help. It takes minutes."),
+    )
+    budget = _budget()
+
+    def __init__(self, data: Any = None, **kwargs: Any) -> None:
+        """Offer the datasets with ratings, the evaluators of this program, and the endpoints."""
+        super().__init__(data, **kwargs)
+        datasets = [(each.slug, str(each)) for each in with_ratings()]
+        ours = [(name, name) for name in DEFAULT_EVALUATORS if name != STORED]
+        ours.append((STORED, gettext("every judge that has scored these turns")))
+        judges = [(name, name) for name in comparing_judges() if name != LEXICAL]
+        _offer(self, test=datasets, train=datasets, evaluators=ours, judges=judges)
+        self.fields["evaluators"].initial = [name for name, _label in ours]
+
+    def request(self, *, by: User) -> EvaluationRequest:
+        """The comparison that was asked for."""
+        cleaned = self.cleaned_data
+        return EvaluationRequest(
+            train=Dataset.objects.get(slug=cleaned["train"]),
+            test=Dataset.objects.get(slug=cleaned["test"]),
+            evaluators=[*cleaned["evaluators"], *cleaned["judges"]],
+            draws=cleaned["draws"],
+            level=Level(cleaned["level"] or Level.TURN),
+            curve=cleaned["curve"],
+            budget=cleaned["budget"],
+            created_by=by,
         )
 
 

@@ -106,7 +106,10 @@ class LeaderboardSnapshot(models.Model):
 
 
 class VerificationReport(models.Model):
-    """A report on how far evaluators may be trusted, with the settings that made it."""
+    """A report on how far evaluators may be trusted, with the settings and the run that made it.
+
+    Reports of before there were such runs have none.
+    """
 
     dataset = models.ForeignKey(
         Dataset,
@@ -115,6 +118,14 @@ class VerificationReport(models.Model):
         related_name="verification_reports",
     )
     kind = models.CharField(_("kind"), max_length=40)
+    run = models.ForeignKey(
+        JudgeRun,
+        verbose_name=_("run"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="reports",
+    )
     settings = models.JSONField(_("settings"), default=dict)
     rows = models.JSONField(_("rows"), default=list)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
@@ -122,6 +133,9 @@ class VerificationReport(models.Model):
     class Meta:
         verbose_name = _("verification report")
         verbose_name_plural = _("verification reports")
+        constraints = [
+            models.UniqueConstraint(fields=["run", "kind"], name="verification_report_once_a_run")
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.dataset_id}"

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.db.models.query import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.admin import JSON_FIELDS, ReadOnlyAdmin
+from annotation.core.refusals import Refused
 from judging.models import (
     JudgeRun,
     LearnedModel,
@@ -19,6 +23,7 @@ from judging.models import (
     PromptOverride,
     UserMemory,
 )
+from judging.services.abilities import ABILITIES, find_abilities
 
 
 class ModelEndpointForm(forms.ModelForm[ModelEndpoint]):
@@ -35,7 +40,15 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
 
     form = ModelEndpointForm
     formfield_overrides = JSON_FIELDS
-    list_display = ("name", "model", "base_url", "key_variable", "concurrency", "enabled")
+    list_display = (
+        "name",
+        "model",
+        "base_url",
+        "key_variable",
+        "concurrency",
+        "returns_letters",
+        "enabled",
+    )
     list_filter = ("enabled",)
     search_fields = ("name", "model")
     fieldsets = (
@@ -68,9 +81,67 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
         ),
         (
             _("Capabilities"),
-            {"fields": ("has_logprobs", "has_json_schema", "has_system_role", "has_scores")},
+            {
+                "fields": (
+                    "has_logprobs",
+                    "has_json_schema",
+                    "has_system_role",
+                    "probe_address",
+                    "has_scores",
+                ),
+                "description": _(
+                    "Unknown ones are checked by one small request each when a run first uses the "
+                    "endpoint, and again after its base URL or model changed."
+                ),
+            },
         ),
     )
+    readonly_fields = ("probe_address",)
+    actions = ("check_capabilities",)
+
+    @admin.display(description=_("returns log-probabilities"), boolean=True)
+    def returns_letters(self, row: ModelEndpoint) -> bool | None:
+        """As known for its base URL and model of now."""
+        return row.can("logprobs")
+
+    @admin.action(description=_("Check capabilities"), permissions=["change"])
+    def check_capabilities(self, request: HttpRequest, chosen: QuerySet[ModelEndpoint]) -> None:
+        """Asks the endpoints anew what they can do, and says what was found."""
+        for row in chosen:
+            try:
+                find_abilities(row, again=True)
+            except Refused as error:
+                self.message_user(request, f"{row}: {error.text}", messages.ERROR)
+                continue
+            self.message_user(request, f"{row}: {_in_words(row)}")
+
+    def save_model(
+        self,
+        request: HttpRequest,
+        obj: ModelEndpoint,
+        form: forms.ModelForm[ModelEndpoint],
+        change: bool,  # noqa: FBT001 - Django calls it so
+    ) -> None:
+        """What somebody states holds for the address that it was stated for."""
+        stated = [f"has_{ability}" for ability in ABILITIES]
+        if set(stated) & set(form.changed_data):
+            # Of another model nothing but what is stated now is known.
+            if obj.probe_address not in {"", obj.address}:
+                for name in set(stated) - set(form.changed_data):
+                    setattr(obj, name, None)
+            obj.probe_address = obj.address
+        super().save_model(request, obj, form, change)
+
+
+def _in_words(row: ModelEndpoint) -> str:
+    """What is known of an endpoint, in words."""
+    words = {True: gettext("yes"), False: gettext("no"), None: gettext("unknown")}
+    names = {
+        "logprobs": gettext("returns log-probabilities"),
+        "json_schema": gettext("supports JSON schema"),
+        "system_role": gettext("supports system messages"),
+    }
+    return ", ".join(f"{names[ability]}: {words[row.can(ability)]}" for ability in ABILITIES)
 
 
 @admin.register(PromptOverride)

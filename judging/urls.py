@@ -7,6 +7,7 @@ from django.urls import URLPattern, path, re_path
 from annotation.views.labelling import ITEM
 from judging.views import (
     conversations,
+    generation,
     injections,
     memories,
     preferences,
@@ -21,7 +22,8 @@ app_name = "judging"
 _exports = [
     re_path(
         r"^datasets/(?P<slug>[-\w]+)/export/"
-        r"(?P<kind>judgments|preferences|preference_sets|memories|satisfaction_judgments|rubrics)"
+        r"(?P<kind>judgments|preferences|preference_sets|memories|satisfaction_judgments|rubrics"
+        r"|generated_responses)"
         r"\.(?P<format_name>jsonl|csv)$",
         runs.export,
         name="export",
@@ -96,6 +98,12 @@ _learned = [
     path(f"{_LEARNED}<number:version>/", memories.learned_version, name="learned-version"),
 ]
 
+# Having models answer the turns of a dataset.
+_generation = [
+    path("datasets/<slug:slug>/generate/", generation.generate, name="generate"),
+    path("datasets/<slug:slug>/generate/estimate/", generation.estimate, name="generate-estimate"),
+]
+
 # Live conversations: what a participant does under an item, and what a manager sets up.
 _TALK = f"{ITEM}talk/"
 _conversations = [
@@ -131,6 +139,8 @@ _prompts = [
 # What injected texts did to judges.
 _injections = [
     path("trust/injections/", injections.checks, name="injections"),
+    path("trust/injections/new/", injections.new_check, name="injection-new"),
+    path("trust/injections/new/estimate/", injections.estimate, name="injection-estimate"),
     path("trust/injections/<number:check_id>/", injections.check, name="injection-check"),
     path("trust/injections/<number:check_id>.csv", injections.trials_csv, name="injections-csv"),
     path(
@@ -149,6 +159,7 @@ urlpatterns: list[URLPattern] = [
     *_preferences,
     *_satisfaction,
     *_learned,
+    *_generation,
     *_conversations,
     *_prompts,
     *_injections,

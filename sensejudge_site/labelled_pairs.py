@@ -59,7 +59,7 @@ def _numbered(
         turn = session.turns[0]
         said = {response.key: response.text or "" for response in turn.responses}
         text_a, text_b = said[comparison.a], said[comparison.b]
-        items.append(SplitItem(number, turn_id, text_a, text_b))
+        items.append(SplitItem(number, turn_id, text_a, text_b, session.key, comparison.key))
         texts[number] = pair_texts(
             system_prompt=session.system_prompt,
             earlier=(),

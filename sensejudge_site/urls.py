@@ -10,7 +10,8 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 
 from annotation.views.datasets import import_file
 from judging.core.formats.detect import ALL_FORMATS
-from judging.services.recorded import import_any_upload
+from judging.queries.runs import has_verdicts
+from judging.services.recorded import import_any
 from sensejudge_site.views import SignOut, home, set_theme
 
 _API_DOCS = SpectacularSwaggerSplitView.as_view(
@@ -29,7 +30,7 @@ urlpatterns = [
     path(  # annotation's page, with the formats of recorded judges too
         "datasets/import/",
         import_file,
-        {"run": import_any_upload, "formats": ALL_FORMATS},
+        {"run": import_any, "formats": ALL_FORMATS, "judged": has_verdicts},
     ),
     path("", include("annotation.urls")),
     path("", include("judging.urls")),

@@ -97,6 +97,14 @@
       document.querySelector("#messages .notice.error")?.remove();
     }
   });
+  /* Stopping a reply and looking for more of it may cross. The answer that comes second is to what the
+     first has replaced: it is left out, for it tells nothing newer and has no place on the page. */
+  document.addEventListener("htmx:beforeRequest", ({ target }) => {
+    const leaveOut = (event) => {
+      if (!target.isConnected) event.preventDefault();
+    };
+    target.addEventListener("htmx:beforeOnLoad", leaveOut, { once: true });
+  });
   document.addEventListener("htmx:afterSettle", () => {
     showBusy();
     if (follow) toEnd();

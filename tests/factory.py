@@ -138,6 +138,10 @@ def make_endpoint(**fields: Any) -> ModelEndpoint:
     fields.setdefault("name", f"endpoint-{next(_numbers)}")
     fields.setdefault("base_url", "http://127.0.0.1:9/v1")
     fields.setdefault("model", "test-model")
+    # Stated, so that nobody asks for them: the calls of a test are those that it is about.
+    fields.setdefault("has_logprobs", False)
+    fields.setdefault("has_json_schema", False)
+    fields.setdefault("has_system_role", True)
     return ModelEndpoint.objects.create(**fields)
 
 

@@ -2,7 +2,8 @@
 
 Rules for a comparison: longer, shorter, first, second, A-word ("word:NAME": the response that has
 NAME wins, else the longer), fooled ("fooled:TEXT": the response that holds TEXT wins, else the
-first). A preference that says "shorter" or "longer" (更短, 更长) overrules it.
+first), odds ("odds:NAME:0.6:2": log-odds of 0.6 for the response that has NAME, and 2 more for the
+one that is shown first). A preference that says "shorter" or "longer" (更短, 更长) overrules it.
 Styles of a reply: plain, think (reasoning first), quote (repeats both responses, then decides).
 """
 
@@ -117,6 +118,9 @@ def _lead(rule: str, first: str, second: str) -> float:
         if (word in first) != (word in second):
             return 3.0 if word in first else -3.0
         rule = "longer"
+    if rule.startswith("odds:"):
+        _, word, strength, lean = rule.split(":")
+        return float(lean) + (float(strength) if word in first else -float(strength))
     if rule.startswith("fooled:"):
         text = rule.removeprefix("fooled:")
         return -2.0 if text in second and text not in first else 2.0

@@ -1,6 +1,6 @@
 """A migrated database to copy: `migrate` takes ten seconds, a copy none.
 
-It is made by the real command, once for what the code and the packages are at present, and kept:
+It is made by the real command, once for what models and migrations are at present, and kept:
 that of SQLite beside pytest's own cache, that of PostgreSQL on its server.
 """
 
@@ -65,6 +65,12 @@ def create_migrated(server: str, name: str) -> None:
         admin.execute(f"CREATE DATABASE {name} TEMPLATE {kept}")
 
 
+def drop(server: str, name: str) -> None:
+    """Drop a PostgreSQL database, if it is there, whoever is connected to it."""
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as admin:
+        admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
 def remove(database: Path) -> None:
     """Delete an SQLite database, if it is there, with what stands beside its file."""
     for end in ("", "-wal", "-shm"):
@@ -73,9 +79,12 @@ def remove(database: Path) -> None:
 
 @cache
 def _fingerprint() -> str:
-    files = sorted(path for folder in _CODE for path in (ROOT / folder).rglob("*.py"))
-    digest = sha256((ROOT / "requirements" / "base.txt").read_bytes())
-    for path in files:
+    """What a migrated database depends on: migrations, models, settings and packages."""
+    code = (path for folder in _CODE for path in (ROOT / folder).rglob("*.py"))
+    files = [each for each in code if {"migrations", "models", "models.py"} & {*each.parts}]
+    files += [ROOT / "sensejudge_site" / "settings.py", ROOT / "requirements" / "base.txt"]
+    digest = sha256()
+    for path in sorted(files):
         digest.update(f"{path}\n".encode() + path.read_bytes())
     return digest.hexdigest()
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from random import Random
 from typing import Final, TypeVar
 
 from annotation.core.choices import LabelledEnum
 from annotation.core.refusals import gettext_noop
+from annotation.core.splits import DEFAULT_SEED, rank_of
 
 T = TypeVar("T")
 
@@ -69,14 +70,98 @@ def free_slot(taken: Collection[int], overlap: int) -> int | None:
     return next((slot for slot in range(overlap) if slot not in taken), None)
 
 
-def study_order(targets: Sequence[T], *, seed: int) -> list[T]:
-    """The targets in the order in which a study gives them out.
+def study_order(targets: Iterable[tuple[T, str, str]]) -> list[T]:
+    """The targets in the order in which a study gives them out (protocols A1.1).
 
-    Seeded and random, so that neither the file's order nor fatigue falls on one scenario.
+    It is the order in which splits draw sessions, so that annotators who stop early share their
+    development pairs; every session's first comparison comes before any second. The ranks are as
+    good as random: neither the file's order nor fatigue falls on one scenario.
+
+    Args:
+        targets: each with the key of its session, and its own within that.
     """
-    order = list(targets)
-    Random(seed).shuffle(order)
-    return order
+    seed = str(DEFAULT_SEED)
+    ranked = sorted(targets, key=lambda target: rank_of(seed, *target[1:]))
+    met: Counter[str] = Counter()
+    order: list[tuple[int, tuple[int, tuple[str, ...]], int, T]] = []
+    for target, session, _key in ranked:
+        order.append((met[session], rank_of(seed, session), len(order), target))
+        met[session] += 1
+    return [target for *_rank, target in sorted(order, key=lambda one: one[:3])]
+
+
+Strata = tuple[str, ...]
+"""Where an item stands in what a draw balances, the coarsest first; may be empty."""
+
+
+def draw_evenly(
+    items: Sequence[tuple[T, Strata]], size: int, *, drawn: Iterable[Strata] = ()
+) -> list[T]:
+    """At most `size` of the items, balanced over their strata as far as these allow.
+
+    Each draw is from the stratum with the fewest draws so far that has items left (water-filling),
+    so two strata differ by at most one unless the smaller is used up; within it the same holds for
+    the finer strata. Of equal ones that comes first whose name was drawn less often anywhere, then
+    the one whose next item stands earlier.
+
+    Args:
+        items: in the order in which a stratum gives them up, all with equally many strata.
+        size: 0 or more.
+        drawn: the strata of what was drawn before, which counts.
+    """
+    if size >= len(items):
+        return [item for item, _strata in items]
+    draw = _Draw(strata for _item, strata in items)
+    for strata in drawn:
+        draw.count(strata)
+    return [items[draw.next_place()][0] for _ in range(size)]
+
+
+class _Draw:
+    """The items that wait in each stratum, by place, and what was drawn from it."""
+
+    def __init__(self, strata_of: Iterable[Strata]) -> None:
+        self._waiting: dict[Strata, deque[int]] = {}
+        for place, strata in enumerate(strata_of):
+            self._waiting.setdefault(strata, deque()).append(place)
+        self._below: dict[Strata, dict[Strata, None]] = {}
+        self._first: dict[Strata, int] = {}
+        self._counts: Counter[Strata] = Counter()
+        self._named: Counter[tuple[int, str]] = Counter()
+        for strata, places in self._waiting.items():  # in the order of their first places
+            for depth in range(len(strata) + 1):
+                self._first.setdefault(strata[:depth], places[0])
+            for depth in range(len(strata)):
+                self._below.setdefault(strata[:depth], {})[strata[: depth + 1]] = None
+
+    def count(self, strata: Strata) -> None:
+        self._counts.update(strata[:depth] for depth in range(1, len(strata) + 1))
+        self._named.update(enumerate(strata))
+
+    def next_place(self) -> int:
+        strata: Strata = ()
+        while strata in self._below:
+            strata = min(self._below[strata], key=self._urgency)
+        place = self._waiting[strata].popleft()
+        self.count(strata)
+        self._take_out(strata)
+        return place
+
+    def _urgency(self, strata: Strata) -> tuple[int, int, int]:
+        named = self._named[len(strata) - 1, strata[-1]]
+        return self._counts[strata], named, self._first[strata]
+
+    def _take_out(self, strata: Strata) -> None:
+        """Leave out what is used up, from the finest stratum upwards."""
+        if self._waiting[strata]:
+            self._first[strata] = self._waiting[strata][0]
+        for depth in range(len(strata), 0, -1):
+            prefix = strata[:depth]
+            finer = self._below.get(prefix)
+            if finer:
+                self._first[prefix] = min(self._first[each] for each in finer)
+            elif not self._waiting.get(prefix):
+                del self._below[strata[: depth - 1]][prefix]
 
 
 _HALF_BITS: Final = 20

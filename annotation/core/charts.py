@@ -94,6 +94,11 @@ class IntervalPlot:
     axis_y: float
     height: float
 
+    @property
+    def has_marks(self) -> bool:
+        """Whether any row has an estimate: without one there is nothing to see."""
+        return any(row.x is not None for row in self.rows)
+
 
 @dataclass(frozen=True, slots=True)
 class BarRow:

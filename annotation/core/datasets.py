@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -231,3 +231,33 @@ class ComparisonPage:
     labels: tuple[LabelRow, ...]
     gold: tuple[GoldRow, ...]
     extra: Facts
+
+
+def next_steps(counts: DatasetCounts, has: Collection[str]) -> list[str]:
+    """What one can do with a dataset, the likeliest first, by the names that the page knows.
+
+    Whatever there is, something can be done.
+
+    Args:
+        counts: how much there is.
+        has: `gold` answers of comparisons, comparisons with both `texts` (which files of votes
+            lack), `verdicts` of judges, several named `models`, turns that several of them
+            `answered` and that not all are compared on, responses of the `original` line.
+    """
+    texts = "texts" in has
+    verdicts = "verdicts" in has
+    steps = {
+        "learn": counts.labels > 0 and texts,
+        "score": counts.ratings > 0,
+        "gold": "gold" in has and verdicts,
+        "people": counts.labels > 0 and verdicts,
+        "judges": verdicts,
+        "leaderboard": "models" in has and (counts.labels > 0 or verdicts),
+        "label": texts,
+        "compare": "answered" in has,
+        "rate": "original" in has and not counts.comparisons,
+        "generate": counts.turns > 0 and not texts and not counts.ratings,
+        "answers": counts.turns > 0 and not texts and not counts.ratings,
+        "talk": not counts.turns,
+    }
+    return [name for name, possible in steps.items() if possible]

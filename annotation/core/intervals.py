@@ -22,6 +22,9 @@ Statistic = Callable[[FloatArray], FloatArray]
 
 DEFAULT_DRAWS: Final = 1_000
 DEFAULT_LEVEL: Final = 0.95
+MIN_UNITS: Final = 10
+"""Of sessions, for an interval. Percentiles of a bootstrap over fewer cover what is true far too
+seldom: it knows of no other sessions than these, and over a single one every draw is the same."""
 _CHUNK_CELLS: Final = 2_000_000
 
 

@@ -97,6 +97,10 @@ REFUSAL_TEXTS: Final = {
     "annotator:unknown": gettext_noop("The annotator was not found."),
     "consent:outdated": _OUTDATED,
     "study:outdated": _OUTDATED,
+    "dataset:too-many-comparisons": gettext_noop(
+        "This would create more than %(most)d comparisons, so none was created. Import the "
+        "responses of fewer models into one dataset."
+    ),
     "dataset:unknown": gettext_noop("The dataset was not found."),
     "gold:outdated": _OUTDATED,
     "gold:refused": gettext_noop("This cannot be a gold answer for this item."),
@@ -104,12 +108,25 @@ REFUSAL_TEXTS: Final = {
         "Someone published a newer version in the meantime. Review it before you publish yours."
     ),
     "guidelines:unchanged": gettext_noop("Nothing has changed, so there is nothing to publish."),
+    "import:columns": gettext_noop("This does not say which column is what."),
     "import:dataset": gettext_noop("This name is used by a page of the site. Choose another one."),
+    "import:encoding": gettext_noop(
+        "This file is not in UTF-8. In your spreadsheet, save it as “CSV UTF-8” and import that."
+    ),
+    "import:expired": gettext_noop("This upload is no longer here. Choose the file again."),
     "import:format": gettext_noop("We could not recognise this file's format."),
+    "import:line-ends": gettext_noop(
+        "The lines of this file end in a way that we cannot read. In your spreadsheet, save it as "
+        "“CSV UTF-8” and import that."
+    ),
     "import:name": gettext_noop("This name is too long for this dataset."),
     "import:outrun": gettext_noop(
         "Another import changed this dataset in the meantime, so nothing was imported. "
         "Import the file again."
+    ),
+    "import:spreadsheet": gettext_noop(
+        "This is a spreadsheet or zip file. In your spreadsheet, save it as “CSV UTF-8” and "
+        "import that."
     ),
     "import:unreadable": gettext_noop("We could not read this file, or it has no rows."),
     "invitation:closed": gettext_noop("The study of this invitation is closed."),
@@ -138,6 +155,19 @@ REFUSAL_TEXTS: Final = {
     ),
     "onboarding:changed": gettext_noop("This page has changed. Read it again before you continue."),
     "onboarding:not-now": gettext_noop("This step is not available now."),
+    "pairing:nothing": gettext_noop(
+        "There is nothing to compare: no two models answered the same request."
+    ),
+    "pairing:nothing-left": gettext_noop(
+        "Every possible comparison has a verdict or is planned already."
+    ),
+    "pairing:other-study": gettext_noop(
+        "The study of this name does not hold all of these comparisons. Choose another name."
+    ),
+    "pairing:plan": gettext_noop("This is not a plan of comparisons."),
+    "pairing:unknown-anchor": gettext_noop(
+        "The anchor model has no response that can be compared."
+    ),
     "participation:not-paused": gettext_noop("This annotator is not paused."),
     "participation:paused": gettext_noop("This annotator is already paused."),
     "quality:unknown-choice": _UNKNOWN_CHOICE,

@@ -1,12 +1,17 @@
-"""The development and test parts of a scenario: one split for all annotators (protocols A1.1)."""
+"""The development and test parts of what an annotator labelled (protocols A1.1).
+
+Comparisons of one session share texts, so they are never on both sides: sessions are drawn, each
+gives one development comparison, and its other comparisons are in neither part.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
+from statistics import median
 from typing import Final
 
 from numpy.random import RandomState
@@ -17,18 +22,29 @@ from annotation.core.refusals import gettext_noop
 
 DEFAULT_DEV_SIZE: Final = 10
 DEFAULT_SEED: Final = 42
+FEW_DEV_PAIRS: Final = 5
+"""Where the median scenario has fewer development pairs, all scenarios are one."""
 
 
 class SplitSampling(LabelledEnum):
     """How the development part is drawn.
 
-    DEFAULT: a draw that depends on dataset, scenario, size and seed; kept in file order.
-    PAPER: `random.seed(seed); random.sample(range(n), k)` as in the code of seed 001, in the
-    order drawn, equal for all scenarios of one size. It takes k whenever n >= k.
+    DEFAULT: sessions in which the annotator named a winner, by the rank of their keys.
+    PAPER: `random.seed(seed); random.sample(range(n), k)` over comparisons as in the code of seed
+    001, whoever labelled them, in the order drawn. It takes k whenever n >= k, and comparisons of
+    one session may be on both sides.
     """
 
-    DEFAULT = "DEFAULT", gettext_noop("by dataset, size and seed")
-    PAPER = "PAPER", gettext_noop("as in the paper's code")
+    DEFAULT = "DEFAULT", gettext_noop("conversations in which the annotator named a winner")
+    PAPER = "PAPER", gettext_noop("comparisons, as in the paper's code")
+
+
+class Pooling(LabelledEnum):
+    """Whether each scenario has a development part and a set of its own."""
+
+    AUTO = "AUTO", gettext_noop("by scenario, or over all where scenarios have few pairs")
+    SCENARIO = "SCENARIO", gettext_noop("by scenario")
+    ALL = "ALL", gettext_noop("over all scenarios")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +52,21 @@ class SplitItem:
     """One comparison as the split sees it.
 
     Texts are compared for equality alone, so a hash serves as well; None is a text that is not
-    available.
+    available. `session` and `key` are the keys of the session and of the comparison.
     """
 
     comparison_id: int
     turn_id: int
     text_a: str | None
     text_b: str | None
+    session: str
+    key: str
 
 
 @dataclass(frozen=True, slots=True)
 class SplitSettings:
-    """What a split depends on besides the items, stored with every run that uses it."""
+    """What a split depends on besides the items; stored with every run that uses it."""
 
-    dataset: str
-    scenario: str
     size: int = DEFAULT_DEV_SIZE
     seed: int = DEFAULT_SEED
     sampling: SplitSampling = SplitSampling.DEFAULT
@@ -68,65 +84,119 @@ class SplitSettings:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Comparison ids by part; `collapsed` are repetitions, which are in neither part."""
+    """Comparison ids by part, each in file order (paper sampling: dev in the order drawn).
+
+    Repetitions, and the other comparisons of a session that gave a development pair, are in neither
+    part.
+    """
 
     dev: tuple[int, ...]
     test: tuple[int, ...]
-    collapsed: tuple[int, ...]
-    settings: SplitSettings
 
 
-def split(items: Sequence[SplitItem], settings: SplitSettings) -> Split:
-    """Splits one scenario's comparisons, given in file order, ties included.
+def split(
+    items: Sequence[SplitItem], settings: SplitSettings, *, winners: Collection[int]
+) -> Split:
+    """Splits comparisons given in file order.
 
-    A scenario of n < 2k comparisons gives floor(n/2) to dev, so that none is ever dropped.
+    n sessions with a winner give min(k, floor(n/2)) development pairs, so that no scenario is ever
+    dropped.
+
+    Args:
+        items: of one scenario, or of all that are pooled.
+        settings: how many sessions are drawn, and how.
+        winners: the comparisons in which the annotator named a winner.
     """
-    standing, collapsed = _collapse(items)
-    positions = _draw(len(standing), settings)
-    drawn = set(positions)
-    return Split(
-        dev=tuple(standing[position] for position in positions),
-        test=tuple(one for position, one in enumerate(standing) if position not in drawn),
-        collapsed=tuple(collapsed),
-        settings=settings,
-    )
+    standing = _standing(items)
+    if settings.sampling is SplitSampling.PAPER:
+        dev = _as_in_the_paper([item.comparison_id for item in standing], settings)
+    else:
+        dev = _by_rank([item for item in standing if item.comparison_id in winners], settings)
+    return Split(dev, left_to_test(items, dev, settings.sampling))
 
 
-def _collapse(items: Sequence[SplitItem]) -> tuple[list[int], list[int]]:
-    """Ids that stand and ids that repeat an earlier turn and unordered pair of texts.
+def left_to_test(
+    items: Sequence[SplitItem], dev: Collection[int], sampling: SplitSampling
+) -> tuple[int, ...]:
+    """What a development part leaves to test, in file order.
+
+    Args:
+        items: they may have come after the development part was drawn.
+        dev: the comparisons in it, of these items and of others.
+        sampling: how it was drawn.
+    """
+    drawn = frozenset(dev)
+    standing = _standing(items)
+    if sampling is SplitSampling.PAPER:
+        return tuple(one.comparison_id for one in standing if one.comparison_id not in drawn)
+    sessions = {item.session for item in items if item.comparison_id in drawn}
+    return tuple(item.comparison_id for item in standing if item.session not in sessions)
+
+
+def dev_pairs(sessions: int, *, size: int) -> int:
+    """How many development pairs so many sessions with a winner give."""
+    return size if sessions >= 2 * size else sessions // 2
+
+
+def is_pooled(sessions: Mapping[int, int], pooling: Pooling, *, size: int) -> bool:
+    """Whether one development part is drawn over all scenarios (protocols A1.1).
+
+    A size below FEW_DEV_PAIRS asks for no more pairs than itself.
+
+    Args:
+        sessions: by scenario, those in which the annotator named a winner.
+        pooling: what was asked for.
+        size: development pairs of a scenario that has enough sessions.
+    """
+    if pooling is not Pooling.AUTO:
+        return pooling is Pooling.ALL
+    pairs = [dev_pairs(count, size=size) for count in sessions.values() if count]
+    return len(pairs) > 1 and median(pairs) < min(FEW_DEV_PAIRS, size)
+
+
+def rank_of(*keys: str) -> tuple[int, tuple[str, ...]]:
+    """What sessions and comparisons are ordered by: the sha256 of their keys, then the keys."""
+    digest = hashlib.sha256("\x1f".join(keys).encode()).digest()
+    return int.from_bytes(digest, "big"), keys
+
+
+def _standing(items: Sequence[SplitItem]) -> list[SplitItem]:
+    """Those that do not repeat an earlier turn and unordered pair of texts.
 
     Texts that are not available are not known to be equal, so such items stand.
     """
     seen: set[tuple[int, str, str]] = set()
-    standing: list[int] = []
-    collapsed: list[int] = []
+    standing: list[SplitItem] = []
     for item in items:
         if item.text_a is None or item.text_b is None:
-            standing.append(item.comparison_id)
+            standing.append(item)
             continue
         low, high = sorted((item.text_a, item.text_b))
         key = (item.turn_id, low, high)
-        (collapsed if key in seen else standing).append(item.comparison_id)
+        if key not in seen:
+            standing.append(item)
         seen.add(key)
-    return standing, collapsed
+    return standing
 
 
-def _draw(count: int, settings: SplitSettings) -> list[int]:
-    """Positions of the development part."""
-    size = settings.size
-    if settings.sampling is SplitSampling.PAPER:
-        # Below k the released code loses the scenario from both parts; none is lost here.
-        return random.Random(settings.seed).sample(
-            range(count), size if count >= size else count // 2
-        )
-    size = size if count >= 2 * size else count // 2
-    return sorted(random.Random(_seed(settings)).sample(range(count), size))
+def _by_rank(items: Sequence[SplitItem], settings: SplitSettings) -> tuple[int, ...]:
+    """The comparison of lowest rank of each of the sessions of lowest rank, in file order."""
+    seed = str(settings.seed)
+    first: dict[str, SplitItem] = {}
+    for item in sorted(items, key=lambda one: rank_of(seed, one.session, one.key)):
+        first.setdefault(item.session, item)
+    sessions = sorted(first, key=lambda session: rank_of(seed, session))
+    drawn = {
+        first[session].comparison_id
+        for session in sessions[: dev_pairs(len(sessions), size=settings.size)]
+    }
+    return tuple(item.comparison_id for item in items if item.comparison_id in drawn)
 
 
-def _seed(settings: SplitSettings) -> int:
-    """A seed that differs by dataset, scenario and size, the same on every machine."""
-    parts = (settings.dataset, settings.scenario, str(settings.size), str(settings.seed))
-    return int.from_bytes(hashlib.sha256("\x1f".join(parts).encode()).digest(), "big")
+def _as_in_the_paper(ids: Sequence[int], settings: SplitSettings) -> tuple[int, ...]:
+    # Below k the released code loses the scenario from both parts; none is lost here.
+    size = settings.size if len(ids) >= settings.size else len(ids) // 2
+    return tuple(random.Random(settings.seed).sample(ids, size))
 
 
 TRAIN_SHARE: Final = 0.2

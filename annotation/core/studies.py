@@ -11,6 +11,7 @@ from annotation.core.assignment import Progress, lease_end
 from annotation.core.choices import StudyKind
 from annotation.core.labelling import Rules
 from annotation.core.participants import natural_key
+from annotation.core.study_items import EVERYTHING, ItemChoice
 from annotation.core.study_progress import AnnotatorStatus, Facts, TimeLeft, is_active
 
 
@@ -280,7 +281,8 @@ class PlannedCounts:
     """What a study would hold.
 
     Attributes:
-        targets: Pairs or sessions that can be asked about.
+        targets: Pairs or sessions that are asked about.
+        available: Those that could be: more, where a sample is drawn.
         left_out: Pairs whose texts are not available, or sessions without a response.
         gold_known: Those among the targets with an answer held to be right.
         gold: Gold items among them.
@@ -290,6 +292,7 @@ class PlannedCounts:
     """
 
     targets: int
+    available: int
     left_out: int
     gold_known: int
     gold: int
@@ -324,7 +327,6 @@ class StudyPlan:
         name: Shown name; the short name is made from it.
         kind: Pairs or sessions.
         dataset: Short name of the dataset.
-        scenarios: Names of the scenarios whose items come in; all of them when empty.
         annotators: User names.
         overlap: Annotators wanted for each item, 1 or more.
         allow_tie: Whether a tie is an answer.
@@ -335,7 +337,7 @@ class StudyPlan:
         reveal_turns: Whether a turn is shown only once the one before it is rated.
         allow_both_bad: Whether a pair may be marked as both bad.
         lease_minutes: How long an item stays with somebody whose page is closed.
-        seed: Decides the order of the items.
+        seed: Decides where gold items and hidden repeats stand.
         gold_rate: Share of the items that are gold, 0-0.5.
         repeat_rate: Share of the items that come again, hidden, 0-0.5.
         pause_gold_below: Pause an annotator below this share of gold items right; None: never.
@@ -344,12 +346,12 @@ class StudyPlan:
         consent: What annotators agree to before they begin, in Markdown; empty: nothing.
         ask_profile: Whether annotators fill in their profile first.
         min_turns: Turns before a conversation may end.
+        items: Which of the dataset's pairs or sessions come in.
     """
 
     name: str
     kind: StudyKind
     dataset: str
-    scenarios: tuple[str, ...]
     annotators: tuple[str, ...]
     overlap: int
     allow_tie: bool
@@ -369,6 +371,7 @@ class StudyPlan:
     consent: str = ""
     ask_profile: bool = False
     min_turns: int = 1
+    items: ItemChoice = EVERYTHING
 
 
 class ClaimFilter(StrEnum):

@@ -8,6 +8,7 @@ from typing import Any, Final
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.formats import tables
 from annotation.core.formats.detect import AUTO, FORMATS, Format
 
 _FORMAT_NAMES: Final = {
@@ -17,13 +18,25 @@ _FORMAT_NAMES: Final = {
     "sensebench": _("SenseBench prompts"),
     "mtbench-questions": _("MT-Bench questions"),
     "mtbench-answers": _("MT-Bench answers of a model (FastChat)"),
+    "mtbench-references": _("MT-Bench reference answers (FastChat)"),
+    "auto-j": _("Auto-J test pairs"),
     "rewardbench": _("RewardBench: chosen and rejected"),
     "uss": _("USS: dialogues with ratings"),
     "urs": _("URS: rated conversations (CSV)"),
     "llmbar": _("LLMBar with recorded judges"),
     "mtbench-votes": _("MT-Bench votes"),
     "fastchat-pairs": _("Pair judgments of FastChat"),
+    "fastchat-singles": _("Single judgments of FastChat"),
     "alpaca-eval": _("AlpacaEval annotations"),
+    "alpaca-eval-outputs": _("AlpacaEval outputs of a model"),
+    "judgebench": _("JudgeBench pairs, with judges’ outputs"),
+    "arena-battles": _("Arena battles"),
+    "arena-hard-questions": _("Arena-Hard questions"),
+    "arena-hard-answers": _("Arena-Hard answers of a model"),
+    "arena-hard-judgments": _("Arena-Hard judgments"),
+    "sensejudge-labels": _("SenseJudge authors: labels of an annotator"),
+    "sensejudge-outputs": _("SenseJudge authors: outputs of judges"),
+    "csv": _("Table of pairs or ratings (CSV)"),
 }
 
 
@@ -34,8 +47,8 @@ class ImportForm(forms.Form):
         label=_("File"),
         allow_empty_file=True,
         help_text=_(
-            "JSONL or a JSON array, optionally gzipped. All rows are checked before anything is "
-            "imported."
+            "JSONL, a JSON array or a CSV table from a spreadsheet, optionally gzipped. All rows "
+            "are checked before anything is imported."
         ),
     )
     format = forms.ChoiceField(label=_("Format"), initial=AUTO)
@@ -59,6 +72,81 @@ class ImportForm(forms.Form):
                 *((name, _FORMAT_NAMES.get(name, name)) for name in formats),
             ],
         )
+
+
+_NOT_IMPORTED: Final = ("", _("Not imported"))
+_KEY_NAMES: Final = {
+    "prompt": _("Prompt"),
+    "text_a": _("Response A"),
+    "text_b": _("Response B"),
+    "model_a": _("Model A"),
+    "model_b": _("Model B"),
+    "verdict": _("Better response"),
+    "session": _("Session"),
+    "response": _("Response"),
+    "model": _("Model"),
+    "score": _("Score (1–5)"),
+    "reason": _("Reason for a low score"),
+    "annotator": _("Annotator"),
+    "scenario": _("Scenario"),
+    "comment": _("Comment"),
+    "system_prompt": _("System prompt"),
+}
+_SHARED: Final = [key for key in tables.PAIR_KEYS if key in tables.RATING_KEYS]
+_GROUPS: Final = (
+    (_("Pairs and ratings"), _SHARED),
+    (_("Pairs"), [key for key in tables.PAIR_KEYS if key not in _SHARED]),
+    (_("Ratings"), [key for key in tables.RATING_KEYS if key not in _SHARED]),
+)
+
+
+class TableForm(forms.Form):
+    """What each column of an uploaded table is; guessed until somebody says so."""
+
+    upload = forms.CharField(widget=forms.HiddenInput)
+    dataset = forms.SlugField(max_length=80, widget=forms.HiddenInput)
+    dry_run = forms.BooleanField(required=False)
+
+    def __init__(self, *args: Any, header: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._names = [f"column-{place}" for place in range(len(header))]
+        guesses = {place: key for key, place in tables.guess(header).items()}
+        choices = [
+            _NOT_IMPORTED,
+            *((group, [(key, _KEY_NAMES[key]) for key in keys]) for group, keys in _GROUPS),
+        ]
+        for place, (name, title) in enumerate(zip(self._names, header, strict=True)):
+            self.fields[name] = forms.ChoiceField(
+                label=title or _("Column %(number)d") % {"number": place + 1},
+                choices=choices,
+                required=False,
+                initial=guesses.get(place, ""),
+            )
+
+    def column_fields(self) -> list[forms.BoundField]:
+        """The selects, in the order of the columns."""
+        return [self[name] for name in self._names]
+
+    def columns(self) -> dict[str, int]:
+        """The places of the columns that were chosen."""
+        return {
+            key: place
+            for place, name in enumerate(self._names)
+            if (key := self.cleaned_data.get(name))
+        }
+
+    def clean(self) -> None:
+        """Each field once, and those that are needed."""
+        chosen: list[str] = []
+        for name in self._names:
+            key = self.cleaned_data.get(name, "")
+            if key and key in chosen:
+                self.add_error(name, _("Already chosen for another column."))
+            chosen.append(key)
+        missing = [str(_KEY_NAMES[key]) for key in tables.missing(set(chosen))]
+        if missing:
+            names = ", ".join(missing)
+            self.add_error(None, _("Choose a column for: %(names)s.") % {"names": names})
 
 
 class SessionFilterForm(forms.Form):

@@ -10,12 +10,17 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.choices import StudyKind
+from annotation.core.pairing import PairingKind
 from annotation.core.studies import StudyPlan
+from annotation.core.study_items import ItemChoice, Stratum
 from annotation.core.study_rules import UNTOUCHED
-from annotation.models import Study
+from annotation.models import PairingPlan, Study
+from annotation.models.wording import choices_of
+from annotation.queries.studies import ItemOffers
 
 if TYPE_CHECKING:
     from django.forms.boundfield import BoundField
+    from django_stubs_ext import StrOrPromise
 
 _OF_KIND: Final = {
     "allow_tie": {StudyKind.PAIRWISE},
@@ -220,6 +225,12 @@ class RulesForm(RuleFields):
 TEXT_CHARS: Final = 20_000
 
 
+def _plan_and_batch(value: str) -> tuple[int, int | None]:
+    """A plan by number, with the number of a batch where one is meant (`7:2`)."""
+    plan, _colon, batch = value.partition(":")
+    return int(plan), int(batch) if batch else None
+
+
 class StudyForm(RuleFields):
     """A new study on a dataset that was chosen before."""
 
@@ -247,6 +258,45 @@ class StudyForm(RuleFields):
         widget=forms.CheckboxSelectMultiple,
         help_text=_("Leave empty for all."),
     )
+    models = forms.MultipleChoiceField(
+        label=_("Models"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Pairs with a response by one of them. Leave empty for all."),
+    )
+    both_models = forms.BooleanField(
+        label=_("Both responses must be by the chosen models"), required=False
+    )
+    languages = forms.MultipleChoiceField(
+        label=_("Languages"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Leave empty for all."),
+    )
+    plan_of_pairs = forms.TypedChoiceField(
+        label=_("Planned comparisons"),
+        required=False,
+        coerce=_plan_and_batch,
+        empty_value=None,
+        help_text=_("Only those that were planned together from responses."),
+    )
+    sample = forms.IntegerField(
+        label=_("Sample size"),
+        required=False,
+        min_value=1,
+        max_value=10_000_000,
+        help_text=_(
+            "The first items in the order in which preferences are learned, so that annotators and "
+            "studies share them. Leave empty for all."
+        ),
+    )
+    strata = forms.MultipleChoiceField(
+        label=_("Equal numbers of each"),
+        required=False,
+        choices=choices_of(Stratum),
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Where one has too few, the others fill the sample up."),
+    )
     annotators = forms.MultipleChoiceField(
         label=_("Annotators"),
         required=False,
@@ -258,7 +308,7 @@ class StudyForm(RuleFields):
         min_value=0,
         max_value=2_147_483_647,
         initial=42,
-        help_text=_("Decides the random order of the items. The same seed gives the same study."),
+        help_text=_("Decides where gold items and hidden repeats stand among the others."),
     )
     guidelines = forms.CharField(
         label=_("Guidelines"),
@@ -281,23 +331,67 @@ class StudyForm(RuleFields):
         self,
         data: QueryDict | None = None,
         *,
-        scenarios: Sequence[str],
+        offers: ItemOffers,
         annotators: Sequence[tuple[str, str]],
         initial: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(data, initial=dict(initial or {}))
         self.fields["min_turns"].required = False
         for name, choices in (
-            ("scenarios", [(each, each) for each in scenarios]),
+            ("scenarios", [(each, each) for each in offers.scenarios]),
+            ("models", [(each, each) for each in offers.models]),
+            ("languages", [(each, each) for each in offers.languages]),
+            ("plan_of_pairs", _plans(offers.plans)),
             ("annotators", list(annotators)),
         ):
             field = self.fields[name]
             assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
             field.choices = choices
+        for name, needed in (
+            ("models", len(offers.models) > 1),
+            ("both_models", len(offers.models) > 2),
+            ("languages", len(offers.languages) > 1),
+            ("plan_of_pairs", bool(offers.plans)),
+        ):
+            if not needed:
+                del self.fields[name]
+
+    @property
+    def counted(self) -> str:
+        """The names of the fields that the size of the study depends on, for the page's request."""
+        return ",".join(COUNTED)
+
+    @property
+    def pair_choices(self) -> list[BoundField]:
+        """What pairs alone are chosen by."""
+        return self.named("models", "both_models", "plan_of_pairs")
+
+    @property
+    def item_choices(self) -> list[BoundField]:
+        """What items of every kind are chosen by, besides scenarios."""
+        return self.named("languages", "sample", "strata")
+
+    def item_choice(self) -> ItemChoice:
+        """Which pairs or sessions come in; what says nothing of the kind is left out."""
+        chosen = self.cleaned_data
+        plan, batch = chosen.get("plan_of_pairs") or (None, None)
+        choice = ItemChoice(
+            scenarios=tuple(chosen["scenarios"]),
+            models=tuple(chosen.get("models", ())),
+            both_models=bool(chosen.get("models")) and chosen.get("both_models", False),
+            languages=tuple(chosen.get("languages", ())),
+            plan=plan,
+            batch=batch,
+            sample=chosen["sample"],
+            strata=tuple(Stratum(each) for each in chosen["strata"]),
+        )
+        return choice.of_kind(StudyKind(chosen["kind"]))
 
     def clean(self) -> dict[str, Any]:
-        """Turns are asked for where people talk; elsewhere there is no field to fill in."""
+        """A balance needs a size; turns are asked for where people talk, and only there."""
         given = self.cleaned_data
+        if given.get("strata") and "sample" in given and given["sample"] is None:
+            self.add_error("sample", _("Choose how many items to balance."))
         talks = given.get("kind") == StudyKind.CONVERSATION
         if talks and "min_turns" in self.fields and given.get("min_turns", 0) is None:
             self.add_error("min_turns", self.fields["min_turns"].error_messages["required"])
@@ -317,15 +411,33 @@ class StudyForm(RuleFields):
             name=chosen["name"],
             kind=kind,
             dataset=dataset,
-            scenarios=tuple(chosen["scenarios"]),
+            items=self.item_choice(),
             annotators=tuple(chosen["annotators"]),
             **{**required, **rules},
         )
 
 
+def _plans(plans: Sequence[tuple[PairingPlan, int]]) -> list[tuple[str, StrOrPromise]]:
+    """Pairing plans by number and kind, after what stands for none; batches where a plan adapts."""
+    named: list[tuple[str, StrOrPromise]] = [("", _("all"))]
+    for plan, last in plans:
+        name = f"#{plan.pk} · {plan.get_kind_display()}"
+        named.append((str(plan.pk), name))
+        if plan.kind == PairingKind.ADAPTIVE:
+            batches = range(last, 0, -1)
+            named += [(f"{plan.pk}:{each}", f"{name} · {_('batch')} {each}") for each in batches]
+    return named
+
+
 COUNTED: Final = (
     "kind",
     "scenarios",
+    "models",
+    "both_models",
+    "languages",
+    "plan_of_pairs",
+    "sample",
+    "strata",
     "annotators",
     "overlap",
     "allow_tie",
@@ -340,9 +452,9 @@ class CountsForm(StudyForm):
     """As much of a new study as its size depends on, while it is being filled in."""
 
     def __init__(
-        self, data: QueryDict, *, scenarios: Sequence[str], annotators: Sequence[tuple[str, str]]
+        self, data: QueryDict, *, offers: ItemOffers, annotators: Sequence[tuple[str, str]]
     ) -> None:
-        super().__init__(data, scenarios=scenarios, annotators=annotators)
+        super().__init__(data, offers=offers, annotators=annotators)
         for name in set(self.fields) - set(COUNTED):
             del self.fields[name]
 
@@ -354,7 +466,7 @@ class CountsForm(StudyForm):
             name="",
             kind=kind,
             dataset=dataset,
-            scenarios=tuple(chosen["scenarios"]),
+            items=self.item_choice(),
             annotators=tuple(chosen["annotators"]),
             overlap=chosen["overlap"],
             allow_tie=chosen["allow_tie"],

@@ -10,6 +10,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from annotation.models.wording import PAIRING_KINDS, word_in
+
 
 def text_hash(text: str | None) -> str:
     """SHA-256 of a response's text, hexadecimal; "" for a text that is not available."""
@@ -215,3 +217,71 @@ class Comparison(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+
+class PairingPlan(models.Model):
+    """Comparisons that were planned together from stored responses, batch by batch.
+
+    `size` is that of a sample, or of each adaptive batch. `selection` holds the filters, as
+    core.pairing writes them.
+    """
+
+    dataset = models.ForeignKey(
+        Dataset, verbose_name=_("dataset"), on_delete=models.CASCADE, related_name="pairing_plans"
+    )
+    kind = models.CharField(_("kind"), max_length=8, choices=PAIRING_KINDS)
+    anchor = models.CharField(_("anchor model"), max_length=200, blank=True, default="")
+    size = models.PositiveIntegerField(_("size"), null=True, blank=True)
+    cap = models.PositiveSmallIntegerField(_("comparisons of two models on one prompt"), default=1)
+    seed = models.PositiveIntegerField(_("seed"))
+    selection = models.JSONField(_("filters"), default=dict, blank=True)
+    comparisons = models.ManyToManyField(
+        Comparison,
+        through="annotation.PlannedComparison",
+        related_name="pairing_plans",
+        verbose_name=_("comparisons"),
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("created by"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="pairing_plans",
+    )
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("pairing plan")
+        verbose_name_plural = _("pairing plans")
+        constraints = [
+            models.CheckConstraint(
+                condition=word_in(PAIRING_KINDS, "kind"), name="pairing_kind_known"
+            ),
+            models.CheckConstraint(condition=Q(cap__gte=1), name="pairing_cap_positive"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.dataset_id}/{self.pk}"
+
+
+class PlannedComparison(models.Model):
+    """A comparison in a pairing plan; batches count from 1."""
+
+    plan = models.ForeignKey(
+        PairingPlan, verbose_name=_("plan"), on_delete=models.CASCADE, related_name="planned"
+    )
+    comparison = models.ForeignKey(
+        Comparison, verbose_name=_("comparison"), on_delete=models.CASCADE, related_name="planned"
+    )
+    batch = models.PositiveSmallIntegerField(_("batch"), default=1)
+
+    class Meta:
+        verbose_name = _("planned comparison")
+        verbose_name_plural = _("planned comparisons")
+        constraints = [
+            models.UniqueConstraint(fields=["plan", "comparison"], name="planned_once_in_plan")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.plan_id}/{self.comparison_id}"

@@ -103,6 +103,7 @@ class Study(models.Model):
         _("minimum turns"), default=1, validators=[MinValueValidator(1)]
     )
     seed = models.PositiveIntegerField(_("seed"), default=42)
+    selection = models.JSONField(_("selection of items"), default=dict, blank=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("created by"),

@@ -17,6 +17,7 @@ from annotation.core.choices import (
     StudyKind,
     Verdict,
 )
+from annotation.core.pairing import PairingKind
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -33,6 +34,7 @@ SHOWN_ORDERS = ORDERS[:2]
 REASONS = choices_of(Reason)
 HALLUCINATIONS = choices_of(Hallucination)
 STUDY_KINDS = choices_of(StudyKind)
+PAIRING_KINDS = choices_of(PairingKind)
 JUDGMENT_STATUSES = choices_of(JudgmentStatus)
 
 

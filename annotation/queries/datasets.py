@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, Model, Prefetch, Q, QuerySet
+from django.db.models import Count, F, Model, Prefetch, Q, QuerySet
 
 from annotation.core.choices import Verdict
 from annotation.core.datasets import (
@@ -29,6 +29,7 @@ from annotation.core.datasets import (
     answers_of,
     facts_of,
 )
+from annotation.core.datasets import next_steps as steps_after
 from annotation.core.refusals import Refused
 from annotation.models import (
     STAGED_RATERS,
@@ -103,6 +104,36 @@ def annotator_rows(dataset: Dataset) -> list[AnnotatorCounts]:
 def _by_annotator(labels: QuerySet[Any]) -> Counter[int]:
     counted = labels.order_by().values("annotator").annotate(number=Count("pk"))
     return Counter(dict(counted.values_list("annotator", "number")))
+
+
+def next_steps(slug: str, *, judged: bool) -> list[str]:
+    """What can be done with a dataset of which judges have said something, or not."""
+    dataset = dataset_of(slug)
+    compared = Comparison.objects.filter(turn__session__dataset=dataset)
+    responses = Response.objects.filter(turn__session__dataset=dataset)
+    named = responses.exclude(model="").order_by()
+    known = {
+        "gold": compared.filter(gold_labels__isnull=False),
+        "texts": compared.filter(response_a__text__isnull=False, response_b__text__isnull=False),
+        "models": named.values("model").distinct()[1:],
+        "answered": _answered_by_several(dataset)
+        .alias(compared=Count("comparisons", distinct=True))
+        .filter(compared__lt=F("models") * (F("models") - 1) / 2),
+        "original": responses.filter(original=True, text__isnull=False),
+    }
+    has = {name for name, rows in known.items() if rows.exists()}
+    return steps_after(dataset_row(dataset).counts, has | ({"verdicts"} if judged else set()))
+
+
+def comparable(dataset: Dataset) -> bool:
+    """Whether models answered the same turns. One query."""
+    return _answered_by_several(dataset).exists()
+
+
+def _answered_by_several(dataset: Dataset) -> QuerySet[Turn]:
+    told = Q(responses__text__isnull=False) & ~Q(responses__model="")
+    models = Count("responses__model", distinct=True, filter=told)
+    return Turn.objects.filter(session__dataset=dataset).alias(models=models).filter(models__gt=1)
 
 
 def slugs() -> list[str]:

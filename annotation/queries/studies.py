@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from django.db.models import Count, Exists, IntegerField, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
-from annotation.core.assignment import study_order
 from annotation.core.choices import StudyKind
 from annotation.core.hidden_items import REPEAT_GAPS, PlannedKind, Rates, plan_items
 from annotation.core.language import UNDETERMINED, primary_language
@@ -27,12 +26,20 @@ from annotation.core.studies import (
     StudySort,
     sorted_studies,
 )
+from annotation.core.study_items import (
+    EVERYTHING,
+    ItemChoice,
+    StudyTarget,
+    chosen_items,
+    in_language,
+)
 from annotation.models import (
     Claim,
     ClaimState,
     Comparison,
     Dataset,
     ItemKind,
+    PairingPlan,
     PairwiseLabel,
     Participation,
     Response,
@@ -252,54 +259,100 @@ def _row(study: Study) -> StudyRow:
 
 
 def comparisons_of(
-    dataset: Dataset, scenarios: Collection[str] = ()
+    dataset: Dataset, choice: ItemChoice = EVERYTHING
 ) -> QuerySet[Comparison, Comparison]:
-    """The pairs whose texts are both there, in file order; of these scenarios, or of all."""
-    rows = _pairs(dataset, scenarios).filter(
+    """The pairs whose texts are both there, in file order; filtered, but for their language."""
+    rows = _pairs(dataset, choice).filter(
         response_a__text__isnull=False, response_b__text__isnull=False
     )
     return rows.order_by("turn__session__position", "turn__position", "position", "pk")
 
 
-def sessions_of(dataset: Dataset, scenarios: Collection[str] = ()) -> QuerySet[Session, Session]:
-    """The sessions with a response to rate, in file order; of these scenarios, or of all."""
+def sessions_of(dataset: Dataset, choice: ItemChoice = EVERYTHING) -> QuerySet[Session, Session]:
+    """The sessions with a response to rate, in file order; of some scenarios, or of all."""
     answered = Response.objects.filter(
         turn__session=OuterRef("pk"), original=True, text__isnull=False
     )
-    rows = _sessions(dataset, scenarios).filter(Exists(answered))
+    rows = _sessions(dataset, choice).filter(Exists(answered))
     return rows.order_by("position", "pk")
 
 
-def tasks_of(dataset: Dataset, scenarios: Collection[str] = ()) -> QuerySet[Session, Session]:
+def tasks_of(dataset: Dataset, choice: ItemChoice = EVERYTHING) -> QuerySet[Session, Session]:
     """The sessions with a task to talk about, in file order; not what was said about others.
 
-    Of these scenarios, or of all.
+    Of some scenarios, or of all.
     """
-    rows = _sessions(dataset, scenarios).filter(held_under__isnull=True).exclude(task_context="")
+    rows = _sessions(dataset, choice).filter(held_under__isnull=True).exclude(task_context="")
     return rows.order_by("position", "pk")
 
 
-def targets_of(
-    dataset: Dataset, kind: StudyKind, scenarios: Collection[str] = ()
-) -> QuerySet[Any, Any]:
-    """The pairs or sessions that a study of a kind can ask about, in file order."""
-    return {
+def study_targets(
+    dataset: Dataset, kind: StudyKind, choice: ItemChoice = EVERYTHING
+) -> list[StudyTarget]:
+    """The pairs or sessions that a study can ask about, in file order, through all filters.
+
+    One query.
+    """
+    rows = {
         StudyKind.PAIRWISE: comparisons_of,
         StudyKind.SATISFACTION: sessions_of,
         StudyKind.CONVERSATION: tasks_of,
-    }[kind](dataset, scenarios)
+    }[kind](dataset, choice)
+    return in_language(_targets(rows), choice)
 
 
-def languages_of(study: Study, targets: Collection[int]) -> dict[int, str]:
-    """The languages of what a study is to ask about, by number; empty where there is only one."""
-    codes: QuerySet[Any, tuple[int, str]] = (
-        _pairs(study.dataset, ()).values_list("pk", "turn__session__language")
-        if study.kind == StudyKind.PAIRWISE
-        else _sessions(study.dataset, ()).values_list("pk", "language")
+def numbered_targets(study: Study, numbers: Collection[int]) -> list[StudyTarget]:
+    """These comparisons or sessions of a study's dataset, by number. One query."""
+    everything = _pairs if study.kind == StudyKind.PAIRWISE else _sessions
+    rows = everything(study.dataset, EVERYTHING).order_by("pk")
+    return [each for each in _targets(rows) if each.target in numbers]
+
+
+def _targets(rows: QuerySet[Any, Any]) -> Iterator[StudyTarget]:
+    of_pairs = rows.model is Comparison
+    session = "turn__session__" if of_pairs else ""
+    names = [f"{session}{name}" for name in ("key", "scenario__name", "language")]
+    more = ("key", "response_a__model", "response_b__model") if of_pairs else ()
+    for pk, key, scenario, code, *pair in rows.values_list("pk", *names, *more):
+        own, *models = pair or [""]
+        language = primary_language(code) or UNDETERMINED
+        yield StudyTarget(pk, key, own, scenario, language, tuple(models))
+
+
+def pairwise_studies(dataset: Dataset) -> list[tuple[str, str]]:
+    """Short name and name of the studies of a dataset that ask about pairs."""
+    rows = Study.objects.filter(dataset=dataset, kind=StudyKind.PAIRWISE).order_by("name", "pk")
+    return list(rows.values_list("slug", "name"))
+
+
+class ItemOffers(NamedTuple):
+    """What the items of a new study can be chosen by.
+
+    Names, languages, and plans with the number of their last batch, 0 before the first.
+    """
+
+    scenarios: list[str]
+    models: list[str]
+    languages: list[str]
+    plans: list[tuple[PairingPlan, int]]
+
+
+def item_offers(dataset: str) -> ItemOffers:
+    """What a dataset has to choose from; models are those that are compared. Five queries."""
+    pairs = Comparison.objects.filter(turn__session__dataset__slug=dataset).order_by()
+    models = {
+        name
+        for side in ("response_a__model", "response_b__model")
+        for name in pairs.values_list(side, flat=True).distinct()
+    }
+    plans = PairingPlan.objects.filter(dataset__slug=dataset).order_by("-pk")
+    codes = Session.objects.filter(dataset__slug=dataset).order_by().values_list("language")
+    return ItemOffers(
+        scenario_choices(dataset),
+        sorted(models - {""}),
+        sorted({primary_language(code) or UNDETERMINED for (code,) in codes.distinct()}),
+        [(plan, plan.last_batch or 0) for plan in plans.annotate(last_batch=Max("planned__batch"))],
     )
-    languages = {pk: primary_language(code) or UNDETERMINED for pk, code in codes}
-    several = len({languages[target] for target in targets}) > 1
-    return {target: languages[target] for target in targets} if several else {}
 
 
 def planned_counts(plan: StudyPlan) -> PlannedCounts:
@@ -309,14 +362,19 @@ def planned_counts(plan: StudyPlan) -> PlannedCounts:
         Dataset.DoesNotExist: There is no such dataset.
     """
     dataset = Dataset.objects.get(slug=plan.dataset)
-    targets = list(targets_of(dataset, plan.kind, plan.scenarios).values_list("pk", flat=True))
-    everything = (_pairs if plan.kind is StudyKind.PAIRWISE else _sessions)(dataset, plan.scenarios)
+    available = study_targets(dataset, plan.kind, plan.items)
+    order = [each.target for each in chosen_items(available, plan.items)]
+    everything = (_pairs if plan.kind is StudyKind.PAIRWISE else _sessions)(dataset, plan.items)
+    if plan.items.languages:
+        passing = len(in_language(_targets(everything), plan.items))
+    else:
+        passing = everything.count()
     study = Study(dataset=dataset, kind=plan.kind, allow_tie=plan.allow_tie)
-    known = gold_candidates(study) & set(targets)
-    kinds = [PlannedKind.NORMAL] * len(targets)
+    known = gold_candidates(study) & set(order)
+    kinds = [PlannedKind.NORMAL] * len(order)
     if plan.kind in REPEAT_GAPS:
         items = plan_items(
-            study_order(targets, seed=plan.seed),
+            order,
             known if plan.gold_rate else frozenset(),
             rates=Rates(gold=plan.gold_rate, repeats=plan.repeat_rate),
             gap=REPEAT_GAPS[plan.kind],
@@ -324,8 +382,9 @@ def planned_counts(plan: StudyPlan) -> PlannedCounts:
         )
         kinds = [each.kind for each in items]
     return PlannedCounts(
-        targets=len(targets),
-        left_out=everything.count() - len(targets),
+        targets=len(order),
+        available=len(available),
+        left_out=passing - len(available),
         gold_known=len(known),
         gold=kinds.count(PlannedKind.GOLD),
         repeats=kinds.count(PlannedKind.REPEAT),
@@ -334,11 +393,20 @@ def planned_counts(plan: StudyPlan) -> PlannedCounts:
     )
 
 
-def _pairs(dataset: Dataset, scenarios: Collection[str]) -> QuerySet[Comparison, Comparison]:
+def _pairs(dataset: Dataset, choice: ItemChoice) -> QuerySet[Comparison, Comparison]:
     rows = Comparison.objects.filter(turn__session__dataset=dataset)
-    return rows.filter(turn__session__scenario__name__in=scenarios) if scenarios else rows
+    if choice.scenarios:
+        rows = rows.filter(turn__session__scenario__name__in=choice.scenarios)
+    if choice.models:
+        one = Q(response_a__model__in=choice.models)
+        other = Q(response_b__model__in=choice.models)
+        rows = rows.filter(one & other if choice.both_models else one | other)
+    if choice.plan is not None:
+        batch = {} if choice.batch is None else {"planned__batch": choice.batch}
+        rows = rows.filter(planned__plan=choice.plan, **batch)  # both of one row of a plan
+    return rows
 
 
-def _sessions(dataset: Dataset, scenarios: Collection[str]) -> QuerySet[Session, Session]:
+def _sessions(dataset: Dataset, choice: ItemChoice) -> QuerySet[Session, Session]:
     rows = Session.objects.filter(dataset=dataset)
-    return rows.filter(scenario__name__in=scenarios) if scenarios else rows
+    return rows.filter(scenario__name__in=choice.scenarios) if choice.scenarios else rows

@@ -8,7 +8,6 @@ from typing import Any, Final
 from django.db import transaction
 from django.utils.text import slugify
 
-from annotation.core.assignment import study_order
 from annotation.core.choices import StudyKind
 from annotation.core.guidelines import Quiz, checked, to_records
 from annotation.core.hidden_items import (
@@ -20,6 +19,7 @@ from annotation.core.hidden_items import (
 )
 from annotation.core.refusals import Refused
 from annotation.core.studies import StudyPlan
+from annotation.core.study_items import EVERYTHING, StudyTarget, chosen_items
 from annotation.core.study_rules import (
     ALWAYS,
     UNTOUCHED,
@@ -39,7 +39,7 @@ from annotation.models import (
 )
 from annotation.queries.participants import setting_version
 from annotation.queries.quality import gold_candidates
-from annotation.queries.studies import is_touched, languages_of, targets_of
+from annotation.queries.studies import is_touched, numbered_targets, study_targets
 
 _BATCH: Final = 500
 
@@ -47,16 +47,22 @@ _BATCH: Final = 500
 def make_items(study: Study, targets: Iterable[int]) -> dict[str, int]:
     """Store the items of a study; how many there are, and how many of them are gold and repeats.
 
-    They stand in seeded random order, with gold items and hidden repeats spread among them at the
-    study's rates, as far as there are gold answers and firsts to repeat.
+    They stand in the order of the splits, with gold items and hidden repeats spread among them at
+    the study's rates, by its seed, as far as there are gold answers and firsts to repeat.
 
     Args:
         study: The study; it has no items yet.
-        targets: Numbers of comparisons or sessions, at least one, in file order.
+        targets: Numbers of comparisons or sessions that it can ask about, at least one.
     """
-    order = study_order(list(targets), seed=study.seed)
-    plan = _plan(study, order)
-    languages = languages_of(study, order)
+    rows = numbered_targets(study, frozenset(targets))
+    return _store_items(study, chosen_items(rows, EVERYTHING))
+
+
+def _store_items(study: Study, order: Sequence[StudyTarget]) -> dict[str, int]:
+    plan = _plan(study, [each.target for each in order])
+    languages = {each.target: each.language for each in order}
+    if len(set(languages.values())) == 1:
+        languages = {}
     items = [_item(study, planned, place, languages) for place, planned in enumerate(plan)]
     items[0].save()
     for item in items[1:]:
@@ -222,7 +228,7 @@ def _asked_again(study: Study, done: str) -> int:
     return rows.update(**{done: None})
 
 
-def _record(study: Study, by: User, action: str, detail: dict[str, object]) -> None:
+def _record(study: Study, by: User | None, action: str, detail: dict[str, object]) -> None:
     AuditEvent.objects.create(
         actor=by, action=action, target="study", target_id=study.pk, detail=detail
     )
@@ -255,28 +261,30 @@ _CHOOSE_ITEMS: Final = {"gold_rate", "repeat_rate", "allow_tie"}
 
 
 @transaction.atomic
-def create_study(plan: StudyPlan, *, by: User) -> str:
-    """Store a study as a draft, with its items in seeded random order; its short name.
+def create_study(plan: StudyPlan, *, by: User | None) -> str:
+    """Store a study as a draft, with the items that were chosen; its short name.
 
     Pairs whose texts are not available, and sessions without a response, are left out.
 
     Raises:
         Refused: Nothing remains.
     """
+    choice = plan.items.of_kind(plan.kind)
     study = Study.objects.create(
         slug=_free_slug(plan.name),
         name=plan.name,
         kind=plan.kind,
         dataset=Dataset.objects.get(slug=plan.dataset),
         created_by=by,
+        selection=choice.stored(),
         **{name: getattr(plan, name) for name in _RULES},
     )
     keep_version_in_force(study, by)
     study.annotators.set(User.objects.filter(username__in=plan.annotators))
-    targets = _targets(study, plan.scenarios)
-    if not targets:
+    order = chosen_items(study_targets(study.dataset, plan.kind, choice), choice)
+    if not order:
         raise Refused("study:empty")
-    _record(study, by, "study.created", {**make_items(study, targets)})
+    _record(study, by, "study.created", {**study.selection, **_store_items(study, order)})
     return study.slug
 
 
@@ -336,13 +344,7 @@ def _choose_again(study: Study) -> None:
     field = "comparison_id" if study.kind == StudyKind.PAIRWISE else "session_id"
     chosen = set(study.items.values_list(field, flat=True))
     study.items.all().delete()
-    make_items(study, [target for target in _targets(study) if target in chosen])
-
-
-def _targets(study: Study, scenarios: Sequence[str] = ()) -> list[int]:
-    """What the study can ask about, in file order."""
-    rows = targets_of(study.dataset, StudyKind(study.kind), scenarios)
-    return list(rows.values_list("pk", flat=True))
+    make_items(study, chosen)
 
 
 def _free_slug(name: str) -> str:

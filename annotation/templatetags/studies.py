@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from django import template
 from django.core.exceptions import FieldDoesNotExist
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.study_items import Stratum
 from annotation.forms.labelling import FLAGS, SKIP_REASONS
 from annotation.models import PairwiseLabel, Participation, PauseReason, Study, StudyStatus
+from annotation.templatetags.look import label
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -58,6 +61,14 @@ DETAILS: Final[dict[str, StrOrPromise]] = {
     "items": _("items"),
     "gold": _("gold items"),
     "repeats": _("hidden repeats"),
+    "scenarios": _("scenarios"),
+    "languages": _("languages"),
+    "models": _("models"),
+    "both_models": _("both responses by these models"),
+    "plan": _("planned comparisons"),
+    "batch": _("batch"),
+    "sample": _("sample size"),
+    "strata": _("equal numbers of each"),
     "released": _("returned items"),
     "reason": _("reason"),
     "annotators": _("annotators"),
@@ -147,6 +158,24 @@ def rule_name(name: str) -> str:
     if when == "before":
         return gettext("%(rule)s, before") % {"rule": text}
     return gettext("%(rule)s, after") % {"rule": text} if when == "after" else text
+
+
+@register.filter
+def selection_words(stored: Mapping[str, Any]) -> str:
+    """How the items of a study were chosen, in one line; "" for all of them."""
+    parts = []
+    for name, value in stored.items():
+        if value is True:
+            parts.append(rule_name(name))
+        elif name == "strata":
+            words = ", ".join(label(Stratum(each)) for each in value)
+            parts.append(f"{rule_name(name)}: {words}")
+        elif name == "plan":
+            parts.append(f"{rule_name(name)}: #{value}")
+        else:
+            words = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            parts.append(f"{rule_name(name)}: {words}")
+    return " · ".join(parts)
 
 
 @register.filter

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
@@ -12,15 +14,18 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.core.formats.detect import FORMATS, Format
+from annotation.core.formats.detect import AUTO, FORMATS, Format, format_of_text, with_columns
+from annotation.core.formats.tables import NAME as TABLES
+from annotation.core.formats.tables import preview
 from annotation.core.refusals import Refused
 from annotation.exports import EXPORTS, ExportFormat
-from annotation.forms.datasets import ImportForm, SessionFilterForm
+from annotation.forms.datasets import ImportForm, SessionFilterForm, TableForm
 from annotation.models import Dataset
 from annotation.queries import datasets as queries
 from annotation.queries.datasets import comparison_page, session_page
 from annotation.queries.participants import names_of
-from annotation.services.imports import ImportUpload, import_upload
+from annotation.services.imports import ImportFile, import_records
+from annotation.services.imports.uploads import forget, keep, kept_file
 from annotation.views.access import (
     UNPROCESSABLE,
     SignedInRequest,
@@ -28,6 +33,9 @@ from annotation.views.access import (
     manager_required,
     reader_required,
 )
+
+_OF_DATASETS: Final = ("import:dataset", "import:outrun")
+"""Refusals of an import that are no fault of its file."""
 
 DOWNLOADS = (
     ("annotation:export", "sessions", _("Sessions with everything")),
@@ -39,6 +47,7 @@ DOWNLOADS = (
     ("judging:export", "memories", _("User memories")),
     ("judging:export", "satisfaction_judgments", _("Satisfaction judgments")),
     ("judging:export", "rubrics", _("Induced rubrics")),
+    ("judging:export", "generated_responses", _("Generated responses")),
 )
 
 
@@ -71,6 +80,7 @@ def dataset(request: SignedInRequest, slug: str) -> HttpResponse:
             stored, scenario_id=scenario, search=search, page=request.GET.get("page", "1")
         ),
         "downloads": DOWNLOADS,
+        "comparable": request.user.is_manager and queries.comparable(stored),
     }
     return render(request, "annotation/dataset.html", context)
 
@@ -95,38 +105,116 @@ def comparison(request: SignedInRequest, comparison_id: int) -> HttpResponse:
     return render(request, "annotation/comparison.html", {"comparison": page})
 
 
+def _nothing_judged(_slug: str) -> bool:
+    return False
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @manager_required
 def import_file(
     request: SignedInRequest,
-    run: ImportUpload = import_upload,
+    run: ImportFile = import_records,
     formats: Mapping[str, Format] = FORMATS,
+    judged: Callable[[str], bool] = _nothing_judged,
 ) -> HttpResponse:
     """Import an uploaded file; its faults are shown where it has any.
 
-    The site passes an import that knows more formats than this app.
+    Of a table one first says what its columns are. The site passes an import that knows more
+    formats than this app, and whether judges have said anything of a dataset.
     """
-    initial = {"dataset": request.GET.get("dataset", "")}
-    form = ImportForm(request.POST or None, request.FILES or None, initial=initial, formats=formats)
-    report = None
-    if request.method == "POST" and form.is_valid():
-        try:
-            report = run(
-                upload=form.cleaned_data["file"],
-                dataset_slug=form.cleaned_data["dataset"],
-                actor=request.user,
-                now=timezone.now(),
-                format_name=form.cleaned_data["format"],
-                dry_run=form.cleaned_data["dry_run"],
-            )
-        except Refused as refused:
-            field = "file" if refused.code in {"import:unreadable", "import:format"} else "dataset"
-            form.add_error(field, _(refused.text))
-    failed = bool(form.errors) or (report is not None and report.fault_count > 0)
-    context = {"form": form, "report": report, "known": queries.slugs()}
+    if "upload" in request.POST:
+        context = _import_table(request, run, formats)
+    else:
+        context = _import_upload(request, run, formats)
+    report, done = context.get("report"), False
+    if report is not None and not report.fault_count and not report.dry_run:
+        done = True
+        context["steps"] = queries.next_steps(report.dataset, judged=judged(report.dataset))
+    if done or "table" not in context:
+        initial = {"dataset": request.GET.get("dataset", report.dataset if report else "")}
+        context.setdefault("form", ImportForm(initial=initial, formats=formats))
+        context["known"] = queries.slugs()
+    asked = context.get("form") or context["table"]
+    failed = bool(asked.errors) or "refusal" in context or (report and report.fault_count)
     return render(
         request, "annotation/import.html", context, status=UNPROCESSABLE if failed else 200
     )
+
+
+def _import_upload(
+    request: SignedInRequest, run: ImportFile, formats: Mapping[str, Format]
+) -> dict[str, Any]:
+    """The form, and what came of a file that was sent; a table is kept until it is explained."""
+    initial = {"dataset": request.GET.get("dataset", "")}
+    form = ImportForm(request.POST or None, request.FILES or None, initial=initial, formats=formats)
+    context: dict[str, Any] = {"form": form}
+    if request.method != "POST" or not form.is_valid():
+        return context
+    wanted = form.cleaned_data
+    token = keep(wanted["file"], request.user)
+    try:
+        path = kept_file(token, request.user)
+        if _is_table(path, wanted["format"], formats):
+            header, rows = preview(path)
+            initial = {"upload": token, "dataset": wanted["dataset"]}
+            return {"table": TableForm(header=header, initial=initial), "rows": rows, "path": path}
+        context["report"] = run(
+            path=path,
+            dataset_slug=wanted["dataset"],
+            now=timezone.now(),
+            format_name=wanted["format"],
+            dry_run=wanted["dry_run"],
+            actor=request.user,
+            formats=formats,
+        )
+    except Refused as refused:
+        form.add_error("dataset" if refused.code in _OF_DATASETS else "file", _(refused.text))
+    except BaseException:
+        forget(token, request.user)
+        raise
+    forget(token, request.user)
+    return context
+
+
+def _is_table(path: Path, format_name: str, formats: Mapping[str, Format]) -> bool:
+    chosen = format_of_text(path, formats) if format_name == AUTO else formats[format_name]
+    return chosen is not None and chosen.name == TABLES
+
+
+def _import_table(
+    request: SignedInRequest, run: ImportFile, formats: Mapping[str, Format]
+) -> dict[str, Any]:
+    """What came of a table whose columns were told; until it is imported it can be told again."""
+    token = request.POST["upload"]
+    try:
+        path = kept_file(token, request.user)
+        header, rows = preview(path)
+    except Refused as refused:
+        return {"refusal": _(refused.text)}
+    table = TableForm(request.POST, header=header)
+    context: dict[str, Any] = {"table": table, "rows": rows, "path": path}
+    if not table.is_valid():
+        return context
+    try:
+        report = run(
+            path=path,
+            dataset_slug=table.cleaned_data["dataset"],
+            now=timezone.now(),
+            format_name=TABLES,
+            dry_run=table.cleaned_data["dry_run"],
+            actor=request.user,
+            formats=with_columns(formats, table.columns()),
+        )
+    except Refused as refused:
+        table.add_error(None, _(refused.text))
+        return context
+    except BaseException:
+        forget(token, request.user)
+        raise
+    if report.fault_count or report.dry_run:
+        return {**context, "report": report}
+    forget(token, request.user)
+    return {"report": report}
 
 
 @require_safe

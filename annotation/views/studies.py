@@ -32,12 +32,12 @@ from annotation.queries.studies import (
     annotator_choices,
     dataset_choices,
     is_touched,
+    item_offers,
     item_rows,
     my_effort,
     my_studies,
     my_study,
     planned_counts,
-    scenario_choices,
     status_counts,
     study_items,
     study_page,
@@ -95,6 +95,7 @@ def study(request: SignedInRequest, slug: str) -> HttpResponse:
     flags = flags_of(row)
     context = {
         "study": page,
+        "selection": row.selection,
         "live": study_live(row, page.row, now),
         "now": now,
         "page": items,
@@ -152,8 +153,9 @@ def new_study(request: SignedInRequest) -> HttpResponse:
         return render(request, "annotation/new_study.html", {"datasets": datasets})
     form = StudyForm(
         request.POST if request.method == "POST" else None,
-        scenarios=scenario_choices(dataset),
+        offers=item_offers(dataset),
         annotators=annotator_choices(),
+        initial={"plan_of_pairs": request.GET.get("plan", "")},
     )
     if request.method == "POST" and form.is_valid():
         plan = form.plan(dataset)
@@ -181,9 +183,7 @@ def new_study_counts(request: SignedInRequest) -> HttpResponse:
     dataset = request.GET.get("dataset", "")
     if dataset not in dict(dataset_choices()):
         raise Http404
-    form = CountsForm(
-        request.GET, scenarios=scenario_choices(dataset), annotators=annotator_choices()
-    )
+    form = CountsForm(request.GET, offers=item_offers(dataset), annotators=annotator_choices())
     counts = planned_counts(form.plan(dataset)) if form.is_valid() else None
     context = {"counts": counts, "kind": request.GET.get("kind", "")}
     return render(request, "annotation/_study_counts.html", context)

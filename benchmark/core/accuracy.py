@@ -1,14 +1,15 @@
 """How often a judge agrees with a human, and whether preferences made it agree more.
 
 Each comparison was judged in up to two presentation orders; the score pools the orders (seed
-001, section 3.2.3; protocols A1.7), and because the two verdicts on one comparison depend on each
-other, intervals draw comparisons. A verdict that could not be read is either left out or counted
-as wrong: both policies are always available, none is a silent default.
+001, section 3.2.3; protocols A1.7). Comparisons of one session share texts, and the two verdicts on
+one comparison depend on each other: intervals draw sessions, with all that was said of them by
+whomever. A verdict that could not be read is either left out or counted as wrong: both policies are
+always available, none is a silent default.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -18,10 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.core.choices import Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, cluster_index, percentile_interval
+from annotation.core.intervals import DEFAULT_DRAWS, MIN_UNITS, Interval, percentile_interval
+from annotation.core.significance import sign_flip_p
 from benchmark.core.decisions import ABSENT, UNREAD, Decisions, Winners, codes, is_read, winners
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Statistic = Callable[[Floats], Floats]
 """Column sums of each draw (draws, columns) to one value a draw (draws,)."""
 
@@ -29,15 +32,15 @@ Statistic = Callable[[Floats], Floats]
 def bootstrap_sums(
     rows: Floats, statistic: Statistic, *, seed: int, draws: int = DEFAULT_DRAWS
 ) -> Interval | None:
-    """Percentile bootstrap of a statistic of column sums; None without rows.
+    """Percentile bootstrap of a statistic of column sums; None for fewer than MIN_UNITS rows.
 
     Args:
-        rows: units x columns, one unit (a comparison) a row.
+        rows: units x columns, one unit (a session) a row, as `by_unit` gives them.
         statistic: what is computed from the sums of the columns over the drawn units.
         seed: the same seed gives the same interval, whatever the order of the rows.
         draws: number of resamples.
     """
-    if len(rows) == 0:
+    if len(rows) < MIN_UNITS:
         return None
     cells, counts = _cells(rows)
     return _interval(cells.tobytes(), counts.tobytes(), statistic, seed, draws)
@@ -57,12 +60,17 @@ def drawn_values(
 ) -> Floats:
     """The statistic in every draw (draws,), for figures that combine several groups of units.
 
+    Each group is drawn by itself, so each needs MIN_UNITS: with fewer every value is nan, and so
+    is what is combined of it.
+
     Args:
-        rows: as for `bootstrap_sums`, at least one.
+        rows: as for `bootstrap_sums`.
         statistic: as there.
         seed: one number, or several, so that groups are drawn independently.
         draws: number of resamples.
     """
+    if len(rows) < MIN_UNITS:
+        return np.full(draws, np.nan)
     return _drawn(*_cells(rows), statistic, seed=seed, draws=draws)
 
 
@@ -89,22 +97,36 @@ def _cells(rows: Floats) -> tuple[Floats, NDArray[np.intp]]:
     return ordered[starts], np.diff(starts, append=len(rows))
 
 
-def by_unit(units: Sequence[Hashable], rows: Floats) -> Floats:
+def by_unit(units: Integers, rows: Floats) -> Floats:
     """The rows of each unit summed, so that what belongs together is drawn together.
 
     Args:
-        units: the unit of each row; they keep the order in which they first appear.
+        units: the unit of each row; the sums stand in their order. Where all differ, these are
+            the rows as they came.
         rows: one of each key, with the same columns.
 
     Raises:
         ValueError: there are not as many units as rows.
     """
-    index, count = cluster_index(units, units=len(rows))
-    if count == len(rows):
+    if len(units) != len(rows):
+        raise ValueError(f"{len(units)} units of {len(rows)} rows")
+    kept, index = np.unique(units, return_inverse=True)
+    if len(kept) == len(rows):
         return rows
-    sums = np.zeros((count, rows.shape[1]))
+    sums = np.zeros((len(kept), rows.shape[1]))
     np.add.at(sums, index, rows)
     return sums
+
+
+def unit_of(session: int | None, comparison: int) -> int:
+    """What intervals draw: the session; a comparison that names none by itself, below zero."""
+    return ~comparison if session is None else session
+
+
+def session_units(sessions: Iterable[int | None]) -> Integers:
+    """The session of each row as a unit; one without (None) is a unit of its own, below zero."""
+    told = (~place if one is None else one for place, one in enumerate(sessions))
+    return np.fromiter(told, dtype=np.int64)
 
 
 class InvalidPolicy(StrEnum):
@@ -116,20 +138,34 @@ class InvalidPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One comparison: what the human said and what the judge decided in each order."""
+    """One comparison: what the human said and what the judge decided in each order.
+
+    Comparisons of one `session` are drawn together; one that names none is a session of its own.
+    `shown` is what a judge that is read by l* leaned to in each order; None where that decides.
+    """
 
     key: int
     human: Verdict
     decisions: Decisions
+    session: int | None = None
+    shown: Decisions | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedColumns:
-    """The same of many comparisons by column; `human` and `won` as in benchmark.core.decisions."""
+    """The same of many comparisons by column; `human` and `won` as in benchmark.core.decisions.
 
-    key: NDArray[np.int64]
+    `shown` is None where no judge leaned otherwise than it decided. `shares`, of shape
+    (comparisons, orders, 4), are what several sets decided on average: then `won` is what the first
+    of them did. None where one set decides.
+    """
+
+    key: Integers
+    session: Integers
     human: Winners
     won: Winners
+    shown: Winners | None = None
+    shares: Floats | None = None
 
     @classmethod
     def of(cls, items: Iterable[Judged] | JudgedColumns) -> JudgedColumns:
@@ -139,13 +175,29 @@ class JudgedColumns:
         rows = list(items)
         return cls(
             key=np.array([row.key for row in rows], dtype=np.int64),
+            session=session_units(row.session for row in rows),
             human=codes(row.human for row in rows),
             won=winners(row.decisions for row in rows),
+            shown=None
+            if all(row.shown is None for row in rows)
+            else winners(row.decisions if row.shown is None else row.shown for row in rows),
         )
+
+    @property
+    def leaning(self) -> Winners:
+        """What position bias and consistency are read from."""
+        return self.won if self.shown is None else self.shown
 
     def at(self, rows: NDArray[Any]) -> JudgedColumns:
         """Some of the comparisons."""
-        return JudgedColumns(self.key[rows], self.human[rows], self.won[rows])
+        return JudgedColumns(
+            key=self.key[rows],
+            session=self.session[rows],
+            human=self.human[rows],
+            won=self.won[rows],
+            shown=None if self.shown is None else self.shown[rows],
+            shares=None if self.shares is None else self.shares[rows],
+        )
 
     def decided(self) -> JudgedColumns:
         """Those with a decision."""
@@ -157,10 +209,43 @@ class JudgedColumns:
 
     def stakes(self, policy: InvalidPolicy) -> Floats:
         """For each comparison (comparisons, 2) the points earned and how many were at stake."""
+        if self.shares is not None:
+            return self._shared_stakes(self.shares, policy)
         read = is_read(self.won)
         earned = (self.won == self.human[:, None]) + 0.5 * (self.won == 0)
         counted = read if policy is InvalidPolicy.EXCLUDED else self.won != ABSENT
         return np.column_stack([earned.sum(axis=1), counted.sum(axis=1)])
+
+    def _shared_stakes(self, shares: Floats, policy: InvalidPolicy) -> Floats:
+        """The means over the sets: points and what was at stake."""
+        place = np.select([self.human == 1, self.human == -1], [0, 1], default=2)
+        named = np.take_along_axis(shares, place[:, None, None], axis=2)[..., 0]
+        earned = named + 0.5 * shares[..., 2]
+        kinds = shares[..., :3] if policy is InvalidPolicy.EXCLUDED else shares
+        return np.column_stack([earned.sum(axis=1), kinds.sum(axis=(1, 2))])
+
+    @property
+    def unread(self) -> int:
+        """Decisions that could not be read; of several sets the mean, rounded."""
+        if self.shares is not None:
+            return round(float(self.shares[..., 3].sum()))
+        return int((self.won == UNREAD).sum())
+
+    @property
+    def asked(self) -> Floats:
+        """By comparison, how many decisions there are, readable or not."""
+        found: Floats = (
+            (self.won != ABSENT).sum(axis=1).astype(np.float64)
+            if self.shares is None
+            else self.shares.sum(axis=(1, 2))
+        )
+        return found
+
+    def at_stake(self, policy: InvalidPolicy) -> tuple[int, Floats]:
+        """The comparisons on which anything is at stake, counted, and their stakes by session."""
+        stakes = self.stakes(policy)
+        scored = stakes[:, 1] > 0
+        return int(scored.sum()), by_unit(self.session[scored], stakes[scored])
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +254,8 @@ class Accuracy:
 
     `value` is 0..1, None where nothing is scored; an even split scores one half. `unreadable`
     decisions are left out of `verdicts` or stand in it as wrong, by `policy`. `ties` are the
-    human ties, which nothing is scored against.
+    human ties, which nothing is scored against. The comparisons are of `sessions`, which
+    `interval` draws: it is None for fewer than MIN_UNITS.
     """
 
     value: float | None
@@ -179,18 +265,25 @@ class Accuracy:
     unreadable: int
     ties: int
     policy: InvalidPolicy
+    sessions: int
+
+    @property
+    def missing(self) -> int:
+        """How many sessions more would give an interval; 0 where there are enough."""
+        return max(0, MIN_UNITS - self.sessions)
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
     """Accuracy with preferences minus accuracy of the base judge, on the same comparisons.
 
-    `value` is -1..1; None where no comparison is scored under both.
+    `value` is -1..1; None where no comparison is scored under both. `p` is that of `gain_p`.
     """
 
     value: float | None
     interval: Interval | None
     comparisons: int
+    p: float | None
 
 
 def accuracy(
@@ -203,15 +296,16 @@ def accuracy(
     """Share of the judge's decisions that name the human's winner, orders pooled."""
     rows = JudgedColumns.of(items)
     untied = rows.untied()
-    stakes = at_stake(untied.stakes(policy))
+    comparisons, stakes = untied.at_stake(policy)
     return Accuracy(
         value=float(pooled(stakes.sum(axis=0)[None])[0]) if len(stakes) else None,
         interval=bootstrap_sums(stakes, pooled, seed=seed, draws=draws),
-        verdicts=int(stakes[:, 1].sum()),
-        comparisons=len(stakes),
-        unreadable=int((untied.won == UNREAD).sum()),
+        verdicts=round(float(stakes[:, 1].sum())),
+        comparisons=comparisons,
+        unreadable=untied.unread,
         ties=len(rows.key) - len(untied.key),
         policy=policy,
+        sessions=len(stakes),
     )
 
 
@@ -236,23 +330,61 @@ def gain(
 ) -> Gain:
     """How much more often `selected` agrees than `base`, paired by comparison.
 
-    A draw takes a comparison with both its scores, so what makes a comparison easy or hard for
+    A draw takes a session with both scores of its comparisons, so what makes them easy or hard for
     both judges cancels out of the interval.
     """
     before, after = (JudgedColumns.of(items).untied() for items in (base, selected))
     _keys, first, second = np.intersect1d(before.key, after.key, return_indices=True)
     stakes = np.hstack([before.at(first).stakes(policy), after.at(second).stakes(policy)])
-    stakes = stakes[(stakes[:, 1] > 0) & (stakes[:, 3] > 0)]
-    return Gain(
-        value=float(difference(stakes.sum(axis=0)[None])[0]) if len(stakes) else None,
-        interval=bootstrap_sums(stakes, difference, seed=seed, draws=draws),
-        comparisons=len(stakes),
+    scored = (stakes[:, 1] > 0) & (stakes[:, 3] > 0)
+    return gain_of(
+        by_unit(before.session[first][scored], stakes[scored]),
+        comparisons=int(scored.sum()),
+        seed=seed,
+        draws=draws,
     )
 
 
-def at_stake(stakes: Floats) -> Floats:
-    """Those of the comparisons on which anything is at stake."""
-    return stakes[stakes[:, 1] > 0]
+def gain_of(stakes: Floats, *, comparisons: int, seed: int, draws: int = DEFAULT_DRAWS) -> Gain:
+    """The gain of points and what was at stake, before and then after, a row a session."""
+    return Gain(
+        value=float(difference(stakes.sum(axis=0)[None])[0]) if len(stakes) else None,
+        interval=bootstrap_sums(stakes, difference, seed=seed, draws=draws),
+        comparisons=comparisons,
+        p=gain_p([stakes], seed=seed),
+    )
+
+
+def gain_p(groups: Sequence[Floats], *, seed: int) -> float | None:
+    """The two-sided p of a gain, or of the mean of several, by sign flips over sessions.
+
+    A session adds d = points after / all at stake after - points before / all at stake before to
+    its gain: where as much is at stake both times, that is points after - points before of what
+    is at stake. p is the share of signs e with |sum of e d| >= |sum of d|, the gain itself.
+
+    Args:
+        groups: of each gain the points and what was at stake, before and then after, by session.
+        seed: of the signs, where they are drawn.
+
+    Returns:
+        0..1; None without a session.
+    """
+    told = [rows for rows in groups if len(rows)]
+    parts = [_parts(rows) / len(told) for rows in told]
+    return _flipped(np.sort(np.concatenate(parts)).tobytes(), seed) if told else None
+
+
+def _parts(stakes: Floats) -> Floats:
+    """What each session adds to a gain; equal ones are equal to the last digit."""
+    before, asked_before, after, asked_after = stakes.T
+    all_before, all_after = asked_before.sum(), asked_after.sum()
+    parts: Floats = (after * all_before - before * all_after) / (all_before * all_after)
+    return parts
+
+
+@lru_cache(maxsize=8192)
+def _flipped(parts: bytes, seed: int) -> float | None:
+    return sign_flip_p(np.frombuffer(parts), seed=seed)
 
 
 def pooled(sums: Floats) -> Floats:

@@ -2,9 +2,10 @@
 
 Position bias, consistency, length bias and self-preference are those of benchmark.core.bias,
 length_bias and self_preference. The change is paired: it is measured on the comparisons that have
-the figure both before and after. Intervals draw comparisons, whoever labelled them; those of the
-slope are Wald intervals clustered by comparison. Where a comparison stands but once, consistency
-and the position bias of people are shares of independent trials: they have Wilson's.
+the figure both before and after. Intervals draw sessions, whoever labelled their comparisons; those
+of the slope are Wald intervals clustered by session. Where each session has but one row,
+consistency is a share of independent trials and has Wilson's interval; so has the position bias of
+people where each comparison has, for each was shown in an order of its own.
 """
 
 from __future__ import annotations
@@ -17,25 +18,34 @@ import numpy as np
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, wilson
-from benchmark.core.accuracy import Floats, bootstrap_sums, by_unit
-from benchmark.core.bias import shown_side
+from benchmark.core.accuracy import Floats, Integers, bootstrap_sums, by_unit
+from benchmark.core.bias import share, share_interval, shown_side
 from benchmark.core.decisions import Decisions
 from benchmark.core.length_bias import Sized, slope_fit, wald
 from benchmark.core.response_bias import ResponsePair
-from benchmark.core.self_preference import Rivals, family_of, own_points
+from benchmark.core.self_preference import Rivals, own_points
 from benchmark.core.trust import BASE, SELECTED, HumanLabel, JudgedComparison
+from judging.core.endpoints import family_of
 
 
 @dataclass(frozen=True, slots=True)
 class DecidedComparison:
-    """One comparison as somebody decided it."""
+    """One comparison as somebody decided it; `shown` is what they leaned to in each order."""
 
     comparison: int
     annotator: int
     human: Verdict
     decisions: Decisions
+    unit: int
+    shown: Decisions
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """Comparison, annotator, and the session that it is drawn with."""
+        return self.comparison, self.annotator, self.unit
 
 
+_Key = tuple[int, int, int]
 Counts = Callable[[DecidedComparison], tuple[float, ...] | None]
 """What a figure counts on one comparison; None where it says nothing of it."""
 
@@ -44,19 +54,19 @@ Counts = Callable[[DecidedComparison], tuple[float, ...] | None]
 class BiasFigure:
     """How a figure is counted and computed; `n_at` is the column whose sum it rests on.
 
-    `trials` says that a comparison counts as one trial with the first column's success.
+    `trials` says that it is the share of sessions that succeed where each has one row, `apart` that
+    rows on different comparisons are independent trials though they are of one session.
     """
 
     counts: Counts
     statistic: Callable[[Floats], Floats]
     n_at: int
     trials: bool = False
+    apart: bool = False
 
 
 def _sides(said: DecidedComparison) -> list[int | None]:
-    return [
-        shown_side(winner, order) for order, winner in said.decisions.items() if winner is not None
-    ]
+    return [shown_side(winner, order) for order, winner in said.shown.items() if winner is not None]
 
 
 def _position_counts(said: DecidedComparison) -> tuple[float, ...] | None:
@@ -72,7 +82,7 @@ def gap(said: Iterable[DecidedComparison]) -> int:
 
 
 def _consistency_counts(said: DecidedComparison) -> tuple[float, ...] | None:
-    one, other = said.decisions.get(Order.ORIGINAL), said.decisions.get(Order.SWAPPED)
+    one, other = said.shown.get(Order.ORIGINAL), said.shown.get(Order.SWAPPED)
     if one is None or other is None:
         return None
     return float(one is other and one is not Verdict.TIE), 1.0
@@ -114,13 +124,8 @@ def winners(verdicts: Iterable[Verdict | None]) -> list[Verdict]:
     return [each for each in verdicts if each is Verdict.A or each is Verdict.B]
 
 
-def _share(sums: Floats) -> Floats:
-    share: Floats = sums[:, 0] / sums[:, 1]
-    return share
-
-
 def _beyond_half(sums: Floats) -> Floats:
-    return _share(sums) - 0.5
+    return share(sums) - 0.5
 
 
 def _advantage(sums: Floats) -> Floats:
@@ -129,13 +134,13 @@ def _advantage(sums: Floats) -> Floats:
 
 
 POSITION: Final = BiasFigure(_position_counts, _beyond_half, 1)
-POSITION_OF_PEOPLE: Final = BiasFigure(_position_counts, _beyond_half, 1, trials=True)
-CONSISTENCY: Final = BiasFigure(_consistency_counts, _share, 1, trials=True)
+POSITION_OF_PEOPLE: Final = BiasFigure(_position_counts, _beyond_half, 1, apart=True)
+CONSISTENCY: Final = BiasFigure(_consistency_counts, share, 1, trials=True)
 
 
 def longer_figure(pairs: Mapping[int, ResponsePair]) -> BiasFigure:
     """P(longer wins)."""
-    return BiasFigure(_longer_counts(pairs), _share, 1)
+    return BiasFigure(_longer_counts(pairs), share, 1)
 
 
 def own_figure(pairs: Mapping[int, ResponsePair], family: str) -> BiasFigure:
@@ -217,7 +222,14 @@ def leans(
     rows = list(cases)
     before, after = (
         [
-            DecidedComparison(case.comparison, case.annotator, case.human, case.decisions[voice])
+            DecidedComparison(
+                case.comparison,
+                case.annotator,
+                case.human,
+                case.decisions[voice],
+                unit=case.unit,
+                shown=case.leaning(voice),
+            )
             for case in rows
             if case.decisions.get(voice)
         ]
@@ -252,10 +264,9 @@ def people_lean(
         draws: of every bootstrap.
     """
     said = [
-        DecidedComparison(
-            one.comparison, who, one.verdict, {one.shown or Order.COMBINED: one.verdict}
-        )
+        DecidedComparison(one.comparison, who, one.verdict, own, unit=one.unit, shown=own)
         for who, one in labels
+        for own in [{one.shown or Order.COMBINED: one.verdict}]
     ]
     settings = _Settings(said, (), pairs, seed, draws)
     return AnnotatorBias(
@@ -299,16 +310,16 @@ class _Settings:
             change=self._estimate(both, BiasFigure(figure.counts, change, width + figure.n_at)),
         )
 
-    def _estimate(
-        self, counts: Mapping[tuple[int, int], tuple[float, ...]], figure: BiasFigure
-    ) -> Estimate:
+    def _estimate(self, counts: Mapping[_Key, tuple[float, ...]], figure: BiasFigure) -> Estimate:
         if not counts:
             return NOTHING
-        sums = by_unit([comparison for comparison, _who in counts], np.array([*counts.values()]))
+        sums = by_unit(_units(counts), np.array([*counts.values()]))
         total = sums.sum(axis=0)
         value = float(figure.statistic(total[None])[0])
-        if figure.trials and len(sums) == len(counts):
+        if figure.apart and len({comparison for comparison, *_whose in counts}) == len(counts):
             interval = _shifted(wilson(total[0], total[1]), value - float(total[0] / total[1]))
+        elif figure.trials:
+            interval = share_interval(sums, seed=self.seed, draws=self.draws)
         else:
             interval = bootstrap_sums(sums, figure.statistic, seed=self.seed, draws=self.draws)
         return Estimate(value, interval, n=int(total[figure.n_at]))
@@ -325,7 +336,7 @@ class _Settings:
         )
 
 
-_Sizes = Mapping[tuple[int, int], Sized]
+_Sizes = Mapping[_Key, Sized]
 """By comparison and annotator, what was said of responses of known and different length."""
 
 
@@ -336,7 +347,7 @@ def _slope(rows: _Sizes) -> Estimate:
     n = sum(len(winners(row.verdicts)) for row in rows.values())
     if fit.value is None:
         return Estimate(None, None, n, unbounded=True)
-    return Estimate(fit.value, wald(fit.value, _per_comparison(rows, fit.influence)), n)
+    return Estimate(fit.value, wald(fit.value, _per_session(rows, fit.influence)), n)
 
 
 def _slope_change(before: _Sizes, after: _Sizes) -> Estimate:
@@ -344,36 +355,36 @@ def _slope_change(before: _Sizes, after: _Sizes) -> Estimate:
     if first is None or second is None or first.value is None or second.value is None:
         return NOTHING
     value = second.value - first.value
-    influence = _per_comparison(before, second.influence - first.influence)
+    influence = _per_session(before, second.influence - first.influence)
     n = sum(len(winners(row.verdicts)) for row in after.values())
     return Estimate(value, wald(value, influence), n)
 
 
-def _per_comparison(rows: _Sizes, influence: Floats) -> Floats:
-    summed: Floats = by_unit([comparison for comparison, _who in rows], influence[:, None])[:, 0]
+def _per_session(rows: _Sizes, influence: Floats) -> Floats:
+    summed: Floats = by_unit(_units(rows), influence[:, None])[:, 0]
     return summed
+
+
+def _units(keys: Iterable[_Key]) -> Integers:
+    return np.fromiter((unit for _comparison, _who, unit in keys), dtype=np.int64)
 
 
 def _sized(
     said: Iterable[DecidedComparison], pairs: Mapping[int, ResponsePair]
-) -> dict[tuple[int, int], Sized]:
+) -> dict[_Key, Sized]:
     found = {}
     for one in said:
         lengths = lengths_of(pairs.get(one.comparison))
         verdicts = tuple(one.decisions.values())
         if lengths is not None and winners(verdicts):
-            found[one.comparison, one.annotator] = Sized(*lengths, verdicts)
+            found[one.key] = Sized(*lengths, verdicts)
     return found
 
 
 def _counted(
     said: Iterable[DecidedComparison], figure: BiasFigure
-) -> dict[tuple[int, int], tuple[float, ...]]:
-    return {
-        (one.comparison, one.annotator): counts
-        for one in said
-        if (counts := figure.counts(one)) is not None
-    }
+) -> dict[_Key, tuple[float, ...]]:
+    return {one.key: counts for one in said if (counts := figure.counts(one)) is not None}
 
 
 def _shifted(share: Interval | None, by: float) -> Interval | None:

@@ -1,7 +1,8 @@
 """Whether who is shown first matters: to the humans, and to the judge (protocols A1.8).
 
 Position bias is P(first shown wins) - 1/2. A human sees a comparison once, so a Wilson interval
-holds; a judge sees it in both orders, so its interval draws comparisons.
+holds; a judge sees it in both orders, and comparisons of one session share texts, so its interval
+draws sessions.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotation.core.choices import Order, Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, wilson
-from benchmark.core.accuracy import Floats, bootstrap_sums
+from annotation.core.intervals import DEFAULT_DRAWS, MIN_UNITS, Interval, wilson
+from benchmark.core.accuracy import Floats, Integers, bootstrap_sums, by_unit, session_units
 from benchmark.core.decisions import SHOWN_FIRST, Decisions, Winners, is_read, winners
 
 
@@ -80,22 +81,27 @@ def judge_position_bias(
     decisions: Iterable[Decisions] | Winners,
     *,
     seed: int,
+    sessions: Integers | None = None,
     draws: int = DEFAULT_DRAWS,
 ) -> PositionBias:
     """Position bias of a judge, from its decisions on each comparison.
 
     Args:
         decisions: one mapping a comparison.
-        seed: of the bootstrap over comparisons.
+        seed: of the bootstrap over sessions.
+        sessions: that of each comparison; None where each is of its own.
         draws: of the bootstrap.
     """
     won = winners(decisions)
+    units = _units(won, sessions)
     named = np.abs(won) == 1
     first = (named & (won == SHOWN_FIRST)).sum(axis=1)
     second = (named & (won == -SHOWN_FIRST)).sum(axis=1)
-    wins = np.column_stack([first, second]).astype(np.float64)[first + second > 0]
+    named_one = first + second > 0
+    wins = np.column_stack([first, second]).astype(np.float64)[named_one]
     firsts, seconds = int(first.sum()), int(second.sum())
-    interval = bootstrap_sums(wins, _share_of_first, seed=seed, draws=draws)
+    by_session = by_unit(units[named_one], wins)
+    interval = bootstrap_sums(by_session, _share_of_first, seed=seed, draws=draws)
     return PositionBias(
         value=firsts / (firsts + seconds) - 0.5 if len(wins) else None,
         interval=_shifted(interval),
@@ -106,19 +112,52 @@ def judge_position_bias(
     )
 
 
-def consistency(decisions: Iterable[Decisions] | Winners) -> Consistency:
-    """How many comparisons the judge decided alike whichever response was shown first."""
-    original, swapped, _combined = winners(decisions).T
+def consistency(
+    decisions: Iterable[Decisions] | Winners,
+    *,
+    seed: int,
+    sessions: Integers | None = None,
+    draws: int = DEFAULT_DRAWS,
+) -> Consistency:
+    """How many comparisons the judge decided alike whichever response was shown first.
+
+    Where each comparison is of a session of its own they are independent trials: the interval is
+    Wilson's, else it draws sessions. Arguments as for `judge_position_bias`.
+    """
+    won = winners(decisions)
+    original, swapped, _combined = won.T
     readable = is_read(original) & is_read(swapped)
     alike = readable & (original == swapped)
-    same = int((alike & (original != 0)).sum())
-    comparisons = int(readable.sum())
+    counted = np.column_stack([alike & (original != 0), readable])[readable].astype(np.float64)
+    by_session = by_unit(_units(won, sessions)[readable], counted)
+    same, comparisons = (int(total) for total in counted.sum(axis=0))
     return Consistency(
         value=same / comparisons if comparisons else None,
-        interval=wilson(same, comparisons),
+        interval=share_interval(by_session, seed=seed, draws=draws),
         comparisons=comparisons,
         both_tied=int(alike.sum()) - same,
     )
+
+
+def share_interval(rows: Floats, *, seed: int, draws: int = DEFAULT_DRAWS) -> Interval | None:
+    """The interval of a share of comparisons from hits and comparisons by session.
+
+    Wilson's where each session holds one comparison; None for fewer than MIN_UNITS sessions.
+    """
+    hits, comparisons = rows.sum(axis=0)
+    if len(rows) < MIN_UNITS or comparisons > len(rows):
+        return bootstrap_sums(rows, share, seed=seed, draws=draws)
+    return wilson(hits, comparisons)
+
+
+def share(sums: Floats) -> Floats:
+    """The first column of the second."""
+    shares: Floats = sums[:, 0] / sums[:, 1]
+    return shares
+
+
+def _units(won: Winners, sessions: Integers | None) -> Integers:
+    return session_units([None] * len(won)) if sessions is None else sessions
 
 
 def _share_of_first(sums: Floats) -> Floats:

@@ -1,7 +1,9 @@
 """Bradley-Terry strengths from counts: the fit, what has no finite fit, and the bootstrap.
 
 Comparisons with equal outcomes are one cell with a count, so a fit and its bootstrap cost what the
-number of distinct outcomes costs: a million comparisons of twelve models are 198 cells.
+number of distinct outcomes costs: a million comparisons of twelve models are 198 cells. The
+bootstrap draws sessions: those that hold the same comparisons are one block, and where each holds
+one comparison the blocks are the cells.
 """
 
 from __future__ import annotations
@@ -9,12 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from annotation.core.choices import Verdict
+from annotation.core.intervals import MIN_UNITS
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -39,20 +43,59 @@ class VerdictCounts:
     """The verdicts on one comparison: how many `model_a` won and how many `model_b`.
 
     A tie is one half for each. Several verdicts on one comparison (annotators, orders) stand in
-    one outcome, because the bootstrap draws comparisons and these verdicts are not independent.
+    one outcome; comparisons of one `session` are drawn together, one that names none by itself.
     """
 
     model_a: str
     model_b: str
     wins_a: float
     wins_b: float
+    session: int | None = None
 
 
-def outcome_of(model_a: str, model_b: str, verdicts: Iterable[Verdict]) -> VerdictCounts:
+def outcome_of(
+    model_a: str, model_b: str, verdicts: Iterable[Verdict], session: int | None = None
+) -> VerdictCounts:
     """The outcome of one comparison from its verdicts, a tie being half a win for each."""
     counts = Counter(verdicts)
     half = counts[Verdict.TIE] / 2
-    return VerdictCounts(model_a, model_b, counts[Verdict.A] + half, counts[Verdict.B] + half)
+    wins_a, wins_b = counts[Verdict.A] + half, counts[Verdict.B] + half
+    return VerdictCounts(model_a, model_b, wins_a, wins_b, session)
+
+
+_Outcome = tuple[str, str, float, float]
+"""Two models, the first before the second by name, and their wins."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBlocks:
+    """Sessions that hold the same comparisons, as one block: `counts` of each.
+
+    Block `block[i]` holds `times[i]` comparisons of cell `cell[i]`, ordered by cell.
+    """
+
+    counts: Integers
+    block: Integers
+    cell: Integers
+    times: Integers
+
+    @classmethod
+    def of(cls, tally: Counter[tuple[int, ...]]) -> SessionBlocks:
+        """The blocks of sessions, each told by the cells of its comparisons in order."""
+        blocks = sorted(tally)
+        entries = sorted(
+            (cell, place, times)
+            for place, cells in enumerate(blocks)
+            for cell, times in Counter(cells).items()
+        )
+        cell, block, times = np.array(entries, dtype=np.int64).reshape(-1, 3).T
+        return cls(np.array([tally[each] for each in blocks], dtype=np.int64), block, cell, times)
+
+    def cells(self, drawn: Integers) -> Integers:
+        """Draws x cells counts for draws x blocks; every cell is in some block."""
+        starts = np.flatnonzero(np.diff(self.cell, prepend=-1))
+        counts: Integers = np.add.reduceat(drawn[:, self.block] * self.times, starts, axis=1)
+        return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +108,29 @@ class OutcomeCells:
     wins_first: Floats
     wins_second: Floats
     counts: Integers
+    sessions: SessionBlocks
 
     @classmethod
     def of(cls, outcomes: Iterable[VerdictCounts]) -> OutcomeCells:
         """Group outcomes; a model against itself and a comparison without a verdict say nothing."""
-        tally = Counter(
-            (row.model_a, row.model_b, row.wins_a, row.wins_b)
-            if row.model_a < row.model_b
-            else (row.model_b, row.model_a, row.wins_b, row.wins_a)
-            for row in outcomes
-            if row.wins_a + row.wins_b > 0 and row.model_a != row.model_b
-        )
+        alone: Counter[_Outcome] = Counter()
+        held: dict[int, list[_Outcome]] = {}
+        for row in outcomes:
+            if row.wins_a + row.wins_b > 0 and row.model_a != row.model_b:
+                outcome = (
+                    (row.model_a, row.model_b, row.wins_a, row.wins_b)
+                    if row.model_a < row.model_b
+                    else (row.model_b, row.model_a, row.wins_b, row.wins_a)
+                )
+                if row.session is None:
+                    alone[outcome] += 1
+                else:
+                    held.setdefault(row.session, []).append(outcome)
+        tally = alone + Counter(chain.from_iterable(held.values()))
         models = tuple(sorted({name for key in tally for name in key[:2]}))
         place = {model: index for index, model in enumerate(models)}
         keys = sorted(tally)
+        number = {key: index for index, key in enumerate(keys)}
         return cls(
             models,
             np.array([place[key[0]] for key in keys], dtype=np.int64),
@@ -86,6 +138,10 @@ class OutcomeCells:
             np.array([key[2] for key in keys], dtype=np.float64),
             np.array([key[3] for key in keys], dtype=np.float64),
             np.array([tally[key] for key in keys], dtype=np.int64),
+            SessionBlocks.of(
+                Counter({(number[each],): count for each, count in alone.items()})
+                + Counter(tuple(sorted(number[each] for each in own)) for own in held.values())
+            ),
         )
 
     def wins_matrix(self, counts: Integers) -> Floats:
@@ -128,12 +184,14 @@ def largest_group(chains: Bools, comparisons: Integers) -> list[int]:
     return list(ordered[0]) if ordered else []
 
 
-def fit_log_odds(wins: Floats) -> Floats:
+def fit_log_odds(wins: Floats, *, prior: float = 0.0) -> Floats:
     """Bradley-Terry strengths of many win matrices at once, by Newton's method.
 
     Args:
         wins: draws x models x models; [d, i, j] is how often i beat j, a tie one half for each.
-            Every matrix must be strongly connected, or the strengths would be infinite.
+            Without a prior every matrix must be strongly connected, or the strengths would be
+            infinite.
+        prior: precision of a normal prior of mean 0 on each strength, in natural log-odds ^ -2.
 
     Returns:
         draws x models natural log-odds strengths, mean zero in each draw.
@@ -151,8 +209,10 @@ def fit_log_odds(wins: Floats) -> Floats:
         curvature = games * expected * (1 - expected)
         hessian = -curvature
         hessian[:, diagonal, diagonal] += curvature.sum(axis=2)
-        hessian += curvature.mean(axis=(1, 2))[:, None, None]  # fixes the free mean
-        gradient = won - (games * expected).sum(axis=2)
+        # The mean is free: anything positive fixes it, and a prior alone would do.
+        hessian += curvature.mean(axis=(1, 2))[:, None, None]
+        hessian[:, diagonal, diagonal] += prior
+        gradient = won - (games * expected).sum(axis=2) - prior * strengths
         step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
         largest = np.abs(step).max(axis=1)
         strengths += step * (_LARGEST_STEP / np.maximum(largest, _LARGEST_STEP))[:, None]
@@ -193,17 +253,18 @@ class Sample:
 def bootstrap_ratings(
     tally: OutcomeCells, core: Sequence[int], zero: int | None, *, draws: int, seed: int
 ) -> Sample:
-    """Ratings of the core in `draws` resamples of the comparisons."""
+    """Ratings of the core in `draws` resamples of the sessions; none for fewer than MIN_UNITS."""
     rng = np.random.default_rng(seed)
-    total = int(tally.counts.sum())
-    width = max(1, len(tally.models) ** 2, len(tally.counts))
+    sessions = tally.sessions
+    total = int(sessions.counts.sum())
+    width = max(1, len(tally.models) ** 2, len(sessions.block))
     kept = [np.zeros((0, len(core)))]
-    left = draws if len(core) > 1 else 0
+    left = draws if len(core) > 1 and total >= MIN_UNITS else 0
     while left:
         size = min(left, max(1, _CHUNK // width))
         left -= size
-        drawn = rng.multinomial(total, tally.counts / total, size=size)
-        wins = tally.wins_matrix(drawn)[:, core][:, :, core]
+        drawn = rng.multinomial(total, sessions.counts / total, size=size)
+        wins = tally.wins_matrix(sessions.cells(drawn))[:, core][:, :, core]
         bounded = chains_of_wins(wins > 0).all(axis=(1, 2))
         kept.append(ratings_on_scale(wins[bounded], zero))
     ratings = np.concatenate(kept)

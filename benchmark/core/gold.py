@@ -3,7 +3,7 @@
 A section of RewardBench is the mean over its examples, with one exception of its authors: math-prm
 counts as much as all code subsets together, so that mathematics and code weigh alike. The score of
 the benchmark is the mean of its four sections, each counting once; without all four there is none.
-Intervals draw comparisons, within each subset.
+Intervals draw sessions, within each subset.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from benchmark.core.accuracy import (
     InvalidPolicy,
     Judged,
     JudgedColumns,
-    at_stake,
     drawn_values,
     pooled,
     under_both,
@@ -162,8 +161,8 @@ def gold_figures(
         subset=subset,
         agreement=agreement,
         other_policy=other_policy,
-        position=judge_position_bias(rows.won, seed=seed, draws=draws),
-        consistency=consistency(rows.won),
+        position=judge_position_bias(rows.leaning, sessions=rows.session, seed=seed, draws=draws),
+        consistency=consistency(rows.leaning, sessions=rows.session, seed=seed, draws=draws),
         every_reply=every_reply(rows),
     )
 
@@ -184,11 +183,11 @@ def _sections(
     for place, name in enumerate(_SECTION_OF):
         if name not in groups:
             continue
-        stakes = at_stake(groups[name].untied().stakes(policy))
-        if len(stakes):
+        examples, stakes = groups[name].untied().at_stake(policy)
+        if examples:
             drawn = drawn_values(stakes, pooled, seed=[seed, place], draws=draws)
             value = float(pooled(stakes.sum(axis=0)[None])[0])
-            parts[name] = _Part(value, drawn, len(stakes))
+            parts[name] = _Part(value, drawn, examples)
     weights = _weights(parts)
     found: list[tuple[SectionScore, Floats]] = []
     for section, names in SUBSETS.items():
@@ -327,7 +326,8 @@ class EveryReply:
     """Counts over all replies on comparisons with a gold winner; ties earn one half.
 
     `paired` comparisons were judged in both orders, `alike` of them with one outcome; `ordered`
-    replies were given in a known order, `first` of them name the first shown.
+    replies were given in a known order, `first` of them name the first shown. Of a judge that is
+    read by l* both are what it leaned to in each order, while `points` are earned by its verdicts.
     """
 
     comparisons: int
@@ -358,16 +358,16 @@ class EveryReply:
 def every_reply(items: Iterable[Judged] | JudgedColumns) -> EveryReply:
     """The counts of one judge; comparisons whose gold answer is a tie are left out."""
     rows = JudgedColumns.of(items).decided().untied()
-    original, swapped, _combined = rows.won.T
-    given = rows.won != ABSENT
+    original, swapped, _combined = rows.leaning.T
+    given = rows.leaning != ABSENT
     paired = given[:, 0] & given[:, 1]
     return EveryReply(
         comparisons=len(rows.key),
-        replies=int(given.sum()),
+        replies=int((rows.won != ABSENT).sum()),
         unreadable=int((rows.won == UNREAD).sum()),
         points=float(rows.stakes(InvalidPolicy.WRONG)[:, 0].sum()),
         paired=int(paired.sum()),
         alike=int((paired & (original == swapped)).sum()),
         ordered=int(given[:, :2].sum()),
-        first=int((rows.won == SHOWN_FIRST)[:, :2].sum()),
+        first=int((rows.leaning == SHOWN_FIRST)[:, :2].sum()),
     )

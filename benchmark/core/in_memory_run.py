@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.core.choices import Order, Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, percentile_interval
+from annotation.core.intervals import DEFAULT_DRAWS, MIN_UNITS, Interval, percentile_interval
 from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings, split
-from benchmark.core.accuracy import Judged
-from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Condition
+from benchmark.core.accuracy import Judged, unit_of
+from benchmark.core.trust import BASE, SELECTED, SHUFFLED, STACK, Condition
 from judging.core.judge_prompts import PairTexts
 from judging.core.lexical.distil import distil
 from judging.core.lexical.pairwise import judge_pair
+from judging.core.lexical.stack import judge_by_stack, stack_text
 from judging.core.matrix import AGGREGATE, ColumnSource
 from judging.core.questions import ShownPair
 from judging.core.runs import ORDERS
@@ -47,8 +48,8 @@ class AnnotatorLabels:
 class InMemoryRun:
     """What was selected on one dev part, and every decision on the test part, by voice.
 
-    `preferences` are the selected texts, "" the base judge's; `assessment` is None where nothing
-    could be selected, which leaves the base judge alone.
+    `preferences` are the texts in use: the selected ones, or "", the base judge's, where those do
+    no better on pairs held out. `assessment` is None where nothing could be selected.
     """
 
     preferences: tuple[str, ...]
@@ -61,6 +62,8 @@ def rehearse(
     texts: Mapping[int, PairTexts],
     annotator: AnnotatorLabels,
     settings: SplitSettings,
+    *,
+    name: str,
 ) -> InMemoryRun:
     """Splits, distils, judges dev, selects with masking, and applies the set to the test part.
 
@@ -68,22 +71,64 @@ def rehearse(
         items: one scenario's comparisons in file order.
         texts: what a judge is shown of each of them.
         annotator: whose labels; only those with a winner are learned from or measured against.
-        settings: of the split; its seed also draws the control's coins.
+        settings: of the split; its seed also draws the control's labels.
+        name: of dataset and scenario; it draws them too.
     """
-    parts = split(items, settings)
+    labelled = {key for key, verdict in annotator.labels.items() if verdict is not Verdict.TIE}
+    parts = split(items, settings, winners=labelled)
     dev = _winners(parts.dev, annotator.labels)
-    coins = "\x1f".join((settings.dataset, settings.scenario, annotator.name))
+    coins = "\x1f".join((name, annotator.name))
     learned = _Learned.of(dev, texts, seed=settings.seed)
     control = _Learned.of(
         shuffled_winners(dev, seed=settings.seed, name=coins), texts, seed=settings.seed
     )
-    sets = {BASE: ("",), SELECTED: learned.members, SHUFFLED: control.members}
+    sets = {SELECTED: learned.members, SHUFFLED: control.members}
     test = _winners(parts.test, annotator.truth)
+    sessions = _sessions(items)
     return InMemoryRun(
         preferences=learned.members,
         assessment=learned.assessment,
-        judged={voice: tuple(_applied(test, texts, members)) for voice, members in sets.items()},
+        judged={
+            **rehearse_stack(items, texts, annotator, settings),
+            **{
+                voice: tuple(_applied(test, texts, members, sessions))
+                for voice, members in sets.items()
+            },
+        },
     )
+
+
+def rehearse_stack(
+    items: Sequence[SplitItem],
+    texts: Mapping[int, PairTexts],
+    annotator: AnnotatorLabels,
+    settings: SplitSettings,
+) -> dict[Condition, tuple[Judged, ...]]:
+    """The base judge and the weighted vote alone on the test part, without any search.
+
+    Args:
+        items: one scenario's comparisons in file order.
+        texts: what a judge is shown of each of them.
+        annotator: as for `rehearse`.
+        settings: of the split.
+    """
+    labelled = {key for key, verdict in annotator.labels.items() if verdict is not Verdict.TIE}
+    parts = split(items, settings, winners=labelled)
+    dev, test = _winners(parts.dev, annotator.labels), _winners(parts.test, annotator.truth)
+    stack = stack_text(
+        [texts[key].labelled(winner) for key, winner in dev], language=_language(dev, texts)
+    )
+    sessions = _sessions(items)
+    return {
+        BASE: tuple(_applied(test, texts, ("",), sessions)),
+        STACK: tuple(_stacked(test, texts, stack, sessions)),
+    }
+
+
+def _sessions(items: Sequence[SplitItem]) -> dict[int, int]:
+    """By comparison, its session as a number."""
+    numbers = {item.session: place for place, item in enumerate(items)}
+    return {item.comparison_id: numbers[item.session] for item in items}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +144,7 @@ class _Learned:
         if not dev:
             return cls(("",), None)
         pairs = [texts[key].labelled(winner) for key, winner in dev]
-        languages = Counter(texts[key].language for key, _ in dev)
-        language = languages.most_common(1)[0][0]
+        language = _language(dev, texts)
         columns = [
             "",
             *(distil([pair], language=language) for pair in pairs),
@@ -121,6 +165,8 @@ class _Learned:
             found = assess(matrix, seed=seed)
         except Refused:  # every pair is a tie under every column
             return cls(("",), None)
+        if not found.beats_base:
+            return cls(("",), found)
         return cls(tuple(columns[place] for place in found.selection.selected[0]), found)
 
 
@@ -138,8 +184,27 @@ def _verdict(texts: PairTexts, order: Order, preference: str) -> Verdict:
     return verdict.flipped() if swapped else verdict
 
 
+def _language(dev: Winners, texts: Mapping[int, PairTexts]) -> str:
+    languages = Counter(texts[key].language for key, _ in dev)
+    return next((language for language, _ in languages.most_common(1)), "en")
+
+
+def _stacked(
+    test: Winners, texts: Mapping[int, PairTexts], stack: str, sessions: Mapping[int, int]
+) -> Iterator[Judged]:
+    """One verdict for both orders."""
+    for key, truth in test:
+        one = texts[key]
+        answer = judge_by_stack(ShownPair(one.dialogue, one.text_a, one.text_b), text=stack)
+        winner = cast("Verdict", answer.verdict)  # the embedded judge always has one
+        yield Judged(key, truth, dict.fromkeys(ORDERS, winner), session=sessions[key])
+
+
 def _applied(
-    test: Winners, texts: Mapping[int, PairTexts], members: Sequence[str]
+    test: Winners,
+    texts: Mapping[int, PairTexts],
+    members: Sequence[str],
+    sessions: Mapping[int, int],
 ) -> Iterator[Judged]:
     for key, truth in test:
         decisions = {
@@ -148,7 +213,7 @@ def _applied(
             ).winner
             for order in ORDERS
         }
-        yield Judged(key, truth, decisions)
+        yield Judged(key, truth, decisions, session=sessions[key])
 
 
 Floats = NDArray[np.float64]
@@ -167,7 +232,7 @@ class Seeded:
 
 
 def seeded_accuracy(runs: Runs, *, seed: int, draws: int = DEFAULT_DRAWS) -> Seeded:
-    """Share of decisions that name the human's winner, orders, comparisons and splits pooled."""
+    """Share of decisions that name the human's winner, orders, sessions and splits pooled."""
     return _measured([runs], lambda shares: shares[0], seed=seed, draws=draws)
 
 
@@ -180,34 +245,49 @@ def _measured(
     sides: Sequence[Runs], figure: Callable[[Floats], Floats], *, seed: int, draws: int
 ) -> Seeded:
     """The figure of the sides' pooled shares, a row of shares a side."""
-    keys = sorted({row.key for runs in sides for rows in runs for row in rows})
-    place = {key: number for number, key in enumerate(keys)}
-    tables = np.stack([_stakes(runs, place) for runs in sides])
+    told = {row.key: row for runs in sides for rows in runs for row in rows}
+    place = _units(told)
+    units = len(set(place.values()))
+    tables = np.stack([_stakes(runs, place, units) for runs in sides])
     splits = tables.shape[1]
     if not tables[..., 1].any():
         return Seeded(None, None, splits, 0)
     rng = np.random.default_rng(seed)
     of_splits = rng.multinomial(splits, np.full(splits, 1 / splits), size=draws)
-    of_keys = rng.multinomial(len(keys), np.full(len(keys), 1 / len(keys)), size=draws)
+    of_units = rng.multinomial(units, np.full(units, 1 / units), size=draws)
 
-    def shares(splits_drawn: Floats, keys_drawn: Floats) -> Floats:
-        sums = np.einsum("ds,ascx,dc->adx", splits_drawn, tables, keys_drawn, optimize=True)
+    def shares(splits_drawn: Floats, units_drawn: Floats) -> Floats:
+        sums = np.einsum("ds,asux,du->adx", splits_drawn, tables, units_drawn, optimize=True)
         with np.errstate(invalid="ignore"):  # a draw may hold nothing that is scored
             return np.asarray(sums[..., 0] / sums[..., 1])
 
-    once = shares(np.ones((1, splits)), np.ones((1, len(keys))))
-    drawn = shares(of_splits.astype(np.float64), of_keys.astype(np.float64))
+    once = shares(np.ones((1, splits)), np.ones((1, units)))
+    drawn = shares(of_splits.astype(np.float64), of_units.astype(np.float64))
+    is_enough = tables[..., 1].any(axis=(0, 1)).sum() >= MIN_UNITS
     return Seeded(
         value=float(figure(once)[0]),
-        interval=percentile_interval(figure(drawn)),
+        interval=percentile_interval(figure(drawn)) if is_enough else None,
         splits=splits,
-        comparisons=int(tables[..., 1].any(axis=(0, 1)).sum()),
+        comparisons=len(
+            {row.key for runs in sides for rows in runs for row in rows if _counts(row)}
+        ),
     )
 
 
-def _stakes(runs: Runs, place: dict[int, int]) -> Floats:
-    """Points earned and points at stake (splits, comparisons, 2); what nobody read is left out."""
-    table = np.zeros((len(runs), len(place), 2))
+def _counts(row: Judged) -> bool:
+    return row.human is not Verdict.TIE and any(row.decisions.values())
+
+
+def _units(told: Mapping[int, Judged]) -> dict[int, int]:
+    """By comparison, the number of its session, in the order of the comparisons."""
+    numbers: dict[int, int] = {}
+    units = {key: unit_of(told[key].session, key) for key in sorted(told)}
+    return {key: numbers.setdefault(unit, len(numbers)) for key, unit in units.items()}
+
+
+def _stakes(runs: Runs, place: Mapping[int, int], units: int) -> Floats:
+    """Points earned and points at stake (splits, sessions, 2); what nobody read is left out."""
+    table = np.zeros((len(runs), units, 2))
     for number, rows in enumerate(runs):
         for row in rows:
             if row.human is Verdict.TIE:

@@ -13,15 +13,18 @@ from benchmark.core.accuracy import (
     Accuracy,
     Floats,
     Gain,
+    Integers,
     InvalidPolicy,
     JudgedColumns,
     bootstrap_sums,
+    by_unit,
     difference,
     drawn_values,
+    gain_of,
+    gain_p,
     pooled,
 )
 from benchmark.core.before_after import AnnotatorBias, BeforeAfter, Estimate, Leans
-from benchmark.core.decisions import ABSENT
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, JudgedComparison, columns_by_voice
 
 ALL = "all"
@@ -48,7 +51,9 @@ def agreement_records(judge: Mapping[str, object], figures: JudgeFigures) -> Ite
         **_mean(means.selected, "selected"),
         **_mean(means.shuffled, "shuffled"),
         **_mean(means.gain, "gain"),
+        "gain_p": means.gain.p,
         **_mean(means.gain_over_shuffled, "gain_over_shuffled"),
+        "gain_over_shuffled_p": means.gain_over_shuffled.p,
         "n": means.base.scenarios,
     }
 
@@ -75,7 +80,12 @@ def _agreement(told: Agreement, name: str) -> Record:
 
 
 def _gain(told: Gain, name: str) -> Record:
-    return {name: told.value, **ends(told.interval, f"{name}_"), f"{name}_n": told.comparisons}
+    return {
+        name: told.value,
+        **ends(told.interval, f"{name}_"),
+        f"{name}_p": told.p,
+        f"{name}_n": told.comparisons,
+    }
 
 
 def _mean(told: Mean, name: str) -> Record:
@@ -156,11 +166,15 @@ class JudgeCell:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The mean of the `scenarios` that have a value, each counting once; None without any."""
+    """The mean of the `scenarios` that have a value, each counting once; None without any.
+
+    `p` is that of a gain, as in benchmark.core.accuracy.Gain.
+    """
 
     value: float | None
     interval: Interval | None
     scenarios: int
+    p: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +218,7 @@ def judge_figures(
     columns = columns_by_voice(rows, (BASE, SELECTED, SHUFFLED))
     table = _Table(
         comparisons=columns[BASE].key,
+        sessions=columns[BASE].session,
         base=_points(columns[BASE]),
         selected=_points(columns[SELECTED]),
         shuffled=_points(columns[SHUFFLED]),
@@ -236,7 +251,7 @@ class _Points:
 def _points(rows: JudgedColumns) -> _Points:
     scored = rows.human != 0
     points, read = (rows.stakes(InvalidPolicy.EXCLUDED) * scored[:, None]).T
-    asked = (rows.won != ABSENT).sum(axis=1)
+    asked = rows.asked
     return _Points(points, read, asked * scored.astype(np.float64), ~scored & (asked > 0))
 
 
@@ -244,7 +259,8 @@ def _points(rows: JudgedColumns) -> _Points:
 class _Table:
     """The points of a judge's voices, and what all its figures share."""
 
-    comparisons: NDArray[np.int64]
+    comparisons: Integers
+    sessions: Integers
     base: _Points
     selected: _Points
     shuffled: _Points
@@ -264,10 +280,13 @@ class _Table:
 
     def means(self, groups: Sequence[Places]) -> JudgeMeans:
         def of(voice: _Points) -> Mean:
-            return self._mean([self._stakes(voice, each, self.policy) for each in groups], pooled)
+            return self._mean(
+                [self._stakes(voice, each, self.policy)[1] for each in groups], pooled
+            )
 
         def over(voice: _Points) -> Mean:
-            return self._mean([self._paired(voice, each) for each in groups], difference)
+            paired = [self._paired(voice, each)[1] for each in groups]
+            return replace(self._mean(paired, difference), p=gain_p(paired, seed=self.seed))
 
         return JudgeMeans(
             of(self.base),
@@ -279,7 +298,7 @@ class _Table:
 
     def _agreement(self, voice: _Points, places: Places) -> Agreement:
         (other,) = set(InvalidPolicy) - {self.policy}
-        stakes = self._stakes(voice, places, self.policy)
+        _comparisons, stakes = self._stakes(voice, places, self.policy)
         interval = bootstrap_sums(stakes, pooled, seed=self.seed, draws=self.draws)
         return Agreement(
             replace(self._accuracy(voice, places, self.policy), interval=interval),
@@ -287,42 +306,37 @@ class _Table:
         )
 
     def _accuracy(self, voice: _Points, places: Places, policy: InvalidPolicy) -> Accuracy:
-        stakes = self._stakes(voice, places, policy)
+        comparisons, stakes = self._stakes(voice, places, policy)
         return Accuracy(
             value=_value(stakes, pooled),
             interval=None,
             verdicts=int(stakes[:, 1].sum()),
-            comparisons=len(stakes),
+            comparisons=comparisons,
             unreadable=int((voice.asked - voice.read)[places].sum()),
             ties=int(voice.ties[places].sum()),
             policy=policy,
+            sessions=len(stakes),
         )
 
     def _gain(self, over: _Points, places: Places) -> Gain:
-        stakes = self._paired(over, places)
-        return Gain(
-            value=_value(stakes, difference),
-            interval=bootstrap_sums(stakes, difference, seed=self.seed, draws=self.draws),
-            comparisons=len(stakes),
-        )
+        comparisons, stakes = self._paired(over, places)
+        return gain_of(stakes, comparisons=comparisons, seed=self.seed, draws=self.draws)
 
-    def _stakes(self, voice: _Points, places: Places, policy: InvalidPolicy) -> Floats:
-        """Points earned and at stake (comparisons, 2), where anything is."""
+    def _stakes(self, voice: _Points, places: Places, policy: InvalidPolicy) -> tuple[int, Floats]:
+        """Comparisons with anything at stake; points earned and at stake by session."""
         counts = voice.at_stake(policy)
-        return self._by_comparison(places & (counts > 0), voice.points, counts)
+        return self._by_session(places & (counts > 0), voice.points, counts)
 
-    def _paired(self, over: _Points, places: Places) -> Floats:
+    def _paired(self, over: _Points, places: Places) -> tuple[int, Floats]:
         """The same of a voice and of the selected preferences, where both have something."""
         before, after = over.at_stake(self.policy), self.selected.at_stake(self.policy)
         scored = places & (before > 0) & (after > 0)
-        return self._by_comparison(scored, over.points, before, self.selected.points, after)
+        return self._by_session(scored, over.points, before, self.selected.points, after)
 
-    def _by_comparison(self, places: Places, *columns: Floats) -> Floats:
-        """Columns summed over what several annotators said of one comparison."""
-        kept, unit = np.unique(self.comparisons[places], return_inverse=True)
-        sums = np.zeros((len(kept), len(columns)))
-        np.add.at(sums, unit, np.column_stack(columns)[places])
-        return sums
+    def _by_session(self, places: Places, *columns: Floats) -> tuple[int, Floats]:
+        """How many comparisons; columns summed over all that was said in one session."""
+        comparisons = len(np.unique(self.comparisons[places]))
+        return comparisons, by_unit(self.sessions[places], np.column_stack(columns)[places])
 
     def _mean(self, groups: Sequence[Floats], statistic: Callable[[Floats], Floats]) -> Mean:
         told = [(place, stakes) for place, stakes in enumerate(groups) if len(stakes)]

@@ -7,7 +7,7 @@ draw stand beside it, which say how far other training users would.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -53,7 +53,12 @@ class CurvePoint:
 
 
 def curve_points(
-    models: Sequence[CurveModel], others: Sequence[CurveTurn], *, seed: int, bootstrap: int
+    models: Sequence[CurveModel],
+    others: Sequence[CurveTurn],
+    *,
+    seed: int,
+    bootstrap: int,
+    pulse: Callable[[], None] = lambda: None,
 ) -> tuple[CurvePoint, ...]:
     """The points of a curve: those on held-out users, then those on the others, by size.
 
@@ -62,6 +67,7 @@ def curve_points(
         others: who and what was said of the others' turns, in order; scores are not read.
         seed: of the bootstrap over users.
         bootstrap: its resamples; 0 leaves the intervals out.
+        pulse: called before every figure.
     """
     held_out: dict[int, list[Sequence[CurveTurn]]] = {}
     test: dict[int, list[Sequence[CurveTurn]]] = {}
@@ -77,29 +83,36 @@ def curve_points(
                 ]
             )
     return tuple(
-        _point(on, users, draws, seed=seed, bootstrap=bootstrap)
+        _point(on, users, draws, seed=seed, bootstrap=bootstrap, pulse=pulse)
         for on, by_size in ((CurveOn.HELD_OUT, held_out), (CurveOn.TEST, test))
         for users, draws in sorted(by_size.items())
     )
 
 
 def _point(
-    on: CurveOn, users: int, draws: Sequence[Sequence[CurveTurn]], *, seed: int, bootstrap: int
+    on: CurveOn,
+    users: int,
+    draws: Sequence[Sequence[CurveTurn]],
+    *,
+    seed: int,
+    bootstrap: int,
+    pulse: Callable[[], None],
 ) -> CurvePoint:
     whole = [_scored(turns, [turn.score for turn in turns]) for turns in draws]
     unrounded = [_scored(turns, [turn.expected for turn in turns]) for turns in draws]
     clusters = [turn.user for turns in draws for turn in turns]
     asked = [(name.value, name, whole) for name in WHOLE]
     asked += [(f"{name}_expected", name, unrounded) for name in EXPECTED]
+    figures = {}
+    for key, name, data in asked:
+        pulse()
+        figures[key] = _figure(name, data, clusters, seed=seed, bootstrap=bootstrap)
     return CurvePoint(
         on=on,
         users=users,
         draws=len(draws),
         turns=len(clusters),
-        figures={
-            key: _figure(name, data, clusters, seed=seed, bootstrap=bootstrap)
-            for key, name, data in asked
-        },
+        figures=figures,
     )
 
 

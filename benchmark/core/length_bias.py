@@ -9,8 +9,8 @@ Length is counted in characters. Three figures, each for people and for judges a
 - for a judge, which way its errors lean: P(names the longer | the person chose the shorter) minus
   P(names the shorter | the person chose the longer). Zero where length has no part in them.
 
-Verdicts on one comparison depend on each other: intervals draw comparisons, and that of the slope
-is a Wald interval clustered by them.
+Verdicts on one comparison depend on each other, and comparisons of one session share texts:
+intervals draw sessions, and that of the slope is a Wald interval clustered by them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from typing import Final
 import numpy as np
 
 from annotation.core.choices import Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, DEFAULT_LEVEL, Interval
-from benchmark.core.accuracy import Floats, bootstrap_sums
+from annotation.core.intervals import DEFAULT_DRAWS, DEFAULT_LEVEL, MIN_UNITS, Interval
+from benchmark.core.accuracy import Floats, Integers, bootstrap_sums, by_unit, session_units
+from benchmark.core.bias import share
 
 _HALVINGS: Final = 100
 """Of the interval in which the slope lies; more than double precision can tell apart."""
@@ -36,12 +37,14 @@ class Sized:
     """One comparison: how long its responses are, what a person said, what a judge said.
 
     `verdicts` holds None for replies that could not be read; for a person it is what they said.
+    One that names no `session` is a session of its own.
     """
 
     length_a: int
     length_b: int
     verdicts: tuple[Verdict | None, ...]
     human: Verdict = Verdict.TIE
+    session: int | None = None
 
     @property
     def longer(self) -> Verdict:
@@ -49,6 +52,11 @@ class Sized:
         if self.length_a == self.length_b:
             return Verdict.TIE
         return Verdict.A if self.length_a > self.length_b else Verdict.B
+
+    @property
+    def won(self) -> list[Verdict]:
+        """The verdicts with a winner."""
+        return [each for each in self.verdicts if each is Verdict.A or each is Verdict.B]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +102,18 @@ class LengthErrors:
 def length_bias(items: Iterable[Sized], *, seed: int, draws: int = DEFAULT_DRAWS) -> LengthBias:
     """The length bias of whoever gave the verdicts."""
     rows = [row for row in items if row.longer is not Verdict.TIE]
-    counts = [
-        (sum(each is row.longer for each in won), len(won))
-        for row in rows
-        if (won := [each for each in row.verdicts if each in {Verdict.A, Verdict.B}])
-    ]
+    named = [row for row in rows if row.won]
+    counts = [(row.won.count(row.longer), len(row.won)) for row in named]
     sums = np.array(counts, dtype=np.float64).reshape(-1, 2)
+    by_session = by_unit(_units(named), sums)
     longer, verdicts = (int(total) for total in sums.sum(axis=0))
     return LengthBias(
         value=longer / verdicts if verdicts else None,
-        interval=bootstrap_sums(sums, _share, seed=seed, draws=draws),
+        interval=bootstrap_sums(by_session, share, seed=seed, draws=draws),
         longer=longer,
         verdicts=verdicts,
-        comparisons=len(sums),
-        slope=_slope(rows),
+        comparisons=len(named),
+        slope=_slope(named),
     )
 
 
@@ -119,9 +125,10 @@ def length_errors(items: Iterable[Sized], *, seed: int, draws: int = DEFAULT_DRA
     sums = np.array([_errors(row) for row in rows], dtype=np.float64).reshape(-1, 4)
     total = sums.sum(axis=0)
     defined = bool(total[1] and total[3])
+    by_session = by_unit(_units(rows), sums)
     return LengthErrors(
         value=float(_lean(total[None])[0]) if defined else None,
-        interval=bootstrap_sums(sums, _lean, seed=seed, draws=draws) if defined else None,
+        interval=bootstrap_sums(by_session, _lean, seed=seed, draws=draws) if defined else None,
         to_longer=float(total[0]),
         on_shorter=int(total[1]),
         to_shorter=float(total[2]),
@@ -146,9 +153,8 @@ def _lean(sums: Floats) -> Floats:
     return lean
 
 
-def _share(sums: Floats) -> Floats:
-    share: Floats = sums[:, 0] / sums[:, 1]
-    return share
+def _units(rows: Iterable[Sized]) -> Integers:
+    return session_units(row.session for row in rows)
 
 
 def _slope(rows: Sequence[Sized]) -> Slope:
@@ -157,7 +163,8 @@ def _slope(rows: Sequence[Sized]) -> Slope:
         return Slope(None, None, unbounded=False)
     if fit.value is None:
         return Slope(None, None, unbounded=True)
-    return Slope(fit.value, wald(fit.value, fit.influence), unbounded=False)
+    influence = by_unit(_units(rows), fit.influence[:, None])[:, 0]
+    return Slope(fit.value, wald(fit.value, influence), unbounded=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +175,13 @@ class SlopeFit:
     influence: Floats
 
 
-def wald(value: float, influence: Floats) -> Interval:
-    """The interval of an estimate from the parts of independent units in its error."""
+def wald(value: float, influence: Floats) -> Interval | None:
+    """The interval of an estimate from the parts of independent units in its error.
+
+    None for fewer than MIN_UNITS: what they differ by says too little of how they vary.
+    """
+    if len(influence) < MIN_UNITS:
+        return None
     z = NormalDist().inv_cdf((1 + DEFAULT_LEVEL) / 2)
     half = z * sqrt(float((influence**2).sum()))
     return Interval(value - half, value + half)
@@ -180,8 +192,7 @@ def slope_fit(rows: Sequence[Sized]) -> SlopeFit | None:
     told = [
         (place, log2((1 + row.length_a) / (1 + row.length_b)), float(verdict is Verdict.A))
         for place, row in enumerate(rows)
-        for verdict in row.verdicts
-        if verdict in {Verdict.A, Verdict.B}
+        for verdict in row.won
     ]
     if not told:
         return None

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from annotation.core.intervals import Interval, wilson
+from annotation.core.intervals import MIN_UNITS, Interval, wilson
 from annotation.core.refusals import Refused
 from benchmark.core.bradley_terry import (
     SAME,
@@ -59,7 +59,8 @@ class ModelRating:
     """One row of a ranking; `rating` is None exactly where `standing` is not RATED.
 
     `low` and `high` are 95 % bootstrap percentiles, `rank_low` and `rank_high` those of the rank;
-    None for a model that is not rated and where too many draws leave the ratings unbounded.
+    None for a model that is not rated, where too many draws leave the ratings unbounded, and for
+    fewer than MIN_UNITS sessions.
     Ranks start at 1, equal ratings share one; None for a model that is not comparable.
     """
 
@@ -78,15 +79,22 @@ class ModelRating:
 class Ranking:
     """Bradley-Terry ratings, best first, with the settings that made them.
 
-    `bounded_draws` of `draws` kept every rated model finite; the intervals come from those.
+    `bounded_draws` of `draws` kept every rated model finite; the intervals come from those. The
+    comparisons are of `sessions`, of which an interval needs `missing` more.
     """
 
     models: tuple[ModelRating, ...]
     comparisons: int
+    sessions: int
     draws: int
     bounded_draws: int
     seed: int
     anchor: str | None
+
+    @property
+    def missing(self) -> int:
+        """How many sessions more would give intervals; 0 where there are enough."""
+        return max(0, MIN_UNITS - self.sessions)
 
 
 def win_rates(outcomes: Iterable[VerdictCounts]) -> tuple[WinRate, ...]:
@@ -109,7 +117,7 @@ def bradley_terry(
     seed: int = 0,
     anchor: str | None = None,
 ) -> Ranking:
-    """Maximum-likelihood Bradley-Terry ratings with bootstrap intervals over comparisons.
+    """Maximum-likelihood Bradley-Terry ratings with bootstrap intervals over sessions.
 
     Scale: 400 points are odds of ten to one; the mean of the rated models is 1000, or the
     anchor model is 1000. The rated models are the largest group in which everybody beat
@@ -134,6 +142,7 @@ def bradley_terry(
     return Ranking(
         models=tuple(sorted(rows, key=_best_first)),
         comparisons=int(tally.counts.sum()),
+        sessions=int(tally.sessions.counts.sum()),
         draws=draws,
         bounded_draws=len(sample.ratings),
         seed=seed,

@@ -8,6 +8,11 @@ from typing import Final
 from annotation.core.refusals import gettext_noop, register
 
 REFUSAL_TEXTS: Final = {
+    "ablation:cannot-move": gettext_noop(
+        "The lexical judge compares the two responses and the last request only, so showing it "
+        "more or fewer turns changes nothing. Choose an endpoint, or vary something else."
+    ),
+    "ablation:nobody": gettext_noop("Nobody has labelled this dataset yet. Label pairs first."),
     "benchmark:unknown-choice": gettext_noop("The choice was not found."),
     "leaderboard:not-judged": gettext_noop(
         "No finished run has judged this dataset yet. Start one first."

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Final
 
 from annotation.core.choices import is_satisfied
-from annotation.core.intervals import DEFAULT_DRAWS, Interval
+from annotation.core.intervals import DEFAULT_DRAWS, MIN_UNITS, Interval, bootstrap_mean
 from judging.core.calibration import score_counts
 
 PAPER_SEED: Final = 42
@@ -108,6 +108,25 @@ def summarise(answers: Sequence[Replayed]) -> Summary:
         satisfied=fmean(is_satisfied(one.score) for one in answers),
         counts=counts,
     )
+
+
+def user_interval(
+    answers: Sequence[Replayed], *, seed: int, draws: int = DEFAULT_DRAWS
+) -> Interval | None:
+    """The 95 % interval of the user macro mean: the percentile bootstrap over users.
+
+    Args:
+        answers: of one model.
+        seed: the same seed gives the same interval, in whatever order the answers come.
+        draws: resamples of users.
+
+    Returns:
+        None for fewer than MIN_UNITS users, over whom percentiles cover too seldom.
+    """
+    means = _means(answers, Grouping.USER)
+    if len(means) < MIN_UNITS:
+        return None
+    return bootstrap_mean([means[user] for user in sorted(means)], seed=seed, draws=draws)
 
 
 def paper_user_interval(

@@ -106,7 +106,7 @@ def leanings(
         seed: of every bootstrap.
     """
     rows = list(cases)
-    said = [(label.comparison, label.verdict, (label.verdict,)) for label in labels]
+    said = [(label.comparison, label.session, label.verdict, (label.verdict,)) for label in labels]
     measured = (_voice(voice, rows, pairs, judge=judge, seed=seed) for voice in voices)
     return ResponseBias(
         human=length_bias(_sized(said, pairs), seed=seed),
@@ -115,8 +115,8 @@ def leanings(
     )
 
 
-_Said = tuple[int, Verdict, tuple[Verdict | None, ...]]
-"""A comparison, the annotator's verdict on it, and the verdicts that are measured."""
+_Said = tuple[int, int | None, Verdict, tuple[Verdict | None, ...]]
+"""A comparison, its session, the annotator's verdict, and the verdicts that are measured."""
 
 
 def _voice(
@@ -128,7 +128,7 @@ def _voice(
     seed: int,
 ) -> ConditionBias | None:
     said = [
-        (case.comparison, case.human, tuple(case.decisions[voice].values()))
+        (case.comparison, case.session, case.human, tuple(case.decisions[voice].values()))
         for case in cases
         if case.decisions.get(voice)
     ]
@@ -136,8 +136,8 @@ def _voice(
         return None
     sized = _sized(said, pairs)
     rivals = [
-        Rivals(pairs[key].model_a, pairs[key].model_b, human, verdicts)
-        for key, human, verdicts in said
+        Rivals(pairs[key].model_a, pairs[key].model_b, human, verdicts, session)
+        for key, session, human, verdicts in said
         if key in pairs
     ]
     own = self_preference(rivals, judge=judge, seed=seed)
@@ -152,8 +152,8 @@ def _voice(
 def _sized(said: Iterable[_Said], pairs: Mapping[int, ResponsePair]) -> list[Sized]:
     """What was said of responses whose texts are known."""
     return [
-        Sized(pair.length_a, pair.length_b, verdicts, human)
-        for key, human, verdicts in said
+        Sized(pair.length_a, pair.length_b, verdicts, human, session)
+        for key, session, human, verdicts in said
         if (pair := pairs.get(key)) is not None
         and pair.length_a is not None
         and pair.length_b is not None

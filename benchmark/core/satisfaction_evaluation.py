@@ -6,13 +6,13 @@ expected one: a baseline that knows no response, a judge's stored scores under s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from annotation.core.choices import Reason, is_satisfied
-from benchmark.core.metrics import Metric, MetricName, evaluate, scored
+from benchmark.core.metrics import Metric, MetricName, Scored, evaluate, scored
 from judging.core.calibration import (
     Calibration,
     calibrate,
@@ -191,6 +191,7 @@ def figures(
     seconds: float,
     seed: int,
     draws: int,
+    pulse: Callable[[], None] = lambda: None,
 ) -> EvaluatorFigures:
     """Every metric of one evaluator, on whole and on expected scores.
 
@@ -202,7 +203,14 @@ def figures(
         seconds: what the predictions took.
         seed: of the user-clustered bootstrap.
         draws: its resamples; 0 leaves the intervals out.
+        pulse: called after every metric.
     """
+
+    def metric(data: Scored, one: MetricName) -> Metric:
+        found = evaluate(data, one, seed=seed if draws else None, draws=draws)
+        pulse()
+        return found
+
     rows = [
         (gold, prediction, block.user)
         for block, own in zip(blocks, predictions, strict=True)
@@ -212,14 +220,13 @@ def figures(
     gold, users = [row[0] for row in known], [row[2] for row in known]
     whole = scored(gold, [found.score for _, found, _ in known], users)
     expected = scored(gold, [found.expected for _, found, _ in known], users)
-    chosen = seed if draws else None
     return EvaluatorFigures(
         name=name,
         setting=setting,
         turns=len(known),
         missing=len(rows) - len(known),
-        whole={one: evaluate(whole, one, seed=chosen, draws=draws) for one in WHOLE},
-        expected={one: evaluate(expected, one, seed=chosen, draws=draws) for one in EXPECTED},
+        whole={one: metric(whole, one) for one in WHOLE},
+        expected={one: metric(expected, one) for one in EXPECTED},
         seconds=seconds,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -60,6 +60,7 @@ def gains(
     *,
     seed: int,
     draws: int,
+    pulse: Callable[[], None] = lambda: None,
 ) -> Mapping[MetricName, EvaluatorGain]:
     """What an evaluator adds to a reference: a paired bootstrap over users.
 
@@ -72,6 +73,7 @@ def gains(
         reference: what it is compared with.
         seed: of the draws.
         draws: how many; 0 leaves interval and p out.
+        pulse: called before every metric.
     """
     pairs = [
         (gold, one, other, block.user)
@@ -84,6 +86,7 @@ def gains(
     second = scored(gold, [row[2].score for row in pairs], users)
 
     def gain(name: MetricName) -> EvaluatorGain:
+        pulse()
         metric = METRICS[name]
 
         def difference(weights: FloatArray) -> FloatArray:
@@ -121,7 +124,12 @@ class ScenarioFigures:
 
 
 def by_scenario(
-    blocks: Sequence[GoldBlock], predictions: Predictions, *, seed: int, draws: int
+    blocks: Sequence[GoldBlock],
+    predictions: Predictions,
+    *,
+    seed: int,
+    draws: int,
+    pulse: Callable[[], None] = lambda: None,
 ) -> tuple[ScenarioFigures, ...]:
     """The scenarios in the order in which they first occur, without turns that have no score."""
     known = list(_known(blocks, predictions))
@@ -130,10 +138,10 @@ def by_scenario(
         rows = [row for row in known if row[0].scenario == scenario]
         users = [block.user for block, _gold, _one in rows]
         data = scored([gold for _b, gold, _o in rows], [one.score for _b, _g, one in rows], users)
-        metrics = {
-            name: evaluate(data, name, seed=seed if draws else None, draws=draws)
-            for name in BY_SCENARIO
-        }
+        metrics = {}
+        for name in BY_SCENARIO:
+            metrics[name] = evaluate(data, name, seed=seed if draws else None, draws=draws)
+            pulse()
         found.append(ScenarioFigures(scenario, len(rows), len(set(users)), metrics))
     return tuple(found)
 
@@ -198,14 +206,19 @@ def details_of(
     *,
     seed: int,
     draws: int,
+    pulse: Callable[[], None] = lambda: None,
 ) -> EvaluatorDetails:
     """All of them; arguments as for `gains`."""
+    found = gains(blocks, predictions, reference, seed=seed, draws=draws, pulse=pulse)
+    scenarios = by_scenario(blocks, predictions, seed=seed, draws=draws, pulse=pulse)
+    likely = likely_reasons(blocks, predictions, seed=seed, draws=draws)
+    pulse()
     return EvaluatorDetails(
-        gains=gains(blocks, predictions, reference, seed=seed, draws=draws),
-        scenarios=by_scenario(blocks, predictions, seed=seed, draws=draws),
+        gains=found,
+        scenarios=scenarios,
         users=by_user(blocks, predictions),
         reasons=reason_figures(blocks, predictions),
-        likely=likely_reasons(blocks, predictions, seed=seed, draws=draws),
+        likely=likely,
         chances=chance_figures(blocks, predictions, seed=seed, draws=draws),
     )
 

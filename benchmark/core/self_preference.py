@@ -2,58 +2,34 @@
 
 On comparisons of which exactly one response is by a model of the judge's family: the judge's win
 rate of that response minus the people's on the same comparisons. A family that is simply better
-wins with people too, so only what the judge adds is counted. Intervals draw comparisons.
+wins with people too, so only what the judge adds is counted. Intervals draw sessions.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from annotation.core.choices import Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval
-from benchmark.core.accuracy import Floats, bootstrap_sums
-
-_WORD: Final = re.compile(r"[a-z]+")
-_FAMILY_OF: Final = {
-    name: family
-    for names, family in (
-        (("gpt", "chatgpt", "davinci", "openai"), "gpt"),
-        (("claude", "anthropic"), "claude"),
-        (("gemini", "palm", "bard", "gemma"), "gemini"),
-        (("llama",), "llama"),
-        (("qwen", "qwq"), "qwen"),
-        (("deepseek",), "deepseek"),
-        (("mistral", "mixtral", "ministral"), "mistral"),
-        (("glm", "chatglm"), "glm"),
-        (("moonshot", "kimi"), "moonshot"),
-        (("grok",), "grok"),
-        (("minimax", "abab"), "minimax"),
-        (("falcon",), "falcon"),
-        (("yi",), "yi"),
-        (("phi",), "phi"),
-        (("baichuan",), "baichuan"),
-        (("internlm",), "internlm"),
-        (("command",), "command"),
-        (("vicuna",), "vicuna"),
-        (("alpaca",), "alpaca"),
-    )
-    for name in names
-}
+from benchmark.core.accuracy import Floats, bootstrap_sums, by_unit, session_units
+from judging.core.endpoints import family_of
 
 
 @dataclass(frozen=True, slots=True)
 class Rivals:
-    """One comparison: who wrote the responses, what a person and a judge said of them."""
+    """One comparison: who wrote the responses, what a person and a judge said of them.
+
+    One that names no `session` is a session of its own.
+    """
 
     model_a: str
     model_b: str
     human: Verdict
     verdicts: tuple[Verdict | None, ...]
+    session: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +47,18 @@ class SelfPreference:
     comparisons: int
 
 
-def family_of(name: str) -> str:
-    """The model family that a model or judge is named after, "" where its name says nothing.
-
-    Of several known words the last counts: alpaca_eval_gpt4 is a gpt. Without any, the first word.
-    """
-    words = _WORD.findall(name.lower().rpartition("/")[2])
-    known = [_FAMILY_OF[word] for word in words if word in _FAMILY_OF]
-    return known[-1] if known else words[0] if words else ""
-
-
 def self_preference(
     items: Iterable[Rivals], *, judge: str, seed: int, draws: int = DEFAULT_DRAWS
 ) -> SelfPreference:
     """The self-preference of a judge, by its name or its model's."""
     family = family_of(judge)
-    counts = [counted for row in items if (counted := own_points(row, family))]
-    sums = np.array(counts, dtype=np.float64).reshape(-1, 4)
-    if not len(sums):
+    counts = [(row.session, told) for row in items if (told := own_points(row, family))]
+    if not counts:
         return SelfPreference(family, None, None, None, None, 0)
+    sums = by_unit(
+        session_units(session for session, _told in counts),
+        np.array([told for _session, told in counts], dtype=np.float64),
+    )
     judged, verdicts, human, labels = (float(total) for total in sums.sum(axis=0))
     return SelfPreference(
         family=family,
@@ -97,7 +66,7 @@ def self_preference(
         interval=bootstrap_sums(sums, _gap, seed=seed, draws=draws),
         judge_rate=judged / verdicts,
         human_rate=human / labels,
-        comparisons=len(sums),
+        comparisons=len(counts),
     )
 
 

@@ -17,7 +17,15 @@ import numpy as np
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, percentile_interval
-from benchmark.core.accuracy import Floats, InvalidPolicy, bootstrap_sums, drawn_values, pooled
+from benchmark.core.accuracy import (
+    Floats,
+    InvalidPolicy,
+    bootstrap_sums,
+    by_unit,
+    drawn_values,
+    pooled,
+    session_units,
+)
 from benchmark.core.decisions import Decisions
 
 _WEIGHTS: Final = np.array([0.3, 0.3, 0.2, 0.2, 0.01])
@@ -98,12 +106,14 @@ def _score(sums: Floats) -> Floats:
 class BestOfItem:
     """One prompt: for each chosen and rejected response what was decided, A being the chosen one.
 
-    `decisions` are empty where a pair was not judged. `several` responses are chosen, or one.
+    `decisions` are empty where a pair was not judged. `several` responses are chosen, or one. An
+    item that names no `session` is a session of its own.
     """
 
     subset: str
     several: bool
     decisions: tuple[Decisions, ...]
+    session: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,49 +158,54 @@ def best_of_report(
     for item in items:
         groups.setdefault(item.subset, []).append(item)
     stakes = {name: _stakes(own, policy) for name, own in groups.items()}
-    told = [(place, rows) for place, rows in enumerate(stakes.values()) if len(rows)]
+    told = [(place, rows) for place, (scored, rows) in enumerate(stakes.values()) if scored]
     if not told:
         return None
     subsets = tuple(
-        _best_of(name, rows, len(groups[name]), seed=seed, draws=draws)
-        for name, rows in stakes.items()
+        _best_of(name, rows, (scored, len(groups[name])), seed=seed, draws=draws)
+        for name, (scored, rows) in stakes.items()
     )
     everything = np.concatenate([rows for _place, rows in told])
     count = sum(map(len, groups.values()))
+    scored = sum(each.scored for each in subsets)
     values = [each.value for each in subsets if each.value is not None]
     drawn = [drawn_values(rows, pooled, seed=[seed, place], draws=draws) for place, rows in told]
     return BestOfReport(
         subsets=subsets,
-        overall=_best_of(None, everything, count, seed=seed, draws=draws),
+        overall=_best_of(None, everything, (scored, count), seed=seed, draws=draws),
         mean=BestOf(
             subset=None,
             value=sum(values) / len(values),
             interval=percentile_interval(np.mean(drawn, axis=0)),
-            scored=len(everything),
+            scored=scored,
             items=count,
         ),
     )
 
 
-def _best_of(subset: str | None, rows: Floats, items: int, *, seed: int, draws: int) -> BestOf:
+def _best_of(
+    subset: str | None, rows: Floats, items: tuple[int, int], *, seed: int, draws: int
+) -> BestOf:
     return BestOf(
         subset=subset,
         value=float(pooled(rows.sum(axis=0)[None])[0]) if len(rows) else None,
         interval=bootstrap_sums(rows, pooled, seed=seed, draws=draws),
-        scored=len(rows),
-        items=items,
+        scored=items[0],
+        items=items[1],
     )
 
 
-def _stakes(items: Sequence[BestOfItem], policy: InvalidPolicy) -> Floats:
-    """Points earned and orders scored of each item with any."""
-    rows = []
+def _stakes(items: Sequence[BestOfItem], policy: InvalidPolicy) -> tuple[int, Floats]:
+    """The items with any order scored, counted; points earned and orders scored by session."""
+    rows, sessions = [], []
     for item in items:
         earned = [_points(item, order, policy) for order in Order]
         scored = [points for points in earned if points is not None]
         if scored:
             rows.append((sum(scored), float(len(scored))))
-    return np.array(rows, dtype=np.float64).reshape(-1, 2)
+            sessions.append(item.session)
+    sums = np.array(rows, dtype=np.float64).reshape(-1, 2)
+    return len(rows), by_unit(session_units(sessions), sums)
 
 
 def _points(item: BestOfItem, order: Order, policy: InvalidPolicy) -> float | None:

@@ -9,7 +9,7 @@ judge asked by a generic rubric, and baselines that ask nobody.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import Interval
+from annotation.core.significance import holm
 from benchmark.core.accuracy import (
     Accuracy,
     Gain,
@@ -24,6 +25,7 @@ from benchmark.core.accuracy import (
     JudgedColumns,
     gain,
     under_both,
+    unit_of,
 )
 from benchmark.core.bias import (
     Consistency,
@@ -32,7 +34,7 @@ from benchmark.core.bias import (
     human_position_bias,
     judge_position_bias,
 )
-from benchmark.core.decisions import Decisions, codes, winners
+from benchmark.core.decisions import Decisions, Shares, codes, winners
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,11 @@ class ReportRow:
 
     Shares are 0..1, every `…_low` and `…_high` a 95 % interval. `low` and `high` are that of
     `selected` and None without it, `n` the comparisons behind it, `verdicts` the decisions on them.
-    Where no preferences were judged, `n`, position bias and consistency are the base judge's.
+    `stack` is the weighted vote, None where the judge has none.
+    Where no preferences were judged, `n`, position bias and consistency are the base judge's. Over
+    fewer than ten sessions no figure of a judge has an interval. `gain_p` is by
+    sign flips over sessions, `gain_p_holm` the same adjusted for the annotators of a table, one
+    family a scenario.
     """
 
     annotator: str
@@ -55,9 +61,14 @@ class ReportRow:
     shuffled: float | None
     low: float | None
     high: float | None
+    stack: float | None
+    stack_low: float | None
+    stack_high: float | None
     gain: float | None
     gain_low: float | None
     gain_high: float | None
+    gain_p: float | None
+    gain_p_holm: float | None
     position_bias: float | None
     position_bias_low: float | None
     position_bias_high: float | None
@@ -126,10 +137,22 @@ def report_rows(annotator: str, each: TrustFigures) -> Iterator[ReportRow]:
         yield _row(annotator, each.overall)
 
 
+def adjusted(rows: Sequence[ReportRow]) -> tuple[ReportRow, ...]:
+    """The rows of several annotators, each `gain_p_holm` adjusted for those of its scenario."""
+    families: dict[str | None, list[int]] = {}
+    for place, row in enumerate(rows):
+        families.setdefault(row.scenario, []).append(place)
+    found: dict[int, float | None] = {}
+    for places in families.values():
+        found |= zip(places, holm([rows[place].gain_p for place in places]), strict=True)
+    return tuple(replace(row, gain_p_holm=found[place]) for place, row in enumerate(rows))
+
+
 def _row(annotator: str, figures: Figures) -> ReportRow:
     selected = figures.selected if figures.selected.agreement.comparisons else figures.base
     agreement, gained = selected.agreement, figures.gain
     base, with_preferences = figures.base.agreement, figures.selected.agreement
+    stack = next((each.agreement for each in figures.others if each.voice == STACK), None)
     return ReportRow(
         annotator=annotator,
         scenario=figures.scenario,
@@ -142,9 +165,14 @@ def _row(annotator: str, figures: Figures) -> ReportRow:
         shuffled=figures.shuffled.agreement.value,
         low=_low(with_preferences.interval),
         high=_high(with_preferences.interval),
+        stack=None if stack is None else stack.value,
+        stack_low=None if stack is None else _low(stack.interval),
+        stack_high=None if stack is None else _high(stack.interval),
         gain=gained.value,
         gain_low=_low(gained.interval),
         gain_high=_high(gained.interval),
+        gain_p=gained.p,
+        gain_p_holm=gained.p,
         position_bias=selected.position.value,
         position_bias_low=_low(selected.position.interval),
         position_bias_high=_high(selected.position.interval),
@@ -171,6 +199,8 @@ class ConditionKind(StrEnum):
 
     BASE = "BASE"  # none
     SELECTED = "SELECTED"  # the set selected for the annotator
+    STACK = "STACK"  # several ways to judge, weighted by how well each foretells held-out labels
+    PERSONAL = "PERSONAL"  # what stands in for the annotator: the stack, or the set without one
     SHUFFLED = "SHUFFLED"  # the set selected from randomly flipped labels of the annotator
     OTHER = "OTHER"  # the set selected for somebody else
     RUBRIC = "RUBRIC"  # another prompt, which takes no preferences
@@ -188,33 +218,67 @@ class Condition:
 
 BASE = Condition(ConditionKind.BASE)
 SELECTED = Condition(ConditionKind.SELECTED)
+STACK = Condition(ConditionKind.STACK)
+PERSONAL = Condition(ConditionKind.PERSONAL)
 SHUFFLED = Condition(ConditionKind.SHUFFLED)
 LONGER = Condition(ConditionKind.LONGER)
 MAJORITY = Condition(ConditionKind.MAJORITY)
 _OWN = frozenset({BASE, SELECTED, SHUFFLED})
-_BESIDE = (ConditionKind.OTHER, ConditionKind.RUBRIC, ConditionKind.LONGER, ConditionKind.MAJORITY)
+_BESIDE = (
+    ConditionKind.STACK,
+    ConditionKind.OTHER,
+    ConditionKind.RUBRIC,
+    ConditionKind.LONGER,
+    ConditionKind.MAJORITY,
+)
 """What else may decide, in the order in which it is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class HumanLabel:
-    """One human verdict, in the comparison's coordinates, and the order it was shown in."""
+    """One human verdict, in the comparison's coordinates, and the order it was shown in.
+
+    A comparison that names no `session` is a session of its own.
+    """
 
     comparison: int
     scenario: str
     verdict: Verdict
     shown: Order | None
+    session: int | None = None
+
+    @property
+    def unit(self) -> int:
+        """What intervals draw."""
+        return unit_of(self.session, self.comparison)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedComparison:
-    """One test comparison with an annotator's verdict and the judge's decisions, by voice."""
+    """One test comparison with an annotator's verdict and the judge's decisions, by voice.
+
+    One that names no `session` is a session of its own. `shown` holds, of voices that are read by
+    l*, what they leaned to in each order; `shares`, of voices that are several sets, what those
+    decided on average: their decisions are those of the first.
+    """
 
     comparison: int
     scenario: str
     human: Verdict
     decisions: Mapping[Condition, Decisions]
     annotator: int = 0
+    session: int | None = None
+    shown: Mapping[Condition, Decisions] = field(default_factory=dict)
+    shares: Mapping[Condition, Shares] = field(default_factory=dict)
+
+    @property
+    def unit(self) -> int:
+        """What intervals draw."""
+        return unit_of(self.session, self.comparison)
+
+    def leaning(self, voice: Condition) -> Decisions:
+        """What a voice's position bias and consistency are read from."""
+        return self.shown.get(voice) or self.decisions.get(voice, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,11 +318,12 @@ class Figures:
 class TrustFinding(StrEnum):
     """The answer in one word, best first; templates say it in a sentence.
 
-    All but the first two rest on 95 % intervals over comparisons.
+    All but the first three rest on 95 % intervals over sessions.
     """
 
     NOTHING = "NOTHING"  # no test comparison has both a human verdict and the judge's
     NOT_SELECTED = "NOT_SELECTED"  # the base judge alone was asked
+    TOO_FEW = "TOO_FEW"  # fewer sessions than an interval needs
     BETTER = "BETTER"  # above chance, and the gain over the base judge is above zero
     ALIKE = "ALIKE"  # above chance, no clear gain or loss by preferences
     WORSE = "WORSE"  # above chance, but less than without preferences
@@ -316,11 +381,27 @@ def columns_by_voice(
 ) -> dict[Condition, JudgedColumns]:
     """All cases by column as each voice decided them."""
     key = np.array([case.comparison for case in cases], dtype=np.int64)
+    session = np.array([case.unit for case in cases], dtype=np.int64)
     human = codes(case.human for case in cases)
+    by_log_odds = {voice for case in cases for voice in case.shown}
+    averaged = {voice for case in cases for voice in case.shares}
     return {
-        voice: JudgedColumns(key, human, winners(case.decisions.get(voice, {}) for case in cases))
+        voice: JudgedColumns(
+            key=key,
+            session=session,
+            human=human,
+            won=winners(case.decisions.get(voice, {}) for case in cases),
+            shown=winners(case.leaning(voice) for case in cases) if voice in by_log_odds else None,
+            shares=np.array([case.shares.get(voice, _NO_SHARES) for case in cases])
+            if voice in averaged
+            else None,
+        )
         for voice in voices
     }
+
+
+_NO_SHARES: Shares = np.zeros((len(Order), 4))
+"""Of a comparison on which a voice decided nothing."""
 
 
 def _standing(voice: Condition) -> tuple[int, str]:
@@ -368,24 +449,23 @@ class _Table:
             voice=voice,
             agreement=agreement,
             other_policy=other_policy,
-            position=judge_position_bias(rows.won, seed=self.seed),
-            consistency=consistency(rows.won),
+            position=judge_position_bias(rows.leaning, sessions=rows.session, seed=self.seed),
+            consistency=consistency(rows.leaning, sessions=rows.session, seed=self.seed),
         )
 
 
 def _finding(overall: Figures) -> TrustFinding:
+    if not overall.selected.agreement.comparisons:
+        told = overall.base.agreement.comparisons
+        return TrustFinding.NOT_SELECTED if told else TrustFinding.NOTHING
     interval = overall.selected.agreement.interval
     if interval is None:
-        return (
-            TrustFinding.NOT_SELECTED if overall.base.agreement.interval else TrustFinding.NOTHING
-        )
+        return TrustFinding.TOO_FEW
     if interval.high < 0.5:
         return TrustFinding.AGAINST
     if interval.low <= 0.5:
         return TrustFinding.CHANCE
     gained = overall.gain.interval
-    if gained is not None and gained.low > 0:
-        return TrustFinding.BETTER
-    if gained is not None and gained.high < 0:
-        return TrustFinding.WORSE
-    return TrustFinding.ALIKE
+    if gained is None or gained.low <= 0 <= gained.high:
+        return TrustFinding.ALIKE
+    return TrustFinding.BETTER if gained.low > 0 else TrustFinding.WORSE

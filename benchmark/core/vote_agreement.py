@@ -16,22 +16,27 @@ import numpy as np
 
 from annotation.core.choices import Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, ends
-from benchmark.core.accuracy import Floats, bootstrap_sums
+from benchmark.core.accuracy import bootstrap_sums, by_unit, session_units
+from benchmark.core.bias import share
 from benchmark.core.decisions import Decisions
 
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """The votes on one comparison of the turn `turn`; `judge` is None where it said nothing."""
+    """The votes on one comparison of the turn `turn`; `judge` is None where it said nothing.
+
+    One that names no `session` is a session of its own.
+    """
 
     turn: int
     judge: Verdict | None
     people: tuple[Verdict, ...]
+    session: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Fraction:
-    """`agree` of `pairs` pairs of votes are equal; the interval draws comparisons."""
+    """`agree` of `pairs` pairs of votes are equal; the interval draws sessions."""
 
     agree: int
     pairs: int
@@ -92,9 +97,11 @@ def _agreement(
     turn: int, rows: Sequence[Votes], *, ties: bool, seed: int, draws: int
 ) -> VoteAgreement:
     with_judge = (
-        [(row.judge, person) for person in row.people] for row in rows if row.judge is not None
+        (row.session, [(row.judge, person) for person in row.people])
+        for row in rows
+        if row.judge is not None
     )
-    of_people = (list(combinations(row.people, 2)) for row in rows)
+    of_people = ((row.session, list(combinations(row.people, 2))) for row in rows)
     return VoteAgreement(
         turn=turn,
         ties=ties,
@@ -104,17 +111,29 @@ def _agreement(
 
 
 def _fraction(
-    pairs: Iterable[Sequence[tuple[Verdict, Verdict]]], *, ties: bool, seed: int, draws: int
+    pairs: Iterable[tuple[int | None, Sequence[tuple[Verdict, Verdict]]]],
+    *,
+    ties: bool,
+    seed: int,
+    draws: int,
 ) -> Fraction:
-    """Equal pairs of all pairs, one group of pairs a comparison."""
-    kept = ([pair for pair in group if ties or Verdict.TIE not in pair] for group in pairs)
-    counts = [(sum(one is two for one, two in group), len(group)) for group in kept if group]
-    sums = np.array(counts, dtype=np.float64).reshape(-1, 2)
+    """Equal pairs of all pairs, one group of pairs a comparison, with its session."""
+    kept = (
+        (session, [pair for pair in group if ties or Verdict.TIE not in pair])
+        for session, group in pairs
+    )
+    counts = [
+        (session, sum(one is two for one, two in group), len(group))
+        for session, group in kept
+        if group
+    ]
+    sums = np.array([told for _session, *told in counts], dtype=np.float64).reshape(-1, 2)
+    by_session = by_unit(session_units(session for session, *_told in counts), sums)
     return Fraction(
         agree=int(sums[:, 0].sum()),
         pairs=int(sums[:, 1].sum()),
         comparisons=len(sums),
-        interval=bootstrap_sums(sums, _share, seed=seed, draws=draws),
+        interval=bootstrap_sums(by_session, share, seed=seed, draws=draws),
     )
 
 
@@ -126,8 +145,3 @@ def _flat(name: str, fraction: Fraction) -> dict[str, object]:
         f"{name}_share": fraction.value,
         **ends(interval, f"{name}_"),
     }
-
-
-def _share(sums: Floats) -> Floats:
-    share: Floats = sums[:, 0] / sums[:, 1]
-    return share

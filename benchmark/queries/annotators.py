@@ -126,8 +126,8 @@ def _those(wanted: Iterable[int]) -> tuple[DatasetChoice, ...]:
     return tuple(each for each in datasets() if each.id in known)
 
 
-def gold_answers(dataset: DatasetChoice) -> dict[int, tuple[str, str]]:
-    """By comparison, its scenario and gold verdict, in file order.
+def gold_answers(dataset: DatasetChoice) -> dict[int, tuple[str, str, int]]:
+    """By comparison, its scenario, gold verdict and session, in file order.
 
     Of several answers that of the dataset comes before a manager's, and a manager's before one
     that annotators' labels were settled with.
@@ -143,15 +143,19 @@ def gold_answers(dataset: DatasetChoice) -> dict[int, tuple[str, str]]:
             "comparison_id",
         )
         .values_list(
-            "comparison_id", "comparison__turn__session__scenario__name", "verdict", "source"
+            "comparison_id",
+            "comparison__turn__session__scenario__name",
+            "verdict",
+            "source",
+            "comparison__turn__session_id",
         )
     )
-    found: dict[int, tuple[str, str]] = {}
+    found: dict[int, tuple[str, str, int]] = {}
     sources: dict[int, int] = {}
-    for comparison, scenario, verdict, source in rows:
+    for comparison, scenario, verdict, source, session in rows:
         rank = _GOLD_SOURCES.index(source)
         if rank >= sources.get(comparison or 0, 0):
-            found[comparison or 0] = (scenario or "", verdict or "")
+            found[comparison or 0] = (scenario or "", verdict or "", session or 0)
             sources[comparison or 0] = rank
     return found
 
@@ -268,12 +272,12 @@ def _agreement(scope: PeopleScope, judge: JudgeOption | None) -> tuple[VoteAgree
     people = human_verdicts(scope.dataset, scope.members)
     said = {
         comparison: conservative(decisions)
-        for _run, found in voice_decisions({judge.run}, judge.voice)
-        for comparison, decisions in found.items()
+        for found in voice_decisions({judge.run}, judge.voice)
+        for comparison, decisions in found.decided.items()
     }
     votes = [
-        Votes(turn, said.get(comparison), tuple(people.get(comparison, {}).values()))
-        for comparison, turn in _turns(scope.dataset).items()
+        Votes(turn, said.get(comparison), tuple(people.get(comparison, {}).values()), session)
+        for comparison, (turn, session) in _turns(scope.dataset).items()
         if comparison in people
     ]
     return vote_agreement(votes, seed=SEED)
@@ -294,7 +298,8 @@ def human_verdicts(
     return found
 
 
-def _turns(dataset: DatasetChoice) -> dict[int, int]:
-    """The number of each comparison's turn, from 1."""
+def _turns(dataset: DatasetChoice) -> dict[int, tuple[int, int]]:
+    """The number of each comparison's turn, from 1, and its session."""
     rows = Comparison.objects.filter(turn__session__dataset=dataset.id).order_by("pk")
-    return {pk: place + 1 for pk, place in rows.values_list("pk", "turn__position")}
+    columns = rows.values_list("pk", "turn__position", "turn__session_id")
+    return {pk: (place + 1, session) for pk, place, session in columns}

@@ -72,9 +72,9 @@ def _majority(comparisons: Collection[int], annotator: int) -> dict[int, Decisio
 
 def _rubrics(run: RunChoice, annotator: int) -> dict[Condition, Mapping[int, Decisions]]:
     return {
-        Condition(ConditionKind.RUBRIC, prompt): found
+        Condition(ConditionKind.RUBRIC, prompt): found.decided
         for prompt, key in rubric_runs(run, annotator).items()
-        for _run, found in voice_decisions([key], BASE)
+        for found in voice_decisions([key], BASE)
     }
 
 

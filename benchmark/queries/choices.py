@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -25,8 +25,10 @@ from annotation.core.refusals import Refused
 from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Scenario
 from annotation.queries.datasets import dataset_of as annotation_dataset_of
 from annotation.queries.participants import annotators as annotation_annotators
-from judging.core.rules import JudgePrompt
+from judging.core.rules import JudgePrompt, SelectionMode
+from judging.core.runs import REGISTERED
 from judging.models import JudgeRun, RunKind, RunStatus
+from judging.queries.configurations import decides_by_log_odds
 
 VERDICT_RUNS = (RunKind.TEST, RunKind.GRADE, RunKind.RECORDED)
 """The runs whose judgments are fresh verdicts, not those that a selection has seen."""
@@ -71,7 +73,10 @@ class AnnotatorChoice:
 class RunChoice:
     """A run that gave verdicts on test comparisons, under the preferences of `sets_of` or none.
 
-    `prompt` names how the judge was asked, "" where the run does not say.
+    `prompt` names how the judge was asked, "" where the run does not say; `annotator` is None for a
+    run in nobody's stead; `by_log_odds` says that its verdicts are read by l*. `selected_by` is the
+    judge that selected those preferences, `writer` who distilled them where that judge did not;
+    `mode` names how they were selected, "" where none were.
     """
 
     id: int
@@ -83,6 +88,26 @@ class RunChoice:
     sets_of: str | None
     created_at: datetime
     prompt: str = ""
+    annotator: int | None = None
+    by_log_odds: bool = False
+    selected_by: str = ""
+    writer: str = ""
+    mode: str = ""
+
+    @property
+    def is_paper(self) -> bool:
+        """Whether its preferences were selected as the paper's released code does."""
+        return self.mode == SelectionMode.PAPER
+
+    @property
+    def distiller(self) -> str:
+        """Who distilled the preferences; "" where none were applied."""
+        return self.writer or self.selected_by
+
+    @property
+    def has_roles(self) -> bool:
+        """Whether it applied what another judge selected or distilled."""
+        return {self.selected_by, self.distiller} not in ({""}, {self.judge})
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +119,17 @@ class ScenarioChoice:
 
 
 def datasets(*, labelled_by: int | None = None) -> tuple[DatasetChoice, ...]:
-    """Every dataset, those with the latest run first; or those that one person labelled in."""
+    """Every dataset, those with the latest run first; or those that one person labelled in.
+
+    An injection check says nothing of the dataset that lends it pairs, and the runs of registered
+    kinds only measure what others judged: they do not count.
+    """
     rows = Dataset.objects.all()
     if labelled_by is not None:
         own = {"dataset": OuterRef("pk"), "annotator": labelled_by}
         rows = rows.filter(_pairwise(**own) | _satisfaction(**own))
-    latest = JudgeRun.objects.filter(dataset=OuterRef("pk")).order_by("-id").values("id")[:1]
+    judging = JudgeRun.objects.exclude(kind__in=[RunKind.CHECK, *REGISTERED])
+    latest = judging.filter(dataset=OuterRef("pk")).order_by("-id").values("id")[:1]
     ordered = rows.annotate(latest_run=latest).order_by("-latest_run", "-id")
     found = [DatasetChoice(row.pk, row.slug, row.name, row.simulated) for row in ordered]
     # NULL sorts first on PostgreSQL and last on SQLite; a dataset with a run comes first on both.
@@ -165,7 +195,8 @@ def check_judge(judge: str, known: Iterable[str]) -> None:
 def best_last(rows: QuerySet[JudgeRun], *, base_alone: bool = False) -> QuerySet[JudgeRun]:
     """Runs in ascending order of what figures are read from them.
 
-    A finished run comes before any other, among those one that applied preferences (it has the base
+    A finished run comes before any other, but for those of which nothing counts for agreement;
+    among those one that applied preferences (it has the base
     judge's verdicts as well) before one that did not, and last of all those by a generic rubric or
     by grades; then the newer before the older. Where the
     base judge alone is asked for, imported verdicts say as much as a run that applied preferences.
@@ -173,11 +204,51 @@ def best_last(rows: QuerySet[JudgeRun], *, base_alone: bool = False) -> QuerySet
     as_good = Q(kind=RunKind.RECORDED) if base_alone else Q(pk__in=[])
     by_rubric = Q(config__prompt__in=RUBRICS)
     return rows.annotate(
-        finished=Case(When(status=RunStatus.DONE, then=1), default=0),
+        finished=Case(
+            When(Q(config__unscored=True, annotator__isnull=False), then=0),
+            When(status=RunStatus.DONE, then=1),
+            default=0,
+        ),
         applies=Case(
-            When(as_good, then=1), When(by_rubric, then=-1), When(WITHOUT_SETS, then=0), default=1
+            When(Q(config__unscored=True, annotator__isnull=False), then=-2),
+            When(as_good, then=1),
+            When(by_rubric, then=-1),
+            When(WITHOUT_SETS, then=0),
+            default=1,
         ),
     ).order_by("finished", "applies", "id")
+
+
+def latest_of_others(
+    run: RunChoice,
+    annotator: AnnotatorChoice,
+    others: Collection[int],
+    *,
+    within: Collection[int],
+) -> dict[int, int]:
+    """By owner, the run to read of the same judge in the stead of somebody else.
+
+    An owner's own run judged what both labelled, but for its dev part. Before it comes the run
+    itself where it heard them (`within`), or a later one that tried the owner's sets on this
+    annotator's labels, once it has judged all of them.
+    """
+    if not others:
+        return {}
+    rows = JudgeRun.objects.filter(
+        Q(annotator=F("parent__annotator"))
+        | Q(status=RunStatus.DONE, config__targets__isnull=True),
+        dataset=run.dataset,
+        kind=RunKind.TEST,
+        judge=run.judge,
+        parent__annotator__in=others,
+    )
+    if run.selected_by:
+        rows = rows.filter(parent__judge=run.selected_by, parent__writer=run.writer)
+    owners = best_last(rows).values_list("parent__annotator", "annotator", "id")
+    own = {owner: key for owner, labelled, key in owners if labelled == owner}
+    tried = {owner: key for owner, labelled, key in owners if labelled == annotator.id}
+    inside = {key: run.id for key in within if key in others and tried.get(key, 0) < run.id}
+    return {**own, **tried, **inside}
 
 
 def run_choices(rows: QuerySet[JudgeRun]) -> tuple[RunChoice, ...]:
@@ -193,8 +264,20 @@ def run_choices(rows: QuerySet[JudgeRun]) -> tuple[RunChoice, ...]:
             row.sets_of,
             row.created_at,
             row.prompt or "",
+            row.annotator_id,
+            decides_by_log_odds({"verdict_rule": row.rule}, judge=row.judge),
+            (row.selected_by or "") if row.sets_of else "",
+            (row.distilled_by or "") if row.sets_of else "",
+            (row.selection_mode or "") if row.sets_of else "",
         )
-        for row in rows.defer("config").annotate(sets_of=_SETS_OF, prompt=KT("config__prompt"))
+        for row in rows.defer("config").annotate(
+            sets_of=_SETS_OF,
+            prompt=KT("config__prompt"),
+            rule=KT("config__verdict_rule"),
+            selection_mode=KT("config__mode"),
+            selected_by=F("parent__judge"),
+            distilled_by=F("parent__writer"),
+        )
     )
 
 

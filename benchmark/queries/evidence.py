@@ -9,27 +9,27 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import chain
+from typing import Final, NamedTuple, TypeVar
 
-from django.core.exceptions import EmptyResultSet
-from django.db import connection, models
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from annotation.core.choices import Order, Verdict
-from annotation.models import PairwiseLabel
+from annotation.models import Comparison, PairwiseLabel
 from benchmark.core.decisions import (
-    ORDER_CODES,
-    STATUS_CODES,
-    VERDICT_CODES,
+    EXCHANGED,
     Decisions,
     Judgments,
     Memberships,
     Opinion,
+    Shares,
 )
 from benchmark.core.trust import (
     BASE,
+    PERSONAL,
     SELECTED,
     SHUFFLED,
+    STACK,
     Condition,
     ConditionKind,
     HumanLabel,
@@ -40,14 +40,22 @@ from benchmark.queries.choices import (
     DatasetChoice,
     RunChoice,
     ScenarioChoice,
-    best_last,
+    latest_of_others,
 )
+from benchmark.queries.judgments import run_judgments
+from judging.core.rules import SelectionMode
 from judging.core.runs import AppliedPlan
-from judging.core.votes import VoteRule
-from judging.models import JudgeRun, Judgment, Preference, PreferenceKind, RunKind
-from judging.queries.configurations import applied_plans
+from judging.core.votes import VoteRule, check_rule
+from judging.models import JudgeRun, Preference, PreferenceKind
+from judging.queries.configurations import (
+    applied_plans,
+    decides_by_log_odds,
+    pairwise_settings,
+)
 
 _MOST_NAMED: Final = 10_000  # SQLite takes 32,766 values in a statement
+_COMPARISONS_A_QUERY: Final = 10_000
+_OWN: Final = (SELECTED, PERSONAL)
 VoiceDecisions = Mapping[Condition, Mapping[int, Decisions]]
 """What each voice decided, by comparison."""
 
@@ -57,7 +65,7 @@ def labels_of(
 ) -> tuple[HumanLabel, ...]:
     """An annotator's labels in file order, one a comparison, in one scenario or in all.
 
-    Of repeated labels the first counts, as it does for the judge (judging.queries.comparisons).
+    It is their last one, repeats left out, as for the judge (judging.queries.comparisons).
     """
     return labels_by_annotator(dataset, {annotator.id}, scenario).get(annotator.id, ())
 
@@ -67,27 +75,27 @@ def labels_by_annotator(
 ) -> dict[int, tuple[HumanLabel, ...]]:
     """The labels of several annotators, each as by `labels_of`. One query."""
     rows = PairwiseLabel.objects.filter(
-        annotator__in=annotators, comparison__turn__session__dataset=dataset.id
+        annotator__in=annotators, comparison__turn__session__dataset=dataset.id, repeat_index=0
     )
     if scenario is not None:
         rows = rows.filter(comparison__turn__session__scenario=scenario.id)
     first: dict[int, dict[int, HumanLabel]] = defaultdict(dict)
-    for annotator, comparison, name, verdict, shown in rows.order_by(
+    for annotator, comparison, name, verdict, shown, session in rows.order_by(
         "comparison__turn__session__scenario__position",
         "comparison__turn__session__position",
         "comparison__position",
         "comparison_id",
-        "repeat_index",
-        "id",
+        "-id",
     ).values_list(
         "annotator_id",
         "comparison_id",
         "comparison__turn__session__scenario__name",
         "verdict",
         "shown_order",
+        "comparison__turn__session_id",
     ):
         order = Order(shown) if shown else None
-        label = HumanLabel(comparison, name, Verdict(verdict), order)
+        label = HumanLabel(comparison, name, Verdict(verdict), order, session)
         first[annotator].setdefault(comparison, label)
     return {annotator: tuple(given.values()) for annotator, given in first.items()}
 
@@ -97,7 +105,7 @@ class StandIn:
     """One run, read as what it says in somebody's stead.
 
     `labels` are theirs. They stand for the labels that the run was started with where it recorded
-    none (imported verdicts), and where `against` says so (gold answers).
+    none (imported verdicts), and where `against` says so (gold answers, a run in nobody's stead).
     """
 
     run: int
@@ -109,33 +117,75 @@ class StandIn:
 def stand_in_cases(
     stand_ins: Sequence[StandIn], *, rule: VoteRule
 ) -> tuple[tuple[JudgedComparison, ...], ...]:
-    """For each, the comparisons that it decided on. Three queries, however many there are."""
+    """For each, the comparisons that it decided on. Three queries, however many there are.
+
+    A fourth finds the sessions of comparisons of which no label is left.
+    """
     runs = {each.run for each in stand_ins}
     plans, base = _plans(runs), _empty()
     judged = run_judgments(Q(run__in=runs))
     decided = {run: _own_decisions(judged[run], plans[run], base, rule) for run in runs}
+    sessions = sessions_of(
+        chain.from_iterable(each.labels for each in stand_ins),
+        (
+            comparison
+            for each in stand_ins
+            if not each.against
+            for plan in plans[each.run].scenarios
+            for comparison, _winner in plan.winners
+        ),
+    )
     return tuple(
-        tuple(_stand_in_cases(each, plans[each.run], decided[each.run])) for each in stand_ins
+        tuple(
+            _stand_in_cases(each, plans[each.run].scenarios, decided[each.run], sessions=sessions)
+        )
+        for each in stand_ins
     )
 
 
+def sessions_of(labels: Iterable[HumanLabel], asked: Iterable[int]) -> Mapping[int, int | None]:
+    """By comparison, its session: as the labels have it, else by a query."""
+    found = {label.comparison: label.session for label in labels}
+    missing = sorted(set(asked) - found.keys())
+    for start in range(0, len(missing), _COMPARISONS_A_QUERY):
+        some = Comparison.objects.filter(pk__in=missing[start : start + _COMPARISONS_A_QUERY])
+        found.update(some.values_list("pk", "turn__session_id"))
+    return found
+
+
 def _stand_in_cases(
-    each: StandIn, plans: Sequence[AppliedPlan], decided: VoiceDecisions
+    each: StandIn,
+    plans: Sequence[AppliedPlan],
+    heard: _Heard,
+    *,
+    sessions: Mapping[int, int | None],
 ) -> Iterator[JudgedComparison]:
-    if plans:
-        given = {label.comparison: label.verdict for label in each.labels}
+    if plans and not each.against:
         asked = [
-            (comparison, plan.scenario, given[comparison] if each.against else winner)
+            (comparison, plan.scenario, winner)
             for plan in plans
             for comparison, winner in plan.winners
-            if comparison in given or not each.against
         ]
     else:
-        asked = [(one.comparison, one.scenario, one.verdict) for one in each.labels]
+        fresh = {key for plan in plans for key in plan.fresh}
+        asked = [
+            (one.comparison, one.scenario, one.verdict)
+            for one in each.labels
+            if one.comparison in fresh or not plans
+        ]
     for comparison, scenario, verdict in asked:
-        decisions = _on(comparison, decided)
+        decisions = _on(comparison, heard.decided)
         if decisions:
-            yield JudgedComparison(comparison, scenario, verdict, decisions, each.annotator)
+            yield JudgedComparison(
+                comparison,
+                scenario,
+                verdict,
+                decisions,
+                each.annotator,
+                session=sessions.get(comparison),
+                shown=_on(comparison, heard.shown),
+                shares=_on(comparison, heard.shares),
+            )
 
 
 def cases_of(
@@ -146,108 +196,256 @@ def cases_of(
     *,
     rule: VoteRule,
     others: Mapping[int, str],
+    without: Collection[int] = (),
 ) -> tuple[JudgedComparison, ...]:
     """The labelled comparisons that a run judged, each with the decisions of every voice.
 
     Args:
         labels: the annotator's; they stand for the run's own where it recorded none (verdicts
-            that were imported).
+            that were imported, and a run in nobody's stead).
         run: whose judgments.
         annotator: in whose stead.
         scenario: only this one; None for all.
         rule: how members' verdicts become one.
         others: names of other annotators by id, whose sets are heard too.
+        without: comparisons to leave out.
+
+    Raises:
+        Refused: the run is read by l*, which another rule cannot be combined with.
     """
-    plans = _plans({run.id})[run.id]
-    if not plans:  # verdicts that were imported
-        return stand_in_cases([StandIn(run.id, annotator.id, tuple(labels))], rule=rule)[0]
-    asked = [plan for plan in plans if scenario is None or plan.scenario_id == scenario.id]
-    latest = latest_of_others(run, annotator, others)
-    selected = {
-        key: [plan for plan in each if plan.selected is not None]
-        for key, each in _plans(latest.values()).items()
+    own = _plans({run.id})[run.id]
+    check_rule(rule, by_log_odds=own.by_log_odds)
+    if not own.scenarios or run.annotator is None:
+        stand_in = StandIn(run.id, annotator.id, tuple(labels), against=True)
+        return stand_in_cases([stand_in], rule=rule)[0]
+    asked = [plan for plan in own.scenarios if scenario is None or plan.scenario_id == scenario.id]
+    own = own._replace(scenarios=tuple(asked))
+    latest = latest_of_others(run, annotator, others, within=_heard_in(asked))
+    elsewhere = _plans(set(latest.values()) - {run.id})
+    members = {
+        key
+        for each in elsewhere.values()
+        for plan in _selecting(each.scenarios)
+        for key in _members_of(plan, PERSONAL) or ()
     }
-    members = {key for each in selected.values() for plan in each for key in plan.selected or ()}
     # More of them than a statement may name are read with all else of their runs.
     theirs = Q(preference__in=members) if len(members) <= _MOST_NAMED else Q()
-    judged = run_judgments(Q(run=run.id) | Q(run__in=selected) & theirs)
-    decided = _own_decisions(judged[run.id], asked, (), rule)
-    here = {plan.scenario_id: [key for key, _winner in plan.winners] for plan in asked}
+    judged = run_judgments(Q(run=run.id) | Q(run__in=elsewhere) & theirs)
+    heard = _own_decisions(judged[run.id], own, (), rule)
+    decided = dict(heard.decided)
     for owner, key in latest.items():
-        memberships = [
-            (here.get(plan.scenario_id, ()), frozenset(plan.selected or ()))
-            for plan in selected[key]
-        ]
+        plans = elsewhere.get(key, own)
+        memberships = _memberships_of_other(own.scenarios, owner, plans if key != run.id else None)
         voice = Condition(ConditionKind.OTHER, others[owner])
-        decided[voice] = judged[key].decisions(memberships, rule=rule)
-    return tuple(
-        JudgedComparison(comparison, plan.scenario, winner, _on(comparison, decided))
+        heard_as = voice if key == run.id else PERSONAL  # there they spoke for themselves
+        decided[voice] = _decided(judged[key], memberships, plans, heard_as, rule)
+    cases = [
+        (comparison, plan.scenario, winner)
         for plan in asked
         for comparison, winner in plan.winners
+        if comparison not in without
+    ]
+    sessions = sessions_of(labels, (comparison for comparison, _scenario, _winner in cases))
+    return tuple(
+        JudgedComparison(
+            *case,
+            _on(case[0], decided),
+            session=sessions.get(case[0]),
+            shown=_on(case[0], heard.shown),
+            shares=_on(case[0], heard.shares),
+        )
+        for case in cases
     )
 
 
-def _on(comparison: int, decided: VoiceDecisions) -> dict[Condition, Decisions]:
+def _heard_in(plans: Iterable[AppliedPlan]) -> set[int]:
+    """The other annotators whose judges a run asked itself."""
+    return {other.annotator for plan in plans for other in plan.others}
+
+
+def _memberships_of_other(
+    asked: Iterable[AppliedPlan], owner: int, elsewhere: _Plans | None
+) -> Memberships:
+    """What stands in for another annotator on a run's comparisons with labels.
+
+    Args:
+        asked: the run's plans.
+        owner: the other annotator.
+        elsewhere: the plans of another run that asked their judge; None where the run itself did.
+    """
+    if elsewhere is None:
+        return [
+            (plan.judged_by(other), other.preferences)
+            for plan in asked
+            for other in plan.others
+            if other.annotator == owner
+        ]
+    here = {plan.scenario_id: {key for key, _winner in plan.winners} for plan in asked}
+    return [
+        (
+            here.get(plan.scenario_id, set()).difference(plan.learned_from),
+            _members_of(plan, PERSONAL) or (),
+        )
+        for plan in _selecting(elsewhere.scenarios)
+    ]
+
+
+def _selecting(plans: Iterable[AppliedPlan]) -> tuple[AppliedPlan, ...]:
+    return tuple(plan for plan in plans if plan.selected is not None)
+
+
+Said = TypeVar("Said")
+
+
+def _on(comparison: int, decided: Mapping[Condition, Mapping[int, Said]]) -> dict[Condition, Said]:
     return {voice: found[comparison] for voice, found in decided.items() if comparison in found}
 
 
+class _Plans(NamedTuple):
+    """What a run judged by scenario (nothing where verdicts were imported), and how it is read."""
+
+    scenarios: tuple[AppliedPlan, ...]
+    by_log_odds: bool
+    is_paper: bool = False
+
+    def rule(self, asked: VoteRule, voice: Condition) -> VoteRule:
+        """How a voice's members vote: those of sets that the paper's code would select as there."""
+        return VoteRule.PAPER if self.is_paper and voice in _OWN else asked
+
+    def inverted(self, voice: Condition) -> frozenset[int]:
+        """The comparisons on which a voice means the other response."""
+        plans = [plan for plan in self.scenarios if plan.inverted and voice in _OWN]
+        return frozenset(key for plan in plans for key in plan.fresh)
+
+
+class _Heard(NamedTuple):
+    """What a run's voices decided, leaned to where they are read by l*, and decided on average."""
+
+    decided: VoiceDecisions
+    shown: VoiceDecisions
+    shares: Mapping[Condition, Mapping[int, Shares]]
+
+
 def _own_decisions(
-    judged: Judgments, plans: Sequence[AppliedPlan], base: Collection[int], rule: VoteRule
-) -> dict[Condition, Mapping[int, Decisions]]:
-    """What a run's own voices decided; without plans (imported verdicts) the base judge's alone."""
+    judged: Judgments, plans: _Plans, base: Collection[int], rule: VoteRule
+) -> _Heard:
+    """What a run's own voices say; without plans (imported verdicts) the base judge's alone."""
+    memberships = {
+        voice: _memberships(judged, plans.scenarios, voice, base)
+        for voice in ((BASE, SELECTED, STACK, SHUFFLED) if plans.scenarios else (BASE,))
+    }
+    decided = {
+        voice: _decided(judged, own, plans, voice, rule) for voice, own in memberships.items()
+    }
+    shown = {}
+    if plans.by_log_odds:
+        shown = {voice: judged.shown_signs(own) for voice, own in memberships.items()}
+    shares = {}
+    if any(plan.more_shuffled for plan in plans.scenarios):
+        panels = [(plan.fresh, plan.draws) for plan in plans.scenarios if plan.draws]
+        shares[SHUFFLED] = judged.shares(panels, rule=rule, by_log_odds=plans.by_log_odds)
+    if plans.is_paper:
+        shares[SELECTED] = _tied_shares(judged, plans)
+    return _Heard(decided, shown, shares)
+
+
+def _tied_shares(judged: Judgments, plans: _Plans) -> dict[int, Shares]:
+    """What all tied subsets decided on average; those that are inverted mean the other response."""
+    found: dict[int, Shares] = {}
+    for inverted in (False, True):
+        own = [plan for plan in plans.scenarios if plan.subsets and plan.inverted is inverted]
+        panels = [(plan.fresh, plan.subsets) for plan in own]
+        shares = judged.shares(panels, rule=VoteRule.PAPER)
+        found |= {key: each[:, EXCHANGED] if inverted else each for key, each in shares.items()}
+    return found
+
+
+def _decided(
+    judged: Judgments,
+    memberships: Memberships,
+    plans: _Plans,
+    voice: Condition,
+    rule: VoteRule = VoteRule.DEFAULT,
+) -> Mapping[int, Decisions]:
+    """By l* where the run is read so, whatever the rule; else by the rule."""
+    if plans.by_log_odds:
+        return judged.decisions_by_log_odds(memberships)
+    decided = judged.decisions(memberships, rule=plans.rule(rule, voice))
+    inverted = plans.inverted(voice)
     return {
-        voice: judged.decisions(_memberships(judged, plans, voice, base), rule=rule)
-        for voice in ((BASE, SELECTED, SHUFFLED) if plans else (BASE,))
+        key: {order: each and each.flipped() for order, each in own.items()}
+        if key in inverted
+        else own
+        for key, own in decided.items()
     }
 
 
 def _memberships(
     judged: Judgments, plans: Sequence[AppliedPlan], voice: Condition, base: Collection[int]
 ) -> Memberships:
-    """The preferences of a voice of a run by scenario; without plans the base judge's."""
+    """The preferences of a voice of a run by scenario; without plans the base judge's.
+
+    A set says nothing of the comparisons that it was learned from.
+    """
     if not plans:
         return [(set(judged.comparison.tolist()), base)] if voice == BASE else []
-    members = [
-        {BASE: (plan.base,), SELECTED: plan.selected, SHUFFLED: plan.shuffled}[voice]
-        for plan in plans
-    ]
+    members = [_members_of(plan, voice) for plan in plans]
     return [
-        ([comparison for comparison, _winner in plan.winners], frozenset(own))
+        (plan.comparisons if voice == BASE else plan.fresh, frozenset(own))
         for plan, own in zip(plans, members, strict=True)
         if own is not None
     ]
 
 
-def latest_of_others(
-    run: RunChoice, annotator: AnnotatorChoice, others: Collection[int]
-) -> dict[int, int]:
-    """By owner, the test run to read of the same judge under the sets of somebody else.
-
-    All annotators share one split, so an owner's own run judged the same comparisons; a run that
-    tried the owner's sets on this annotator's labels comes before it.
-    """
-    if not others:
-        return {}
-    rows = JudgeRun.objects.filter(
-        dataset=run.dataset, kind=RunKind.TEST, judge=run.judge, parent__annotator__in=others
-    )
-    owners = best_last(rows).values_list("parent__annotator", "annotator", "id")
-    own = {owner: key for owner, labelled, key in owners if labelled == owner}
-    tried = {owner: key for owner, labelled, key in owners if labelled == annotator.id}
-    return {**own, **tried}
+def _members_of(plan: AppliedPlan, voice: Condition) -> Collection[int] | None:
+    stack = None if plan.stack is None else (plan.stack,)
+    selected = _first(plan)
+    return {
+        BASE: (plan.base,),
+        SELECTED: selected,
+        SHUFFLED: plan.shuffled,
+        STACK: stack,
+        PERSONAL: stack or selected,
+    }[voice]
 
 
-def _plans(runs: Collection[int]) -> dict[int, tuple[AppliedPlan, ...]]:
+def _first(plan: AppliedPlan) -> Collection[int] | None:
+    """The selected set; of several that are tied the smallest, then the first in column order."""
+    return plan.subsets[0] if plan.subsets else None
+
+
+def run_of_other(run: RunChoice, annotator: AnnotatorChoice, owner: int) -> int | None:
+    """The run in which somebody else's judge was asked, for `cases_of`; None where it was not."""
+    within = _heard_in(_plans({run.id})[run.id].scenarios)
+    return latest_of_others(run, annotator, {owner}, within=within).get(owner)
+
+
+def _plans(runs: Collection[int]) -> dict[int, _Plans]:
     if not runs:
         return {}
-    rows = JudgeRun.objects.filter(pk__in=runs).values_list("id", "config")
-    return {key: applied_plans(config) for key, config in rows}
+    rows = JudgeRun.objects.filter(pk__in=runs).values_list("id", "judge", "config")
+    return {
+        key: _Plans(
+            applied_plans(config),
+            decides_by_log_odds(config, judge=judge),
+            is_paper=pairwise_settings(config).mode is SelectionMode.PAPER,
+        )
+        for key, judge, config in rows
+    }
+
+
+class RunDecisions(NamedTuple):
+    """What a voice decided in a run by comparison, and leaned to where it is read by l*."""
+
+    run: int
+    decided: Mapping[int, Decisions]
+    shown: Mapping[int, Decisions]
 
 
 def voice_decisions(
     runs: Collection[int], voice: Condition, *, scenario: int | None = None
-) -> Iterator[tuple[int, Mapping[int, Decisions]]]:
-    """What a voice decided in several runs: each run with its decisions by comparison.
+) -> Iterator[RunDecisions]:
+    """What a voice decided in several runs.
 
     Args:
         runs: test runs, or runs of recorded verdicts, which only BASE speaks in.
@@ -255,51 +453,27 @@ def voice_decisions(
         scenario: only this one; None for all. It does not narrow recorded verdicts.
     """
     judged, known = run_judgments(Q(run__in=runs)), _plans(runs)
-    base = frozenset() if all(known.values()) else _empty()
+    base = frozenset() if all(plans.scenarios for plans in known.values()) else _empty()
     for run, plans in known.items():
-        asked = [plan for plan in plans if scenario in {None, plan.scenario_id}]
-        if asked or not plans:
-            yield run, judged[run].decisions(_memberships(judged[run], asked, voice, base))
+        asked = [plan for plan in plans.scenarios if scenario in {None, plan.scenario_id}]
+        if asked or not plans.scenarios:
+            own = _memberships(judged[run], asked, voice, base)
+            shown = judged[run].shown_signs(own) if plans.by_log_odds else {}
+            yield RunDecisions(run, _decided(judged[run], own, plans, voice), shown)
 
 
 def voice_opinions(run: int, voice: Condition) -> dict[int, Opinion]:
     """The ballots of a voice in one run, by comparison."""
-    judged = run_judgments(Q(run=run))[run]
-    return judged.opinions(_memberships(judged, _plans({run})[run], voice, _empty()))
+    judged, plans = run_judgments(Q(run=run))[run], _plans({run})[run]
+    memberships = _memberships(judged, plans.scenarios, voice, _empty())
+    if plans.by_log_odds:
+        return judged.opinions_by_log_odds(memberships)
+    said = judged.opinions(memberships, rule=plans.rule(VoteRule.DEFAULT, voice))
+    inverted = plans.inverted(voice)
+    return {key: one.flipped() if key in inverted else one for key, one in said.items()}
 
 
 def _empty() -> frozenset[int]:
     """The base judge's preference, as a set of one."""
     rows = Preference.objects.filter(kind=PreferenceKind.EMPTY).values_list("id", flat=True)
     return frozenset(rows)
-
-
-def _coded(field: str, codes: Mapping[Any, int]) -> models.Case:
-    """The code of a stored word; the last one where there is none."""
-    *known, missing = codes.items()
-    when = [models.When(**{field: word}, then=models.Value(code)) for word, code in known]
-    return models.Case(*when, default=models.Value(missing[1]))
-
-
-_CODE: Final = (
-    _coded("order", ORDER_CODES) + _coded("status", STATUS_CODES) + _coded("verdict", VERDICT_CODES)
-)
-
-
-def run_judgments(which: Q) -> defaultdict[int, Judgments]:
-    """Stored judgments by run; none of a run without any. One query."""
-    rows = Judgment.objects.filter(which).annotate(code=_CODE)
-    columns = rows.values_list("run_id", "comparison_id", "preference_id", "code", "log_odds")
-    found = Judgments.of(_stream(columns)).by_run()
-    return defaultdict(lambda: Judgments.of(()), found)
-
-
-def _stream(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a query as the database has them: Django's own way takes twice as long."""
-    try:
-        statement = rows.query.sql_with_params()
-    except EmptyResultSet:  # nothing can match, so Django does not ask either
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(*statement)
-        yield from cursor

@@ -62,22 +62,23 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """One item: its id in the file, its subset, whether several are chosen, its comparisons."""
+    """One item: its id in the file, subset, session, whether several are chosen, comparisons."""
 
     id: str
     subset: str
+    session: int
     several: bool
     pairings: tuple[Pairing, ...]
 
 
 def best_of_items(
-    dataset: DatasetChoice, answers: Mapping[int, tuple[str, str]]
+    dataset: DatasetChoice, answers: Mapping[int, tuple[str, str, int]]
 ) -> tuple[StoredItem, ...]:
     """The items of a dataset in file order. One query.
 
     Args:
         dataset: that they are of.
-        answers: scenario and gold verdict by comparison, in file order.
+        answers: scenario, gold verdict and session by comparison, in file order.
     """
     rows = Comparison.objects.filter(
         turn__session__dataset=dataset.id, extra__best_of__item__isnull=False
@@ -89,14 +90,14 @@ def best_of_items(
         )
     }
     found: dict[tuple[int, str], list[Pairing]] = defaultdict(list)
-    names: dict[tuple[int, str], tuple[str, str]] = {}
-    for comparison, (subset, verdict) in answers.items():
+    names: dict[tuple[int, str], tuple[str, str, int]] = {}
+    for comparison, (subset, verdict, session) in answers.items():
         if comparison not in told or verdict == Verdict.TIE:
             continue
         turn, item, file_id, a, b = told[comparison]
         chosen, rejected = (a, b) if verdict == Verdict.A else (b, a)
         found[turn, item].append(Pairing(comparison, chosen, rejected, verdict == Verdict.A))
-        names[turn, item] = file_id, subset
+        names[turn, item] = file_id, subset, session
     return tuple(
         StoredItem(*names[key], len({each.chosen for each in pairings}) > 1, tuple(pairings))
         for key, pairings in found.items()
@@ -123,6 +124,7 @@ def decided_items(
             decisions=tuple(
                 by_pair.get((each.chosen, each.rejected), {}) for each in item.pairings
             ),
+            session=item.session,
         )
 
 
@@ -377,24 +379,35 @@ def _reports(
 
 
 def gold_cases(
-    judges: Sequence[JudgeOption], answers: Mapping[int, tuple[str, str]]
+    judges: Sequence[JudgeOption], answers: Mapping[int, tuple[str, str, int]]
 ) -> Iterator[tuple[JudgeOption, list[GoldComparison]]]:
     """The comparisons with gold that each judge decided on, in file order."""
-    truths = {key: (subset, Verdict(verdict)) for key, (subset, verdict) in answers.items()}
+    truths = {
+        key: (subset, Verdict(verdict), session)
+        for key, (subset, verdict, session) in answers.items()
+    }
     decided = {
-        (run, voice): found
+        (found.run, voice): found
         for voice in (BASE, SELECTED)
-        for run, found in voice_decisions(
-            {judge.run for judge in judges if judge.voice == voice}, voice
-        )
+        for found in voice_decisions({judge.run for judge in judges if judge.voice == voice}, voice)
     }
     for judge in judges:
-        own = decided.get((judge.run, judge.voice), {})
+        found = decided.get((judge.run, judge.voice))
+        own, shown = (found.decided, found.shown) if found is not None else ({}, {})
         yield (
             judge,
             [
-                GoldComparison(subset, Judged(comparison, verdict, own[comparison]))
-                for comparison, (subset, verdict) in truths.items()
+                GoldComparison(
+                    subset,
+                    Judged(
+                        comparison,
+                        verdict,
+                        own[comparison],
+                        session=session,
+                        shown=shown.get(comparison),
+                    ),
+                )
+                for comparison, (subset, verdict, session) in truths.items()
                 if comparison in own
             ],
         )

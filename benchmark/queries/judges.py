@@ -233,13 +233,17 @@ class JudgeLine:
 
 @dataclass(frozen=True, slots=True)
 class TablesPage:
-    """The judges, best first, and the people beside whom they are read (None for gold answers)."""
+    """The judges, best first, and the people beside whom they are read (None for gold answers).
+
+    `by_log_odds` says that some of them are read by l*, whatever the rule of the vote.
+    """
 
     scope: TablesScope
     lines: tuple[JudgeLine, ...]
     scenarios: tuple[str, ...]
     people: AnnotatorBias | None
     seed: int
+    by_log_odds: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -319,6 +323,7 @@ def tables_page(question: TablesQuestion) -> TablesPage:
             ((who, label) for who, given in labels.items() for label in given), pairs, seed=SEED
         ),
         seed=SEED,
+        by_log_odds=any(case.shown for own in cases.values() for case in own),
     )
 
 
@@ -330,8 +335,8 @@ def labels_asked(scope: TablesScope) -> dict[int, tuple[HumanLabel, ...]]:
         answers = gold_answers(scope.dataset)
         return {
             _NOBODY: tuple(
-                HumanLabel(comparison, scenario, Verdict(verdict), None)
-                for comparison, (scenario, verdict) in answers.items()
+                HumanLabel(comparison, scenario, Verdict(verdict), None, session)
+                for comparison, (scenario, verdict, session) in answers.items()
             )
         }
     people = (scope.annotator,) if scope.annotator else scope.annotators
@@ -350,8 +355,9 @@ def stand_ins_of(
     for name, by_annotator in runs.items():
         for who, given in labels.items():
             read = by_annotator.get(who, by_annotator.get(None))
+            against = scope.gold or who not in by_annotator
             if read is not None:
-                found.setdefault(name, []).append(StandIn(read, who, given, against=scope.gold))
+                found.setdefault(name, []).append(StandIn(read, who, given, against=against))
     return found
 
 

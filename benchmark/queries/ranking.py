@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from django.core.paginator import Page, Paginator
-from django.db.models import QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils.text import Truncator
 
 from annotation.core.choices import Verdict
@@ -17,8 +17,9 @@ from annotation.core.intervals import ends
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, PairwiseLabel
 from benchmark.core.bradley_terry import VerdictCounts, outcome_of
+from benchmark.core.decisions import Decisions
 from benchmark.core.ranking import Ranking, WinRate, bradley_terry, win_rates
-from benchmark.core.trust import BASE, SELECTED, Condition
+from benchmark.core.trust import BASE, PERSONAL, Condition
 from benchmark.queries.choices import (
     VERDICT_RUNS,
     WITHOUT_SETS,
@@ -34,7 +35,9 @@ from benchmark.queries.choices import (
     scenarios,
 )
 from benchmark.queries.evidence import voice_decisions
+from judging.core.runs import TARGETS
 from judging.models import JudgeRun, RunStatus
+from judging.queries.generation import SameFamily, same_families
 
 DRAWS: Final = 1000
 
@@ -90,13 +93,15 @@ class ModelVerdict:
     model_a: str
     model_b: str
     verdict: Verdict
+    session: int
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
     """One leaderboard; `judge` is "" for human labels.
 
-    `unnamed` counts verdicts on responses whose model nobody recorded.
+    `unnamed` counts verdicts on responses whose model nobody recorded. `kin` has the models of the
+    judge's own family, where there are any.
     """
 
     source: Source
@@ -106,6 +111,7 @@ class Board:
     by_scenario: Mapping[str, Mapping[str, WinRate]]
     verdicts: int
     unnamed: int
+    kin: tuple[SameFamily, ...] = ()
 
     def records(self) -> list[dict[str, object]]:
         """A row a model, with every figure of the table."""
@@ -165,9 +171,10 @@ def leaderboard_page(question: LeaderboardQuestion, *, seed: int) -> Leaderboard
 
 def board(scope: LeaderboardScope, source: Source, *, seed: int) -> Board:
     """One leaderboard with Bradley-Terry ratings and win rates, also by scenario."""
-    judge = "" if source is Source.HUMAN else latest_judge(scope, source)
+    judge, model = ("", "") if source is Source.HUMAN else _latest_judge(scope, source)
     cast = ballots(scope, source, judge=judge)
     named = [ballot for ballot in cast if ballot.model_a and ballot.model_b]
+    models = {each for ballot in named for each in (ballot.model_a, ballot.model_b)}
     groups: dict[str, list[ModelVerdict]] = defaultdict(list)
     for ballot in named:
         groups[ballot.scenario].append(ballot)
@@ -179,6 +186,7 @@ def board(scope: LeaderboardScope, source: Source, *, seed: int) -> Board:
         by_scenario={name: _by_model(group) for name, group in groups.items()},
         verdicts=len(named),
         unnamed=len(cast) - len(named),
+        kin=tuple(same_families({judge: model} if judge else {}, models)),
     )
 
 
@@ -201,11 +209,16 @@ def dataset_ranking(
 
 
 def outcomes(cast: Iterable[ModelVerdict]) -> list[VerdictCounts]:
-    """Verdicts gathered by comparison, so that a bootstrap draws comparisons."""
-    grouped: dict[tuple[int, str, str], list[Verdict]] = defaultdict(list)
+    """Verdicts gathered by comparison, of which a bootstrap draws those of a session together."""
+    grouped: dict[tuple[int, str, str, int], list[Verdict]] = defaultdict(list)
     for ballot in cast:
-        grouped[ballot.comparison, ballot.model_a, ballot.model_b].append(ballot.verdict)
-    return [outcome_of(one, other, given) for (_, one, other), given in grouped.items()]
+        grouped[ballot.comparison, ballot.model_a, ballot.model_b, ballot.session].append(
+            ballot.verdict
+        )
+    return [
+        outcome_of(one, other, given, session)
+        for (_, one, other, session), given in grouped.items()
+    ]
 
 
 def ballots(scope: LeaderboardScope, source: Source, *, judge: str) -> list[ModelVerdict]:
@@ -216,13 +229,13 @@ def ballots(scope: LeaderboardScope, source: Source, *, judge: str) -> list[Mode
     given = _human(scope) if voice is None else _judge(scope, voice, judge)
     names = _models(scope.dataset) if given else {}
     return [
-        ModelVerdict(comparison, *names[comparison], verdict)
+        ModelVerdict(comparison, *names[comparison][:3], verdict, names[comparison][3])
         for comparison, verdict in given
         if scope.scenario is None or names[comparison][0] == scope.scenario.name
     ]
 
 
-_VOICES: Final = {Source.SELECTED: SELECTED, Source.BASE: BASE}
+_VOICES: Final = {Source.SELECTED: PERSONAL, Source.BASE: BASE}
 
 
 def _by_model(cast: Iterable[ModelVerdict]) -> dict[str, WinRate]:
@@ -237,28 +250,54 @@ def _human(scope: LeaderboardScope) -> Sequence[tuple[int, Verdict]]:
         rows = rows.filter(annotator=scope.annotator.id)
     if scope.scenario is not None:
         rows = rows.filter(comparison__turn__session__scenario=scope.scenario.id)
-    first: dict[tuple[int, int], Verdict] = {}
-    for annotator, comparison, verdict in rows.order_by("repeat_index", "id").values_list(
-        "annotator_id", "comparison_id", "verdict"
-    ):
-        first.setdefault((annotator, comparison), Verdict(verdict))
-    return [(comparison, verdict) for (_, comparison), verdict in first.items()]
+    last = {
+        (annotator, comparison): Verdict(verdict)
+        for annotator, comparison, verdict in rows.filter(repeat_index=0)
+        .order_by("id")
+        .values_list("annotator_id", "comparison_id", "verdict")
+    }
+    return [(comparison, verdict) for (_, comparison), verdict in last.items()]
 
 
 def _judge(scope: LeaderboardScope, voice: Condition, judge: str) -> Sequence[tuple[int, Verdict]]:
-    """Decisions of one judge in each annotator's run to read; an even split is a tie."""
-    runs = best_last(_runs(scope).filter(judge=judge))
-    latest = dict(runs.values_list("annotator_id", "id"))
-    decided = voice_decisions(
-        set(latest.values()), voice, scenario=scope.scenario.id if scope.scenario else None
-    )
+    """Decisions of one judge in each annotator's stead; an even split is a tie.
+
+    Of several runs the one to read decides first, the others what it did not judge: runs over what
+    nobody labelled stand beside those over test comparisons.
+    """
+    own = Q(parent=None) | Q(parent__annotator=F("annotator"))
+    latest: dict[int | None, JudgeRun] = {}
+    beside: list[JudgeRun] = []
+    for run in best_last(_runs(scope).filter(own, judge=judge), base_alone=voice == BASE):
+        if TARGETS not in run.config:
+            latest[run.annotator_id] = run
+        elif run.status == RunStatus.DONE:
+            beside.append(run)
+    read = [run for run in beside if _asks_alike(run, latest.get(run.annotator_id))]
+    read += latest.values()
+    scenario = scope.scenario.id if scope.scenario else None
+    found = voice_decisions({run.pk for run in read}, voice, scenario=scenario)
+    decided = {each.run: each.decided for each in found}
+    verdicts: dict[tuple[int | None, int], Decisions] = {}
+    for run in read:
+        # The base judge is nobody's: its verdict is one, in whose stead it ever was asked.
+        whose = None if voice == BASE else run.annotator_id
+        for comparison, decisions in decided.get(run.pk, {}).items():
+            verdicts[whose, comparison] = decisions
     return [
         (comparison, winner)
-        for _run, found in decided
-        for comparison, decisions in found.items()
+        for (_owner, comparison), decisions in verdicts.items()
         for winner in decisions.values()
         if winner is not None
     ]
+
+
+def _asks_alike(run: JudgeRun, main: JudgeRun | None) -> bool:
+    """Whether a run asks and reads as the one that it stands beside, under the same sets."""
+    if main is None:
+        return True
+    same = all(run.config.get(name) == main.config.get(name) for name in ("prompt", "verdict_rule"))
+    return same and (run.parent_id == main.parent_id or not run.config.get("sets_of"))
 
 
 def _runs(scope: LeaderboardScope) -> QuerySet[JudgeRun]:
@@ -276,16 +315,26 @@ def _finished(scope: LeaderboardScope, source: Source) -> QuerySet[JudgeRun]:
 
 def latest_judge(scope: LeaderboardScope, source: Source) -> str:
     """The judge of the run to read; leaderboards of several judges are never mixed."""
+    return _latest_judge(scope, source)[0]
+
+
+def _latest_judge(scope: LeaderboardScope, source: Source) -> tuple[str, str]:
+    """The same with the model behind it, which is the judge's name where there is no endpoint."""
     runs = best_last(_runs(scope), base_alone=source is Source.BASE)
-    return runs.values_list("judge", flat=True).last() or ""
+    judge, model = runs.values_list("judge", "endpoint__model").last() or ("", None)
+    return judge, model or judge
 
 
-def _models(dataset: DatasetChoice) -> dict[int, tuple[str, str, str]]:
-    """Scenario and the two models of every comparison."""
+def _models(dataset: DatasetChoice) -> dict[int, tuple[str, str, str, int]]:
+    """Scenario, the two models and the session of every comparison."""
     rows = Comparison.objects.filter(turn__session__dataset=dataset.id).values_list(
-        "id", "turn__session__scenario__name", "response_a__model", "response_b__model"
+        "id",
+        "turn__session__scenario__name",
+        "response_a__model",
+        "response_b__model",
+        "turn__session_id",
     )
-    return {key: (scenario, one, other) for key, scenario, one, other in rows.iterator()}
+    return {key: (name, one, other, own) for key, name, one, other, own in rows.iterator()}
 
 
 ROWS_A_PAGE: Final = 50

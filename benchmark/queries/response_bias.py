@@ -30,6 +30,7 @@ from benchmark.queries.choices import DatasetChoice, RunChoice
 from benchmark.queries.satisfaction import scored_turns
 from judging.core.calibration import Calibration, Fallback, score_counts
 from judging.core.rules import Level
+from judging.core.targets import TurnPart
 from judging.models import JudgeRun, RunKind, SatisfactionJudgment
 from judging.queries.configurations import satisfaction_settings
 from judging.queries.satisfaction.blocks import gold_ratings
@@ -122,7 +123,7 @@ def calibration_page(run_id: int) -> CalibrationPage:
         for turn in scored_turns(dataset_id, run_id)
     ]
     reasons = Counter(
-        SatisfactionJudgment.objects.filter(run=run_id)
+        SatisfactionJudgment.objects.filter(run=run_id, part=TurnPart.RATED)
         .exclude(fallback_reason="")
         .values_list("fallback_reason", flat=True)
     )
@@ -149,7 +150,9 @@ def _blocks(run_id: int, dataset_id: int, level: Level) -> list[RawBlock]:
     """
     path = "session" if level is Level.SESSION else "response__turn__session"
     gold = gold_ratings(dataset_id=dataset_id, level=level)
-    rows = SatisfactionJudgment.objects.filter(run=run_id, status=JudgmentStatus.DONE)
+    rows = SatisfactionJudgment.objects.filter(
+        run=run_id, status=JudgmentStatus.DONE, part=TurnPart.RATED
+    )
     blocks: dict[tuple[int, int], list[RawTurn]] = {}
     counted: dict[tuple[int, int], tuple[int, ...]] = {}
     for user, response, session, scenario, key, place, score, statistics in rows.values_list(

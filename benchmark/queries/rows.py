@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -15,8 +15,10 @@ from annotation.core.choices import Order, Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison
 from benchmark.core.decisions import Decisions
+from benchmark.core.personal import common_cases, own_decisions
 from benchmark.core.trust import (
     BASE,
+    PERSONAL,
     SELECTED,
     SHUFFLED,
     Condition,
@@ -34,18 +36,25 @@ from benchmark.queries.trust import (
     voice_run,
 )
 from judging.core.votes import score
+from judging.models import JudgeRun
+from judging.queries.configurations import applied_plans
 
 PAGE_SIZE: Final = 50
 _OPENING: Final = 160
 
 
 class NumberOwner(StrEnum):
-    """Whose number it is that the rows stand behind; the last four stand beside a result."""
+    """Whose number it is that the rows stand behind; the last six stand beside a result.
+
+    PERSONAL is what stands in for the annotator where somebody else's judge decided, too.
+    """
 
     HUMAN = "human"
     BASE = "base"
     SELECTED = "selected"
     SHUFFLED = "shuffled"
+    STACK = "stack"
+    PERSONAL = "personal"
     OTHER = "other"
     RUBRIC = "rubric"
     LONGER = "longer"
@@ -121,7 +130,8 @@ class EvidenceRow:
 class RowsPage:
     """One page of rows, and how many there are of each outcome.
 
-    `voice` is None for a person's own labels; `run` judged, None where nobody did.
+    `voice` is None for a person's own labels; `run` judged, None where nobody did. `sets` is how
+    many sets of preferences the figure averages; the rows are those of the first.
     """
 
     scope: TrustScope
@@ -133,6 +143,7 @@ class RowsPage:
     total: int
     rows: Sequence[EvidenceRow]
     page: Page[FoundRow]
+    sets: int = 1
 
     @property
     def has_combined(self) -> bool:
@@ -165,6 +176,7 @@ def evidence_rows(
     scope = trust_scope(question, reader)
     labels = scoped_labels(scope)
     voice = None
+    cases: Sequence[JudgedComparison] = ()
     if behind is NumberOwner.HUMAN:
         found = [_of_label(label) for label in labels if _shows_a_side(label)]
     else:
@@ -174,6 +186,8 @@ def evidence_rows(
             raise Refused("benchmark:unknown-choice", "not this reader's to see")
         shown = {label.comparison: label.shown for label in labels}
         cases = scoped_cases(scope, labels, compare=beside)
+        if behind is NumberOwner.PERSONAL:
+            cases = tuple(_as_personal(case) for case in common_cases(cases))
         found = [_of_case(case, voice, shown) for case in cases]
         found = [row for row in found if row.decisions]
     kept = [row for row in found if outcome in {None, row.outcome}]
@@ -181,7 +195,18 @@ def evidence_rows(
     shown_page = Paginator(kept, PAGE_SIZE).get_page(page)
     rows = _with_texts(list(shown_page.object_list))
     run = None if voice is None else voice_run(scope, voice)
-    return RowsPage(scope, behind, voice, run, outcome, counts, len(found), rows, shown_page)
+    sets = 1
+    if run is not None and any(voice in case.shares for case in cases):
+        sets = _averaged_sets(run, voice)
+    return RowsPage(scope, behind, voice, run, outcome, counts, len(found), rows, shown_page, sets)
+
+
+def _averaged_sets(run: int, voice: Condition | None) -> int:
+    """How many sets of preferences a figure is the mean of, at most in any scenario."""
+    config = JudgeRun.objects.values_list("config", flat=True).get(pk=run)
+    return max(
+        len(plan.draws if voice == SHUFFLED else plan.subsets) for plan in applied_plans(config)
+    )
 
 
 def _shows_a_side(label: HumanLabel) -> bool:
@@ -202,6 +227,10 @@ def _of_case(
         shown.get(case.comparison),
         case.decisions.get(voice, {}),
     )
+
+
+def _as_personal(case: JudgedComparison) -> JudgedComparison:
+    return replace(case, decisions={PERSONAL: own_decisions(case)})
 
 
 def _with_texts(found: Sequence[FoundRow]) -> list[EvidenceRow]:

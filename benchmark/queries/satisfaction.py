@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.core.cache import cache
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
 
 from annotation.core.choices import JudgmentStatus, Reason
 from annotation.core.intervals import Interval
-from annotation.models import SatisfactionLabel
+from annotation.models import Dataset, SatisfactionLabel
 from annotation.queries.withheld import withheld_responses, withheld_sessions
 from benchmark.core.learning_curve import CurveFigure, CurveOn, CurvePoint
 from benchmark.core.metrics import (
@@ -25,12 +26,15 @@ from benchmark.core.metrics import (
     reliability,
     scored,
 )
+from benchmark.core.replay import Grouping, Replayed, summarise, user_interval
 from benchmark.core.satisfaction_evaluation import GoldBlock, JudgedTurn
 from benchmark.models import VerificationReport
 from benchmark.queries.choices import DatasetChoice, RunChoice, run_choices
 from judging.core.calibration import score_counts
 from judging.core.retrieval import Block
 from judging.core.rules import LEARNED, Level
+from judging.core.runs import TARGETS
+from judging.core.targets import TurnPart
 from judging.models import JudgeRun, RunKind, SatisfactionJudgment
 from judging.queries.satisfaction.blocks import StoredBlock, gold_ratings, stored_blocks
 
@@ -93,7 +97,9 @@ class SatisfactionFigures:
 def satisfaction_figures(
     dataset: DatasetChoice, *, user: int | None, seed: int, only: int | None = None
 ) -> SatisfactionFigures | None:
-    """The figures of the latest satisfaction run that scored anything; None without one.
+    """The figures of the latest run over rated turns that scored any; None without one.
+
+    Runs over other targets are left out, also where they scored rated turns beside them.
 
     Args:
         dataset: where.
@@ -103,7 +109,10 @@ def satisfaction_figures(
     """
     judgments = _readable(
         SatisfactionJudgment.objects.filter(
-            run__dataset=dataset.id, run__kind=RunKind.SATISFACTION
+            run__dataset=dataset.id,
+            run__kind=RunKind.SATISFACTION,
+            part=TurnPart.RATED,
+            run__in=_over_rated_turns(),
         ),
         only,
     )
@@ -136,6 +145,10 @@ def satisfaction_figures(
     )
 
 
+def _over_rated_turns() -> QuerySet[JudgeRun]:
+    return JudgeRun.objects.filter(**{f"config__{TARGETS}__isnull": True})
+
+
 def _readable(
     judgments: QuerySet[SatisfactionJudgment], only: int | None
 ) -> QuerySet[SatisfactionJudgment]:
@@ -155,13 +168,18 @@ def _labels(dataset_id: int) -> QuerySet[SatisfactionLabel]:
 def scored_turns(
     dataset_id: int, run_id: int, user: int | None = None, *, only: int | None = None
 ) -> list[EvaluatedTurn]:
-    """Targets that a run scored, with the user's first label of each. Two queries.
+    """Rated targets that a run scored, with the user's first label of each. Two queries.
+
+    What was rated after the run began is not among them.
 
     Arguments as for `satisfaction_figures`.
     """
     labels = _labels(dataset_id)
     judgments = _readable(
-        SatisfactionJudgment.objects.filter(run=run_id, status=JudgmentStatus.DONE), only
+        SatisfactionJudgment.objects.filter(
+            run=run_id, status=JudgmentStatus.DONE, part=TurnPart.RATED
+        ),
+        only,
     )
     if user is not None:
         labels, judgments = labels.filter(annotator=user), judgments.filter(user=user)
@@ -214,6 +232,94 @@ def _metrics(turns: Sequence[EvaluatedTurn], *, single: bool, seed: int) -> tupl
     )
 
 
+class ModelScore(NamedTuple):
+    """How a model's candidate responses were scored in the users' stead.
+
+    `mean` is 1-5, the mean over users of each user's mean; `interval` draws users, None for fewer
+    than ten. `satisfied` is the share of scores of 4 and 5. The control are the original responses
+    to the same turns, scored again in the same run.
+    """
+
+    model: str
+    is_control: bool
+    responses: int
+    users: int
+    mean: float
+    interval: Interval | None
+    satisfied: float
+
+
+class ModelScores(NamedTuple):
+    """The models of a run, the best first, after the control."""
+
+    run: JudgeRun
+    rows: tuple[ModelScore, ...]
+    seed: int
+
+
+def model_scores(run_id: int, *, seed: int) -> ModelScores | None:
+    """Mean scores of candidate responses by model; None where there is no such satisfaction run.
+
+    Two queries.
+
+    Args:
+        run_id: of a run that scored candidates; without any there are no rows.
+        seed: of the bootstrap over users.
+    """
+    run = (
+        JudgeRun.objects.filter(pk=run_id, kind=RunKind.SATISFACTION)
+        .select_related("dataset")
+        .first()
+    )
+    if run is None:
+        return None
+    done = SatisfactionJudgment.objects.filter(
+        run=run, status=JudgmentStatus.DONE, response__isnull=False
+    )
+    originals: list[tuple[tuple[int, int], Replayed]] = []
+    candidates: dict[str, list[Replayed]] = defaultdict(list)
+    answered: set[tuple[int, int]] = set()
+    for user, turn, response, scenario, original, model, raw, calibrated in done.order_by(
+        "pk"
+    ).values_list(
+        "user_id",
+        "response__turn_id",
+        "response_id",
+        "response__turn__session__scenario__name",
+        "response__original",
+        "response__model",
+        "score",
+        "calibrated",
+    ):
+        score = raw if calibrated is None else calibrated
+        assert score is not None  # noqa: S101 - a constraint holds that what is done has one
+        answer = Replayed(str(response), str(user), scenario, score)
+        if original:
+            originals.append(((user, turn), answer))
+        else:
+            candidates[model].append(answer)
+            answered.add((user, turn))
+    control = [answer for key, answer in originals if key in answered]
+    rows = [_model_score(model, own, seed=seed) for model, own in candidates.items()]
+    rows.sort(key=lambda row: (-row.mean, row.model))
+    if control:
+        rows.insert(0, _model_score("", control, seed=seed)._replace(is_control=True))
+    return ModelScores(run, tuple(rows), seed)
+
+
+def _model_score(model: str, answers: Sequence[Replayed], *, seed: int) -> ModelScore:
+    found = summarise(answers)
+    return ModelScore(
+        model=model,
+        is_control=False,
+        responses=len(answers),
+        users=found.groups[Grouping.USER],
+        mean=found.macro[Grouping.USER],
+        interval=user_interval(answers, seed=seed),
+        satisfied=found.satisfied,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class EvaluationTurns:
     """The rated turns of a dataset: stored blocks, and the same with their gold scores."""
@@ -249,7 +355,10 @@ def judged_turns(
     run_id: int, blocks: Sequence[StoredBlock]
 ) -> tuple[tuple[JudgedTurn | None, ...], ...]:
     """What a run said of each turn, in the order of the blocks; None without a score."""
-    rows = SatisfactionJudgment.objects.filter(run=run_id, status=JudgmentStatus.DONE).values_list(
+    done = SatisfactionJudgment.objects.filter(
+        run=run_id, status=JudgmentStatus.DONE, part=TurnPart.RATED
+    )
+    rows = done.values_list(
         "user_id", "response_id", "session_id", "score", "expected_score", "reason"
     )
     found = {
@@ -280,6 +389,14 @@ def _gold_block(
     )
 
 
+def with_ratings() -> QuerySet[Dataset]:
+    """The datasets in which somebody rated a response or a session, by name."""
+    rated = SatisfactionLabel.objects.filter(
+        Q(response__turn__session__dataset=OuterRef("pk")) | Q(session__dataset=OuterRef("pk"))
+    )
+    return Dataset.objects.filter(Exists(rated)).order_by("name")
+
+
 CURVE_KIND: Final = "learning_curve"
 
 
@@ -293,17 +410,23 @@ class StoredCurve:
     seed: int
     bootstrap: int
     points: tuple[CurvePoint, ...]
+    sizes: tuple[int, ...] = ()
 
 
-def stored_curve(*, train: str, test: str) -> StoredCurve | None:
-    """The newest curve of two datasets, by their slugs; None without one. One query."""
-    found = (
-        VerificationReport.objects.filter(
-            kind=CURVE_KIND, dataset__slug=test, settings__train=train
-        )
-        .order_by("-pk")
-        .first()
+def stored_curve(
+    *, train: str, test: str, whole: bool = False, run: int | None = None
+) -> StoredCurve | None:
+    """The newest curve of two datasets, by their slugs, or that of a run; None without one.
+
+    `whole` asks for one of sessions instead of turns. One query.
+    """
+    curves = VerificationReport.objects.filter(
+        kind=CURVE_KIND, dataset__slug=test, settings__train=train
     )
+    of_sessions = Q(settings__has_key="level")
+    of_level = of_sessions if whole else ~of_sessions
+    curves = curves.filter(of_level if run is None else Q(run=run))
+    found = curves.order_by("-pk").first()
     if found is None:
         return None
     return StoredCurve(
@@ -313,6 +436,7 @@ def stored_curve(*, train: str, test: str) -> StoredCurve | None:
         seed=found.settings["seed"],
         bootstrap=found.settings["bootstrap"],
         points=tuple(_point(row) for row in found.rows),
+        sizes=tuple(found.settings.get("sizes", ())),
     )
 
 

@@ -26,6 +26,8 @@ from benchmark.core.satisfaction_groups import (
 )
 from benchmark.models import VerificationReport
 from judging.core.rules import Level
+from judging.models import JudgeRun
+from judging.queries.runs import UNFINISHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,8 @@ def _interval(stored: Mapping[str, Any]) -> Interval | None:
     return None if stored["low"] is None else Interval(stored["low"], stored["high"])
 
 
+RUN_KIND: Final = "EVALUATE"
+"""Of the runs that make reports."""
 REPORT_KIND: Final = "satisfaction"
 
 WHOLE: Final = (
@@ -240,7 +244,10 @@ class SatisfactionReport:
     """One report with its settings; `others` are the newest reports, this one among them.
 
     `whole` says that whole sessions were scored, not turns.
-    `training` is the learned evaluator on its own training users, each held out in turn.
+    `training` is the learned evaluator on its own training users, each held out in turn. `shared`
+    names those who rated in both datasets: with any, global baselines and the learned evaluator
+    have seen them. `skipped` tells why an evaluator stands in no row. `users` and `turns` are 0 in
+    reports of before they were kept.
     """
 
     chosen: ReportChoice
@@ -254,6 +261,21 @@ class SatisfactionReport:
     learned_version: int | None
     others: tuple[ReportChoice, ...]
     whole: bool = False
+    users: int = 0
+    turns: int = 0
+    run: int | None = None
+
+
+def evaluation_of(run_id: int) -> SatisfactionReport | None:
+    """The report that a run made; None where it has not come so far."""
+    made = VerificationReport.objects.filter(kind=REPORT_KIND, run=run_id).first()
+    return None if made is None else satisfaction_report(str(made.pk))
+
+
+def evaluations_under_way() -> list[JudgeRun]:
+    """The runs that will make a report, the newest first. One query."""
+    running = JudgeRun.objects.filter(kind=RUN_KIND, status__in=UNFINISHED)
+    return list(running.select_related("dataset").order_by("-pk"))
 
 
 def satisfaction_report(number: str = "") -> SatisfactionReport | None:
@@ -285,6 +307,9 @@ def satisfaction_report(number: str = "") -> SatisfactionReport | None:
         learned_version=wanted.settings.get("learned_version"),
         others=tuple(_choice(one) for one in newest),
         whole=wanted.settings.get("level") == Level.SESSION,
+        users=wanted.settings.get("users", 0),
+        turns=wanted.settings.get("turns", 0),
+        run=wanted.run_id,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from django.db.models import Count, Q
@@ -12,6 +12,7 @@ from annotation.models import Dataset
 from annotation.queries.participants import resolve_annotator
 from annotation.queries.withheld import is_anything_withheld, withheld_comparisons
 from benchmark.core.accuracy import InvalidPolicy
+from benchmark.core.personal import PersonalRow
 from benchmark.core.response_bias import ResponseBias, leaning_records
 from benchmark.core.trust import (
     Condition,
@@ -21,6 +22,7 @@ from benchmark.core.trust import (
     JudgedComparison,
     ReportRow,
     TrustFigures,
+    adjusted,
     control_rows,
     report_rows,
     trust_figures,
@@ -40,11 +42,20 @@ from benchmark.queries.choices import (
     scenarios,
     verdict_runs,
 )
-from benchmark.queries.evidence import cases_of, labels_of, latest_of_others
+from benchmark.queries.evidence import cases_of, labels_of, run_of_other
+from benchmark.queries.personal import personal_claims
 from benchmark.queries.response_bias import leanings_of
 from benchmark.queries.satisfaction import SatisfactionFigures, satisfaction_figures
-from judging.core.votes import VoteRule
-from judging.models import Control, Judgment, Preference, PreferenceKind, PreferenceSet
+from judging.core.votes import VoteRule, check_rule
+from judging.models import (
+    Control,
+    Judgment,
+    Preference,
+    PreferenceKind,
+    PreferenceSet,
+    RunKind,
+)
+from judging.queries.preference_sets import edited_after_verdicts
 from judging.queries.withheld import readable_sets, withheld_numbers
 
 
@@ -53,7 +64,8 @@ class Report:
     """Pairwise agreement by annotator and scenario, and satisfaction over all users.
 
     `leanings` are rows of benchmark.core.response_bias: length bias and self-preference.
-    `controls` are what stands beside each result.
+    `controls` are what stands beside each result, `personal` whether it is the annotator's own.
+    `runs` are what was read of whom.
     """
 
     dataset: str
@@ -63,6 +75,8 @@ class Report:
     seed: int
     leanings: tuple[dict[str, object], ...] = ()
     controls: tuple[ControlRow, ...] = ()
+    runs: tuple[tuple[str, RunChoice], ...] = ()
+    personal: tuple[PersonalRow, ...] = ()
 
 
 def report(dataset: str, *, annotator: str = "", judge: str = "") -> Report:
@@ -88,6 +102,8 @@ def report(dataset: str, *, annotator: str = "", judge: str = "") -> Report:
     controls: list[ControlRow] = []
     judges: dict[str, None] = {}
     leanings: list[dict[str, object]] = []
+    read: list[tuple[str, RunChoice]] = []
+    heard: dict[int, tuple[JudgedComparison, ...]] = {}
     runs = {person.id: verdict_runs(row, person) for person in people}
     if judge:
         check_judge(judge, (run.judge for known in runs.values() for run in known))
@@ -96,21 +112,29 @@ def report(dataset: str, *, annotator: str = "", judge: str = "") -> Report:
             labels = labels_of(row, person, None)
             others = {each.id: each.name for each in everybody if each.id != person.id}
             cases = cases_of(labels, run, person, None, rule=VoteRule.DEFAULT, others=others)
-            cases = with_baselines(cases, run, person)
+            cases = heard[run.id] = with_baselines(cases, run, person)
             figures = trust_figures(cases, labels, seed=SEED)
             rows += report_rows(person.name, figures)
             controls += control_rows(person.name, figures)
             judges[run.judge] = None
+            read.append((person.name, run))
             leaning = leanings_of(cases, labels, dataset=row, run=run, seed=SEED)
             leanings += leaning_records(person.name, leaning)
     return Report(
         dataset=dataset,
         judges=tuple(judges),
-        rows=tuple(rows),
+        rows=adjusted(rows),
         satisfaction=satisfaction_figures(row, user=only, seed=SEED),
         seed=SEED,
         leanings=tuple(leanings),
         controls=tuple(controls),
+        runs=tuple(read),
+        personal=tuple(
+            claim
+            for name in judges
+            for claim in personal_claims(row, name, everybody, seed=SEED, cases=heard)
+            if claim.run in heard
+        ),
     )
 
 
@@ -133,7 +157,10 @@ SEED: Final = 42
 
 @dataclass(frozen=True, slots=True)
 class TrustQuestion:
-    """What a reader asks: empty fields take the first choice there is."""
+    """What a reader asks: empty fields take the first choice there is.
+
+    `rule_of` is the run that the rule was chosen for, where that may be another one.
+    """
 
     dataset: str = ""
     annotator: int | None = None
@@ -141,6 +168,7 @@ class TrustQuestion:
     scenario: int | None = None
     rule: VoteRule = VoteRule.DEFAULT
     policy: InvalidPolicy = InvalidPolicy.EXCLUDED
+    rule_of: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +210,10 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class SelectedSet:
-    """A stored selection with its evidence; shares are 0..1, None where there is none."""
+    """A stored selection with its evidence; shares are 0..1, None where there is none.
+
+    `edited` says that a person edited it after its test verdicts were there to see.
+    """
 
     id: int
     scenario: str
@@ -192,6 +223,9 @@ class SelectedSet:
     leave_one_out: float | None
     null_p95: float | None
     p_value: float | None
+    base_accuracy: float | None
+    is_used: bool
+    edited: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,13 +250,15 @@ class TrustPage:
     own_satisfaction: SatisfactionFigures | None
     all_satisfaction: SatisfactionFigures | None
     leanings: ResponseBias | None = None
+    personal: PersonalRow | None = None
 
 
 def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
     """Resolve a question to rows.
 
     Raises:
-        Refused: something asked for does not exist, or is not this reader's to see.
+        Refused: something asked for does not exist, or is not this reader's to see; the run is read
+            by l*, which the rule cannot be combined with.
     """
     every_dataset = datasets(labelled_by=reader.only)
     dataset = picked_dataset(every_dataset, question.dataset)
@@ -233,6 +269,11 @@ def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
     annotator = picked(people if question.annotator or not judged else judged, question.annotator)
     topics = scenarios(dataset)
     runs = verdict_runs(dataset, annotator) if annotator else ()
+    run = picked(runs, question.run)
+    by_log_odds = run is not None and run.by_log_odds
+    if run is not None and by_log_odds and question.rule_of not in {None, run.id}:
+        question = replace(question, rule=VoteRule.DEFAULT)  # of the run that was looked at before
+    check_rule(question.rule, by_log_odds=by_log_odds)
     return TrustScope(
         question=question,
         datasets=every_dataset,
@@ -241,7 +282,7 @@ def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
         scenarios=topics,
         dataset=dataset,
         annotator=annotator,
-        run=picked(runs, question.run),
+        run=run,
         scenario=None if question.scenario is None else picked(topics, question.scenario),
         withheld=withheld_numbers(reader.only),
         anything_withheld=is_anything_withheld(reader.only),
@@ -279,7 +320,38 @@ def trust_page(question: TrustQuestion, reader: Reader) -> TrustPage:
             if labels
             else None
         ),
+        personal=_personal(scope, cases) if cases and reader.only is None else None,
     )
+
+
+def _personal(scope: TrustScope, cases: tuple[JudgedComparison, ...]) -> PersonalRow | None:
+    """The annotator's claim, over all scenarios; it stands among those of all annotators."""
+    run, question = scope.run, scope.question
+    if scope.dataset is None or run is None or run.kind is not RunKind.TEST or not run.sets_of:
+        return None
+    is_whole = scope.scenario is None and question.rule is VoteRule.DEFAULT
+    claims = personal_claims(
+        scope.dataset,
+        run.judge,
+        scope.annotators,
+        seed=SEED,
+        chosen=run,
+        cases={run.id: cases} if is_whole else None,
+    )
+    return next((claim for claim in claims if claim.run == run.id), None)
+
+
+def personal_report(question: TrustQuestion, reader: Reader) -> tuple[PersonalRow, ...]:
+    """The claims of all annotators beside that of the run that a trust page shows.
+
+    Raises:
+        Refused: something asked for does not exist, or is not this reader's to see.
+    """
+    scope = trust_scope(question, reader)
+    if scope.dataset is None or scope.run is None:
+        return ()
+    run, people = scope.run, scope.annotators
+    return personal_claims(scope.dataset, run.judge, people, seed=SEED, chosen=run)
 
 
 def scoped_labels(scope: TrustScope) -> tuple[HumanLabel, ...]:
@@ -303,7 +375,7 @@ def selected_sets(scope: TrustScope) -> tuple[SelectedSet, ...]:
     if scope.run is not None:
         rows = rows.filter(Q(run=scope.run.id) | Q(run=scope.run.parent))
     if scope.scenario is not None:
-        rows = rows.filter(scenario=scope.scenario.id)
+        rows = rows.filter(Q(scenario=scope.scenario.id) | Q(scenario=None))
     latest = {
         row.scenario_id: row
         for row in readable_sets(
@@ -313,13 +385,14 @@ def selected_sets(scope: TrustScope) -> tuple[SelectedSet, ...]:
             scope.withheld,
         )
     }
-    return tuple(_selected(row) for row in latest.values())
+    edited = edited_after_verdicts({row.run_id for row in latest.values()})
+    return tuple(_selected(row, edited=row.pk in edited) for row in latest.values())
 
 
-def _selected(row: PreferenceSet) -> SelectedSet:
+def _selected(row: PreferenceSet, *, edited: bool) -> SelectedSet:
     return SelectedSet(
         id=row.pk,
-        scenario=row.scenario.name,
+        scenario=row.scenario_name,
         members=tuple(
             _member(each) for each in sorted(row.members.all(), key=lambda one: one.position)
         ),
@@ -328,6 +401,9 @@ def _selected(row: PreferenceSet) -> SelectedSet:
         leave_one_out=row.leave_one_out,
         null_p95=row.null_p95,
         p_value=row.p_value,
+        base_accuracy=row.base_accuracy,
+        is_used=row.is_used,
+        edited=edited,
     )
 
 
@@ -353,8 +429,8 @@ def scoped_cases(
         scope.scenario,
         rule=scope.question.rule,
         others=others if compare else {},
+        without=scope.withheld,
     )
-    cases = tuple(case for case in cases if case.comparison not in scope.withheld)
     return with_baselines(cases, scope.run, scope.annotator) if compare else cases
 
 
@@ -368,7 +444,8 @@ def voice_run(scope: TrustScope, voice: Condition) -> int | None:
             for person in scope.annotators
             if person.name == voice.annotator and person.id != scope.annotator.id
         }
-        return next(iter(latest_of_others(scope.run, scope.annotator, owners).values()), None)
+        found = (run_of_other(scope.run, scope.annotator, owner) for owner in owners)
+        return next(found, None)
     if voice.panel is ConditionKind.RUBRIC:
         return rubric_runs(scope.run, scope.annotator.id).get(voice.annotator)
     return None if voice.panel in {ConditionKind.LONGER, ConditionKind.MAJORITY} else scope.run.id

@@ -1,50 +1,39 @@
-"""The paper's ablations in one call: run what is missing, measure every variant, store the table.
-
-Every variant is measured on the same test comparisons of an annotator: those that are test
-comparisons under all of them.
-"""
+"""What an ablation varies: its steps, the variants that come of each, and what they would take."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
-
-from django.db.models import Q
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
-from benchmark.core.ablation import AblationRow, Vary, ablation_row
-from benchmark.core.accuracy import Judged
-from benchmark.models import VerificationReport
-from benchmark.queries.ablations import KIND
-from benchmark.queries.evidence import run_judgments
+from benchmark.core.ablation import Vary
 from judging.core.estimates import ASSUMED_PREFERENCE, RunEstimate
 from judging.core.matrix import read_matrix
 from judging.core.rules import PairwiseSettings, Window
-from judging.core.runs import DistilPlan
 from judging.core.selection import select_by_size
 from judging.core.selection_search import SelectionSettings
-from judging.llm.errors import LlmCode
-from judging.models import Control, JudgeRun, PreferenceKind, PreferenceSet, RunKind, RunStatus
+from judging.models import Control, JudgeRun, PreferenceKind, PreferenceSet, RunKind
 from judging.queries.configurations import distil_plans, pairwise_settings
 from judging.services.estimates import estimate, estimate_judgments, share_of_prompts
-from judging.services.foreground import run_to_end
-from judging.services.kinds import plan, start
+from judging.services.kinds import plan
 from judging.services.run_requests import RunRequest, finished_like
 
+DEV_SIZES: Final = (2, 5, 10, 20)
+MOST_MEMBERS: Final = 10
 
-def estimate_ablation(
-    *, dataset: Dataset, annotators: Sequence[User], vary: Vary, judges: Sequence[str]
+
+def estimate_variants(
+    dataset: Dataset, annotators: Sequence[User], vary: Vary, judges: Sequence[str]
 ) -> list[RunEstimate]:
-    """The runs that `ablations.ablate` would start, without those that are finished.
+    """The runs that an ablation would start, without those that are finished.
 
     Before a distillation is finished nobody knows which of its preferences are selected; its test
     comparisons are then estimated under all of them, so that this is never less than what comes.
 
     Raises:
-        Refused: there is no such judge; an annotator labelled nothing here that can be judged; too
-            many preferences to try every subset of a size.
+        Refused: too many preferences to try every subset of a size.
     """
     wanted = [(user, step) for user in annotators for step in steps(vary, judges)]
     most = share_of_prompts(2 * len(wanted))
@@ -58,21 +47,21 @@ def estimate_ablation(
 def _of_step(
     dataset: Dataset, annotator: User, vary: Vary, step: AblationStep, *, most: int
 ) -> Iterator[RunEstimate]:
-    wanted = _distillation(dataset, annotator, step)
+    wanted = distillation_of(dataset, annotator, step)
     finished = finished_like(wanted)
     if finished is None:
         yield estimate(wanted, most=most)
     members = {} if finished is None else preferences_of(list(variants_of(finished, vary, step)))
     for judge in step.judges:
-        run = _judging(finished or wanted, judge, members)
+        run = judging_under(finished or wanted, judge, members)
         if finished is None:
             yield estimate_judgments(run, _unwritten(wanted), most=most)
         else:
             yield estimate(run, most=most)
 
 
-def _distillation(dataset: Dataset, annotator: User, step: AblationStep) -> JudgeRun:
-    """The distillation of a step, not saved."""
+def distillation_of(dataset: Dataset, annotator: User, step: AblationStep) -> JudgeRun:
+    """The distillation of a step, planned and not saved; it is nobody's preferences."""
     (run,) = plan(
         RunRequest(
             kind=RunKind.DISTIL,
@@ -86,8 +75,8 @@ def _distillation(dataset: Dataset, annotator: User, step: AblationStep) -> Judg
     return run
 
 
-def _judging(
-    distillation: JudgeRun, judge: str, preferences: Mapping[int, Sequence[int]]
+def judging_under(
+    distillation: JudgeRun, judge: str, preferences: Mapping[int | None, Sequence[int]]
 ) -> JudgeRun:
     """A run over a distillation's test comparisons under some of its preferences, not saved."""
     (run,) = plan(
@@ -113,100 +102,16 @@ def _unwritten(wanted: JudgeRun) -> Iterator[tuple[int, str | None]]:
                 yield comparison, text
 
 
-SEED: Final = 42
-DEV_SIZES: Final = (2, 5, 10, 20)
-MOST_MEMBERS: Final = 10
-
-Finish = Callable[[JudgeRun], JudgeRun]
-"""Works a run off and gives it back as it ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class AblationVariant:
+class AblationVariant(NamedTuple):
     """One way of doing it: whose preferences vote, by scenario, and who judges."""
 
     name: str
     distillation: JudgeRun
     judge: str
-    members: Mapping[int, tuple[int, ...]]
+    members: Mapping[int | None, tuple[int, ...]]
 
 
-def ablate(
-    *,
-    dataset: Dataset,
-    annotators: Sequence[tuple[str, User]],
-    vary: Vary,
-    judges: Sequence[str],
-    finish: Finish = lambda run: run_to_end(run.pk),
-) -> VerificationReport:
-    """Measures every variant for some annotators and stores the table.
-
-    Args:
-        dataset: whose comparisons.
-        annotators: names to show, with the users.
-        vary: what differs between variants.
-        judges: the first one judges and distils; `Vary.JUDGE` tries each with each.
-        finish: works a run off.
-
-    Raises:
-        Refused: there is no such judge; an annotator labelled nothing here that can be judged; a
-            run did not finish; the money ended before the first annotator was measured. Where it
-            ends later, the table has those before, and its settings name who is left out; too many
-            preferences to try every subset of a size.
-    """
-    rows: list[AblationRow] = []
-    left_out: list[str] = []
-    for place, (name, user) in enumerate(annotators):
-        bench = _Bench(dataset, user, finish)
-        try:
-            variants = list(_variants(bench, vary, judges))
-            rows += _measured(name, variants, finish)
-        except Refused as refused:
-            if refused.code != "budget:spent" or not rows:
-                raise
-            left_out = [each for each, _ in annotators[place:]]
-            break
-    return VerificationReport.objects.create(
-        dataset=dataset,
-        kind=KIND,
-        settings={
-            "vary": vary.value,
-            "judges": list(judges),
-            "seed": SEED,
-            **({"left_out": left_out} if left_out else {}),
-        },
-        rows=[row.to_json() for row in rows],
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Bench:
-    """One annotator with what it takes to distil under some settings."""
-
-    dataset: Dataset
-    annotator: User
-    finish: Finish
-
-    def distilled(self, step: AblationStep) -> JudgeRun:
-        return _done(_distillation(self.dataset, self.annotator, step), self.finish)
-
-
-def _done(wanted: JudgeRun, finish: Finish) -> JudgeRun:
-    """A planned run with all its answers: a finished one like it, or it is started."""
-    run = finished_like(wanted) or start(wanted)
-    if run.status != RunStatus.DONE:
-        run = finish(run)
-    if run.error_code == LlmCode.BUDGET_SPENT:
-        message = f"run {run.pk} got a part of its answers"
-        raise Refused("budget:spent", message)
-    if run.status != RunStatus.DONE:
-        message = f"run {run.pk}: {run.status.lower()} {run.error_code} {run.error_detail}".rstrip()
-        raise Refused("ablation:run-failed", message)
-    return run
-
-
-@dataclass(frozen=True, slots=True)
-class AblationStep:
+class AblationStep(NamedTuple):
     """A distillation of an ablation, and who judges under what it distils."""
 
     name: str
@@ -236,11 +141,6 @@ def steps(vary: Vary, judges: Sequence[str]) -> list[AblationStep]:
             return [AblationStep("", usual, judges[0], alone)]
 
 
-def _variants(bench: _Bench, vary: Vary, judges: Sequence[str]) -> Iterator[AblationVariant]:
-    for step in steps(vary, judges):
-        yield from variants_of(bench.distilled(step), vary, step)
-
-
 def variants_of(run: JudgeRun, vary: Vary, step: AblationStep) -> Iterator[AblationVariant]:
     """What is measured of a finished distillation.
 
@@ -263,7 +163,7 @@ def _sets(run: JudgeRun) -> list[PreferenceSet]:
     return list(rows.order_by("scenario_id").prefetch_related("members"))
 
 
-def _selected(run: JudgeRun) -> dict[int, tuple[int, ...]]:
+def _selected(run: JudgeRun) -> dict[int | None, tuple[int, ...]]:
     return {
         row.scenario_id: tuple(sorted(member.pk for member in row.members.all()))
         for row in _sets(run)
@@ -273,7 +173,7 @@ def _selected(run: JudgeRun) -> dict[int, tuple[int, ...]]:
 def _by_size(run: JudgeRun, judge: str) -> Iterator[AblationVariant]:
     """The best subset of each size by the stored matrix; a scenario with fewer has its largest."""
     rules = SelectionSettings(aggregate_eligible=pairwise_settings(run.config).aggregate_eligible)
-    found: dict[int, dict[int, tuple[int, ...]]] = {}
+    found: dict[int | None, dict[int, tuple[int, ...]]] = {}
     for row in _sets(run):
         if not row.matrix.get("matrix_original"):
             continue
@@ -301,7 +201,7 @@ def _by_preferences(run: JudgeRun, judge: str) -> Iterator[AblationVariant]:
     kinds = dict(run.preferences.filter(control=Control.NONE).values_list("pk", "kind"))
     columns = {row.scenario_id: list(row.columns) for row in _sets(run)}
 
-    def of_kind(kind: PreferenceKind) -> dict[int, tuple[int, ...]]:
+    def of_kind(kind: PreferenceKind) -> dict[int | None, tuple[int, ...]]:
         return {
             scenario: tuple(key for key in keys if kinds.get(key) == kind)
             for scenario, keys in columns.items()
@@ -314,64 +214,10 @@ def _by_preferences(run: JudgeRun, judge: str) -> Iterator[AblationVariant]:
     yield AblationVariant("selected", run, judge, _selected(run))
 
 
-def _measured(
-    name: str, variants: Sequence[AblationVariant], finish: Finish
-) -> Iterator[AblationRow]:
-    runs = _runs(variants, finish)
-    shared = _shared_tests(variants)
-    for variant in variants:
-        run = runs[variant.distillation.pk, variant.judge]
-        plans = distil_plans(variant.distillation.config)
-        yield ablation_row(
-            list(_judged(run, variant, plans, shared)),
-            annotator=name,
-            variant=variant.name,
-            dev=sum(len(plan.winners) for plan in plans),
-            members=sum(map(len, variant.members.values())),
-            run=run.pk,
-            seed=SEED,
-        )
-
-
-def _runs(variants: Sequence[AblationVariant], finish: Finish) -> dict[tuple[int, str], JudgeRun]:
-    """One run for all variants of a distillation and a judge, under all their preferences."""
-    found: dict[tuple[int, str], JudgeRun] = {}
-    for variant in variants:
-        key = (variant.distillation.pk, variant.judge)
-        if key not in found:
-            of_key = [each for each in variants if (each.distillation.pk, each.judge) == key]
-            run = _judging(variant.distillation, variant.judge, preferences_of(of_key))
-            found[key] = _done(run, finish)
-    return found
-
-
-def preferences_of(variants: Sequence[AblationVariant]) -> dict[int, tuple[int, ...]]:
+def preferences_of(variants: Sequence[AblationVariant]) -> dict[int | None, tuple[int, ...]]:
     """The preferences of some variants by scenario, each once."""
-    union: dict[int, dict[int, None]] = {}
+    union: dict[int | None, dict[int, None]] = {}
     for variant in variants:
         for scenario, members in variant.members.items():
             union.setdefault(scenario, {}).update(dict.fromkeys(members))
     return {scenario: tuple(members) for scenario, members in union.items()}
-
-
-def _shared_tests(variants: Sequence[AblationVariant]) -> set[int]:
-    """The comparisons that are in the test part of every variant."""
-    parts = [
-        {key for plan in distil_plans(each.distillation.config) for key, _ in plan.test_winners}
-        for each in variants
-    ]
-    return set.intersection(*parts) if parts else set()
-
-
-def _judged(
-    run: JudgeRun, variant: AblationVariant, plans: Sequence[DistilPlan], shared: set[int]
-) -> Iterator[Judged]:
-    memberships = [
-        ([key for key, _winner in plan.test_winners], variant.members.get(plan.scenario_id, ()))
-        for plan in plans
-    ]
-    decided = run_judgments(Q(run=run.pk))[run.pk].decisions(memberships)
-    for each in plans:
-        for comparison, winner in each.test_winners:
-            if comparison in shared and comparison in decided:
-                yield Judged(comparison, winner, decided[comparison])

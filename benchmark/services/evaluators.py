@@ -24,14 +24,15 @@ from judging.core.satisfaction_neighbours import nearest_predictions
 from judging.core.satisfaction_stacking import StackedTurns, fit_stack, predict_stack
 from judging.models import JudgeRun, LearnedModel, RunKind, RunStatus
 from judging.queries.configurations import satisfaction_settings
-from judging.services.foreground import run_to_end
-from judging.services.kinds import plan, start
+from judging.services.kinds import plan
 from judging.services.learned import learned_model
 from judging.services.run_requests import RunRequest, finished_like
 
 Judged = Sequence[Sequence[JudgedTurn | None]]
 """What a judge's run said of each turn, block by block."""
 
+MEMORIES_BY: Final = "@"
+"""In an evaluator's name, before who builds the memories that the judge reads."""
 SEED: Final = 42
 """Of the groups of users by which stacking is fitted: part of the method, not of a bootstrap."""
 
@@ -54,7 +55,12 @@ def predict_nearest(name: str, *, train: Sequence[Block], test: Sequence[Block])
 
 
 def predict_learned(
-    *, train: Dataset, training: Sequence[GoldBlock], test: Sequence[Block]
+    *,
+    train: Dataset,
+    training: Sequence[GoldBlock],
+    test: Sequence[Block],
+    level: Level = Level.TURN,
+    pulse: Callable[[], None] = lambda: None,
 ) -> LearnedPredictions:
     """The learned evaluator of the training dataset, trained now unless it is stored already.
 
@@ -62,11 +68,13 @@ def predict_learned(
         train: the dataset.
         training: its rated turns, in their stored order.
         test: the turns to score.
+        level: whether these are turns or whole sessions, and what is learned from.
+        pulse: called between the steps of a training.
 
     Raises:
         Refused: the training dataset has too few users or turns.
     """
-    row = learned_model(dataset=train)
+    row = learned_model(dataset=train, level=level, pulse=pulse)
     model = from_bytes(bytes(row.artefact))
     found = [
         [
@@ -172,35 +180,28 @@ class JudgedDataset:
     seconds: float
 
 
-def judged_dataset(
-    name: str,
-    *,
-    dataset: Dataset,
-    turns: EvaluationTurns,
-    train: Dataset | None = None,
-    observer: Callable[[int], None] | None = None,
-) -> JudgedDataset:
-    """A judge's scores of a dataset; it is asked only where no finished run answers already.
+def scoring_run(
+    name: str, *, dataset: Dataset, level: Level, train: Dataset | None = None
+) -> JudgeRun:
+    """A run in which a judge scores everybody's turns of a dataset, planned and not saved.
 
     Args:
         name: of the judge, with ":" and a way of asking after it, such as "llm:no-memory".
         dataset: whose turns.
-        turns: the same, as they are stored.
+        level: what is scored.
         train: whose raters teach the ways that show examples or rubrics; None for others here.
-        observer: told how many answers each commit of a run wrote.
 
     Raises:
         Refused: there is no such judge, or no such way of asking; the way of asking has no prompt
-            for sessions; nobody is left to take examples or rubrics from; its run did not finish.
+            for sessions; nobody is left to take examples or rubrics from.
     """
     judge, variant = judge_and_variant(name)
-    settings = _settings(variant, turns.level, dataset=dataset, train=train)
-    wanted = _scoring(dataset, judge, settings)
-    run = finished_like(wanted) or run_to_end(start(wanted).pk, observer=observer)
-    if run.status != RunStatus.DONE:
-        why = f"{run.error_code or run.status} {run.error_detail}".strip()
-        message = f"run {run.pk} of {judge}: {why}"
-        raise Refused("run:failed", message)
+    return _scoring(dataset, judge, _settings(variant, level, dataset=dataset, train=train))
+
+
+def judged_dataset(name: str, run: JudgeRun, turns: EvaluationTurns) -> JudgedDataset:
+    """What a judge's finished run says of turns; `name` as for `scoring_run`."""
+    judge, variant = judge_and_variant(name)
     return JudgedDataset(
         judge=judge,
         setting=_SETTINGS.get(variant, variant.word),
@@ -227,21 +228,27 @@ def stored_judges(*, dataset: Dataset, level: Level, train: Dataset) -> tuple[st
         endpoint__enabled=True,
     )
     found: dict[str, None] = {}
-    for judge, config in done.order_by("pk").values_list("judge", "config"):
+    for judge, writer, config in done.order_by("pk").values_list("judge", "writer", "config"):
         rules = satisfaction_settings(config)
         if rules.level is not level:
             continue
         variant = rules.variant
         settings = _settings(variant, level, dataset=dataset, train=train)
-        if finished_like(_scoring(dataset, judge, settings)) is not None:
-            found[judge if variant is Variant.CHECKLIST else f"{judge}:{variant.word}"] = None
+        name = f"{judge}{MEMORIES_BY}{writer}" if writer else judge
+        if finished_like(_scoring(dataset, name, settings)) is not None:
+            found[name if variant is Variant.CHECKLIST else f"{name}:{variant.word}"] = None
     return tuple(found)
 
 
 def _scoring(dataset: Dataset, judge: str, settings: SatisfactionSettings) -> JudgeRun:
     """A run over everybody's turns, not saved."""
+    name, _, builder = judge.partition(MEMORIES_BY)
     request = RunRequest(
-        kind=RunKind.SATISFACTION, dataset=dataset, judge=judge, satisfaction=settings
+        kind=RunKind.SATISFACTION,
+        dataset=dataset,
+        judge=name,
+        writer=builder or None,
+        satisfaction=settings,
     )
     return plan(request)[0]
 
@@ -259,6 +266,8 @@ def _settings(
 
 def judge_and_variant(name: str) -> tuple[str, Variant]:
     """A judge and the way of asking it: "llm:two-stage"; the checklist without a word.
+
+    The judge comes with who builds its memories, where it does not: "llm@builder".
 
     Raises:
         Refused: there is no such way.

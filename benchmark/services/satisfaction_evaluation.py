@@ -1,12 +1,12 @@
-"""Comparing satisfaction evaluators: run what is missing, read stored rows, keep a report."""
+"""Measuring satisfaction evaluators on the same turns; judges are read from their finished runs."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from annotation.core.refusals import Refused
 from annotation.models import Dataset
@@ -22,10 +22,9 @@ from benchmark.core.satisfaction_evaluation import (
     judge_predictions,
 )
 from benchmark.core.satisfaction_groups import EvaluatorDetails, details_of
-from benchmark.models import VerificationReport
 from benchmark.queries.satisfaction import EvaluationTurns, evaluation_turns
-from benchmark.queries.satisfaction_report import REPORT_KIND
 from benchmark.services.evaluators import (
+    MEMORIES_BY,
     LearnedPredictions,
     judge_and_variant,
     judged_dataset,
@@ -36,9 +35,10 @@ from benchmark.services.evaluators import (
     stored_judges,
 )
 from benchmark.services.satisfaction_report import stored
-from judging.core.rules import LEARNED, Level
+from judging.core.rules import LEARNED, SPECS, Level, Need
 from judging.core.satisfaction_baselines import NEAREST_NAMES, Baseline
-from judging.services.judges import endpoint_for
+from judging.models import JudgeRun
+from judging.services.judges import LEXICAL, endpoint_for
 
 DEFAULT_SEED: Final = 42
 HELD_OUT: Final = "held out"
@@ -61,13 +61,18 @@ DEFAULT_EVALUATORS: Final = (
 
 @dataclass(frozen=True)
 class EvaluationData:
-    """What every evaluator is given: the training users' turns and the test users'."""
+    """What every evaluator is given: the training users' turns and the test users'.
+
+    `scored` are judges' finished runs by dataset id and judge's name; `pulse` is called between the
+    steps of what takes long.
+    """
 
     train_dataset: Dataset
     test_dataset: Dataset
     train: EvaluationTurns
     test: EvaluationTurns
-    observer: Callable[[int], None] | None
+    scored: Mapping[tuple[int, str], JudgeRun] = field(default_factory=dict)
+    pulse: Callable[[], None] = lambda: None
 
     @cached_property
     def learned(self) -> LearnedPredictions:
@@ -77,7 +82,11 @@ class EvaluationData:
             Refused: the training dataset has too few users or turns.
         """
         return predict_learned(
-            train=self.train_dataset, training=self.train.gold, test=self.test.blocks
+            train=self.train_dataset,
+            training=self.train.gold,
+            test=self.test.blocks,
+            level=self.test.level,
+            pulse=self.pulse,
         )
 
 
@@ -99,93 +108,72 @@ class EvaluationScale:
     reference: Predictions
     seed: int
     draws: int
+    pulse: Callable[[], None]
 
 
-@dataclass(frozen=True, slots=True)
-class SatisfactionEvaluation:
-    """A finished comparison, as kept in a report.
-
-    `details` stand in the order of the evaluators; their gains are over the reference.
-    `training` are the learned evaluator's figures on its own training users, each held out in
-    turn; None where it was not asked for. `shared` names those who rated in both datasets: with
-    any, global baselines and the learned evaluator have seen them. `skipped` tells why an
-    evaluator stands in no row.
-    """
-
-    report_id: int
-    users: int
-    turns: int
-    shared: tuple[str, ...]
-    evaluators: tuple[EvaluatorFigures, ...]
-    details: tuple[EvaluatorDetails, ...]
-    training: tuple[EvaluatorFigures, EvaluatorDetails] | None = None
-    skipped: tuple[str, ...] = ()
-
-
-def evaluate_satisfaction(
-    *,
-    train: Dataset,
-    test: Dataset,
-    evaluators: Sequence[str] = DEFAULT_EVALUATORS,
-    seed: int = DEFAULT_SEED,
-    draws: int = 1_000,
-    level: Level = Level.TURN,
-    observer: Callable[[int], None] | None = None,
-) -> SatisfactionEvaluation:
-    """Compare evaluators on every rated turn, or session, of the test dataset.
-
-    A judge is asked only where no finished run answers already; its settings are computed from
-    that one run's rows.
-
-    Args:
-        train: whose users' scores a global baseline may know, and the learned evaluator learns.
-        test: the turns.
-        evaluators: names of baselines, `learned`, `lexical` or endpoints; ":no-memory" after a
-            judge leaves the user memories out, "learned+" before it stacks the learned one on it.
-        seed: of the user-clustered bootstrap.
-        draws: its resamples; 0 leaves the intervals out.
-        level: what is scored; the learned evaluator is left out where it is sessions.
-        observer: told how many answers each commit of a run wrote.
+def evaluation_names(
+    evaluators: Sequence[str], *, train: Dataset, test: Dataset, level: Level
+) -> list[str]:
+    """The evaluators asked for, each once; STORED stands for those of the runs that there are.
 
     Raises:
-        Refused: a name is neither a baseline nor a judge; a dataset has no rated turn; a judge's
-            run did not finish.
+        Refused: a name is neither a baseline nor a judge, or one to stack on that may not be.
     """
-    given = EvaluationData(train, test, _rated(train, level), _rated(test, level), observer)
-    shared = _raters(train, given.train.gold) & _raters(test, given.test.gold)
-    predicted, skipped = _predict_all(evaluators, given)
-    scale = EvaluationScale(given.test.gold, _baseline(REFERENCE, given).predictions, seed, draws)
-    measured = [_measured(one, scale) for one in predicted]
-    names = names_of(dataset=test)
-    training = _training(predicted, given, seed=seed, draws=draws)
-    report = VerificationReport.objects.create(
-        dataset=test,
-        kind=REPORT_KIND,
-        settings={
-            "train": train.slug,
-            "test": test.slug,
-            "level": level.value,
-            "evaluators": list(evaluators),
-            "seed": seed,
-            "draws": draws,
-            "reference": REFERENCE.lower(),
-            "shared": sorted(shared),
-            "skipped": skipped,
-            "learned_version": None if training is None else given.learned.version,
-            "training": None if training is None else stored(*training, names_of(dataset=train)),
-        },
-        rows=[stored(*one, names) for one in measured],
-    )
-    return SatisfactionEvaluation(
-        report_id=report.pk,
-        users=given.test.users,
-        turns=given.test.turns,
-        shared=tuple(sorted(shared)),
-        evaluators=tuple(one for one, _details in measured),
-        details=tuple(details for _one, details in measured),
-        training=training,
-        skipped=tuple(skipped),
-    )
+    known: dict[str, None] = {}
+    for name in evaluators:
+        if name == STORED:
+            known |= dict.fromkeys(stored_judges(dataset=test, level=level, train=train))
+        else:
+            _require_known(name)
+            known[name] = None
+    return list(known)
+
+
+def scorings_of(
+    names: Sequence[str], *, train: Dataset, test: Dataset
+) -> list[tuple[Dataset, str]]:
+    """The judges' scores that evaluators need, each once: whose turns, and the judge's name."""
+    found: dict[tuple[int, str], tuple[Dataset, str]] = {}
+    for name in names:
+        if _is_embedded(name):
+            continue
+        judge = name.removeprefix(STACKED)
+        for dataset in (train, test) if name.startswith(STACKED) else (test,):
+            found.setdefault((dataset.pk, judge), (dataset, judge))
+    return list(found.values())
+
+
+def measure(name: str, data: EvaluationData, *, seed: int, draws: int) -> dict[str, Any]:
+    """One evaluator as a report keeps it: `rows`, one a setting, or why it has none (`skipped`).
+
+    The learned evaluator's figures on its own training users, each held out in turn, come as
+    `training`, with its `learned_version`.
+
+    Args:
+        name: of a baseline, `learned`, `lexical` or an endpoint; ":no-memory" after a judge leaves
+            the user memories out, "learned+" before it stacks the learned one on it.
+        data: all turns, and the finished runs of the judges that it needs.
+        seed: of the user-clustered bootstrap.
+        draws: its resamples; 0 leaves the intervals out.
+    """
+    try:
+        predicted = _predict(name, data)
+    except Refused as refused:
+        if refused.code != "learned:too-few-ratings":
+            raise
+        return {"skipped": f"{name}: {refused}"}
+    reference = _baseline(REFERENCE, data).predictions
+    scale = EvaluationScale(data.test.gold, reference, seed, draws, data.pulse)
+    names = names_of(dataset=data.test_dataset)
+    rows = [stored(*_measured(one, scale), names) for one in predicted]
+    if name != LEARNED:
+        return {"rows": rows}
+    training = _training(predicted[0], data, seed=seed, draws=draws)
+    return {
+        "rows": rows,
+        "training": stored(*training, names_of(dataset=data.train_dataset)),
+        "learned_version": data.learned.version,
+    }
 
 
 def _measured(one: Predicted, scale: EvaluationScale) -> tuple[EvaluatorFigures, EvaluatorDetails]:
@@ -197,63 +185,55 @@ def _measured(one: Predicted, scale: EvaluationScale) -> tuple[EvaluatorFigures,
         seconds=one.seconds,
         seed=scale.seed,
         draws=scale.draws,
+        pulse=scale.pulse,
     )
     details = details_of(
-        scale.gold, one.predictions, scale.reference, seed=scale.seed, draws=scale.draws
+        scale.gold,
+        one.predictions,
+        scale.reference,
+        seed=scale.seed,
+        draws=scale.draws,
+        pulse=scale.pulse,
     )
     return found, details
 
 
 def _training(
-    predicted: Sequence[Predicted], given: EvaluationData, *, seed: int, draws: int
-) -> tuple[EvaluatorFigures, EvaluatorDetails] | None:
+    trained: Predicted, data: EvaluationData, *, seed: int, draws: int
+) -> tuple[EvaluatorFigures, EvaluatorDetails]:
     """How the learned evaluator does on its training users, each of them held out."""
-    trained = next((one for one in predicted if one.name == LEARNED), None)
-    if trained is None:
-        return None
-    reference = baseline_predictions(REFERENCE, given.train.gold, train=counts_of(given.train.gold))
-    held_out = Predicted(LEARNED, HELD_OUT, given.learned.training, trained.seconds)
-    return _measured(held_out, EvaluationScale(given.train.gold, reference, seed, draws))
-
-
-def _predict_all(
-    evaluators: Sequence[str], given: EvaluationData
-) -> tuple[list[Predicted], list[str]]:
-    """What every evaluator says, and why some say nothing."""
-    predicted: list[Predicted] = []
-    skipped: list[str] = []
-    names = tuple(_names(evaluators, given))
-    for name in names:  # before the first of them is asked, and paid for
-        _require_known(name)
-    for name in names:
-        if given.test.level is Level.SESSION and name.startswith(LEARNED):
-            skipped.append(f"{name}: it is trained on ratings of single responses")
-            continue
-        try:
-            predicted += _predict(name, given)
-        except Refused as refused:
-            if refused.code != "learned:too-few-ratings":
-                raise
-            skipped.append(f"{name}: {refused}")
-    return predicted, skipped
-
-
-def _names(evaluators: Sequence[str], given: EvaluationData) -> Iterable[str]:
-    """The names asked for, each once; STORED stands for those of the runs that there are."""
-    known: dict[str, None] = {}
-    for name in evaluators:
-        if name == STORED:
-            level = given.test.level
-            known |= dict.fromkeys(
-                stored_judges(dataset=given.test_dataset, level=level, train=given.train_dataset)
-            )
-        else:
-            known[name] = None
-    return known
+    reference = baseline_predictions(REFERENCE, data.train.gold, train=counts_of(data.train.gold))
+    held_out = Predicted(LEARNED, HELD_OUT, data.learned.training, trained.seconds)
+    return _measured(held_out, EvaluationScale(data.train.gold, reference, seed, draws, data.pulse))
 
 
 def _is_embedded(name: str) -> bool:
     return name.upper() in Baseline.__members__ or name in NEAREST_NAMES or name == LEARNED
+
+
+def with_memory_judge(name: str, builder: str) -> str:
+    """An evaluator's name with who builds its memories: "llm:two-stage" as "llm@BUILDER:two-stage".
+
+    Names of those that read no memory of somebody else's, or say who builds it, stay as they are.
+
+    Args:
+        name: of an evaluator.
+        builder: the name of a judge; "" for every judge itself.
+
+    Raises:
+        Refused: there is no such way of asking.
+    """
+    if not builder or name == STORED or _is_embedded(name):
+        return name
+    judge, variant = judge_and_variant(name)
+    reads_memory = SPECS[variant].need is Need.MEMORY
+    if (
+        MEMORIES_BY in judge
+        or not reads_memory
+        or judge.removeprefix(STACKED) in {LEXICAL, builder}
+    ):
+        return name
+    return name.replace(judge, f"{judge}{MEMORIES_BY}{builder}", 1)
 
 
 def _require_known(name: str) -> None:
@@ -269,49 +249,47 @@ def _require_known(name: str) -> None:
         require_honest_stacking(name.removeprefix(STACKED))
     judge, _ = judge_and_variant(name.removeprefix(STACKED))
     try:
-        endpoint_for(judge)
+        for each in judge.split(MEMORIES_BY):
+            endpoint_for(each)
     except Refused as error:
         ours = ", ".join((*(each.lower() for each in Baseline), *NEAREST_NAMES, LEARNED, STORED))
         raise Refused("judge:unknown", f"{error}, or one of {ours}") from error
 
 
-def _predict(name: str, given: EvaluationData) -> list[Predicted]:
+def _predict(name: str, data: EvaluationData) -> list[Predicted]:
     """One evaluator by name: a baseline, the learned one alone or stacked, or else a judge."""
     if name.upper() in Baseline.__members__:
-        return [_baseline(Baseline(name.upper()), given)]
+        return [_baseline(Baseline(name.upper()), data)]
     if name in NEAREST_NAMES or name == LEARNED:
-        return [_embedded(name, given)]
+        return [_embedded(name, data)]
     if name.startswith(STACKED):
-        return [_stacked(name, given)]
-    return _judge(name, given)
+        return [_stacked(name, data)]
+    return _judge(name, data)
 
 
-def _embedded(name: str, given: EvaluationData) -> Predicted:
+def _embedded(name: str, data: EvaluationData) -> Predicted:
     """An evaluator of this program; the seconds of the learned one hold its training."""
     started = time.perf_counter()
     if name == LEARNED:
-        predictions, setting = given.learned.test, "trained"
+        predictions, setting = data.learned.test, "trained"
     else:
-        predictions = predict_nearest(name, train=given.train.blocks, test=given.test.blocks)
+        predictions = predict_nearest(name, train=data.train.blocks, test=data.test.blocks)
         setting = "history"
     return Predicted(name, setting, predictions, time.perf_counter() - started)
 
 
-def _stacked(name: str, given: EvaluationData) -> Predicted:
+def _stacked(name: str, data: EvaluationData) -> Predicted:
     """The learned evaluator corrected by a judge, who scores the training users' turns as well."""
     judge = name.removeprefix(STACKED)
     require_honest_stacking(judge)
     taught, asked = (
-        judged_dataset(judge, dataset=dataset, turns=turns, observer=given.observer)
-        for dataset, turns in (
-            (given.train_dataset, given.train),
-            (given.test_dataset, given.test),
-        )
+        judged_dataset(judge, data.scored[dataset.pk, judge], turns)
+        for dataset, turns in ((data.train_dataset, data.train), (data.test_dataset, data.test))
     )
     started = time.perf_counter()
     predictions = predict_stacked(
-        given.learned,
-        training=given.train.gold,
+        data.learned,
+        training=data.train.gold,
         judged_training=taught.turns,
         judged_test=asked.turns,
     )
@@ -319,40 +297,39 @@ def _stacked(name: str, given: EvaluationData) -> Predicted:
     return Predicted(f"{STACKED}{asked.judge}", asked.setting, predictions, seconds)
 
 
-def _baseline(baseline: Baseline, given: EvaluationData) -> Predicted:
+def _baseline(baseline: Baseline, data: EvaluationData) -> Predicted:
     started = time.perf_counter()
-    predictions = baseline_predictions(baseline, given.test.gold, train=counts_of(given.train.gold))
+    predictions = baseline_predictions(baseline, data.test.gold, train=counts_of(data.train.gold))
     known = baseline.partition("_")[0].lower()
     return Predicted(baseline.lower(), known, predictions, time.perf_counter() - started)
 
 
-def _judge(name: str, given: EvaluationData) -> list[Predicted]:
+def _judge(name: str, data: EvaluationData) -> list[Predicted]:
     """A judge's run over the test dataset, in every setting that needs no further call."""
-    found = judged_dataset(
-        name,
-        dataset=given.test_dataset,
-        turns=given.test,
-        train=given.train_dataset,
-        observer=given.observer,
-    )
+    found = judged_dataset(name, data.scored[data.test_dataset.pk, name], data.test)
     return [
         Predicted(
             found.judge,
             f"{found.setting} {setting}",
-            judge_predictions(setting, given.test.gold, found.turns),
+            judge_predictions(setting, data.test.gold, found.turns),
             found.seconds,
         )
         for setting in JudgeSetting
     ]
 
 
-def _raters(dataset: Dataset, blocks: Sequence[GoldBlock]) -> set[str]:
+def raters_of(dataset: Dataset, blocks: Sequence[GoldBlock]) -> set[str]:
     """The names, within their dataset, of those who rated."""
     names = names_of(dataset=dataset)
     return {names[block.user] for block in blocks}
 
 
-def _rated(dataset: Dataset, level: Level) -> EvaluationTurns:
+def rated_turns(dataset: Dataset, level: Level) -> EvaluationTurns:
+    """Every rated turn, or session, of a dataset.
+
+    Raises:
+        Refused: there is none with an available text.
+    """
     found = evaluation_turns(dataset.pk, level=level)
     if not found.gold:
         message = f"no rated {_RATED[level]} of {dataset.slug} has an available text"

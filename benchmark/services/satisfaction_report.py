@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from annotation.core.intervals import ends
@@ -13,9 +12,9 @@ from benchmark.core.learning_curve import CurvePoint, curve_points
 from benchmark.core.metrics import Metric, MetricName
 from benchmark.core.satisfaction_chances import ChanceEstimate, ChanceFigures, LikelyReasons
 from benchmark.core.satisfaction_evaluation import EvaluatorFigures
-from benchmark.core.satisfaction_groups import EvaluatorDetails
-from benchmark.models import VerificationReport
-from benchmark.queries.satisfaction import CURVE_KIND, evaluation_turns
+from benchmark.core.satisfaction_groups import EvaluatorDetails, EvaluatorGain
+from benchmark.queries.satisfaction import evaluation_turns
+from judging.core.rules import Level
 from judging.core.satisfaction_curve import CurveTurn, curve_sizes, learning_curve
 from judging.core.satisfaction_model import Settings
 from judging.queries.satisfaction.labels import examples
@@ -23,46 +22,54 @@ from judging.queries.satisfaction.labels import examples
 DEFAULT_DRAWS: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class CurveReport:
-    """A finished curve and the report that keeps it."""
+def checked_curve_sizes(
+    train: Dataset, sizes: Sequence[int], *, level: Level = Level.TURN
+) -> tuple[int, ...]:
+    """The numbers of training users of a curve; the usual ones without any.
 
-    report_id: int
-    sizes: tuple[int, ...]
-    points: tuple[CurvePoint, ...]
+    Raises:
+        Refused: there are too few users.
+    """
+    taught = examples(dataset_id=train.pk, level=level)
+    return curve_sizes(len({one.block.user for one in taught}), sizes)
 
 
 def evaluate_learning_curve(
     *,
     train: Dataset,
     test: Dataset,
+    level: Level = Level.TURN,
     sizes: Sequence[int] = (),
     draws: int = DEFAULT_DRAWS,
     seed: int,
     bootstrap: int,
     settings: Settings | None = None,
     observer: Callable[[int], None] | None = None,
-) -> CurveReport:
-    """Train on growing groups of one dataset's users, and keep how they do on everybody else.
+) -> dict[str, Any]:
+    """Train on growing groups of one dataset's users, and see how they do on everybody else.
 
     Args:
         train: whose users are learned from; those held out in a draw are predicted.
         test: whose users are predicted as well, as far as they did not rate in `train`.
+        level: what was rated, single responses or whole sessions.
         sizes: numbers of training users; the usual ones without any.
         draws: groups of each size.
         seed: of the groups and of the bootstrap.
         bootstrap: resamples of users; 0 leaves the intervals out.
         settings: how to train; the defaults are the evaluator's one setting.
-        observer: told of each model that was trained, with 1.
+        observer: told of each model that was trained, with 1, and of each step after, with 0.
+
+    Returns:
+        The `settings` and `rows` of a report; benchmark.queries.satisfaction reads it back.
 
     Raises:
         Refused: there are too few users, or all are satisfied throughout.
     """
-    taught = examples(dataset_id=train.pk)
+    taught = examples(dataset_id=train.pk, level=level)
     chosen = curve_sizes(len({one.block.user for one in taught}), sizes)
     known = set(names_of(dataset=train).values())
     names = names_of(dataset=test)
-    turns = evaluation_turns(test.pk)
+    turns = evaluation_turns(test.pk, level=level)
     fresh = [
         (stored.block, gold)
         for stored, gold in zip(turns.stored, turns.gold, strict=True)
@@ -82,21 +89,25 @@ def evaluate_learning_curve(
         for _block, gold in fresh
         for score in gold.gold
     ]
-    points = curve_points(models, said, seed=seed, bootstrap=bootstrap)
-    report = VerificationReport.objects.create(
-        dataset=test,
-        kind=CURVE_KIND,
-        settings={
+    points = curve_points(
+        models,
+        said,
+        seed=seed,
+        bootstrap=bootstrap,
+        pulse=lambda: None if observer is None else observer(0),
+    )
+    return {
+        "settings": {
             "train": train.slug,
             "test": test.slug,
             "sizes": list(chosen),
             "draws": draws,
             "seed": seed,
             "bootstrap": bootstrap,
+            **({} if level is Level.TURN else {"level": level.value}),
         },
-        rows=[stored_point(one) for one in points],
-    )
-    return CurveReport(report.pk, chosen, points)
+        "rows": [stored_point(one) for one in points],
+    }
 
 
 def stored_point(point: CurvePoint) -> dict[str, Any]:
@@ -131,7 +142,7 @@ def stored(
         "seconds": result.seconds,
         "whole": _metrics(result.whole),
         "expected": _metrics(result.expected),
-        "gains": stored_gains(details),
+        "gains": stored_gains(details.gains),
         "scenarios": [
             {
                 "scenario": one.scenario,
@@ -165,11 +176,11 @@ def stored(
     }
 
 
-def stored_gains(details: EvaluatorDetails) -> dict[str, Any]:
+def stored_gains(gains: Mapping[Any, EvaluatorGain]) -> dict[str, Any]:
     """What it gains over the reference, by metric."""
     return {
-        name.value: {"value": gain.value, **ends(gain.interval), "p": gain.p}
-        for name, gain in details.gains.items()
+        str(name): {"value": gain.value, **ends(gain.interval), "p": gain.p}
+        for name, gain in gains.items()
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django import template
 from django.utils.translation import gettext as _
 
@@ -12,12 +14,19 @@ from benchmark.core.satisfaction_groups import SATISFIED, UNKNOWN
 from judging.core.rules import JudgePrompt
 
 register = template.Library()
+_LEAST_P: Final = 0.001
 
 
 @register.filter
 def share_number(share: float) -> str:
     """A share of 0-1 in percent without its unit, as the end of an interval."""
     return f"{share * 100:.0f}"
+
+
+@register.filter
+def p_relation(p: float) -> str:
+    """What stands behind "p": `= 0.034`, or `< 0.001` where three places would be zeros."""
+    return f"= {p:.3f}" if p >= _LEAST_P else f"< {_LEAST_P}"
 
 
 @register.filter

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.charts import IntervalPlot, IntervalRow, interval_plot
-from annotation.templatetags.look import percent
+from annotation.core.numbers import number_in
+from annotation.core.refusals import Refused
+from annotation.models import Dataset
+from annotation.templatetags.look import label, percent
+from annotation.views.access import UNPROCESSABLE, SignedInRequest, manager_required
 from benchmark.core.ablation import AblationRow, Vary
-from benchmark.queries.ablations import StoredAblation, ablations_page
-from benchmark.views.exports import require_sees_everyone
+from benchmark.forms import AblationForm
+from benchmark.queries.ablations import StoredAblation, ablation_numbered, ablations_page
+from benchmark.services.ablation_runs import estimate_ablation, plan_ablation
+from benchmark.submission import submit
+from benchmark.views.exports import csv_file, require_sees_everyone
 from benchmark.views.figures import CHANCE
+from judging.core.estimates import total_of
+from judging.models import JudgeRun
+from judging.queries.comparisons import with_comparisons
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +36,11 @@ class AblationRowView:
 
     row: AblationRow
     variant: str
+
+    @property
+    def who(self) -> str:
+        """The annotator, or that these are all together."""
+        return self.row.annotator or _("all annotators")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +67,79 @@ def ablations(request: HttpRequest) -> HttpResponse:
     return render(request, "benchmark/ablations.html", context)
 
 
+@require_safe
+@login_required
+def ablations_csv(request: HttpRequest) -> HttpResponse:
+    """One ablation as a table, with both orders and their mean as the paper prints them."""
+    require_sees_everyone(request)
+    number = number_in(request.GET.get("report", ""))
+    if number is None:
+        raise Http404
+    rows = [row.record() for row in ablation_numbered(number).rows]
+    return csv_file(f"ablation-{number}", list(rows[0]) if rows else [], rows)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@manager_required
+def new_ablation(request: SignedInRequest) -> HttpResponse:
+    """Choose a dataset, then what to vary; the ablation runs in a worker."""
+    context = _choice(request)
+    form = context["form"]
+    if form is not None and form.is_bound and form.is_valid():
+        try:
+            run = submit(plan_ablation(form.request(by=request.user)))
+        except Refused as error:
+            form.add_error(None, _(error.text))
+        else:
+            say_if_attached(request, run)
+            return redirect("judging:run", run_id=run.pk)
+    status = UNPROCESSABLE if form is not None and form.is_bound else 200
+    return render(request, "benchmark/ablation_new.html", context, status=status)
+
+
+@require_POST
+@manager_required
+def estimate_new_ablation(request: SignedInRequest) -> HttpResponse:
+    """What an ablation would ask and cost; nothing is started."""
+    context = _choice(request)
+    form = context["form"]
+    if form is not None and form.is_valid():
+        try:
+            found = estimate_ablation(form.request(by=request.user))
+            context |= {"estimates": found, "total": total_of(found)}
+        except Refused as error:
+            context["refusal"] = _(error.text)
+    if request.headers.get("HX-Request"):
+        return render(request, "judging/_estimate.html", context)
+    return render(request, "benchmark/ablation_new.html", context)
+
+
+def say_if_attached(request: HttpRequest, run: JudgeRun) -> None:
+    """Tell that the run that was to be started is under way."""
+    if run.attached:
+        text = _(
+            "An identical run is already in progress. It was opened instead of starting another."
+        )
+        messages.info(request, text)
+
+
+def _choice(request: HttpRequest) -> dict[str, Any]:
+    """The datasets with comparisons, and the form of the one that was chosen."""
+    slug = request.POST.get("dataset") or request.GET.get("dataset", "")
+    datasets: list[Dataset] = list(with_comparisons())
+    chosen = next((each for each in datasets if each.slug == slug), None)
+    form = None
+    if chosen is not None:
+        data = request.POST if request.method == "POST" else None
+        form = AblationForm(data, dataset=chosen)
+    return {"datasets": datasets, "chosen": chosen, "form": form}
+
+
 def _view(report: StoredAblation) -> AblationView:
     rows = tuple(
         AblationRowView(row, variant_name(report.vary, row.variant)) for row in report.rows
     )
-    return AblationView(report, vary_name(report.vary), rows, _plot(rows))
+    return AblationView(report, label(report.vary), rows, _plot(rows))
 
 
 def _plot(rows: tuple[AblationRowView, ...]) -> IntervalPlot:
@@ -62,7 +147,7 @@ def _plot(rows: tuple[AblationRowView, ...]) -> IntervalPlot:
     return interval_plot(
         [
             IntervalRow(
-                label=f"{each.variant} · {each.row.annotator}" if several else each.variant,
+                label=f"{each.variant} · {each.who}" if several else each.variant,
                 value=each.row.accuracy,
                 low=each.row.low,
                 high=each.row.high,
@@ -73,17 +158,6 @@ def _plot(rows: tuple[AblationRowView, ...]) -> IntervalPlot:
         write=percent,
         reference=CHANCE,
     )
-
-
-def vary_name(vary: Vary) -> str:
-    """What was varied, as a heading."""
-    return {
-        Vary.WINDOW: _("Conversation shown to the judge"),
-        Vary.DEV_SIZE: _("Number of labelled pairs to learn from"),
-        Vary.SUBSET_SIZE: _("Number of voting preferences"),
-        Vary.JUDGE: _("Distilling and judging models"),
-        Vary.PREFERENCES: _("Choice of voting preferences"),
-    }[vary]
 
 
 def variant_name(vary: Vary, variant: str) -> str:

@@ -13,11 +13,12 @@ from django.views.decorators.http import require_safe
 
 from annotation.core.tables import Row, csv_lines
 from annotation.models import User
+from benchmark.core.personal import PersonalRow
 from benchmark.core.trust import ReportRow
 from benchmark.forms import LeaderboardForm, TrustForm, asked
 from benchmark.frames import agreement_table
 from benchmark.queries.ranking import leaderboard_page
-from benchmark.queries.trust import SEED, Reader, asked_report, report
+from benchmark.queries.trust import SEED, Reader, asked_report, personal_report, report
 
 
 def csv_file(name: str, columns: Sequence[str], rows: Iterable[Row]) -> HttpResponse:
@@ -61,6 +62,18 @@ def figures_csv(request: HttpRequest) -> HttpResponse:
     rows = asked_report(question, reader_of(request))
     columns = [field.name for field in fields(ReportRow)]
     return csv_file("figures", columns, (asdict(row) for row in rows))
+
+
+@require_safe
+@login_required
+def personal_csv(request: HttpRequest) -> HttpResponse:
+    """Whose judge is personal: a row an annotator, under the judge of a trust page."""
+    require_sees_everyone(request)
+    question = asked(TrustForm, request.GET).question()
+    rows = personal_report(question, reader_of(request))
+    columns = [field.name for field in fields(PersonalRow)]
+    told = (asdict(row) | {"others": ", ".join(row.others)} for row in rows)
+    return csv_file("personal", columns, told)
 
 
 @require_safe

@@ -20,11 +20,22 @@ from annotation.core.charts import (
 from annotation.core.intervals import Interval
 from annotation.templatetags.look import percent
 from benchmark.core.metrics import ReliabilityPoint
+from benchmark.core.personal import PersonalRow
 from benchmark.core.ranking import ModelRating, Standing, WinRate
-from benchmark.core.trust import Condition, ConditionKind, ControlFigures, Figures, TrustFigures
+from benchmark.core.trust import (
+    BASE,
+    SELECTED,
+    STACK,
+    Condition,
+    ConditionKind,
+    ControlFigures,
+    Figures,
+    TrustFigures,
+)
 from benchmark.queries.ranking import Board, Source
 from benchmark.queries.trust import TrustScope
 from benchmark.templatetags.figures import prompt_name
+from judging.core.votes import VoteRule
 
 FIGURES_ID: Final = "figures"
 """The part of a page that follows its filters."""
@@ -32,6 +43,7 @@ FIGURES_ID: Final = "figures"
 CHANCE: Final = 0.5
 _MARKS: Final = {
     ConditionKind.SELECTED: ("c1", Mark.CIRCLE),
+    ConditionKind.STACK: ("c1", Mark.DIAMOND),
     ConditionKind.BASE: ("c2", Mark.SQUARE),
     ConditionKind.SHUFFLED: ("control", Mark.TRIANGLE),
     ConditionKind.OTHER: ("control", Mark.DIAMOND),
@@ -58,7 +70,9 @@ def voice_name(voice: Condition) -> str:
     return {
         ConditionKind.LONGER: _("No judge: the longer response"),
         ConditionKind.MAJORITY: _("No judge: the other annotators"),
+        ConditionKind.STACK: _("Weighted vote of several ways"),
         ConditionKind.SELECTED: _("Selected preferences"),
+        ConditionKind.PERSONAL: _("This annotator's judge, where others' judges decided too"),
         ConditionKind.BASE: _("Base judge, no preferences"),
         ConditionKind.SHUFFLED: _("Control: shuffled labels"),
         ConditionKind.OTHER: _("Preferences of %(name)s") % {"name": voice.annotator},
@@ -68,15 +82,17 @@ def voice_name(voice: Condition) -> str:
 def voice_rows(figures: TrustFigures, scope: TrustScope, rows_url: str) -> list[ConditionRow]:
     """The voices that decided anything: the result first, then what it is compared with."""
     overall = figures.overall
-    own = (overall.selected, overall.base, overall.shuffled)
+    stacked = tuple(each for each in overall.others if each.voice == STACK)
+    beside = tuple(each for each in overall.others if each.voice != STACK)
+    own = (overall.selected, *stacked, overall.base, overall.shuffled)
     return [
         ConditionRow(
             name=voice_name(each.voice),
             figures=each,
             url=_rows_url(rows_url, scope, each),
-            is_control=each.voice.panel not in {ConditionKind.SELECTED, ConditionKind.BASE},
+            is_control=each.voice not in {SELECTED, STACK, BASE},
         )
-        for each in (*own, *overall.others)
+        for each in (*own, *beside)
         if each.agreement.comparisons
     ]
 
@@ -106,10 +122,25 @@ def _rows_url(rows_url: str, scope: TrustScope, each: ControlFigures, **more: st
     return f"{rows_url}?{trust_query(scope, of=each.voice.panel.value.lower(), **more)}"
 
 
-def trust_query(scope: TrustScope, **more: str) -> str:
+def personal_links(claim: PersonalRow, scope: TrustScope, rows_url: str) -> dict[str, object]:
+    """Where the comparisons behind a claim are: over all scenarios, by the usual vote."""
+
+    def url(of: str, who: str | None = None) -> str:
+        usual = {"scenario": None, "rule": VoteRule.DEFAULT.value}
+        return f"{rows_url}?{trust_query(scope, of=of, who=who, **usual)}"
+
+    return {
+        "own": url(claim.voice),
+        "base": url("base"),
+        "common": url("personal"),
+        "others": [(name, url("other", name)) for name in claim.others],
+    }
+
+
+def trust_query(scope: TrustScope, **more: str | None) -> str:
     """The parameters of an address that asks the same question."""
     question = scope.question
-    parameters = {
+    parameters: dict[str, object] = {
         "dataset": scope.dataset.slug if scope.dataset else None,
         "annotator": scope.annotator.id if scope.annotator else None,
         "run": scope.run.id if scope.run else None,

@@ -12,11 +12,12 @@ from django.utils.translation import gettext as _
 
 from annotation.core.intervals import Interval
 from annotation.templatetags.look import difference, percent, points
+from benchmark.core.accuracy import Gain
 from benchmark.core.before_after import BeforeAfter, Estimate
 from benchmark.core.judges import Agreement, JudgeCell, JudgeMeans, Mean
 from benchmark.queries.judges import JudgeLine, JudgeWay, TablesPage, TablesScope
 from benchmark.queries.rows import NumberOwner
-from benchmark.templatetags.figures import prompt_name, share_number
+from benchmark.templatetags.figures import p_relation, prompt_name, share_number
 
 Write = Callable[[float | None], str]
 
@@ -26,6 +27,7 @@ class Cell:
     """One figure: written, with its interval, what it rests on, and where that is to be seen.
 
     `aside` is the figure under the other policy for `unreadable` replies, "" where there are none.
+    `p` is that of a gain, "" of any other figure.
     """
 
     text: str
@@ -34,6 +36,7 @@ class Cell:
     url: str = ""
     unreadable: int = 0
     aside: str = ""
+    p: str = ""
 
 
 EMPTY = Cell("–")
@@ -114,15 +117,16 @@ def _agreement_group(page: TablesPage, line: JudgeLine) -> JudgeGroup:
     def gained(
         label: str,
         css: str,
-        told: Callable[[JudgeCell], tuple[float | None, Interval | None, int]],
+        told: Callable[[JudgeCell], Gain],
         mean: Callable[[JudgeMeans], Mean],
     ) -> TableLine:
         def cell(each: JudgeCell | None) -> Cell:
             if each is None:
                 return EMPTY
-            value, interval, n = told(each)
-            url = urls.of(NumberOwner.SELECTED, each) if n else ""
-            return Cell(in_points(value), interval_text(interval, points), n, url)
+            gain = told(each)
+            url = urls.of(NumberOwner.SELECTED, each) if gain.comparisons else ""
+            interval = interval_text(gain.interval, points)
+            return Cell(in_points(gain.value), interval, gain.comparisons, url, p=p_text(gain.p))
 
         return TableLine(
             label,
@@ -143,7 +147,7 @@ def _agreement_group(page: TablesPage, line: JudgeLine) -> JudgeGroup:
             gained(
                 _("gain (pp)"),
                 "",
-                lambda each: (each.gain.value, each.gain.interval, each.gain.comparisons),
+                lambda each: each.gain,
                 lambda each: each.gain,
             ),
         ]
@@ -159,11 +163,7 @@ def _agreement_group(page: TablesPage, line: JudgeLine) -> JudgeGroup:
             gained(
                 _("gain over shuffled (pp)"),
                 "control",
-                lambda each: (
-                    each.gain_over_shuffled.value,
-                    each.gain_over_shuffled.interval,
-                    each.gain_over_shuffled.comparisons,
-                ),
+                lambda each: each.gain_over_shuffled,
                 lambda each: each.gain_over_shuffled,
             ),
         ]
@@ -260,9 +260,8 @@ def _agreement(told: Agreement, url: str) -> Cell:
 
 
 def _mean(told: Mean, write: Write) -> Cell:
-    return Cell(
-        write(told.value), interval_text(told.interval, points if write is in_points else write)
-    )
+    interval = interval_text(told.interval, points if write is in_points else write)
+    return Cell(write(told.value), interval, p=p_text(told.p))
 
 
 def _estimate(told: Estimate, write: Write, url: str = "") -> Cell:
@@ -287,6 +286,11 @@ def in_points(value: float | None) -> str:
 
 def _slope(value: float | None) -> str:
     return difference(value, 2)
+
+
+def p_text(p: float | None) -> str:
+    """The p of a gain; "" without one."""
+    return "" if p is None else f"p {p_relation(p)}"
 
 
 def interval_text(interval: Interval | None, write: Write) -> str:

@@ -7,10 +7,10 @@ from typing import Final
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.charts import (
     IntervalPlot,
@@ -21,24 +21,34 @@ from annotation.core.charts import (
     scatter_plot,
 )
 from annotation.core.intervals import ends
+from annotation.core.refusals import Refused
 from annotation.core.tables import Row
 from annotation.templatetags.look import decimal, percent
+from annotation.views.access import UNPROCESSABLE, SignedInRequest, manager_required
 from benchmark.core.learning_curve import CURVE_METRICS, CurveOn, CurvePoint
 from benchmark.core.metrics import MetricName
 from benchmark.core.paper_satisfaction import TABLE_2, TABLE_3, ours_beside
 from benchmark.core.satisfaction_chances import ChanceBin, ChanceEstimate
 from benchmark.core.satisfaction_groups import COLUMNS, GAINED
-from benchmark.queries.satisfaction import stored_curve
+from benchmark.forms import EvaluationForm
+from benchmark.queries.satisfaction import StoredCurve, model_scores, stored_curve
 from benchmark.queries.satisfaction_report import (
     EvaluatorRow,
     SatisfactionReport,
     cells_of,
+    evaluations_under_way,
     satisfaction_report,
 )
+from benchmark.queries.trust import SEED
+from benchmark.services.evaluation_runs import estimate_evaluation, plan_evaluation
+from benchmark.submission import submit
+from benchmark.views.ablations import say_if_attached
 from benchmark.views.exports import csv_file, require_sees_everyone
+from judging.core.estimates import total_of
 
 DRAWN: Final = f"{MetricName.PEARSON}_expected"
 """What the curve draws: the unrounded score depends on no cut points."""
+_NEW: Final = "benchmark/evaluation_new.html"
 _MARKS: Final = {
     CurveOn.HELD_OUT: ("c1", Mark.CIRCLE),
     CurveOn.TEST: ("c2", Mark.SQUARE),
@@ -99,7 +109,7 @@ def satisfaction(request: HttpRequest) -> HttpResponse:
     """The newest report, or the one asked for, with the paper's figures beside it."""
     found = _asked(request)
     rows = found.rows if found else ()
-    curve = stored_curve(train=found.chosen.train, test=found.chosen.dataset) if found else None
+    curve = _stored_curve(found) if found else None
     table_2 = [(row, ours_beside(row, rows)) for row in TABLE_2]
     table_3 = [(row, ours_beside(row, rows)) for row in TABLE_3]
     context = {
@@ -116,8 +126,42 @@ def satisfaction(request: HttpRequest) -> HttpResponse:
         ],
         "curve_metrics": CURVE_METRICS,
         "plot": curve_plot(curve.points) if curve else None,
+        "under_way": evaluations_under_way(),
     }
     return render(request, "benchmark/satisfaction.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@manager_required
+def new_evaluation(request: SignedInRequest) -> HttpResponse:
+    """Choose evaluators and datasets; they are compared in a worker."""
+    form = EvaluationForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        try:
+            run = submit(plan_evaluation(form.request(by=request.user)))
+        except Refused as error:
+            form.add_error(None, _(error.text))
+        else:
+            say_if_attached(request, run)
+            return redirect("judging:run", run_id=run.pk)
+    status = UNPROCESSABLE if form.is_bound else 200
+    return render(request, _NEW, {"form": form}, status=status)
+
+
+@require_POST
+@manager_required
+def estimate_new_evaluation(request: SignedInRequest) -> HttpResponse:
+    """What the judges would ask and cost; nothing is started."""
+    form = EvaluationForm(request.POST)
+    context: dict[str, object] = {"form": form}
+    if form.is_valid():
+        try:
+            found = estimate_evaluation(form.request(by=request.user))
+            context |= {"estimates": found, "total": total_of(found), "nothing": not found}
+        except Refused as error:
+            context["refusal"] = _(error.text)
+    page = "judging/_estimate.html" if request.headers.get("HX-Request") else _NEW
+    return render(request, page, context)
 
 
 @require_safe
@@ -138,6 +182,17 @@ def satisfaction_training(request: HttpRequest) -> HttpResponse:
     if found is None or found.training is None:
         raise Http404
     return _evaluator(request, found, found.training)
+
+
+@require_safe
+@login_required
+def models(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Mean scores of the candidate responses of a run by model, beside the originals."""
+    require_sees_everyone(request)
+    found = model_scores(run_id, seed=SEED)
+    if found is None:
+        raise Http404
+    return render(request, "benchmark/model_scores.html", {"found": found})
 
 
 def _evaluator(request: HttpRequest, found: SatisfactionReport, row: EvaluatorRow) -> HttpResponse:
@@ -235,8 +290,13 @@ def _chances(row: EvaluatorRow) -> Iterator[Row]:
             yield {"turns": one.turns, "mean_chance": one.chance, "share_dissatisfied": one.share}
 
 
+def _stored_curve(found: SatisfactionReport) -> StoredCurve | None:
+    chosen = found.chosen
+    return stored_curve(train=chosen.train, test=chosen.dataset, whole=found.whole)
+
+
 def _curve(found: SatisfactionReport) -> Iterator[Row]:
-    curve = stored_curve(train=found.chosen.train, test=found.chosen.dataset)
+    curve = _stored_curve(found)
     for point in curve.points if curve else ():
         for name, one in point.figures.items():
             yield {

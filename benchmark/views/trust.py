@@ -19,6 +19,7 @@ from benchmark.core.trust import Figures, TrustFigures
 from benchmark.forms import (
     POLICIES,
     RULES,
+    RULES_BY_LOG_ODDS,
     LeaderboardForm,
     LeaderboardRowsForm,
     RowsForm,
@@ -35,6 +36,7 @@ from benchmark.views.figures import (
     ConditionRow,
     agreement_plot,
     board_view,
+    personal_links,
     reliability_plot,
     scenario_controls,
     trust_query,
@@ -61,7 +63,7 @@ def _trust_context(page: TrustPage) -> dict[str, Any]:
     context = {
         "page": page,
         "scope": page.scope,
-        "rules": RULES,
+        "rules": RULES_BY_LOG_ODDS if page.scope.run and page.scope.run.by_log_odds else RULES,
         "policies": POLICIES,
         "query": trust_query(page.scope),
         "figures_id": FIGURES_ID,
@@ -78,6 +80,9 @@ def _trust_context(page: TrustPage) -> dict[str, Any]:
     }
     if page.figures is not None:
         context |= _figures_context(page.figures, page.scope)
+    if page.personal is not None:
+        rows_url = reverse("benchmark:trust-rows")
+        context["personal_links"] = personal_links(page.personal, page.scope, rows_url)
     return context
 
 

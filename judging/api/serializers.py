@@ -8,7 +8,11 @@ from judging.models import JudgeRun, Judgment, Preference, PreferenceSet, Satisf
 
 
 class JudgeRunSerializer(serializers.ModelSerializer[JudgeRun]):
-    """A run with the snapshot of its configuration."""
+    """A run with the snapshot of its configuration.
+
+    `writer` distilled or built memories where the judge did not; of a run that applies sets,
+    `config` says who selected and who distilled them.
+    """
 
     dataset = serializers.SlugField(source="dataset.slug")
     annotator = serializers.CharField(source="annotator.username", allow_null=True, default=None)
@@ -21,6 +25,7 @@ class JudgeRunSerializer(serializers.ModelSerializer[JudgeRun]):
             "dataset",
             "annotator",
             "judge",
+            "writer",
             "parent",
             "config",
             "status",
@@ -44,6 +49,7 @@ class PreferenceSerializer(serializers.ModelSerializer[Preference]):
             "run",
             "kind",
             "control",
+            "draw",
             "scenario",
             "annotator",
             "source_comparison",
@@ -76,6 +82,7 @@ class PreferenceSetSerializer(serializers.ModelSerializer[PreferenceSet]):
             "scenario",
             "annotator",
             "control",
+            "draw",
             "members",
             "columns",
             "rows",
@@ -85,6 +92,9 @@ class PreferenceSetSerializer(serializers.ModelSerializer[PreferenceSet]):
             "leave_one_out",
             "null_p95",
             "p_value",
+            "base_accuracy",
+            "p_over_base",
+            "is_used",
         )
 
 

@@ -17,14 +17,14 @@ from judging.models import JudgeRun, Judgment, Preference, PreferenceSet, Satisf
 
 
 class JudgeRunFilter(filters.FilterSet):  # type: ignore[misc]  # no types in the package
-    """By dataset slug, annotator's full user name, judge, kind, status."""
+    """By dataset slug, annotator's full user name, judge, writer, kind, status."""
 
     dataset = filters.CharFilter("dataset__slug")
     annotator = filters.CharFilter("annotator__username")
 
     class Meta:
         model = JudgeRun
-        fields = ("kind", "status", "judge")
+        fields = ("kind", "status", "judge", "writer")
 
 
 class PreferenceFilter(filters.FilterSet):  # type: ignore[misc]

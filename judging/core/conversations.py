@@ -249,11 +249,12 @@ def poll_ms(seconds: float, *, begun: bool, under_way: int = 0) -> int:
 
 
 def messages_for_model(
-    system_prompt: str, earlier: Sequence[tuple[str, str | None]], text: str
+    system_prompt: str, earlier: Sequence[tuple[str | None, str | None]], text: str
 ) -> tuple[Message, ...]:
     """What the model is sent: the system prompt, the conversation so far, and the new message.
 
-    Messages that got no reply are put before the next one, since many models insist on turns.
+    Messages that got no reply are put before the next one, and replies that nobody asked for after
+    the one before, since many models insist on turns.
 
     Args:
         system_prompt: "" for none.
@@ -263,13 +264,15 @@ def messages_for_model(
     messages = [Message(Speaker.SYSTEM, system_prompt)] if system_prompt.strip() else []
     unanswered: list[str] = []
     for asked, reply in earlier:
-        unanswered.append(asked)
-        if reply is not None:
-            messages += [
-                Message(Speaker.USER, "\n\n".join(unanswered)),
-                Message(Speaker.ASSISTANT, reply),
-            ]
+        unanswered += [] if asked is None else [asked]
+        if reply is None:
+            continue
+        if unanswered:
+            messages.append(Message(Speaker.USER, "\n\n".join(unanswered)))
             unanswered = []
+        elif messages and messages[-1].role is Speaker.ASSISTANT:
+            reply = f"{messages.pop().text}\n\n{reply}"  # noqa: PLW2901 - one reply of two
+        messages.append(Message(Speaker.ASSISTANT, reply))
     return (*messages, Message(Speaker.USER, "\n\n".join([*unanswered, text])))
 
 

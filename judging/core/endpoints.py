@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -95,6 +96,7 @@ class Endpoint:
         max_tokens: int | None = None,
         schema: JsonSchema | None = None,
         top_logprobs: int = 0,
+        sample: int = 0,
         attempt: int = 0,
     ) -> ChatRequest:
         """A request in this endpoint's manner; what it cannot do is left out."""
@@ -108,6 +110,7 @@ class Endpoint:
             ),
             schema=schema if self.has_json_schema else None,
             top_logprobs=top_logprobs if self.has_logprobs else 0,
+            sample=sample,
             attempt=attempt,
         )
 
@@ -127,3 +130,41 @@ def without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
             rest[place] = Message(Speaker.USER, f"{said}\n\n{message.text}")
             return tuple(rest)
     return (Message(Speaker.USER, said), *rest)
+
+
+_WORD: Final = re.compile(r"[a-z]+")
+_FAMILY_OF: Final = {
+    name: family
+    for names, family in (
+        (("gpt", "chatgpt", "davinci", "openai"), "gpt"),
+        (("claude", "anthropic"), "claude"),
+        (("gemini", "palm", "bard", "gemma"), "gemini"),
+        (("llama",), "llama"),
+        (("qwen", "qwq"), "qwen"),
+        (("deepseek",), "deepseek"),
+        (("mistral", "mixtral", "ministral"), "mistral"),
+        (("glm", "chatglm"), "glm"),
+        (("moonshot", "kimi"), "moonshot"),
+        (("grok",), "grok"),
+        (("minimax", "abab"), "minimax"),
+        (("falcon",), "falcon"),
+        (("yi",), "yi"),
+        (("phi",), "phi"),
+        (("baichuan",), "baichuan"),
+        (("internlm",), "internlm"),
+        (("command",), "command"),
+        (("vicuna",), "vicuna"),
+        (("alpaca",), "alpaca"),
+    )
+    for name in names
+}
+
+
+def family_of(name: str) -> str:
+    """The model family that a model or judge is named after, "" where its name says nothing.
+
+    Of several known words the last counts: alpaca_eval_gpt4 is a gpt. Without any, the first word.
+    """
+    words = _WORD.findall(name.lower().rpartition("/")[2])
+    known = [_FAMILY_OF[word] for word in words if word in _FAMILY_OF]
+    return known[-1] if known else words[0] if words else ""

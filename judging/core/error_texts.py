@@ -96,6 +96,27 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "memory:not-editable": gettext_noop(
         "Someone has saved a newer version of this memory, or it was never built. Open it again."
     ),
+    "generate:model-changed": gettext_noop(
+        "The endpoint was given another model after this run began. Set the first one again and "
+        "retry, or start a new run."
+    ),
+    "generate:no-endpoint": gettext_noop(
+        "Only a model endpoint can generate responses. Choose one, or add one in the admin console."
+    ),
+    "generate:no-turns": gettext_noop(
+        "There is nothing to answer: no turn with a user message matches this choice."
+    ),
+    "generate:no-history": gettext_noop(
+        "This context shows a user's conversations in other scenarios, and there are none here. "
+        "Use the conversation so far, or import data that names its users."
+    ),
+    "generate:no-memory": gettext_noop(
+        "No user memory is stored for this scenario. Start a satisfaction run that builds "
+        "memories, then generate again."
+    ),
+    "generate:no-previous": gettext_noop(
+        "The model's own reply to the turn before is missing. Retry the failed calls."
+    ),
     "run:failed": gettext_noop("The judge's run did not finish. See its page for the reason."),
     "run:no-ratings": gettext_noop("This dataset has no rated responses with available text."),
     "learned:too-few-ratings": gettext_noop(
@@ -134,6 +155,26 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "run:no-labels": gettext_noop(
         "This annotator has not labelled any comparison with both texts and a winner."
     ),
+    "run:no-targets": gettext_noop(
+        "There is nothing to judge among these targets. Choose others, or remove a filter."
+    ),
+    "run:no-stack": gettext_noop(
+        "The paper's mode applies the subsets that it selects. Choose the selected preferences."
+    ),
+    "run:targets": gettext_noop("Choose what to judge from the list."),
+    "run:no-annotator": gettext_noop(
+        "Choose the annotator in whose stead the conversations are scored."
+    ),
+    "run:no-history": gettext_noop(
+        "The dataset with this annotator's ratings was deleted. Start a new run."
+    ),
+    "run:which-sets": gettext_noop(
+        "Several judges selected or distilled preferences here. Choose whose to use."
+    ),
+    "run:writer-not-read": gettext_noop(
+        "The lexical judge only reads preferences and memories that it wrote itself. Choose "
+        "another judge, or have the lexical judge write them."
+    ),
     "run:not-distilled": gettext_noop(
         "There are no preferences to use yet. Distil preferences first."
     ),
@@ -171,6 +212,18 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     ),
     "selection:too-many-columns": gettext_noop(
         "With more than 20 preferences, not every subset can be tried."
+    ),
+    "judge:no-letters": gettext_noop(
+        "The lexical judge returns no log-probabilities. Choose an endpoint, or another way to "
+        "read verdicts."
+    ),
+    "run:no-letters": gettext_noop(
+        "Grades are not read by letter probabilities. Choose a prompt that compares, or another "
+        "way to read verdicts."
+    ),
+    "vote:by-log-odds": gettext_noop(
+        "This judge is read by letter probabilities, so both presentation orders give one verdict. "
+        "Other ways to count votes do not apply."
     ),
     "grade:missing": gettext_noop("A response of this comparison was not graded."),
     "selection:no-labels": gettext_noop(

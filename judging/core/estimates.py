@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from judging.core.chat import ChatRequest
 from judging.core.memory import MemoryTexts, Statement
 from judging.core.money import Prices, likely_input_tokens
-from judging.core.runs import StageName
+from judging.core.runs import WRITING, StageName
 
 ASSUMED_REFERENCE: Final = "An answer that is not written yet, of the usual length. " * 24
 ASSUMED_PREFERENCE: Final = "A preference that is not written yet, of the usual length. " * 6
@@ -39,12 +39,29 @@ class StageEstimate:
     most_output_tokens: int
     cost_at_most: Decimal
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether preferences or memories are written in it, which another judge may do."""
+        return self.stage in WRITING
+
+
+class WriterRates(NamedTuple):
+    """Who writes preferences or memories where the judge does not, and what that costs.
+
+    `mean_output` is the mean length in tokens of that endpoint's replies so far.
+    """
+
+    name: str
+    prices: Prices
+    mean_output: float | None
+
 
 @dataclass(frozen=True, slots=True)
 class RunEstimate:
     """A run that was asked for, stage by stage.
 
-    `mean_output` is the mean length of the endpoint's replies so far, None before the first.
+    `prices` and `mean_output`, the mean length of replies so far (None before the first), are those
+    of the judge's endpoint; `writer` has those of the stages that another endpoint answers.
     `sampled` says that there were too many questions to write every prompt: the figures of a part,
     scaled.
     """
@@ -55,6 +72,7 @@ class RunEstimate:
     prices: Prices
     mean_output: float | None
     sampled: bool
+    writer: WriterRates | None = None
 
     @property
     def calls(self) -> int:
@@ -74,29 +92,42 @@ class RunEstimate:
     @property
     def output_tokens(self) -> int | None:
         """Likely tokens of all replies, None without any reply to tell from."""
-        return None if self.mean_output is None else round(self.calls * self.mean_output)
+        written = [_written(stages, mean) for stages, _prices, mean in self._sides]
+        known = [one for one in written if one is not None]
+        return sum(known) if len(known) == len(written) else None
 
     @property
     def cost_likely(self) -> Decimal | None:
         """Likely cost; None without prices, or without any reply to tell from."""
-        if not self.prices.known or self.output_tokens is None:
-            return None
-        return self.prices.of_tokens(
-            input_tokens=self.input_tokens, output_tokens=self.output_tokens
-        )
+        return _sum([_likely(*side) for side in self._sides])
 
     @property
     def cost_at_most(self) -> Decimal | None:
         """What it cannot cost more than, repeated tries not counted; None without prices."""
-        if not self.prices.known:
+        if not all(prices.known for _stages, prices, _mean in self._sides):
             return None
         return sum((stage.cost_at_most for stage in self.stages), start=Decimal(0))
+
+    @property
+    def _sides(self) -> list[_Side]:
+        """The stages of each endpoint that would be called; the judge's where none would."""
+        judged = _Side(self.stages, self.prices, self.mean_output)
+        if self.writer is None:
+            return [judged]
+        written = tuple(stage for stage in self.stages if stage.is_writing)
+        rest = tuple(stage for stage in self.stages if not stage.is_writing)
+        sides = [
+            _Side(rest, self.prices, self.mean_output),
+            _Side(written, self.writer.prices, self.writer.mean_output),
+        ]
+        return [side for side in sides if any(stage.calls for stage in side.stages)] or sides[:1]
 
     def to_json(self) -> dict[str, Any]:
         """As a command prints it."""
         return {
             "annotator": self.annotator,
             "judge": self.judge,
+            "writer": self.judge if self.writer is None else self.writer.name,
             "stages": [
                 {
                     "stage": stage.stage.value,
@@ -139,6 +170,28 @@ def total_of(estimates: Sequence[RunEstimate]) -> Total:
         cost_at_most=_sum([one.cost_at_most for one in asking]),
         sampled=any(one.sampled for one in estimates),
     )
+
+
+class _Side(NamedTuple):
+    """What one endpoint is asked."""
+
+    stages: tuple[StageEstimate, ...]
+    prices: Prices
+    mean_output: float | None
+
+
+def _written(stages: Sequence[StageEstimate], mean_output: float | None) -> int | None:
+    return None if mean_output is None else round(sum(one.calls for one in stages) * mean_output)
+
+
+def _likely(
+    stages: Sequence[StageEstimate], prices: Prices, mean_output: float | None
+) -> Decimal | None:
+    written = _written(stages, mean_output)
+    if written is None or not prices.known:
+        return None
+    read = sum(stage.input_tokens for stage in stages)
+    return prices.of_tokens(input_tokens=read, output_tokens=written)
 
 
 def _sum(parts: Sequence[Decimal | None]) -> Decimal | None:

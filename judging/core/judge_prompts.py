@@ -213,7 +213,7 @@ def prompts_used(
 ) -> Mapping[str, str]:
     """The digest of every prompt that a judge uses, by label, for the record of a run."""
     if mode is not JudgePrompt.PERSONAL:
-        return rubric_prompts_used(mode, prompt_language(language), book=book)
+        return rubric_prompts_used(mode, prompt_language(language), letter=letter, book=book)
     names = (
         _DISTIL[style],
         "distil_aggregate",

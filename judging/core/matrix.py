@@ -2,19 +2,22 @@
 
 A row is a development comparison with a winner, a column a preference. Cells are 1 (the judge
 named the chosen response), 0 (the other) or None (no verdict), once with the chosen response
-shown first (`original`) and once shown second (`swapped`).
+shown first (`original`) and once shown second (`swapped`). Of a judge that is read by l* both carry
+the one verdict, and `log_odds` says how strongly it was for the chosen response.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeGuard
+from typing import Final, Literal, TypeGuard, TypeVar
 
 from annotation.core.refusals import Refused
 
 Cell = int | None
 Cells = tuple[tuple[Cell, ...], ...]
+Strengths = tuple[tuple[float | None, ...], ...]
+"""l* by row and column, above zero where the chosen response wins; None without a verdict."""
 ColumnSource = int | Literal["all"] | None
 """What a column was distilled from: a row (0-based), all rows, or nothing (the base judge)."""
 
@@ -23,11 +26,15 @@ AGGREGATE: Final = "all"
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Cells in both presentation orders, rows of equal length, and each column's source."""
+    """Cells in both presentation orders, rows of equal length, and each column's source.
+
+    With `log_odds` a subset is right where they sum to more than zero; cells are their signs.
+    """
 
     original: Cells
     swapped: Cells
     sources: tuple[ColumnSource, ...]
+    log_odds: Strengths | None = None
 
     @property
     def rows(self) -> int:
@@ -45,10 +52,16 @@ class Matrix:
             self,
             original=_mask(self.original, self.sources),
             swapped=_mask(self.swapped, self.sources),
+            log_odds=None if self.log_odds is None else _mask(self.log_odds, self.sources),
         )
 
 
-def _mask(cells: Cells, sources: tuple[ColumnSource, ...]) -> Cells:
+Value = TypeVar("Value")
+
+
+def _mask(
+    cells: tuple[tuple[Value, ...], ...], sources: tuple[ColumnSource, ...]
+) -> tuple[tuple[Value | None, ...], ...]:
     return tuple(
         tuple(None if source == number else cell for cell, source in zip(row, sources, strict=True))
         for number, row in enumerate(cells)
@@ -67,13 +80,20 @@ class MatrixFile:
     ignored: tuple[str, ...] = ()
 
 
-_KEYS: Final = ("matrix_original", "matrix_swapped", "difference_penalty", "column_source")
+_KEYS: Final = (
+    "matrix_original",
+    "matrix_swapped",
+    "difference_penalty",
+    "column_source",
+    "log_odds",
+)
 
 
 def read_matrix(payload: object) -> MatrixFile:
     """A matrix file's JSON value as a matrix.
 
-    `column_source` may be missing: nothing is masked then and every column is eligible.
+    `column_source` may be missing: nothing is masked then and every column is eligible. `log_odds`
+    is there where the judge was read by l*.
 
     Raises:
         Refused: with every fault, not only the first.
@@ -86,12 +106,13 @@ def read_matrix(payload: object) -> MatrixFile:
     original, swapped = (
         tuple(tuple(row) for row in payload[name]) for name in ("matrix_original", "matrix_swapped")
     )
-    sources = payload.get("column_source")
+    sources, strengths = payload.get("column_source"), payload.get("log_odds")
     return MatrixFile(
         matrix=Matrix(
             original=original,
             swapped=swapped,
             sources=tuple(sources) if sources is not None else (None,) * len(original[0]),
+            log_odds=None if strengths is None else tuple(tuple(row) for row in strengths),
         ),
         difference_penalty=payload.get("difference_penalty", False),
         ignored=tuple(sorted(payload.keys() - set(_KEYS))),
@@ -112,6 +133,24 @@ def _faults(payload: Mapping[str, object]) -> Iterator[str]:
     if len(set(shapes)) == 2 and None not in shapes:
         yield "matrix_original and matrix_swapped differ in shape"
     yield from _source_faults(payload.get("column_source"), next(iter(shapes), None))
+    if payload.get("log_odds") is not None and not _fits(payload):
+        yield "log_odds must hold, by row and column, a number with the sign of the cells, or null"
+
+
+def _fits(payload: Mapping[str, object]) -> bool:
+    """Whether the log-odds are numbers of which the cells of both orders are the signs."""
+    rows = payload["log_odds"]
+    if not _is_list(rows) or not all(_is_list(row) for row in rows):
+        return False
+    signs = [[_sign(value) for value in row] for row in rows if _is_list(row)]
+    return signs == payload.get("matrix_original") == payload.get("matrix_swapped")
+
+
+def _sign(value: object) -> object:
+    """The cell that a log-odds stands for; "" for what is neither one nor null."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and value != 0:
+        return int(value > 0)
+    return None if value is None else ""
 
 
 _Shape = tuple[int, int] | None

@@ -7,10 +7,11 @@ that writes prompts neutralises them itself. `turn_id`s are opaque strings that 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from annotation.core.choices import Reason, Verdict
 from annotation.core.conversations import Dialogue
-from judging.core.rules import Level, Variant
+from judging.core.rules import GenerationContext, Level, Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +74,31 @@ class PairAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceAnswer:
-    """A judge's own answer to what a comparison's responses answer, or an error code."""
+    """A model's own answer to a turn, or to what a comparison's responses answer; or an error code.
+
+    Exactly one of the two.
+    """
 
     text: str | None
     error_code: str | None = None
     unparseable: bool = False
     call: Call = field(default_factory=Call)
+
+
+class GenerationQuestion(NamedTuple):
+    """A turn for a model to answer.
+
+    `turns` are user messages with the replies that the conversation went on from, None where there
+    is none; the last one is answered. `memory` is what the `context` shows of the user, "" for
+    PREFIX. `sample` numbers repetitions.
+    """
+
+    system: str
+    turns: tuple[tuple[str | None, str | None], ...]
+    language: str
+    context: GenerationContext = GenerationContext.PREFIX
+    memory: str = ""
+    sample: int = 0
 
 
 @dataclass(frozen=True, slots=True)

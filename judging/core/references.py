@@ -1,4 +1,8 @@
-"""Reference answers that came with the data, under `reference` of a record's other fields."""
+"""Reference answers that came with the data, among a record's other fields.
+
+They stand under `reference:` and the name of who wrote them, where a file of them was imported, or
+under `reference`, where they came with the record itself.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,11 @@ def reference_for(extras: Iterable[Mapping[str, object]], *, position: int) -> s
         position: of the compared turn, from 0.
     """
     for extra in extras:
-        found = _text(extra.get("reference"), position)
-        if found:
-            return found
+        imported = sorted(key for key in extra if key.startswith("reference:"))
+        for key in (*imported, "reference"):
+            found = _text(extra.get(key), position)
+            if found:
+                return found
     return ""
 
 

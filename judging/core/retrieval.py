@@ -62,7 +62,11 @@ class UserSession:
 
 @dataclass(frozen=True, slots=True)
 class ScoringTarget:
-    """A turn to score: everything a judge may see of it, and nothing that a rater said."""
+    """A turn to score: everything a judge may see of it, and nothing that a rater said.
+
+    `earlier` are the turns of its own line before it, request and response; None where those that
+    the user rated stand for them, which are targets themselves.
+    """
 
     turn_id: str
     session_key: str
@@ -72,6 +76,7 @@ class ScoringTarget:
     response: str
     task_context: str
     profile: dict[str, object]
+    earlier: tuple[tuple[str, str], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,7 @@ class Block:
     scenario: str
     targets: tuple[ScoringTarget, ...]
     history: tuple[HistoryTurn, ...]
+    level: Level = Level.TURN
 
 
 def build_blocks(
@@ -103,6 +109,7 @@ def build_blocks(
             scenario=scenario,
             targets=tuple(target for session in own for target in targets(session)),
             history=history_of(scenarios, target_scenario=scenario, level=level),
+            level=level,
         )
         for user, scenarios in by_user.items()
         for scenario, own in scenarios.items()
@@ -230,36 +237,72 @@ def turn_question(
 
 def _targets(session: UserSession) -> Iterable[ScoringTarget]:
     for position, turn in enumerate(session.turns):
-        dialogue = window(session.turns, before=position)
         for rating in turn.ratings:
-            yield _target(session, rating, position, turn.user_message or "", dialogue)
+            yield _response_target(session, rating.turn_id, position, rating.response)
+
+
+def response_target(
+    session: UserSession,
+    *,
+    turn_id: str,
+    position: int,
+    response: str,
+    line: Mapping[int, str | None],
+) -> ScoringTarget:
+    """Any response of a session as a target, rated or not, original or not.
+
+    Args:
+        session: where it is; no label of it is read.
+        turn_id: what the target is known by.
+        position: the place of its turn among the session's turns, from 0.
+        response: its text.
+        line: the responses that it continues by the place of their turn; at other places the
+            conversation went on from the original one.
+    """
+    turns = tuple(
+        UserTurn(turn.user_message, line.get(place, turn.response))
+        for place, turn in enumerate(session.turns)
+    )
+    earlier = tuple(
+        (turn.user_message or "", turn.response)
+        for turn in turns[:position]
+        if turn.response is not None
+    )
+    target = _response_target(replace(session, turns=turns), turn_id, position, response)
+    return replace(target, earlier=earlier)
+
+
+def session_target(session: UserSession, *, turn_id: str) -> ScoringTarget:
+    """A session as a target: its last response, and everything said before it."""
+    said = conversation(session.turns)
+    ends = bool(said) and said[-1].role is Speaker.ASSISTANT
+    return ScoringTarget(
+        turn_id=turn_id,
+        session_key=session.key,
+        position=max(0, len(session.turns) - 1),
+        user_message="\n".join(each.text for each in said if each.role is Speaker.USER),
+        dialogue=said[:-1] if ends else said,
+        response=said[-1].text if ends else "",
+        task_context=session.task_context,
+        profile=known_profile(session.profile),
+    )
 
 
 def _whole(session: UserSession) -> Iterable[ScoringTarget]:
-    """The session as a target: its last response, and everything said before it."""
-    said = conversation(session.turns)
-    ends = bool(said) and said[-1].role is Speaker.ASSISTANT
-    response = said[-1].text if ends else ""
-    user = "\n".join(message.text for message in said if message.role is Speaker.USER)
-    position = max(0, len(session.turns) - 1)
-    for rating in () if session.rating is None else (replace(session.rating, response=response),):
-        yield _target(session, rating, position, user, said[:-1] if ends else said)
+    if session.rating is not None:
+        yield session_target(session, turn_id=session.rating.turn_id)
 
 
-def _target(
-    session: UserSession,
-    rating: HistoryRating,
-    position: int,
-    user_message: str,
-    dialogue: Dialogue,
+def _response_target(
+    session: UserSession, turn_id: str, position: int, response: str
 ) -> ScoringTarget:
     return ScoringTarget(
-        turn_id=rating.turn_id,
+        turn_id=turn_id,
         session_key=session.key,
         position=position,
-        user_message=user_message,
-        dialogue=dialogue,
-        response=rating.response,
+        user_message=session.turns[position].user_message or "",
+        dialogue=window(session.turns, before=position),
+        response=response,
         task_context=session.task_context,
         profile=known_profile(session.profile),
     )

@@ -74,6 +74,7 @@ _WITHOUT_REFERENCE: Final = {
     JudgePrompt.REFERENCE: JudgePrompt.PAIRWISE,
     JudgePrompt.SINGLE_REFERENCE: JudgePrompt.SINGLE,
 }
+_LETTER: Final = "_letter"
 _TURNS: Final = "_turns"
 _WRITE: Final = "write_reference"
 
@@ -85,11 +86,13 @@ def rubric_pair_prompt(
     language: str,
     window: Window,
     budget: int,
+    letter: bool = False,
     book: PromptBook = FILES,
 ) -> str:
     """Which of two shown responses is better by a rubric that is nobody's own."""
     reference = pair.reference if mode.guided else ""
-    prompt = book.load(_name(mode, reference, several=pair.turns > 1), language=language)
+    name = _name(mode, reference, several=pair.turns > 1, letter=letter)
+    prompt = book.load(name, language=language)
     texts = (prompt.text, pair.first, pair.second, reference)
     shown = excerpt(pair.dialogue, window=window, budget=budget - sum(map(estimate_tokens, texts)))
     values = {
@@ -138,19 +141,20 @@ def grade_prompt(
 
 
 def rubric_prompts_used(
-    mode: JudgePrompt, language: str, *, book: PromptBook = FILES
+    mode: JudgePrompt, language: str, *, letter: bool = False, book: PromptBook = FILES
 ) -> dict[str, str]:
     """The digest of every prompt that a way of asking uses, by label; none for the paper's own."""
     if mode not in _STYLES:
         return {}
     styles = {mode, _WITHOUT_REFERENCE.get(mode, mode)}
-    names = [f"{_STYLES[style]}{turns}" for style in sorted(styles) for turns in ("", _TURNS)]
+    ends = [f"{_LETTER if letter else ''}{turns}" for turns in ("", _TURNS)]
+    names = [f"{_STYLES[style]}{end}" for style in sorted(styles) for end in ends]
     if mode is JudgePrompt.OWN_REFERENCE:
         names.append(_WRITE)
     prompts = [book.load(name, language=language) for name in names]
     return {prompt.label: prompt.digest for prompt in prompts}
 
 
-def _name(mode: JudgePrompt, reference: str, *, several: bool) -> str:
+def _name(mode: JudgePrompt, reference: str, *, several: bool, letter: bool = False) -> str:
     style = mode if reference else _WITHOUT_REFERENCE.get(mode, mode)
-    return f"{_STYLES[style]}{_TURNS if several else ''}"
+    return f"{_STYLES[style]}{_LETTER if letter else ''}{_TURNS if several else ''}"

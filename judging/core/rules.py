@@ -10,7 +10,7 @@ from typing import Final
 from annotation.core.choices import LabelledEnum
 from annotation.core.conversations import Dialogue, Speaker
 from annotation.core.refusals import Refused, gettext_noop
-from annotation.core.splits import DEFAULT_DEV_SIZE, DEFAULT_SEED, SplitSampling
+from annotation.core.splits import DEFAULT_DEV_SIZE, DEFAULT_SEED, Pooling, SplitSampling
 from judging.core.calibration import Calibration
 from judging.core.money import estimate_tokens
 from judging.core.structured import PLAIN, SATISFIED, ReplyForm, ScoreFlag
@@ -47,6 +47,11 @@ class JudgePrompt(LabelledEnum):
         return self in (JudgePrompt.SINGLE, JudgePrompt.SINGLE_REFERENCE, JudgePrompt.REWARD)
 
     @property
+    def compares(self) -> bool:
+        """Whether it is shown both responses, and so can be answered by one letter."""
+        return not self.grades
+
+    @property
     def guided(self) -> bool:
         """Whether it shows a reference answer where there is one."""
         return self in (
@@ -65,6 +70,33 @@ class DistilPrompt(LabelledEnum):
 
     SENTENCES = "SENTENCES", gettext_noop("about three sentences, as in the paper")
     SENTENCE = "SENTENCE", gettext_noop("one sentence, as in the paper's code")
+
+
+class Combine(LabelledEnum):
+    """What of a distillation decides in the annotator's stead (protocols A1.6).
+
+    STACK is a weighted vote of several ways to judge, SUBSET the set of preferences that was
+    selected, BASE the base judge alone.
+    """
+
+    STACK = "STACK", gettext_noop("a weighted vote of several ways to judge")
+    SUBSET = "SUBSET", gettext_noop("the selected preferences")
+    BASE = "BASE", gettext_noop("the base judge")
+
+
+class StackWay(LabelledEnum):
+    """A way to judge that a weighted vote counts, of a judge that is asked by prompts."""
+
+    BASE = "BASE", gettext_noop("the base judge")
+    AGGREGATE = "AGGREGATE", gettext_noop("the preference distilled from all comparisons")
+    SELECTED = "SELECTED", gettext_noop("the selected preferences")
+
+
+class SelectionMode(LabelledEnum):
+    """How preferences are selected: by the project's rule, or as the code of seed 001 does."""
+
+    DEFAULT = "DEFAULT", gettext_noop("this project's rules")
+    PAPER = "PAPER", gettext_noop("the rules of the paper's released code")
 
 
 def prompt_of(word: str) -> JudgePrompt:
@@ -137,19 +169,27 @@ class PairwiseSettings:
     dev_size: int = DEFAULT_DEV_SIZE
     seed: int = DEFAULT_SEED
     sampling: SplitSampling = SplitSampling.DEFAULT
+    pooling: Pooling = Pooling.AUTO
     verdict_rule: VerdictRule = VerdictRule.STRICT
     window: Window = Window.ALL
     aggregate_eligible: bool = False
     shuffled_control: bool = True
     prompt: JudgePrompt = JudgePrompt.PERSONAL
     distil_prompt: DistilPrompt = DistilPrompt.SENTENCES
+    combine: Combine | None = None
+    """None in a request alone: the embedded judge stacks, others take the selected preferences."""
+    mode: SelectionMode = SelectionMode.DEFAULT
+    difference_penalty: bool = False
+    """Of the paper's mode: what a subset wins more in one order than in the other is taken off."""
+    control_draws: int | None = None
+    """How often the control's labels are drawn; None in a request alone: by the judge."""
 
 
 class Level(LabelledEnum):
     """What is scored: one response, or a conversation as a whole (seed 003, appendix F)."""
 
-    TURN = "TURN", gettext_noop("Each rated response")
-    SESSION = "SESSION", gettext_noop("Each rated conversation as a whole")
+    TURN = "TURN", gettext_noop("Single responses")
+    SESSION = "SESSION", gettext_noop("Conversations as a whole")
 
 
 class Need(StrEnum):
@@ -291,3 +331,61 @@ class SatisfactionSettings:
     def with_memory(self) -> bool:
         """Whether user memories are built."""
         return SPECS[self.variant].need is Need.MEMORY
+
+
+class GenerationContext(LabelledEnum):
+    """What a model sees beside its system prompt.
+
+    PREFIX is the conversation so far. MEMORY adds the turns of the user's other scenarios that are
+    most like it, DIVERSE the same with the scenarios taking turns, COMPRESSED the stored memory of
+    the user (`UserMemory`) that was written from the other scenarios.
+    """
+
+    PREFIX = "PREFIX", gettext_noop("the conversation so far")
+    MEMORY = "MEMORY", gettext_noop("with the most similar turns from the user's other scenarios")
+    DIVERSE = "DIVERSE", gettext_noop("with similar turns from each of the user's other scenarios")
+    COMPRESSED = "COMPRESSED", gettext_noop("with the stored user memory")
+
+    @property
+    def word(self) -> str:
+        """As an argument of a command."""
+        return self.value.lower()
+
+    @property
+    def variant(self) -> str:
+        """What tells its responses from others of the model: "" for those that any file holds."""
+        return "" if self is GenerationContext.PREFIX else self.word
+
+    @property
+    def retrieves(self) -> bool:
+        """Whether it shows turns of the user's other scenarios."""
+        return self in (GenerationContext.MEMORY, GenerationContext.DIVERSE)
+
+
+class AnsweredTurns(LabelledEnum):
+    """Which turns of a conversation are answered."""
+
+    ALL = "ALL", gettext_noop("every turn")
+    OPEN = "OPEN", gettext_noop("turns without an original response")
+    LAST = "LAST", gettext_noop("the last turn of each conversation")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationSettings:
+    """The rules of a generation, stored in its run's configuration.
+
+    Attributes:
+        context: what the model sees.
+        turns: which turns it answers.
+        samples: replies to each turn, 1 or more.
+        temperature: 0-2; that of seed 003 by default.
+        max_tokens: of each reply, its reasoning included.
+        system: the system prompt in the place of each session's own; "" for none, None for its own.
+    """
+
+    context: GenerationContext = GenerationContext.PREFIX
+    turns: AnsweredTurns = AnsweredTurns.ALL
+    samples: int = 1
+    temperature: float = 0.7
+    max_tokens: int = 1024
+    system: str | None = None

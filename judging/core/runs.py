@@ -5,13 +5,16 @@ A step is under way until none of its rows is pending.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, Generic, TypeVar
+from types import MappingProxyType
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from annotation.core.choices import Order, Verdict
+from judging.core.rules import StackWay
+from judging.core.targets import Basis
 
 
 class StageName(StrEnum):
@@ -24,6 +27,7 @@ class StageName(StrEnum):
     GRADE = "grade"
     COMPARE = "compare"
     SELECT = "select"
+    COMBINE = "combine"
     TRAIN = "train"
     LEARN = "learn"
     EXTRACT = "extract"
@@ -32,6 +36,33 @@ class StageName(StrEnum):
     MEMORY = "memory"
     SCORE = "score"
     CALIBRATE = "calibrate"
+    GENERATE = "generate"
+    CLEAN = "clean"
+    ATTACK = "attack"
+    TRY = "try"
+    UNIT = "unit"
+    REPORT = "report"
+
+
+class RegisteredKind(NamedTuple):
+    """A kind of run of an app above this one.
+
+    `label` is what pages call it, untranslated; `place` the dotted name of its `kinds.Kind`, which
+    is imported once a run of the kind is, so that a start need not wait for it. `words` are what
+    pages call its settings, by name, and their values, by "name=value".
+    """
+
+    label: str
+    place: str
+    words: Mapping[str, str] = MappingProxyType({})
+
+
+REGISTERED: Final[dict[str, RegisteredKind]] = {}
+"""By the name in `JudgeRun.kind`; apps above add theirs in `ready()`."""
+
+
+WRITING: Final = frozenset({StageName.DISTIL, StageName.MEMORY})
+"""Stages in which somebody writes what the judge then judges by: it may be another judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +175,13 @@ class RunProgress:
 
 @dataclass(frozen=True, slots=True)
 class DistilledScenario:
-    """One scenario of a distillation.
+    """One scenario of a distillation; "" for all of them as one.
 
     `dev` counts the dev comparisons with a winner, `columns` the preferences tried (the base judge
     is column 0), `selected` the columns of the chosen set. Accuracies are shares of row-orders,
-    None where nothing could be selected; `error_code` then says why. `control_accuracy` is what
-    the same procedure reaches on labels flipped by a coin.
+    None where nothing could be selected; `error_code` then says why. The set is `used` where its
+    leave-one-out accuracy exceeds that of the base judge. `control_accuracy` is what
+    the same procedure reaches on flipped labels, the mean over their draws.
     """
 
     scenario: str
@@ -163,6 +195,9 @@ class DistilledScenario:
     leave_one_out: float | None
     null_p95: float | None
     p_value: float | None
+    base_accuracy: float | None
+    p_over_base: float | None
+    used: bool
     control_accuracy: float | None
     error_code: str
 
@@ -184,6 +219,16 @@ Winners = tuple[tuple[int, Verdict], ...]
 
 FOR_ABLATION: Final = "ablation"
 """In the configuration of a distillation that only an ablation looks at."""
+TARGETS: Final = "targets"
+"""In the configuration of a run that judges more or less than the test part, or elsewhere."""
+HISTORY: Final = "history_dataset"
+"""In the configuration of a satisfaction run over all of a dataset: where the history was rated."""
+UNSCORED: Final = "unscored"
+"""In the configuration of a run over comparisons of which none counts for agreement."""
+OTHERS: Final = "others"
+"""In the configuration of a test run: how many other annotators' judges it asks, of how many."""
+MOST_OTHERS: Final = 5
+"""Of more other annotators so many are drawn by the seed: each adds as many calls."""
 SCENARIOS: Final = "scenarios"
 """In the configuration of a pairwise run: its plans."""
 COLUMNS: Final = "columns"
@@ -192,22 +237,64 @@ COLUMNS: Final = "columns"
 
 @dataclass(frozen=True, slots=True)
 class DistilPlan:
-    """One scenario of a distillation.
+    """One scenario of a distillation, or all of them as one: `scenario_id` None, `scenario` "".
 
-    `dev` and `test` are the split, which all annotators share; `winners` are this annotator's on
-    dev, `shuffled` the same with coin-flipped labels (empty without the control), `dev_ties` those
-    left out. `test_winners` is what the test run will be scored against.
+    `dev` is the annotator's development part, which later runs keep to; `winners` are their labels
+    in it, `shuffled` the same with half of them flipped (empty without the control) and
+    `more_shuffled` the same drawn again, `dev_ties` those left out. `test_winners` are their labels
+    on the rest.
     """
 
-    scenario_id: int
+    scenario_id: int | None
     scenario: str
     dev: tuple[int, ...]
-    test: tuple[int, ...]
     winners: Winners
     shuffled: Winners
     dev_ties: int
     test_winners: Winners
     test_ties: int
+    more_shuffled: tuple[Winners, ...] = ()
+
+    @property
+    def draws(self) -> tuple[Winners, ...]:
+        """The labels of the control, one after the other; empty ones without it."""
+        return (self.shuffled, *self.more_shuffled)
+
+    @property
+    def flipped(self) -> Winners:
+        """The control's labels that are not the annotator's, in file order, each once."""
+        places = {comparison: place for place, (comparison, _) in enumerate(self.winners)}
+        drawn = {label for draw in self.draws for label in draw}
+        return tuple(sorted(drawn.difference(self.winners), key=lambda label: places[label[0]]))
+
+
+class WeightedWay(NamedTuple):
+    """A way to judge with what it weighs, 0..1, and the ids of the preferences that vote in it."""
+
+    way: StackWay
+    weight: float
+    members: tuple[int, ...]
+
+
+class OtherJudge(NamedTuple):
+    """What stands in for another annotator in one scenario, as a control (protocols A1.7).
+
+    `preferences` are what it judges under, by id, the base judge where nothing better was learned.
+    Of the annotator's test comparisons it is not asked about `learned_from`: those of sessions that
+    it was learned from. Where there are `ways`, those are asked, and `preferences` is the weighted
+    vote computed from them.
+    """
+
+    annotator: int
+    preferences: tuple[int, ...]
+    learned_from: tuple[int, ...]
+    ways: tuple[WeightedWay, ...] = ()
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """What the judge is asked under."""
+        members = tuple(key for way in self.ways for key in way.members)
+        return members or self.preferences
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +302,18 @@ class AppliedPlan:
     """One scenario of a test run: what is judged, and whose votes are counted.
 
     `selected` and `shuffled` are preference ids; `None` where the run judges without such a set.
-    The base judge is always there.
+    `more_shuffled` are those of the control's further draws. `stack` is the id of the weighted
+    vote, where there is one. Of a set that was selected as the paper's code does, `tied` are its
+    equally good subsets, each as the sum of 2^i over the places i in `selected` of its members;
+    `inverted` has their decisions mean the other response. Where there are `ways`, the weighted
+    vote is computed from what they decide; else the judge is asked under its text.
+    The base judge is always there. An ablation over a pooled distillation has `scenario_id` None.
+    `winners` are the labels that figures of agreement count. `unscored` is judged beside them:
+    what is not labelled, ties, and of what was learned from (`learned_from`) all that was asked.
+    `others` judge the comparisons of `winners` too.
     """
 
-    scenario_id: int
+    scenario_id: int | None
     scenario: str
     winners: Winners
     ties: int
@@ -226,23 +321,84 @@ class AppliedPlan:
     selected: tuple[int, ...] | None = None
     shuffled: tuple[int, ...] | None = None
     sets: Mapping[str, int] = field(default_factory=dict)
+    stack: int | None = None
+    unscored: tuple[int, ...] = ()
+    learned_from: tuple[int, ...] = ()
+    basis: Basis = Basis.BASE
+    more_shuffled: tuple[tuple[int, ...], ...] = ()
+    tied: tuple[int, ...] = ()
+    inverted: bool = False
+    others: tuple[OtherJudge, ...] = ()
+    ways: tuple[WeightedWay, ...] = ()
+
+    @property
+    def subsets(self) -> tuple[tuple[int, ...], ...]:
+        """The selected sets, by preference ids: one, or all that are tied; none without any."""
+        if self.selected is None:
+            return ()
+        whole = self.selected
+        tied = (
+            tuple(key for place, key in enumerate(whole) if mask >> place & 1) for mask in self.tied
+        )
+        return tuple(tied) or (whole,)
+
+    @property
+    def draws(self) -> tuple[tuple[int, ...], ...]:
+        """The control's sets, one a draw of labels; none without it."""
+        return () if self.shuffled is None else (self.shuffled, *self.more_shuffled)
+
+    @property
+    def comparisons(self) -> tuple[int, ...]:
+        """Every comparison to judge, by id."""
+        return (*(comparison for comparison, _winner in self.winners), *self.unscored)
+
+    @property
+    def fresh(self) -> tuple[int, ...]:
+        """Those that nothing was learned from."""
+        known = frozenset(self.learned_from)
+        return tuple(comparison for comparison in self.comparisons if comparison not in known)
 
     @property
     def preferences(self) -> tuple[int, ...]:
-        """Every preference to judge under, the base judge first, each once."""
-        return tuple(dict.fromkeys([self.base, *(self.selected or ()), *(self.shuffled or ())]))
+        """Every preference of the annotator's to judge under, the base judge first, each once."""
+        stack = tuple(key for way in self.ways for key in way.members)
+        if self.stack is not None and not self.ways:
+            stack = (self.stack,)
+        control = (key for draw in self.draws for key in draw)
+        return tuple(dict.fromkeys([self.base, *(self.selected or ()), *stack, *control]))
+
+    def cells(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Every comparison with all preferences that it is judged under, those of others last."""
+        others = [(self.judged_by(other), other.asked) for other in self.others]
+        for comparison in self.comparisons:
+            beside = (key for asked, keys in others if comparison in asked for key in keys)
+            yield comparison, tuple(dict.fromkeys((*self.preferences, *beside)))
+
+    def votes(self) -> Iterator[tuple[int, tuple[WeightedWay, ...], Collection[int]]]:
+        """Weighted votes to compute: the preference that stands for each, its ways, on what."""
+        if self.ways and self.stack is not None:
+            yield self.stack, self.ways, self.comparisons
+        for other in self.others:
+            if other.ways:
+                yield other.preferences[0], other.ways, self.judged_by(other)
+
+    def judged_by(self, other: OtherJudge) -> frozenset[int]:
+        """The comparisons that another annotator's judge is asked about."""
+        return frozenset(key for key, _winner in self.winners).difference(other.learned_from)
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlan:
     """The preferences that one scenario is judged under, by id, the base judge's first.
 
-    `control` says from which labels they were distilled.
+    `control` says from which labels they were distilled, `draw` from which draw of them;
+    `scenario_id` is None for all scenarios.
     """
 
-    scenario_id: int
+    scenario_id: int | None
     control: str
     preferences: tuple[int, ...]
+    draw: int = 0
 
 
 Known = TypeVar("Known", bound=Hashable)

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from annotation.core.choices import LabelledEnum
-from annotation.core.conversations import Message, Speaker
+from annotation.core.conversations import Dialogue, Message, Speaker
 from annotation.core.intervals import FloatArray
 from annotation.core.refusals import gettext_noop
 from judging.core.lexical.features import FEATURES as LEXICAL
@@ -210,7 +210,8 @@ def passages(
     """The turns of some sessions, each with the turns of its session given before it.
 
     A session's turns stand in their order. Of several responses to one turn, which targets
-    tell by their position, none is an earlier turn of another.
+    tell by their position, none is an earlier turn of another. Targets that bring the turns before
+    them are read alone, so that nothing that is scored beside them moves them.
 
     Args:
         turns: of history, or targets.
@@ -220,6 +221,7 @@ def passages(
     found: list[Passage] = []
     for turn in turns:
         before = earlier.setdefault(turn.session_key, [])
+        brought = turn.earlier if isinstance(turn, ScoringTarget) else None
         found.append(
             Passage(
                 scenario=turn.scenario if isinstance(turn, HistoryTurn) else scenario,
@@ -227,7 +229,9 @@ def passages(
                 task_context=turn.task_context,
                 user_message=turn.user_message,
                 response=turn.response,
-                before=tuple(
+                before=brought
+                if brought is not None
+                else tuple(
                     (one.user_message, one.response)
                     for one in before
                     if not _of_one_turn(one, turn)
@@ -236,6 +240,51 @@ def passages(
         )
         before.append(turn)
     return tuple(found)
+
+
+def session_passages(
+    sessions: Sequence[ScoringTarget | HistoryTurn], *, scenario: str = ""
+) -> tuple[Passage, ...]:
+    """Whole conversations as passages: the last response with its request, and what led to it.
+
+    A request without a response, at the end, and empty responses are left out.
+
+    Args:
+        sessions: of history, or targets, at session level.
+        scenario: of the targets; a session of history knows its own.
+    """
+    found = []
+    for one in sessions:
+        said, where = one.dialogue, scenario
+        if isinstance(one, HistoryTurn):
+            where = one.scenario
+        elif one.response:
+            said = (*said, Message(Speaker.ASSISTANT, one.response))
+        *before, (request, response) = _exchanges(said) or [("", "")]
+        found.append(
+            Passage(
+                scenario=where,
+                session_key=one.session_key,
+                task_context=one.task_context,
+                user_message=request,
+                response=response,
+                before=tuple(before),
+            )
+        )
+    return tuple(found)
+
+
+def _exchanges(said: Dialogue) -> list[tuple[str, str]]:
+    """Each response with all that the user wrote since the one before it."""
+    found: list[tuple[str, str]] = []
+    asked: list[str] = []
+    for message in said:
+        if message.role is Speaker.USER:
+            asked.append(message.text)
+        elif message.role is Speaker.ASSISTANT and message.text:
+            found.append(("\n".join(asked), message.text))
+            asked = []
+    return found
 
 
 def _of_one_turn(one: ScoringTarget | HistoryTurn, other: ScoringTarget | HistoryTurn) -> bool:

@@ -19,6 +19,7 @@ from annotation.core.intervals import FloatArray
 from judging.core.calibration import round_half_up
 from judging.core.questions import HistoryTurn
 from judging.core.retrieval import Block, ScoringTarget
+from judging.core.rules import Level
 from judging.core.satisfaction_baselines import Prediction
 from judging.core.satisfaction_features import (
     Passage,
@@ -28,6 +29,7 @@ from judging.core.satisfaction_features import (
     features_of,
     passage_text,
     passages,
+    session_passages,
     text_space,
 )
 
@@ -93,8 +95,9 @@ def read_blocks(blocks: Sequence[Block], *, measured: Measured | None = None) ->
 
 
 def _rows(block: Block, rows: dict[Passage, int]) -> BlockRows:
-    targets = passages(block.targets, scenario=block.scenario)
-    history = passages(block.history)
+    read = session_passages if block.level is Level.SESSION else passages
+    targets = read(block.targets, scenario=block.scenario)
+    history = read(block.history)
     return BlockRows(
         user=block.user,
         targets=np.array([rows.setdefault(one, len(rows)) for one in targets], dtype=np.intp),
@@ -123,6 +126,10 @@ class TurnSpace:
             self._counts = None
         else:
             self._counts.data = 1.0 + np.log(self._counts.data)
+
+    def holds(self, turns: Turns) -> bool:
+        """Whether it was made of these turns, among others."""
+        return all(_text(turn) in self._rows for turn in turns)
 
     def nearest(
         self,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from annotation.core.choices import SATISFIED_FROM, Reason
 from annotation.core.intervals import FloatArray
 from annotation.core.refusals import Refused
+from judging.core.retrieval import Block
 from judging.core.satisfaction_decisions import (
     REASONS,
     ReasonModel,
@@ -38,11 +40,13 @@ from judging.core.satisfaction_general import (
     spread_of,
 )
 from judging.core.satisfaction_model import (
+    Learned,
     Model,
     Prepared,
     Settings,
     dissatisfied_share,
     expect,
+    predict_corpus,
     prepare,
 )
 from judging.core.satisfaction_neighbours import Corpus, Example, IntArray, Measured, read_blocks
@@ -66,7 +70,7 @@ def folds(
     """One fold where there are raters who are not judged, else two.
 
     Args:
-        judged: ids of the users whose turns are scored.
+        judged: ids of the users whose turns are scored; some may have rated nothing.
         raters: ids of those whose ratings may teach; whoever is judged is left out.
         seed: of the halves.
 
@@ -76,11 +80,13 @@ def folds(
     everyone, others = sorted(judged), tuple(sorted(set(raters) - set(judged)))
     if others:
         return (Fold(tuple(everyone), others),)
-    if len(everyone) < 2 or not set(everyone) <= set(raters):
+    teachers = sorted(set(everyone).intersection(raters))
+    if len(teachers) < 2:
         raise Refused("run:no-training-users", "there is no other user whose ratings could teach")
-    random.Random(seed).shuffle(everyone)
-    first, second = (tuple(sorted(everyone[start::2])) for start in (0, 1))
-    return (Fold(first, second), Fold(second, first))
+    random.Random(seed).shuffle(teachers)
+    first, second = (tuple(sorted(teachers[start::2])) for start in (0, 1))
+    silent = set(everyone).difference(teachers)  # the first half is as good for them as the other
+    return (Fold(first, second), Fold(tuple(sorted({*second, *silent})), first))
 
 
 class HasScore(Protocol):
@@ -203,14 +209,30 @@ def train(
         Refused: fewer than MIN_USERS users, or no dissatisfied turn, or only such.
     """
     chosen = settings or Settings()
+    model, held_out = _fit(examples, chosen, measured=measured, pulse=pulse, fewest=MIN_USERS)
+    return Trained(model, held_out())
+
+
+def _fit(
+    examples: Sequence[Example],
+    chosen: Settings,
+    *,
+    measured: Measured | None,
+    pulse: Callable[[], None],
+    fewest: int,
+) -> tuple[Model, Callable[[], HeldOut]]:
+    """A model, and how to decide on its held-out predictions, which takes longer than the rest.
+
+    `fewest` is how many users it takes.
+    """
     pulse()
     corpus = read_blocks([one.block for one in examples], measured=measured)
     turns = _turns(examples, corpus)
     below = turns.below()
-    if len(turns.names) < MIN_USERS or below.all() or not below.any():
+    if len(turns.names) < fewest or below.all() or not below.any():
         raise Refused(
             "learned:too-few-ratings",
-            f"training needs {MIN_USERS} users, satisfied and dissatisfied turns; there are "
+            f"training needs {fewest} users, satisfied and dissatisfied turns; there are "
             f"{len(turns.names)} users and {below.sum()} dissatisfied of {len(below)} turns",
         )
     scale = scaling(corpus.features, corpus.scenarios, corpus.counts)
@@ -236,7 +258,50 @@ def train(
         dissatisfied=fit_logistic(wide, below),
         reasons=_reasons(prepared, turns, everyone, chosen),
     )
-    return Trained(model, _held_out(prepared, turns, folds, filled, wide, chosen))
+    return model, partial(_held_out, prepared, turns, folds, filled, wide, chosen)
+
+
+def predict_apart(
+    taught: Sequence[Example],
+    blocks: Sequence[Block],
+    *,
+    model: Model,
+    pulse: Callable[[], None] = lambda: None,
+) -> tuple[tuple[Learned, ...], ...]:
+    """What evaluators say of targets in the stead of those who taught the model, and of others.
+
+    A training user's target may have been rated, and the model have learned from it. So users are
+    held out in turn, in as many groups as in a training, and each is scored by an evaluator that
+    is trained from scratch on the users of the other groups: their cut points come from no
+    prediction that the user's ratings had a part in. Whoever taught nothing is scored by the model.
+
+    Args:
+        taught: what the model was trained on.
+        blocks: the targets, which carry no label.
+        model: trained on all of `taught`.
+        pulse: called between the steps of the trainings.
+
+    Raises:
+        Refused: the others of a group are too few, or all satisfied or dissatisfied.
+    """
+    names = list(dict.fromkeys(one.block.user for one in taught))
+    groups = _folds(len(names), model.settings) if names else np.zeros(0, dtype=np.intp)
+    group_of = dict(zip(names, groups.tolist(), strict=True))
+    measured: Measured = {}
+    found: dict[int, tuple[Learned, ...]] = {}
+    for group in sorted({group_of.get(block.user, -1) for block in blocks}):
+        places = [at for at, block in enumerate(blocks) if group_of.get(block.user, -1) == group]
+        own = model
+        if group >= 0:
+            others = [one for one in taught if group_of[one.block.user] != group]
+            least = MIN_USERS - 1  # a training needs one more, to hold out
+            own, _held_out_of_them = _fit(
+                others, model.settings, measured=measured, pulse=pulse, fewest=least
+            )
+        pulse()
+        corpus = read_blocks([blocks[at] for at in places], measured=measured)
+        found |= zip(places, predict_corpus(own, corpus), strict=True)
+    return tuple(found[at] for at in range(len(blocks)))
 
 
 def _turns(examples: Sequence[Example], corpus: Corpus) -> _Turns:

@@ -15,15 +15,17 @@ from typing import Final
 import numpy as np
 
 from annotation.core.refusals import Refused
+from annotation.core.significance import sign_flip_p
 from judging.core.matrix import AGGREGATE, Matrix
+from judging.core.rules import SelectionMode
 from judging.core.selection_paper import PaperSearch
 from judging.core.selection_search import (
     MOST_COLUMNS,
     Beam,
+    Choice,
     Exhaustive,
     Flips,
     Search,
-    SelectionMode,
     SelectionSettings,
     Strategy,
     TraceStep,
@@ -56,25 +58,76 @@ class FlipNull:
     counts: tuple[tuple[float, int], ...] = ()
 
 
-def leave_one_out(search: Search, matrix: Matrix) -> float | None:
-    """Accuracy on each row of the subset selected without it, its column and the aggregate.
+@dataclass(frozen=True, slots=True)
+class HeldOutPoints:
+    """Points on each development pair of what was selected without it, and of the base judge.
 
-    An even split counts one half; row-orders without any verdict are left out. None where there
-    are fewer than two rows with a verdict: nothing is left to select on.
+    A pair is worth a point an order with a verdict, an even split one half. `base` is None where no
+    column is the base judge.
+    """
+
+    selected: tuple[float, ...]
+    base: tuple[float, ...] | None
+    worth: int
+
+    @property
+    def accuracy(self) -> float:
+        """Of the selected subsets: the leave-one-out accuracy."""
+        return sum(self.selected) / self.worth
+
+    @property
+    def base_accuracy(self) -> float | None:
+        """Of the base judge on the same pairs."""
+        return None if self.base is None else sum(self.base) / self.worth
+
+    def p_over_base(self, *, seed: int) -> float | None:
+        """Of sign flips over the pairs, which are of one session each."""
+        if self.base is None:
+            return None
+        gains = [own - other for own, other in zip(self.selected, self.base, strict=True)]
+        return sign_flip_p(gains, seed=seed)
+
+
+def held_out_subsets(
+    matrix: Matrix, settings: SelectionSettings | None = None
+) -> tuple[tuple[int, ...], ...]:
+    """By row the subset selected without it, its column and the aggregate; () where there is none.
+
+    Raises:
+        Refused: no verdict at all; paper mode with more than 20 columns, or of l*.
+    """
+    settings = settings or SelectionSettings()
+    search = _search(matrix, settings)
+    choices = (_held_out(search, matrix, row) for row in range(matrix.rows))
+    return tuple(() if choice is None else choice.subsets[0] for choice in choices)
+
+
+def _held_out(search: Search, matrix: Matrix, row: int) -> Choice | None:
+    leaking = [column for column, source in enumerate(matrix.sources) if source in (row, AGGREGATE)]
+    return search.choose(without_row=row, without_columns=leaking)
+
+
+def leave_one_out(search: Search, matrix: Matrix) -> HeldOutPoints | None:
+    """Each row under the subset selected without it, its column and the aggregate.
+
+    Row-orders without any verdict are left out. None where there are fewer than two rows with a
+    verdict: nothing is left to select on.
     """
     voiced = voiced_rows(matrix)
     rows = [int(row) for row in np.flatnonzero(voiced)]
     if len(rows) < 2:
         return None
-    points = 0.0
+    base = matrix.sources.index(None) if None in matrix.sources else None
+    alone = None if base is None else Choice(((base,),), 0.0, 0, 0.0, Strategy.BEST)
+    points = []
     for row in rows:
-        leaking = [
-            column for column, source in enumerate(matrix.sources) if source in (row, AGGREGATE)
-        ]
-        choice = search.choose(without_row=row, without_columns=leaking)
-        if choice is not None:
-            points += search.points_on(row, choice)
-    return points / int(voiced.sum())
+        choice = _held_out(search, matrix, row)
+        points.append(0.0 if choice is None else search.points_on(row, choice))
+    return HeldOutPoints(
+        selected=tuple(points),
+        base=None if alone is None else tuple(search.points_on(row, alone) for row in rows),
+        worth=int(voiced.sum()),
+    )
 
 
 def flip_null(
@@ -159,18 +212,35 @@ class Selection:
 class Assessment:
     """A selection with the two figures that say how far to trust it, and what else was best.
 
-    `trace` is the best subset of each size; the selected one is the best of them.
+    `trace` is the best subset of each size; the selected one is the best of them. `null` is None
+    where it was not asked for.
     """
 
     selection: Selection
-    leave_one_out: float | None
-    null: FlipNull
+    held_out: HeldOutPoints | None
+    null: FlipNull | None
     trace: tuple[TraceStep, ...] = ()
+
+    @property
+    def leave_one_out(self) -> float | None:
+        """The leave-one-out accuracy; None of fewer than two pairs with a verdict."""
+        return None if self.held_out is None else self.held_out.accuracy
+
+    @property
+    def beats_base(self) -> bool:
+        """Whether the set is used: the best of thousands on ten pairs often is no better.
+
+        Its leave-one-out accuracy exceeds the base judge's on the same pairs (protocols A1.6).
+        """
+        held_out = self.held_out
+        if held_out is None:
+            return False
+        return held_out.base_accuracy is None or held_out.accuracy > held_out.base_accuracy
 
     @property
     def flagged(self) -> bool:
         """Whether coin flips do as well too often for the accuracy to mean much."""
-        return self.null.p_value > SIGNIFICANT_BELOW
+        return self.null is not None and self.null.p_value > SIGNIFICANT_BELOW
 
 
 def select(matrix: Matrix, settings: SelectionSettings | None = None) -> Selection:
@@ -178,7 +248,7 @@ def select(matrix: Matrix, settings: SelectionSettings | None = None) -> Selecti
 
     Raises:
         Refused: no verdict at all, or no column that may be selected; paper mode with more than 20
-            columns.
+            columns, or of a judge that is read by l*.
     """
     settings = settings or SelectionSettings()
     return _select(_search(matrix, settings), matrix, settings)
@@ -190,21 +260,22 @@ def assess(
     *,
     seed: int = DEFAULT_SEED,
     between: Between | None = None,
+    has_null: bool = True,
 ) -> Assessment:
-    """The best subset with its leave-one-out accuracy and its flip null.
+    """The best subset with its leave-one-out accuracy and, unless it is not wanted, its flip null.
 
     A beam over a hundred columns takes a minute: `between` is called meanwhile, and may stop it.
 
     Raises:
         Refused: no verdict at all, or no column that may be selected; paper mode with more than 20
-            columns.
+            columns, or of a judge that is read by l*.
     """
     settings = settings or SelectionSettings()
     search = _search(matrix, settings)
     selection = _select(search, matrix, settings)
     return Assessment(
         selection=selection,
-        leave_one_out=leave_one_out(search, _seen(matrix, settings)),
+        held_out=leave_one_out(search, _seen(matrix, settings)),
         null=flip_null(
             search,
             rows=matrix.rows,
@@ -212,7 +283,9 @@ def assess(
             denominator=selection.denominator,
             seed=seed,
             between=between,
-        ),
+        )
+        if has_null
+        else None,
         trace=search.trace(),
     )
 
@@ -244,6 +317,8 @@ def _search(matrix: Matrix, settings: SelectionSettings) -> Search:
         message = "no comparison has a verdict"
         raise Refused("selection:no-verdict", message)
     if settings.mode is SelectionMode.PAPER:
+        if seen.log_odds is not None:
+            raise Refused("vote:by-log-odds", "paper mode cannot be combined with l*")
         return PaperSearch(seen, difference_penalty=settings.difference_penalty)
     eligible = [
         column

@@ -7,7 +7,7 @@ that worst one is kept and its votes inverted. None of it is the project's own r
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -60,6 +60,21 @@ def _order_table(cells: Cells, *, chosen_first: bool) -> _OrderTable:
     return _OrderTable(won=won, won_flipped=lost, heard=heard)
 
 
+def check_searchable(columns: Iterable[int]) -> None:
+    """Refuse more columns than the released code could go through.
+
+    Args:
+        columns: of each matrix, how many it has.
+
+    Raises:
+        Refused: one has more than 20.
+    """
+    most = max(columns, default=0)
+    if most > MOST_COLUMNS:
+        message = f"paper mode tries at most {MOST_COLUMNS} columns, not {most}"
+        raise Refused("selection:too-many-columns", message)
+
+
 class PaperSearch:
     """Every subset of at most 20 columns under the released rules.
 
@@ -68,9 +83,7 @@ class PaperSearch:
     """
 
     def __init__(self, matrix: Matrix, *, difference_penalty: bool) -> None:
-        if matrix.columns > MOST_COLUMNS:
-            message = f"paper mode tries at most {MOST_COLUMNS} columns, not {matrix.columns}"
-            raise Refused("selection:too-many-columns", message)
+        check_searchable([matrix.columns])
         self._columns = matrix.columns
         self._penalty = difference_penalty
         self._original = _order_table(matrix.original, chosen_first=True)

@@ -8,23 +8,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from judging.core.matrix import Cell, Matrix
+from judging.core.rules import SelectionMode
+from judging.core.verdicts import ROUNDING
 
 Flips = npt.NDArray[np.int8]
 """Flips by rows: 1 keeps a pair's label, -1 flips it."""
 Metrics = npt.NDArray[np.float32]
-
-
-class SelectionMode(StrEnum):
-    """DEFAULT is the project's rule, PAPER what the code of seed 001 does (protocols A1.6)."""
-
-    DEFAULT = "DEFAULT"
-    PAPER = "PAPER"
 
 
 class Strategy(StrEnum):
@@ -120,22 +115,35 @@ def weights(cells: Sequence[Sequence[int | None]]) -> Int8:
     return np.array([[worth[cell] for cell in row] for row in cells], dtype=np.int8)
 
 
-def sums(row_weights: Int8) -> Int8:
+Number = TypeVar("Number", bound=np.number[Any])
+
+
+def sums(row_weights: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """For each row of weights, the sum over every subset of columns.
 
     Args:
-        row_weights: rows by columns (at most 20, so that a sum fits into a byte).
+        row_weights: rows by columns (at most 20, so that a sum of signs fits into a byte).
 
     Returns:
         rows by 2^columns; entry 0 is the empty subset.
     """
     rows, columns = row_weights.shape
-    table = np.zeros((rows, 1 << columns), dtype=np.int8)
+    table = np.zeros((rows, 1 << columns), dtype=row_weights.dtype)
     for bit in range(columns):
         half = 1 << bit
         column = row_weights[:, columns - 1 - bit, None]
         np.add(table[:, :half], column, out=table[:, half : 2 * half])
     return table
+
+
+def signs(balance: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """1 where the votes are for the chosen response, -1 where they are against it, else 0."""
+    found: npt.NDArray[Any]
+    if balance.dtype.kind == "f":
+        found = (balance >= ROUNDING).view(np.int8) - (balance <= -ROUNDING).view(np.int8)
+    else:
+        found = np.sign(balance)
+    return found
 
 
 def within(columns: Sequence[int], *, count: int) -> Masks:
@@ -172,8 +180,6 @@ WIDTH: Final = 32
 PATIENCE: Final = 2
 """Sizes without a better subset before it stops; an even size is often no better than an odd."""
 
-_Sums = npt.NDArray[np.int16]
-
 
 class Beam:
     """Grows the best subsets by one column at a time."""
@@ -186,8 +192,11 @@ class Beam:
             [row[column] for column in eligible] for row in (*matrix.original, *matrix.swapped)
         ]
         # Columns by row-orders: first every row in the original order, then every row swapped.
-        self._weights: Int8 = weights(cells).T.copy()
+        self._weights: npt.NDArray[Any] = weights(cells).T.copy()
         self._known: Bools = (self._weights != 0).copy()
+        if matrix.log_odds is not None:  # l* is the same in both orders
+            strengths = [[row[column] or 0.0 for column in eligible] for row in matrix.log_odds]
+            self._weights = np.array([*strengths, *strengths]).T.copy()
 
     def choose(
         self, *, without_row: int | None = None, without_columns: Collection[int] = ()
@@ -228,9 +237,9 @@ class Beam:
         """See `Search.points_on`."""
         places = [self._eligible.index(column) for column in choice.subsets[0]]
         orders = [row, row + self._rows]
-        balance = self._weights[places][:, orders].sum(axis=0, dtype=np.int16)
+        balance = self._weights[places][:, orders].sum(axis=0, dtype=_sum_type(self._weights))
         heard = self._known[places][:, orders].any(axis=0)
-        return int((np.sign(balance) + heard).sum()) / 2
+        return int((signs(balance) + heard).sum()) / 2
 
     def best_under(self, flips: Flips) -> Metrics:
         """See `Search.best_under`; the beam is run anew for each flip."""
@@ -242,6 +251,11 @@ class Beam:
         return np.array(best, dtype=np.float32)
 
 
+def _sum_type(cells: npt.NDArray[Any]) -> type[np.number[Any]]:
+    """What sums of cells fit into."""
+    return np.float64 if cells.dtype.kind == "f" else np.int16
+
+
 _Best = tuple[Bools, int]
 """A subset as a row of booleans, and its half-points."""
 
@@ -251,17 +265,17 @@ def _best(by_size: Sequence[_Best]) -> _Best:
     return max(by_size, key=lambda one: one[1])
 
 
-def _grow(cells: Int8, known: Bools, allowed: Bools) -> list[_Best]:
+def _grow(cells: npt.NDArray[Any], known: Bools, allowed: Bools) -> list[_Best]:
     """The best subset of each size from 1 on, to where no larger one was better.
 
     Args:
-        cells: columns by row-orders, +1 correct, -1 wrong, 0 without verdict.
+        cells: columns by row-orders, +1 correct, -1 wrong, or l*; 0 without verdict.
         known: the same shape, whether there is a verdict.
         allowed: which columns may be taken; at least one.
     """
     columns, orders = cells.shape
     chosen: Bools = np.zeros((1, columns), dtype=np.bool_)
-    balance: _Sums = np.zeros((1, orders), dtype=np.int16)
+    balance: npt.NDArray[Any] = np.zeros((1, orders), dtype=_sum_type(cells))
     heard: Bools = np.zeros((1, orders), dtype=np.bool_)
     found: list[_Best] = []
     best_points, best_size = -1, 0
@@ -275,7 +289,7 @@ def _grow(cells: Int8, known: Bools, allowed: Bools) -> list[_Best]:
         parents, added, chosen = parents[kinds], added[kinds], grown[kinds]
         balance = balance[parents] + cells[added]
         heard = heard[parents] | known[added]
-        points = (np.sign(balance) + heard).sum(axis=1)
+        points = (signs(balance) + heard).sum(axis=1)
         order = np.argsort(-points, kind="stable")[:WIDTH]
         chosen, balance, heard = chosen[order], balance[order], heard[order]
         found.append((chosen[0], int(points[order[0]])))
@@ -300,14 +314,23 @@ class Exhaustive:
         self._gain: Int8 = np.zeros((matrix.rows, size), dtype=np.int8)
         self._heard: Int8 = np.full((matrix.rows, size), 2, dtype=np.int8)
         for row, pair in enumerate(zip(matrix.original, matrix.swapped, strict=True)):
-            self._add(row, pair)
+            self._add(row, pair, None if matrix.log_odds is None else matrix.log_odds[row])
         self._base: Int16 = self._heard.sum(axis=0, dtype=np.int16)
         self._total: Int16 = self._gain.sum(axis=0, dtype=np.int16) + self._base
 
-    def _add(self, row: int, pair: tuple[tuple[Cell, ...], ...]) -> None:
+    def _add(
+        self,
+        row: int,
+        pair: tuple[tuple[Cell, ...], ...],
+        strengths: tuple[float | None, ...] | None,
+    ) -> None:
         cells = [[order[column] for column in self._eligible] for order in pair]
-        signs = np.sign(sums(weights(cells)))
-        np.add(signs[0], signs[1], out=self._gain[row])
+        if strengths is None:
+            won = signs(sums(weights(cells)))
+            np.add(won[0], won[1], out=self._gain[row])
+        else:  # one verdict in both orders
+            odds = np.array([[strengths[column] or 0.0 for column in self._eligible]])
+            np.multiply(signs(sums(odds))[0], 2, out=self._gain[row])
         for order in cells:
             silent = [column for column, cell in enumerate(order) if cell is None]
             self._heard[row, within(silent, count=len(order))] -= 1
@@ -373,10 +396,10 @@ class Exhaustive:
 
     def best_under(self, flips: Flips) -> Metrics:
         """See `Search.best_under`; flipping a label turns the sign of its row's gain."""
-        signs = flips.astype(np.float32)
+        turns = flips.astype(np.float32)
         best: Metrics = np.zeros(len(flips), dtype=np.float32)
         for start in range(0, len(self._total), _CHUNK):
             part = slice(start, start + _CHUNK)
-            totals = signs @ self._gain[:, part].astype(np.float32) + self._base[part]
+            totals = turns @ self._gain[:, part].astype(np.float32) + self._base[part]
             np.maximum(best, totals.max(axis=1), out=best)
         return best / np.float32(2)

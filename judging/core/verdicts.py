@@ -134,9 +134,13 @@ def _log_sum(values: Sequence[float]) -> float:
     return peak + math.log(sum(math.exp(value - peak) for value in values))
 
 
+ROUNDING: Final = 1e-9
+"""Log-odds nearer to zero than this are zero: so much is left where sums of them cancel."""
+
+
 def verdict_of_log_odds(log_odds: float) -> Verdict:
-    """A above zero, B below, a tie at exactly zero."""
-    if log_odds == 0:
+    """A above zero, B below, a tie at zero."""
+    if abs(log_odds) < ROUNDING:
         return Verdict.TIE
     return Verdict.A if log_odds > 0 else Verdict.B
 
@@ -144,7 +148,8 @@ def verdict_of_log_odds(log_odds: float) -> Verdict:
 def swap_average(*, original: float, swapped: float) -> float:
     """l* = (l_original - l_swapped) / 2 in the comparison's own coordinates.
 
-    Both arguments are log P(A)/P(B) AS SHOWN; a constant leaning to the first place cancels.
+    Both arguments are log P(A)/P(B) AS SHOWN; a constant leaning to the first place cancels. Of
+    log-odds that are in the comparison's own coordinates, as they are stored, l* is the mean.
     """
     return (original - swapped) / 2
 

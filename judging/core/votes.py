@@ -1,15 +1,22 @@
-"""The vote of a preference set on one comparison in one presentation order (protocols A1.5)."""
+"""The vote of a preference set on one comparison (protocols A1.5).
+
+Members' verdicts are counted in each presentation order. Where a judge's log-odds of the letters
+are known they decide instead: both orders together give one verdict, by l* (protocols A1.4).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from annotation.core.choices import Order, Verdict
+from annotation.core.refusals import Refused
 from judging.core.matrix import Cell, ColumnSource, Matrix
+from judging.core.verdicts import verdict_of_log_odds
 
 
 class VoteRule(StrEnum):
@@ -18,6 +25,9 @@ class VoteRule(StrEnum):
     DEFAULT: majority, an even split is a tie (it scores one half).
     PAPER: majority, an even split goes to the response shown first.
     SOFT: the sign of the summed log-odds.
+
+    All three count in one order; a run that is read by l* has a verdict from both orders, which
+    the last two cannot be combined with (`check_rule`).
     """
 
     DEFAULT = "DEFAULT"
@@ -81,6 +91,33 @@ def _sign(balance: float) -> Verdict:
     return Verdict.A if balance > 0 else Verdict.B
 
 
+def check_rule(rule: VoteRule, *, by_log_odds: bool) -> None:
+    """Refuse to count votes by another rule where l* decides.
+
+    Raises:
+        Refused: it is so.
+    """
+    if by_log_odds and rule is not VoteRule.DEFAULT:
+        raise Refused("vote:by-log-odds", f"{rule.lower()} cannot be combined with l*")
+
+
+def mean_log_odds(members: Iterable[Mapping[Order, float]]) -> float | None:
+    """l* of a set in favour of A: the mean of its members' l* (protocols A1.4).
+
+    A member's l* is the mean of its log-odds in both orders. One that lacks an order has none and
+    is left out; None where nobody is left, which is an unparseable verdict.
+
+    Args:
+        members: of each, the log-odds by order in the comparison's own coordinates.
+    """
+    own = [
+        (odds[Order.ORIGINAL] + odds[Order.SWAPPED]) / 2
+        for odds in members
+        if Order.ORIGINAL in odds and Order.SWAPPED in odds
+    ]
+    return sum(own) / len(own) if own else None
+
+
 def score(winner: Verdict | None, *, truth: Verdict) -> float | None:
     """1 where the vote names the truth, 1/2 for an even split, 0 for the other; None unvoted.
 
@@ -137,19 +174,62 @@ def correctness_matrix(
     return Matrix(original, swapped, tuple(source for _, source in columns))
 
 
+def log_odds_matrix(
+    *,
+    winners: Sequence[tuple[int, Verdict]],
+    columns: Sequence[tuple[int, ColumnSource]],
+    log_odds: Mapping[VerdictKey, float],
+) -> Matrix:
+    """The matrix of a judge that is read by l*: both orders of a cell carry its one verdict.
+
+    Args:
+        winners: as for `correctness_matrix`.
+        columns: as there.
+        log_odds: the judge's, in the comparison's own coordinates; missing where there are none.
+    """
+
+    def strength(comparison: int, winner: Verdict, preference: int) -> float | None:
+        odds = {
+            order: log_odds[comparison, preference, order]
+            for order in (Order.ORIGINAL, Order.SWAPPED)
+            if (comparison, preference, order) in log_odds
+        }
+        found = mean_log_odds([odds])
+        if found is None or verdict_of_log_odds(found) is Verdict.TIE:
+            return None  # it names no winner, so it is no verdict here
+        return found if winner is Verdict.A else -found
+
+    strengths = tuple(
+        tuple(strength(comparison, winner, preference) for preference, _ in columns)
+        for comparison, winner in winners
+    )
+    cells = tuple(tuple(None if one is None else int(one > 0) for one in row) for row in strengths)
+    return Matrix(cells, cells, tuple(source for _, source in columns), log_odds=strengths)
+
+
+CONTROL_DRAWS: Final = 10
+"""Of the embedded judge, which asks nobody: one draw has a spread of 16 to 30 points."""
+
+
 def shuffled_winners(
-    winners: Sequence[tuple[int, Verdict]], *, seed: int, name: str
+    winners: Sequence[tuple[int, Verdict]], *, seed: int, name: str, number: int = 0
 ) -> tuple[tuple[int, Verdict], ...]:
-    """The labels of the control: each flipped by a coin of its own (protocols A1.6).
+    """The labels of the control: exactly half of them flipped (protocols A1.6).
+
+    Of an odd number a coin decides whether the smaller or the larger half is flipped.
 
     Args:
         winners: comparison ids with A or B.
-        seed: of the coins.
-        name: whose labels, so that annotators and scenarios get coins of their own.
+        seed: of the draw.
+        name: whose labels, so that annotators and scenarios get draws of their own.
+        number: which draw, from 0.
     """
-    digest = hashlib.sha256(f"{seed}\x1f{name}".encode()).digest()
-    coins = random.Random(int.from_bytes(digest, "big"))
+    which = f"\x1f{number}" if number else ""
+    digest = hashlib.sha256(f"{seed}\x1f{name}{which}".encode()).digest()
+    draw = random.Random(int.from_bytes(digest, "big"))
+    half = (len(winners) + draw.getrandbits(1)) // 2
+    flipped = set(draw.sample(range(len(winners)), half))
     return tuple(
-        (comparison, winner.flipped() if coins.getrandbits(1) else winner)
-        for comparison, winner in winners
+        (comparison, winner.flipped() if place in flipped else winner)
+        for place, (comparison, winner) in enumerate(winners)
     )

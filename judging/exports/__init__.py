@@ -9,10 +9,19 @@ from __future__ import annotations
 
 from typing import Final
 
+from judging.exports.generation import GENERATED_RESPONSES
 from judging.exports.pairwise import JUDGMENTS, PREFERENCE_SETS, PREFERENCES
 from judging.exports.satisfaction import MEMORIES, RUBRICS, SATISFACTION_JUDGMENTS
 
 EXPORTS: Final = {
     each.kind: each
-    for each in (JUDGMENTS, PREFERENCES, PREFERENCE_SETS, MEMORIES, SATISFACTION_JUDGMENTS, RUBRICS)
+    for each in (
+        JUDGMENTS,
+        PREFERENCES,
+        PREFERENCE_SETS,
+        MEMORIES,
+        SATISFACTION_JUDGMENTS,
+        RUBRICS,
+        GENERATED_RESPONSES,
+    )
 }

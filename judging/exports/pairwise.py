@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
 
 from django.db.models import Q
 
@@ -11,6 +11,7 @@ from annotation.core.tables import Row
 from annotation.exports.export import Export, moment
 from annotation.models import Comparison, Dataset, Response, Session, User
 from annotation.queries.participants import names_of
+from judging.core.targets import Basis
 from judging.models import (
     InducedRubric,
     JudgeRun,
@@ -20,9 +21,12 @@ from judging.models import (
     PreferenceSet,
     RunKind,
 )
+from judging.queries.configurations import applied_plans
 from judging.queries.preferences import asked_prompt
 
 CHUNK: Final = 1000
+OTHER: Final = "OTHER"
+"""As a judgment's control: under the preferences of another annotator."""
 RUN: Final = ("run", "run_kind", "judge")
 TARGET: Final = ("target", "session", "scenario", "turn", "model", "variant")
 CALL: Final = ("call", "model", "input_tokens", "cached_tokens", "output_tokens", "raw")
@@ -88,29 +92,66 @@ def _comparison(comparison: Comparison | None) -> Row:
     }
 
 
+class _Applied(NamedTuple):
+    """Whose sets a run applied (None without any), and by scenario under which it judged."""
+
+    set_dataset: str | None
+    distiller: str | None
+    selected_by: str | None
+    basis: Mapping[int | None, Basis]
+
+
+def _applied(run: JudgeRun) -> _Applied:
+    """Without sets the base judge judged; of runs that are no application nothing is said."""
+    if run.kind != RunKind.TEST:
+        return _Applied(None, None, None, {})
+    basis = {plan.scenario_id: plan.basis for plan in applied_plans(run.config)}
+    parent = run.parent
+    if parent is None or not run.config.get("sets_of"):
+        return _Applied(None, None, None, basis)
+    return _Applied(parent.dataset.slug, parent.written_by, parent.judge, basis)
+
+
+def _control(row: Judgment) -> str:
+    """From which labels the preference was learned; OTHER of an annotator who is heard beside."""
+    owner = None if row.run.parent is None else row.run.parent.annotator_id
+    is_beside = owner is not None and row.preference.annotator_id not in {None, owner}
+    return OTHER if is_beside else row.preference.control
+
+
 def _judgments(dataset: Dataset) -> Iterator[Row]:
     names = Names(dataset)
     rows = (
         Judgment.objects.filter(run__dataset=dataset)
         .select_related(
             "run__annotator",
+            "run__parent__dataset",
             "preference",
             "comparison__turn__session__scenario",
             "comparison__response_a",
             "comparison__response_b",
         )
+        .defer("run__config", "run__parent__config")  # long, and the same in every row
         .order_by("run_id", "comparison__position", "comparison_id", "preference_id", "order")
     )
+    by_run: dict[int, _Applied] = {}
     for row in rows.iterator(chunk_size=CHUNK):
+        if row.run_id not in by_run:
+            by_run[row.run_id] = _applied(row.run)
+        applied = by_run[row.run_id]
         yield {
             **run_of(row.run),
             "annotator": names.of(row.run.annotator),
+            "set_dataset": applied.set_dataset,
+            "distiller": applied.distiller,
+            "selected_by": applied.selected_by,
+            "basis": applied.basis.get(row.comparison.turn.session.scenario_id),
             **_comparison(row.comparison),
             "model_a": row.comparison.response_a.model,
             "model_b": row.comparison.response_b.model,
             "preference": row.preference_id,
             "preference_kind": row.preference.kind,
-            "control": row.preference.control,
+            "control": _control(row),
             "order": row.order,
             "status": row.status,
             "verdict": row.verdict,
@@ -145,6 +186,7 @@ def _preferences(dataset: Dataset) -> Iterator[Row]:
             "run": row.run_id,
             "kind": row.kind,
             "control": row.control,
+            "draw": row.draw,
             "annotator": names.of(row.annotator),
             "scenario": None if row.scenario is None else row.scenario.name,
             "source_session": source["session"],
@@ -181,15 +223,20 @@ def _preference_sets(dataset: Dataset) -> Iterator[Row]:
         members = sorted(row.members.all(), key=lambda member: member.pk)
         yield {
             **run_of(row.run),
+            "distiller": row.run.written_by,
             "annotator": names.of(row.annotator),
-            "scenario": row.scenario.name,
+            "scenario": None if row.scenario is None else row.scenario.name,
             "control": row.control,
+            "draw": row.draw,
             "members": [member.pk for member in members],
             "texts": [member.text for member in members],
             "dev_accuracy": row.dev_accuracy,
             "leave_one_out": row.leave_one_out,
             "null_p95": row.null_p95,
             "p_value": row.p_value,
+            "base_accuracy": row.base_accuracy,
+            "p_over_base": row.p_over_base,
+            "used": row.is_used,
             "columns": row.columns,
             "rows": row.rows,
             "matrix": row.matrix,
@@ -203,6 +250,10 @@ JUDGMENTS: Final = Export(
     (
         *RUN,
         "annotator",
+        "set_dataset",
+        "distiller",
+        "selected_by",
+        "basis",
         *_COMPARISON,
         "model_a",
         "model_b",
@@ -226,6 +277,7 @@ PREFERENCES: Final = Export(
         "run",
         "kind",
         "control",
+        "draw",
         "annotator",
         "scenario",
         "source_session",
@@ -255,15 +307,20 @@ PREFERENCE_SETS: Final = Export(
     "preference_sets",
     (
         *RUN,
+        "distiller",
         "annotator",
         "scenario",
         "control",
+        "draw",
         "members",
         "texts",
         "dev_accuracy",
         "leave_one_out",
         "null_p95",
         "p_value",
+        "base_accuracy",
+        "p_over_base",
+        "used",
         "columns",
         "rows",
         "matrix",

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from annotation.core.choices import JudgmentStatus
 from annotation.core.tables import Row
 from annotation.exports.export import Export, moment
 from annotation.models import Dataset, SatisfactionLabel
+from judging.core.calibration import Fallback
 from judging.core.rules import LEARNED
+from judging.core.runs import HISTORY
+from judging.core.targets import Basis
 from judging.exports.pairwise import CALL, CHUNK, RUN, TARGET, Names, call_of, run_of, target_of
 from judging.models import InducedRubric, JudgeRun, SatisfactionJudgment, UserMemory
 from judging.queries.configurations import satisfaction_settings
@@ -47,6 +51,12 @@ def _memories(dataset: Dataset) -> Iterator[Row]:
         }
 
 
+def _basis(row: SatisfactionJudgment) -> Basis:
+    """Under what it was scored: the user's own history elsewhere, or nothing of theirs."""
+    is_base = row.fallback_reason == Fallback.NO_HISTORY
+    return Basis.BASE if is_base else Basis.OWN
+
+
 def _satisfaction_judgments(dataset: Dataset) -> Iterator[Row]:
     names = Names(dataset)
     rows = (
@@ -58,6 +68,9 @@ def _satisfaction_judgments(dataset: Dataset) -> Iterator[Row]:
         yield {
             **run_of(row.run),
             "annotator": names.of(row.user),
+            "history_dataset": row.run.config.get(HISTORY) or dataset.slug,
+            "basis": _basis(row) if row.status == JudgmentStatus.DONE else None,
+            "part": row.part,
             **target_of(row.response, row.session),
             "asked": None if row.run.judge == LEARNED else _asked(row.run),
             "memory": row.memory_id,
@@ -141,6 +154,9 @@ SATISFACTION_JUDGMENTS: Final = Export(
     (
         *RUN,
         "annotator",
+        "history_dataset",
+        "basis",
+        "part",
         *TARGET,
         "asked",
         "memory",

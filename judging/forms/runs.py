@@ -11,26 +11,44 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.refusals import text_of
-from annotation.models import Dataset, User
+from annotation.core.splits import Pooling
+from annotation.models import Dataset, PairingPlan, User
 from annotation.models.wording import choices_of
+from annotation.queries.pairing import pairing_plans
 from annotation.queries.participants import annotators
+from annotation.queries.studies import pairwise_studies
 from judging.core.rules import (
     LEARNED,
+    Combine,
     DistilPrompt,
     JudgePrompt,
     Level,
     PairwiseSettings,
     SatisfactionSettings,
+    SelectionMode,
     Variant,
     variants_at,
 )
+from judging.core.targets import (
+    COMPARISON_TARGETS,
+    PLAN,
+    STUDY,
+    TURN_TARGETS,
+    RunTarget,
+    Targets,
+    targets_named,
+    turn_targets_named,
+)
+from judging.core.verdicts import VerdictRule
 from judging.models import ModelEndpoint, RunKind
+from judging.queries.preferences import learned_elsewhere, selected_by
+from judging.queries.satisfaction.targets import filters_of, rated_elsewhere
 from judging.services.judges import LEXICAL
 from judging.services.run_requests import RunRequest
 
 KINDS = [
     (RunKind.DISTIL.value, _("Learn: distil preferences, judge the dev part, select")),
-    (RunKind.TEST.value, _("Measure: judge the test part with the selected preferences")),
+    (RunKind.TEST.value, _("Judge: comparisons under the selected preferences")),
     (RunKind.SATISFACTION.value, _("Score satisfaction")),
 ]
 
@@ -52,12 +70,29 @@ DISTIL_PROMPTS = [
     (DistilPrompt.SENTENCE.value, _("In one sentence")),
 ]
 
+VERDICTS = [
+    ("", _("Usual: as the preferences were selected, otherwise by the stated verdict")),
+    (VerdictRule.STRICT.value, _("By the stated verdict")),
+    (VerdictRule.LOGPROB.value, _("By letter probabilities in both orders")),
+]
+
 FIELDS_OF = {
-    RunKind.DISTIL: ("distil_prompt",),
-    RunKind.TEST: ("prompt",),
-    RunKind.SATISFACTION: ("level", "variant", "train"),
+    RunKind.DISTIL: ("distiller", "distil_prompt", "pooling", "mode", "combine", "verdict"),
+    RunKind.TEST: ("targets", "learned_in", "sets", "sample", "prompt", "no_control", "verdict"),
+    RunKind.SATISFACTION: (
+        "turn_targets",
+        "history_in",
+        "scenario",
+        "model",
+        "language",
+        "sample",
+        "memory_judge",
+        "level",
+        "variant",
+        "train",
+    ),
 }
-"""Fields that one kind of run alone asks."""
+"""Fields that not every kind of run asks."""
 
 
 class RunForm(forms.Form):
@@ -70,8 +105,8 @@ class RunForm(forms.Form):
         empty_value=None,
         required=False,
         help_text=_(
-            "Everybody: learning starts a run for each annotator with labels, scoring one run for "
-            "all. Measuring needs one annotator."
+            "Everybody: a run for each annotator who has labels or preferences; scoring is one run "
+            "for all."
         ),
     )
     judge = forms.MultipleChoiceField(
@@ -84,6 +119,14 @@ class RunForm(forms.Form):
             "language model."
         ),
     )
+    distiller = forms.ChoiceField(
+        label=_("Distiller"),
+        required=False,
+        help_text=_(
+            "Who writes the preferences. The judges chosen above judge the dev split under them "
+            "and select. Preferences that a distiller wrote before are not paid for again."
+        ),
+    )
     distil_prompt = forms.ChoiceField(
         label=_("How to write a preference when learning"),
         choices=DISTIL_PROMPTS,
@@ -93,14 +136,120 @@ class RunForm(forms.Form):
             "paper, or in one as its code can. Language models alone are asked so."
         ),
     )
+    pooling = forms.ChoiceField(
+        label=_("Scenarios when learning"),
+        choices=choices_of(Pooling),
+        required=False,
+        help_text=_(
+            "Each scenario has preferences of its own where it has enough labels; otherwise "
+            "one set serves them all."
+        ),
+    )
+    mode = forms.ChoiceField(
+        label=_("How to select preferences"),
+        choices=choices_of(SelectionMode),
+        required=False,
+        help_text=_(
+            "The paper's code only serves to compare with its tables: preferences judge the pairs "
+            "they come from, so its dev figures are far too good, and a set may even be used "
+            "inverted. It has no control and no letter probabilities."
+        ),
+    )
+    combine = forms.ChoiceField(
+        label=_("What stands in for the annotator"),
+        required=False,
+        help_text=_(
+            "Usual: a weighted vote for the lexical judge, the selected preferences for others. To "
+            "weigh them, an endpoint distils once more for each dev comparison and judges it."
+        ),
+    )
+    targets = forms.ChoiceField(
+        label=_("What to judge"),
+        required=False,
+        help_text=_(
+            "Agreement is measured on labelled comparisons that nothing was learned from. All else "
+            "is judged in the annotator's stead: rankings count it, agreement does not."
+        ),
+    )
+    learned_in = forms.ChoiceField(
+        label=_("Preferences learned in"),
+        required=False,
+        help_text=_(
+            "A scenario without preferences of its own is judged under those over all scenarios, "
+            "where there are some, or else by the base judge."
+        ),
+    )
+    sets = forms.ChoiceField(
+        label=_("Preferences selected by"),
+        required=False,
+        help_text=_(
+            "The judge chosen above applies them. By default it applies those it selected itself."
+        ),
+    )
+    turn_targets = forms.ChoiceField(
+        label=_("Which responses to score"),
+        choices=[(kind.lower(), name) for kind, name in choices_of(TURN_TARGETS)],
+        required=False,
+        help_text=_(
+            "Agreement is measured on rated responses of a run over all of them. Anything else is "
+            "scored in the user's stead, on their own scale: original responses of the same "
+            "scenario are scored too, because the others are ranked among them."
+        ),
+    )
+    history_in = forms.ChoiceField(
+        label=_("Whose conversations"),
+        required=False,
+        help_text=_(
+            "An annotator can stand in for everybody: all conversations are then scored by what "
+            "they rated in the dataset you choose here. Choose the annotator above."
+        ),
+    )
+    scenario = forms.MultipleChoiceField(
+        label=_("Only these scenarios"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+    model = forms.MultipleChoiceField(
+        label=_("Only these models"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+    language = forms.MultipleChoiceField(
+        label=_("Only these languages"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+    sample = forms.IntegerField(
+        label=_("At most so many"),
+        required=False,
+        min_value=1,
+        max_value=10_000_000,
+        help_text=_("A sample drawn without regard to labels. Empty: all."),
+    )
     prompt = forms.ChoiceField(
-        label=_("How to ask when measuring"),
+        label=_("How to ask when judging"),
         choices=PROMPTS,
         required=False,
         help_text=_(
             "All but the first are what a personal judge is compared with: they take no "
             "preferences, and an endpoint answers them."
         ),
+    )
+    no_control = forms.BooleanField(
+        label=_("Without the other annotators' judges"),
+        required=False,
+        help_text=_(
+            "Otherwise the judges learned from other annotators, five at most, also judge the "
+            "labelled comparisons. Only a judge that agrees more often than theirs is personal."
+        ),
+    )
+    verdict = forms.ChoiceField(
+        label=_("How to read verdicts"),
+        choices=VERDICTS,
+        required=False,
+        help_text=_(
+            "Letter probabilities need an endpoint that returns log-probabilities. They cancel a "
+            "judge's position bias, so they are recommended where they are available."
+        ),
+    )
+    memory_judge = forms.ChoiceField(
+        label=_("Memory builder"),
+        required=False,
+        help_text=_("Who writes the users' memories. The judges chosen above score turns by them."),
     )
     level = forms.ChoiceField(
         label=_("What to score"),
@@ -147,18 +296,58 @@ class RunForm(forms.Form):
     def __init__(self, data: Any = None, *, dataset: Dataset, **kwargs: Any) -> None:
         """Offer the dataset's annotators and the judges in use."""
         super().__init__(data, **kwargs)
-        people = [(each.id, each.name) for each in annotators(dataset=dataset)]
-        self._field("annotator").choices = [("", _("everybody")), *people]
+        elsewhere, rated = learned_elsewhere(dataset), rated_elsewhere(dataset)
+        people = {each.id: each.name for each in annotators(dataset=dataset)}
+        for other in dict.fromkeys([*elsewhere, *rated]):
+            for each in annotators(dataset=other):
+                people.setdefault(each.id, f"{each.name} ({other})")
+        self._field("annotator").choices = [("", _("everybody")), *people.items()]
+        self._field("learned_in").choices = [
+            ("", _("this dataset")),
+            *((other.slug, str(other)) for other in elsewhere),
+        ]
+        self._field("history_in").choices = [
+            ("", _("each user's own")),
+            *(
+                (other.slug, gettext("all, by ratings in %(name)s") % {"name": other})
+                for other in (dataset, *rated)
+            ),
+        ]
+        self.filters = {
+            name: values if len(values) > 1 else [] for name, values in filters_of(dataset).items()
+        }
+        for name, values in self.filters.items():
+            self._field(name).choices = [(value, value) for value in values]
+        self._field("targets").choices = [
+            *((kind.lower(), gettext(kind.label)) for kind in COMPARISON_TARGETS),
+            *((f"{STUDY}{slug}", name) for slug, name in pairwise_studies(dataset)),
+            *((f"{PLAN}{each.pk}", _plan_name(each)) for each, _asked in pairing_plans(dataset)),
+        ]
         endpoints = ModelEndpoint.objects.filter(enabled=True).order_by("name")
         others = Dataset.objects.exclude(pk=dataset.pk).order_by("name").values_list("slug", "name")
         self._field("train").choices = [("", _("others of this dataset")), *others]
-        names = [LEXICAL, LEARNED, *endpoints.values_list("name", flat=True)]
-        self._field("judge").choices = [(name, name) for name in names]
+        names = [(name, name) for name in (LEXICAL, LEARNED)]
+        names += [(row.name, _with_letters(row)) for row in endpoints]
+        self._field("judge").choices = names
+        writers = [LEXICAL, *(row.name for row in endpoints if not row.has_scores)]
+        for name in ("distiller", "memory_judge"):
+            self._field(name).choices = [("", _("the judge")), *((one, one) for one in writers)]
+        self._field("combine").choices = [("", _("Usual")), *choices_of(Combine)]
+        self._field("sets").choices = [
+            ("", _("the judge")),
+            *((f"{judge}:{writer}", _by(judge, writer)) for judge, writer in selected_by(dataset)),
+        ]
 
     def rows(self) -> list[tuple[str, forms.BoundField]]:
-        """Each field with the kind of run that alone asks it, empty where all do."""
-        kinds = {name: kind.value for kind, names in FIELDS_OF.items() for name in names}
-        return [(kinds.get(field.name, ""), field) for field in self.visible_fields()]
+        """Each field with the kinds of run that alone ask it, empty where all do.
+
+        A filter with nothing to choose from is left out.
+        """
+        return [
+            (" ".join(kind for kind, names in FIELDS_OF.items() if field.name in names), field)
+            for field in self.visible_fields()
+            if self.filters.get(field.name) != []
+        ]
 
     def _field(self, name: str) -> forms.ChoiceField | forms.MultipleChoiceField:
         field = self.fields[name]
@@ -166,12 +355,9 @@ class RunForm(forms.Form):
         return field
 
     def clean(self) -> dict[str, Any]:
-        """What is measured are one annotator's preferences; what another kind asks is left out."""
+        """What another kind asks is left out."""
         cleaned = super().clean() or {}
-        measures = cleaned.get("kind") == RunKind.TEST
         self._leave_out(cleaned)
-        if measures and cleaned.get("annotator") is None and "annotator" not in self.errors:
-            self.add_error("annotator", _("Choose whose preferences to measure."))
         if LEARNED in cleaned.get("judge", ()) and cleaned.get("kind") != RunKind.SATISFACTION:
             self.add_error("judge", _("The learned evaluator scores satisfaction only."))
         if _prompt(cleaned) is not JudgePrompt.PERSONAL and LEXICAL in cleaned.get("judge", ()):
@@ -180,31 +366,48 @@ class RunForm(forms.Form):
         return cleaned
 
     def _leave_out(self, cleaned: dict[str, Any]) -> None:
-        """Empty the fields that only another kind of run asks: the page hides them."""
-        for kind, names in FIELDS_OF.items():
-            if cleaned.get("kind") != kind:
-                for name in names:
-                    cleaned[name] = ""
-                    self.errors.pop(name, None)
+        """Empty the fields that only other kinds of run ask: the page hides them."""
+        asked = FIELDS_OF.get(cleaned.get("kind", ""), ())
+        for name in {name for names in FIELDS_OF.values() for name in names}.difference(asked):
+            cleaned[name] = ""
+            self.errors.pop(name, None)
 
     def _clean_ratings(self, cleaned: Mapping[str, Any]) -> None:
         """What concerns ratings alone, and fits together."""
         variant, level = _variant(cleaned), _level(cleaned)
         if variant not in variants_at(level):
             self.add_error("variant", gettext(text_of("run:variant-level")))
-        elif LEARNED in cleaned.get("judge", ()) and level is Level.SESSION:
-            self.add_error("judge", _("The learned evaluator scores responses only."))
+        if level is Level.SESSION and cleaned.get("turn_targets") == RunTarget.CANDIDATES.lower():
+            message = _("A conversation as a whole has no other responses than the original ones.")
+            self.add_error("turn_targets", message)
+        if cleaned.get("history_in") and cleaned.get("annotator") is None:
+            self.add_error("annotator", gettext(text_of("run:no-annotator")))
 
     def requests(self, *, dataset: Dataset, by: User) -> list[RunRequest]:
         """What is asked for, of each judge that was chosen."""
         cleaned = self.cleaned_data
         key = cleaned["annotator"]
+        learned_in = cleaned.get("learned_in") or cleaned.get("history_in")
+        selecting, _colon, distiller = (cleaned.get("sets") or "").partition(":")
+        wrote = cleaned.get("distiller") or cleaned.get("memory_judge") or distiller
         request = RunRequest(
             kind=RunKind(cleaned["kind"]),
             dataset=dataset,
             annotator=None if key is None else User.objects.get(pk=key),
+            writer=wrote or None,
+            selected_by=selecting or None,
             prompt=_prompt(cleaned),
-            pairwise=PairwiseSettings(distil_prompt=_distil(cleaned)),
+            targets=_targets(cleaned),
+            sets_dataset=Dataset.objects.get(slug=learned_in) if learned_in else None,
+            with_control=not cleaned.get("no_control"),
+            verdict=_verdict(cleaned),
+            pairwise=PairwiseSettings(
+                distil_prompt=_distil(cleaned),
+                pooling=Pooling(cleaned.get("pooling") or Pooling.AUTO),
+                combine=Combine(cleaned["combine"]) if cleaned.get("combine") else None,
+                mode=SelectionMode(cleaned.get("mode") or SelectionMode.DEFAULT),
+                verdict_rule=_verdict(cleaned) or VerdictRule.STRICT,
+            ),
             satisfaction=SatisfactionSettings(
                 variant=_variant(cleaned), level=_level(cleaned), train=cleaned["train"]
             ),
@@ -212,6 +415,31 @@ class RunForm(forms.Form):
             created_by=by,
         )
         return [replace(request, judge=judge) for judge in cleaned["judge"]]
+
+
+def _targets(cleaned: Mapping[str, Any]) -> Targets:
+    """What a test run judges, or a satisfaction run scores; without any choice the usual."""
+    found = Targets()
+    if cleaned.get("turn_targets"):
+        found, _other = turn_targets_named(cleaned["turn_targets"])
+    elif cleaned.get("targets"):
+        found, _other = targets_named(cleaned["targets"])
+    if cleaned.get("history_in") and found.are_rated:
+        found = Targets(kind=RunTarget.ALL)  # what is asked is in whose stead: none need be rated
+    return replace(
+        found,
+        scenarios=tuple(cleaned.get("scenario") or ()),
+        models=tuple(cleaned.get("model") or ()),
+        languages=tuple(cleaned.get("language") or ()),
+        sample=cleaned.get("sample") or None,
+    )
+
+
+def _plan_name(plan: PairingPlan) -> str:
+    return gettext("planned comparisons #%(n)d (%(kind)s)") % {
+        "n": plan.pk,
+        "kind": plan.get_kind_display(),
+    }
 
 
 def _variant(cleaned: Mapping[str, Any]) -> Variant:
@@ -224,6 +452,28 @@ def _level(cleaned: Mapping[str, Any]) -> Level:
 
 def _prompt(cleaned: Mapping[str, Any]) -> JudgePrompt:
     return JudgePrompt(cleaned.get("prompt") or JudgePrompt.PERSONAL)
+
+
+def _verdict(cleaned: Mapping[str, Any]) -> VerdictRule | None:
+    return VerdictRule(cleaned["verdict"]) if cleaned.get("verdict") else None
+
+
+def _by(judge: str, writer: str) -> str:
+    if judge == writer:
+        return judge
+    names = {"judge": judge, "distiller": writer}
+    return gettext("%(judge)s, distilled by %(distiller)s") % names
+
+
+def _with_letters(row: ModelEndpoint) -> str:
+    """An endpoint's name with whether it returns log-probabilities; a reward model never does."""
+    if row.has_scores:
+        return row.name
+    known = row.can("logprobs")
+    said = gettext("unknown until first use")
+    if known is not None:
+        said = gettext("yes") if known else gettext("no")
+    return gettext("%(name)s (log-probabilities: %(said)s)") % {"name": row.name, "said": said}
 
 
 def _distil(cleaned: Mapping[str, Any]) -> DistilPrompt:

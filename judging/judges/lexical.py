@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from judging.core.lexical import distil, memories, pairwise, satisfaction
+from judging.core.lexical import distil, memories, pairwise, satisfaction, stack
 from judging.core.questions import (
     Call,
     DistilAnswer,
+    GenerationQuestion,
     GradeAnswer,
     GradeQuestion,
     InductionAnswer,
@@ -48,11 +49,18 @@ class LexicalJudge:
     async def judge_pair(self, pair: ShownPair, *, preference: str, language: str) -> PairAnswer:
         """Which shown response is better under a preference ("" is the base judge)."""
         del language  # a preference is understood in either language
+        if stack.is_stack(preference):
+            return stack.judge_by_stack(pair, text=preference)
         return pairwise.judge_pair(pair, preference=preference)
 
     async def write_reference(self, pair: ShownPair, *, language: str) -> ReferenceAnswer:
         """Nothing: it writes no answers."""
         del pair, language
+        return ReferenceAnswer(None, NO_PROMPTS)
+
+    async def generate(self, question: GenerationQuestion) -> ReferenceAnswer:
+        """Nothing: it writes no answers."""
+        del question
         return ReferenceAnswer(None, NO_PROMPTS)
 
     async def grade(self, question: GradeQuestion) -> GradeAnswer:

@@ -14,6 +14,7 @@ from annotation.core.choices import Verdict
 from annotation.core.conversations import Message, Speaker
 from annotation.core.refusals import Refused
 from judging.core.chat import JsonSchema, Reply
+from judging.core.generation import generation_messages, generation_prompts_used
 from judging.core.judge_prompts import (
     asked_variant,
     distil_prompt,
@@ -36,6 +37,7 @@ from judging.core.prompts import prompt_language
 from judging.core.questions import (
     Call,
     DistilAnswer,
+    GenerationQuestion,
     GradeAnswer,
     GradeQuestion,
     InductionAnswer,
@@ -50,7 +52,16 @@ from judging.core.questions import (
     TurnQuestion,
 )
 from judging.core.rubrics import grade_prompt, read_phrases, reference_prompt, rubric_pair_prompt
-from judging.core.rules import SPECS, DistilPrompt, JudgePrompt, Level, Variant, Window, excerpt
+from judging.core.rules import (
+    SPECS,
+    DistilPrompt,
+    GenerationContext,
+    JudgePrompt,
+    Level,
+    Variant,
+    Window,
+    excerpt,
+)
 from judging.core.score_api import expected_score, expected_side, parse_score, scored_messages
 from judging.core.structured import ReplyForm, TurnReply, parse_bracketed, parse_grade, parse_turn
 from judging.core.verdicts import (
@@ -90,6 +101,7 @@ async def ask(
     schema: JsonSchema | None = None,
     max_tokens: int | None = None,
     top_logprobs: int = 0,
+    sample: int = 0,
 ) -> Outcome[T]:
     """Ask one question as a user's message and read the reply.
 
@@ -102,6 +114,7 @@ async def ask(
         schema: the form of the reply, for endpoints that can hold to one.
         max_tokens: less than the endpoint's limit, where the reply is known to be short.
         top_logprobs: alternatives of each token, for endpoints that return them.
+        sample: the number of the repetition, where several replies are wanted.
 
     Raises:
         EndpointDownError: nobody is asked any more, where the client stops at such a point.
@@ -114,6 +127,7 @@ async def ask(
             max_tokens=max_tokens,
             schema=schema,
             top_logprobs=top_logprobs,
+            sample=sample,
             attempt=attempt,
         )
         call = Call()
@@ -158,9 +172,11 @@ class LlmJudgeSettings:
     `rule` says how a verdict is read; LOGPROB asks for one letter and needs an endpoint with
     log-probabilities. `unparseable_retries` are further attempts at a reply that cannot be read;
     one letter is never asked for again, since its probabilities would be the same. `prompt` is the
-    way of asking; the paper's own alone takes a preference and follows `rule`. `distil_prompt` is
-    the one that preferences are distilled by. `book` holds the prompts that somebody edited.
+    way of asking; the paper's own alone takes a preference, and of the others those that compare
+    follow LOGPROB alone. `distil_prompt` is the one that preferences are distilled by. `book` holds
+    the prompts that somebody edited.
     `variant` and `level` say, for the record, which prompts score satisfaction; None where none do.
+    So does `context` for one that answers turns.
     """
 
     rule: VerdictRule = VerdictRule.STRICT
@@ -171,6 +187,7 @@ class LlmJudgeSettings:
     book: PromptBook = FILES
     variant: Variant | None = None
     level: Level = Level.TURN
+    context: GenerationContext | None = None
 
 
 class LlmJudge:
@@ -207,6 +224,8 @@ class LlmJudge:
 
     def _prompts_used(self, language: str) -> Mapping[str, str]:
         settings = self._settings
+        if settings.context is not None:
+            return generation_prompts_used(language, context=settings.context, book=settings.book)
         if settings.variant is not None:
             return turn_prompts_used(
                 language, variant=settings.variant, level=settings.level, book=settings.book
@@ -276,6 +295,17 @@ class LlmJudge:
             ),
             read=answer_text,
             retries=self._settings.unparseable_retries,
+        )
+        return ReferenceAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
+
+    async def generate(self, question: GenerationQuestion) -> ReferenceAnswer:
+        """The reply to a turn, whole as it came."""
+        outcome = await ask(
+            self._client,
+            generation_messages(question, book=self._settings.book),
+            read=answer_text,
+            retries=self._settings.unparseable_retries,
+            sample=question.sample,
         )
         return ReferenceAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
 
@@ -356,8 +386,7 @@ class LlmJudge:
 
     @property
     def _asks_letter(self) -> bool:
-        personal = self._settings.prompt is JudgePrompt.PERSONAL
-        return personal and self._settings.rule is VerdictRule.LOGPROB
+        return self._settings.prompt.compares and self._settings.rule is VerdictRule.LOGPROB
 
     def _pair_prompt(self, pair: ShownPair, *, preference: str, language: str) -> str:
         settings = self._settings
@@ -368,6 +397,7 @@ class LlmJudge:
                 language=language,
                 window=settings.window,
                 budget=self._budget,
+                letter=self._asks_letter,
                 book=settings.book,
             )
         return pair_prompt(

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from judging.core.questions import (
     DistilAnswer,
+    GenerationQuestion,
     GradeAnswer,
     GradeQuestion,
     InductionAnswer,
@@ -22,7 +23,7 @@ from judging.core.questions import (
 
 
 class Judge(Protocol):
-    """Distils preferences, judges comparisons, grades, builds memories, scores turns.
+    """Distils preferences, judges comparisons, grades, answers, builds memories, scores turns.
 
     Methods never raise for an anticipated failure: the answer carries its error code.
     """
@@ -42,6 +43,10 @@ class Judge(Protocol):
 
     async def write_reference(self, pair: ShownPair, *, language: str) -> ReferenceAnswer:
         """What the judge would answer itself to what the responses answer."""
+        ...
+
+    async def generate(self, question: GenerationQuestion) -> ReferenceAnswer:
+        """The reply to a turn, as a candidate."""
         ...
 
     async def grade(self, question: GradeQuestion) -> GradeAnswer:

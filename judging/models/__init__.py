@@ -8,7 +8,16 @@ from judging.models.conversation import (
     ConversationState,
     ReplyStatus,
 )
-from judging.models.engine import CallClaim, JudgeRun, LlmCall, ModelEndpoint, RunKind, RunStatus
+from judging.models.engine import (
+    CallClaim,
+    JudgeRun,
+    LlmCall,
+    ModelEndpoint,
+    RunKind,
+    RunStatus,
+    RunUnit,
+)
+from judging.models.generation import GeneratedResponse
 from judging.models.injections import InjectedText, InjectionCheck, InjectionTrial
 from judging.models.pairwise import Judgment, ResponseScore
 from judging.models.preferences import Control, Preference, PreferenceKind, PreferenceSet
@@ -29,6 +38,7 @@ __all__ = [
     "ConversationMessage",
     "ConversationSetup",
     "ConversationState",
+    "GeneratedResponse",
     "InducedRubric",
     "InjectedText",
     "InjectionCheck",
@@ -47,6 +57,7 @@ __all__ = [
     "RubricStep",
     "RunKind",
     "RunStatus",
+    "RunUnit",
     "SatisfactionJudgment",
     "UserMemory",
 ]

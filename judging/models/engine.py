@@ -14,10 +14,13 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from annotation.models import Dataset
+from annotation.models.wording import JUDGMENT_STATUSES, word_in
 from judging.core.chat import OWN_FIELDS, checked_extra
 from judging.core.endpoints import RESERVED_NAMES, SITE_SECRETS, may_hold_key
+from judging.core.runs import WRITING
 
 
 def validate_extra_sampling(value: object) -> None:
@@ -62,7 +65,12 @@ def validate_key_variable(value: str) -> None:
 
 
 class ModelEndpoint(models.Model):
-    """An OpenAI-compatible endpoint. Holds the NAME of the variable with the key, never the key."""
+    """An OpenAI-compatible endpoint. Holds the NAME of the variable with the key, never the key.
+
+    What it can do is True, False, or None where nobody knows: it is found out at its first use
+    (services.abilities). `probe_address` is the `address` that it was found out or stated for, ""
+    where it holds for any. Read it by `can`: of another address it says nothing.
+    """
 
     name = models.SlugField(
         _("name"), max_length=80, unique=True, validators=[validate_endpoint_name]
@@ -138,9 +146,18 @@ class ModelEndpoint(models.Model):
         validators=[MinValueValidator(0), MaxValueValidator(1)],
         help_text=_("0.5 if the provider charges half price for batch files."),
     )
-    has_logprobs = models.BooleanField(_("returns log-probabilities"), default=False)
-    has_json_schema = models.BooleanField(_("supports JSON schema"), default=False)
-    has_system_role = models.BooleanField(_("supports system messages"), default=True)
+    has_logprobs = models.BooleanField(
+        _("returns log-probabilities"), null=True, blank=True, default=None
+    )
+    has_json_schema = models.BooleanField(
+        _("supports JSON schema"), null=True, blank=True, default=None
+    )
+    has_system_role = models.BooleanField(
+        _("supports system messages"), null=True, blank=True, default=None
+    )
+    probe_address = models.CharField(
+        _("capabilities checked for"), max_length=520, blank=True, default="", editable=False
+    )
     has_scores = models.BooleanField(
         _("scores responses"),
         default=False,
@@ -168,6 +185,18 @@ class ModelEndpoint(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def address(self) -> str:
+        """Which model where; its abilities are those of this pair."""
+        return f"{self.base_url} {self.model}"
+
+    def can(self, ability: str) -> bool | None:
+        """Whether it has an ability ("logprobs", "json_schema", "system_role"); None: unknown."""
+        if self.probe_address not in {"", self.address}:
+            return None
+        known: bool | None = getattr(self, f"has_{ability}")
+        return known
 
     @property
     def has_prices(self) -> bool:
@@ -254,14 +283,16 @@ class CallClaim(models.Model):
 
 
 class RunKind(models.TextChoices):
-    """What a run sets out to do."""
+    """What a run sets out to do; apps above register further kinds (`core.runs.REGISTERED`)."""
 
     DISTIL = "DISTIL", _("Distil and select preferences")
-    TEST = "TEST", _("Judge the test split")
+    TEST = "TEST", _("Judge comparisons")
     GRADE = "GRADE", _("Grade the responses of the test split")
     ABLATION = "ABLATION", _("Ablation: judge the test split under variants")
     SATISFACTION = "SATISFACTION", _("Satisfaction")
     TRAIN = "TRAIN", _("Train the learned evaluator")
+    CHECK = "CHECK", _("Injection check")
+    GENERATE = "GENERATE", _("Generate responses")
     RECORDED = "RECORDED", _("Recorded verdicts")
 
 
@@ -289,6 +320,9 @@ class JudgeRun(models.Model):
     `plan` is equal for runs that set out to do the same (`services.run_requests`), of which one at
     a time is under way; "" for a run that others do not attach to. `attached`, which is not stored,
     says that whoever wanted such a run was led to one under way.
+
+    `writer` is who writes what the judge then judges by: the preferences of a distillation, the
+    memories of a satisfaction run; "" where the judge does so itself.
     """
 
     attached: bool = False
@@ -313,6 +347,15 @@ class JudgeRun(models.Model):
         null=True,
         blank=True,
         related_name="runs",
+    )
+    writer = models.CharField(_("written by"), max_length=80, blank=True, default="")
+    writer_endpoint = models.ForeignKey(
+        ModelEndpoint,
+        verbose_name=_("writer's model endpoint"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="written_runs",
     )
     parent = models.ForeignKey(
         "self",
@@ -366,7 +409,7 @@ class JudgeRun(models.Model):
         verbose_name = _("judge run")
         verbose_name_plural = _("judge runs")
         constraints = [
-            models.CheckConstraint(condition=Q(kind__in=RunKind.values), name="run_kind_known"),
+            models.CheckConstraint(condition=~Q(kind=""), name="run_kind_named"),
             models.CheckConstraint(
                 condition=Q(status__in=RunStatus.values), name="run_status_known"
             ),
@@ -390,3 +433,63 @@ class JudgeRun(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.pk}"
+
+    @property
+    def written_by(self) -> str:
+        """Who writes the preferences or the memories: the distiller, the memory builder."""
+        return self.writer or self.judge
+
+    def endpoint_at(self, stage: str) -> ModelEndpoint | None:
+        """Who is asked in a stage; None for a judge that calls nobody."""
+        return self.writer_endpoint if self.writer and stage in WRITING else self.endpoint
+
+    @property
+    def can_have_budget(self) -> bool:
+        """Whether a budget can be kept: something has a price, and whoever is called has one."""
+        called = [row for row in (self.endpoint, self.writer_endpoint) if row is not None]
+        return bool(called) and all(row.has_prices for row in called)
+
+
+class RunUnit(models.Model):
+    """One of the long steps that a run takes by itself, often by a run of its own (`child`).
+
+    `plan` says what it is about, `result` what came of it where that is kept. A child that was
+    there before is `reused`: it was not paid for here, and goes on where this run is stopped.
+    """
+
+    run = models.ForeignKey(
+        JudgeRun, verbose_name=_("run"), on_delete=models.CASCADE, related_name="units"
+    )
+    position = models.PositiveIntegerField(_("position"))
+    name = models.CharField(_("name"), max_length=200)
+    plan = models.JSONField(_("plan"), default=dict)
+    child = models.ForeignKey(
+        JudgeRun,
+        verbose_name=_("child run"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="unit_of",
+    )
+    reused = models.BooleanField(_("reused"), default=False)
+    status = models.CharField(
+        _("status"),
+        max_length=12,
+        choices=JUDGMENT_STATUSES,
+        default=JudgmentStatus.PENDING.value,
+    )
+    error_code = models.CharField(_("error"), max_length=60, blank=True, default="")
+    result = models.JSONField(_("result"), default=dict)
+
+    class Meta:
+        verbose_name = _("step of a run")
+        verbose_name_plural = _("steps of a run")
+        constraints = [
+            models.UniqueConstraint(fields=["run", "position"], name="run_unit_once"),
+            models.CheckConstraint(
+                condition=word_in(JUDGMENT_STATUSES, "status"), name="run_unit_status_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}/{self.position}"

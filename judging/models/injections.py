@@ -9,15 +9,24 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.choices import JudgmentStatus
 from annotation.models.wording import JUDGMENT_STATUSES, SHOWN_ORDERS, VERDICTS, word_in
-from judging.models.engine import LlmCall, ModelEndpoint
+from judging.models.engine import JudgeRun, LlmCall, ModelEndpoint
 
 
 class InjectionCheck(models.Model):
     """One judge, tried with every attempt of the corpus on some pairs; `pairs` holds their texts.
 
-    `config` is what shaped the answers: the judge's snapshot, and the hash of the corpus.
+    `config` is what shaped the answers: the judge's snapshot, and the hash of the corpus. `run` is
+    the run that asks; checks of before there were such runs have none.
     """
 
+    run = models.OneToOneField(
+        JudgeRun,
+        verbose_name=_("run"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="injection_check",
+    )
     judge = models.CharField(_("judge"), max_length=80)
     endpoint = models.ForeignKey(
         ModelEndpoint,
@@ -57,7 +66,7 @@ class InjectedText(models.TextChoices):
 
 
 class InjectionTrial(models.Model):
-    """One answer: a pair in one order, with an attempt, a harmless text, or nothing added.
+    """A pair in one order, with an attempt, a harmless text, or nothing added, and the answer.
 
     `verdict` is AS SHOWN (A is the response shown first), and so is `target`, the attacked place.
     `key` names the attempt, "" where nothing was added.
@@ -113,7 +122,8 @@ class InjectionTrial(models.Model):
                         verdict__isnull=True,
                     )
                     & ~Q(error_code="")
-                ),
+                )
+                | Q(status=JudgmentStatus.PENDING.value, verdict__isnull=True, error_code=""),
                 name="injection_verdict_or_error",
             ),
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.choices import JudgmentStatus
@@ -13,14 +14,21 @@ from annotation.models.wording import JUDGMENT_STATUSES, VERDICTS
 from judging.models.engine import JudgeRun, LlmCall
 
 
+def name_of(scenario: Scenario | None) -> str:
+    """A scenario's name; without one, that all are meant."""
+    return gettext("all scenarios") if scenario is None else scenario.name
+
+
 class PreferenceKind(models.TextChoices):
     """Where a preference text comes from."""
 
     EMPTY = "EMPTY", _("none (base judge)")
     PAIR = "PAIR", _("one comparison")
     AGGREGATE = "AGGREGATE", _("all dev comparisons")
+    HELD_OUT = "HELD_OUT", _("all dev comparisons but one")
     EDITED = "EDITED", _("edited by a person")
     GENERIC = "GENERIC", _("generic rubric")
+    STACK = "STACK", _("weighted vote")
 
 
 class Control(models.TextChoices):
@@ -34,7 +42,10 @@ class Preference(models.Model):
     """One preference text. The empty one, the base judge's, is a row like any other (one in all).
 
     A row is written PENDING when a run is started and gets its text when it is distilled.
-    `source_verdict` is the verdict it was distilled from (flipped for the shuffled control).
+    `source_verdict` is the verdict it was distilled from (flipped for the shuffled control). The
+    aggregate of a control says of which of its draws it is; its pairs serve all draws in which
+    they are flipped, and the annotator's own those in which they are not. A preference that is
+    HELD_OUT was distilled from all dev comparisons but its source.
 
     Nobody changes a text: an edit is a row of its own, the next version, of kind EDITED. It keeps
     the run, the scenario and the source of the `root`, its first version, because what was
@@ -79,6 +90,7 @@ class Preference(models.Model):
     control = models.CharField(
         _("control"), max_length=8, choices=Control.choices, default=Control.NONE
     )
+    draw = models.PositiveSmallIntegerField(_("draw"), default=0)
     source_comparison = models.ForeignKey(
         Comparison,
         verbose_name=_("distilled from"),
@@ -152,9 +164,29 @@ class Preference(models.Model):
                 name="preference_once_by_pair",
             ),
             models.UniqueConstraint(
-                fields=["run", "scenario", "control"],
+                fields=["run", "source_comparison"],
+                condition=Q(kind="HELD_OUT"),
+                name="held_out_once_by_pair",
+            ),
+            models.UniqueConstraint(
+                fields=["run", "scenario", "control", "draw"],
                 condition=Q(kind="AGGREGATE", scenario__isnull=False),
                 name="aggregate_once_by_scenario",
+            ),
+            models.UniqueConstraint(
+                fields=["run", "control", "draw"],
+                condition=Q(kind="AGGREGATE", scenario__isnull=True, dataset__isnull=False),
+                name="aggregate_once_over_all",
+            ),
+            models.UniqueConstraint(
+                fields=["run", "scenario", "control"],
+                condition=Q(kind="STACK", scenario__isnull=False),
+                name="stack_once_by_scenario",
+            ),
+            models.UniqueConstraint(
+                fields=["run", "control"],
+                condition=Q(kind="STACK", scenario__isnull=True),
+                name="stack_once_over_all",
             ),
             models.CheckConstraint(
                 condition=~Q(kind="EMPTY") | Q(text="", text__isnull=False, status="DONE"),
@@ -181,7 +213,7 @@ class Preference(models.Model):
                 name="preference_version_follows_another",
             ),
             models.CheckConstraint(
-                condition=Q(kind="EDITED", status="DONE", run__isnull=False, scenario__isnull=False)
+                condition=Q(kind="EDITED", status="DONE", run__isnull=False)
                 | (~Q(kind="EDITED") & Q(active=True)),
                 name="edited_preference_is_whole",
             ),
@@ -189,6 +221,11 @@ class Preference(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.pk}"
+
+    @property
+    def scenario_name(self) -> str:
+        """Where it applies."""
+        return name_of(self.scenario)
 
     @property
     def first(self) -> Preference:
@@ -204,6 +241,11 @@ class Preference(models.Model):
 class PreferenceSet(models.Model):
     """The subset selected for an annotator and scenario, with the evidence for it.
 
+    Without a scenario it was selected over all of them, and serves them all. It is used only where
+    its leave-one-out accuracy exceeds `base_accuracy`, the base judge's on the same pairs; else the
+    base judge stands in its place. `stack` is the weighted vote learned from the same labels.
+    Of the shuffled control there is a set for each `draw` of labels.
+
     `columns` lists the preference ids in matrix order; `matrix` holds the two correctness matrices
     (rows: dev comparisons by id, see `rows`); `selection` is the stored result with its settings.
     """
@@ -218,6 +260,8 @@ class PreferenceSet(models.Model):
         Scenario,
         verbose_name=_("scenario"),
         on_delete=models.CASCADE,
+        null=True,
+        blank=True,
         related_name="preference_sets",
     )
     annotator = models.ForeignKey(
@@ -229,13 +273,25 @@ class PreferenceSet(models.Model):
     control = models.CharField(
         _("control"), max_length=8, choices=Control.choices, default=Control.NONE
     )
+    draw = models.PositiveSmallIntegerField(_("draw"), default=0)
     members = models.ManyToManyField(Preference, verbose_name=_("members"), related_name="sets")
+    stack = models.ForeignKey(
+        Preference,
+        verbose_name=_("weighted vote"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="stacked_sets",
+    )
     columns = models.JSONField(_("columns"), default=list)
     rows = models.JSONField(_("rows"), default=list)
     matrix = models.JSONField(_("matrix"), default=dict)
     selection = models.JSONField(_("selection"), default=dict)
     dev_accuracy = models.FloatField(_("dev accuracy"), null=True, blank=True)
     leave_one_out = models.FloatField(_("leave-one-out accuracy"), null=True, blank=True)
+    base_accuracy = models.FloatField(_("base judge's accuracy"), null=True, blank=True)
+    p_over_base = models.FloatField(_("p over the base judge"), null=True, blank=True)
+    is_used = models.BooleanField(_("used"), default=True)
     null_p95 = models.FloatField(_("95th percentile under the null"), null=True, blank=True)
     p_value = models.FloatField(_("p-value"), null=True, blank=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
@@ -245,9 +301,20 @@ class PreferenceSet(models.Model):
         verbose_name_plural = _("preference sets")
         constraints = [
             models.UniqueConstraint(
-                fields=["run", "scenario", "annotator", "control"], name="preference_set_once"
-            )
+                fields=["run", "scenario", "annotator", "control", "draw"],
+                name="preference_set_once",
+            ),
+            models.UniqueConstraint(
+                fields=["run", "annotator", "control", "draw"],
+                condition=Q(scenario__isnull=True),
+                name="preference_set_once_over_all",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.run_id}:{self.scenario_id}/{self.control}"
+
+    @property
+    def scenario_name(self) -> str:
+        """Where it applies."""
+        return name_of(self.scenario)

@@ -9,7 +9,9 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.choices import JudgmentStatus
 from annotation.models import Dataset, Response, SatisfactionLabel, Scenario, Session
-from annotation.models.wording import JUDGMENT_STATUSES, REASONS
+from annotation.models.wording import JUDGMENT_STATUSES, REASONS, choices_of
+from judging.core.rules import Level
+from judging.core.targets import TurnPart
 from judging.models.engine import JudgeRun, LlmCall
 
 
@@ -92,7 +94,8 @@ class SatisfactionJudgment(models.Model):
     """A judge's score of a response (or session) for one user; never a default score.
 
     `score` is raw, `calibrated` on the user's own scale; `fallback_reason` says why the raw score
-    stands in (no history, fewer than 5 history turns, no reference).
+    stands in (no history, fewer than 5 history turns, no reference). `part` is what the target was
+    to the user when the run began.
     """
 
     run = models.ForeignKey(
@@ -130,6 +133,12 @@ class SatisfactionJudgment(models.Model):
         null=True,
         blank=True,
         related_name="judgments",
+    )
+    part = models.CharField(
+        _("what it is to the user"),
+        max_length=12,
+        choices=choices_of(TurnPart),
+        default=TurnPart.RATED.value,
     )
     status = models.CharField(
         _("status"),
@@ -181,6 +190,9 @@ class SatisfactionJudgment(models.Model):
                 name="satisfaction_score_when_done",
             ),
             models.CheckConstraint(
+                condition=Q(part__in=[part.value for part in TurnPart]), name="turn_part_known"
+            ),
+            models.CheckConstraint(
                 condition=Q(calibrated__isnull=True)
                 | Q(status="DONE", calibrated__gte=1, calibrated__lte=5),
                 name="calibrated_score_1_to_5",
@@ -195,12 +207,16 @@ class SatisfactionJudgment(models.Model):
 class LearnedModel(models.Model):
     """A trained evaluator of satisfaction: numbers in `artefact`, and what it was trained on.
 
-    `held_out` keeps its training users' held-out predictions, turn by turn. A row is never
-    changed: other labels, or another method, make another version.
+    `level` is what was rated, single responses or whole sessions. `held_out` keeps its training
+    users' held-out predictions, turn by turn. A row is never changed: other labels, or another
+    method, make another version.
     """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="learned_models")
     version = models.PositiveIntegerField(_("version"))
+    level = models.CharField(
+        _("level"), max_length=8, choices=choices_of(Level), default=Level.TURN.value
+    )
     method = models.PositiveIntegerField(_("method version"))
     ratings_digest = models.CharField(_("ratings digest"), max_length=64)
     settings = models.JSONField(_("settings"), default=dict)

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models.query import QuerySet
 
 from annotation.core.choices import Verdict
-from annotation.core.splits import SplitItem
-from annotation.models import Comparison, PairwiseLabel, Response, Turn
+from annotation.core.language import primary_language
+from annotation.core.splits import (
+    DEFAULT_DEV_SIZE,
+    Pooling,
+    SplitItem,
+    dev_pairs,
+    is_pooled,
+)
+from annotation.models import Comparison, Dataset, PairwiseLabel, Response, StudyItem, Turn
 from judging.core.judge_prompts import EarlierTurn, PairTexts, pair_texts
+from judging.core.targets import RunTarget, Targets
 
 FILE_ORDER = ("turn__session__position", "turn__session_id", "turn__position", "position", "id")
 
 
-def split_items(dataset_id: int) -> dict[int, list[SplitItem]]:
+def split_items(dataset_id: int, targets: Targets | None = None) -> dict[int, list[SplitItem]]:
     """Comparisons that can be judged, by scenario id, in file order; hashes stand for texts.
 
     A response whose text is not available (vote files) cannot be judged. One query.
+
+    Args:
+        dataset_id: of this dataset.
+        targets: the filters that they pass; kind and sample are the caller's.
     """
     rows = (
         Comparison.objects.filter(
+            _passing(targets or Targets()),
             turn__session__dataset_id=dataset_id,
             response_a__text__isnull=False,
             response_b__text__isnull=False,
@@ -32,24 +50,102 @@ def split_items(dataset_id: int) -> dict[int, list[SplitItem]]:
             "turn_id",
             "response_a__text_hash",
             "response_b__text_hash",
+            "turn__session__key",
+            "key",
         )
     )
     items: dict[int, list[SplitItem]] = defaultdict(list)
-    for scenario_id, comparison_id, turn_id, hash_a, hash_b in rows.iterator(chunk_size=2000):
-        items[scenario_id].append(SplitItem(comparison_id, turn_id, hash_a, hash_b))
+    for scenario, number, turn, hash_a, hash_b, session, key in rows.iterator(chunk_size=2000):
+        items[scenario].append(SplitItem(number, turn, hash_a, hash_b, session, key))
     return dict(items)
 
 
+def with_comparisons() -> QuerySet[Dataset]:
+    """The datasets that have a comparison with both texts, by name."""
+    whole = Comparison.objects.filter(
+        turn__session__dataset=OuterRef("pk"),
+        response_a__text__isnull=False,
+        response_b__text__isnull=False,
+    )
+    return Dataset.objects.filter(Exists(whole)).order_by("name")
+
+
+def _passing(targets: Targets) -> Q:
+    passing = Q()
+    if targets.kind is RunTarget.STUDY:
+        items = StudyItem.objects.filter(study__slug=targets.study, comparison__isnull=False)
+        passing &= Q(pk__in=items.values("comparison_id"))
+    if targets.kind is RunTarget.PLAN:
+        passing &= Q(planned__plan=targets.plan)
+    if targets.scenarios:
+        passing &= Q(turn__session__scenario__name__in=targets.scenarios)
+    if targets.models:
+        passing &= Q(response_a__model__in=targets.models) | Q(response_b__model__in=targets.models)
+    if targets.languages:
+        passing &= in_languages(targets.languages, "turn__session__")
+    return passing
+
+
+def in_languages(codes: Iterable[str], path: str = "") -> Q:
+    """Rows whose session, at a path, is in one of some languages, by primary language."""
+    known = "|".join(re.escape(primary_language(code)) for code in codes)
+    return Q(**{f"{path}language__iregex": rf"^({known})([-_].*)?$"})
+
+
 def verdicts_of(annotator_id: int, *, dataset_id: int) -> dict[int, Verdict]:
-    """An annotator's verdict by comparison, ties included; of repeated labels the first counts."""
+    """An annotator's verdict by comparison, ties included: their last one, repeats left out."""
     rows = (
         PairwiseLabel.objects.filter(
-            annotator_id=annotator_id, comparison__turn__session__dataset_id=dataset_id
+            annotator_id=annotator_id,
+            comparison__turn__session__dataset_id=dataset_id,
+            repeat_index=0,
         )
-        .order_by("-repeat_index", "-id")
+        .order_by("id")
         .values_list("comparison_id", "verdict")
     )
     return {comparison_id: Verdict(verdict) for comparison_id, verdict in rows}
+
+
+class LearnableLabels(NamedTuple):
+    """What an annotator's labels leave to learn from: conversations with a winner, dev pairs.
+
+    `pooled` says that one set serves all `scenarios`.
+    """
+
+    annotator: int
+    conversations: int
+    scenarios: int
+    dev: int
+    pooled: bool
+
+
+def learnable_labels(dataset_id: int) -> list[LearnableLabels]:
+    """Every annotator who named a winner in a dataset, as the usual rules split. One query."""
+    rows = (
+        PairwiseLabel.objects.filter(
+            comparison__turn__session__dataset_id=dataset_id,
+            comparison__response_a__text__isnull=False,
+            comparison__response_b__text__isnull=False,
+            verdict__in=[Verdict.A, Verdict.B],
+            repeat_index=0,
+        )
+        .order_by()
+        .values_list("annotator_id", "comparison__turn__session__scenario_id")
+        .annotate(sessions=Count("comparison__turn__session", distinct=True))
+    )
+    sessions: dict[int, dict[int, int]] = defaultdict(dict)
+    for annotator, scenario, count in rows:
+        sessions[annotator][scenario] = count
+    return [
+        LearnableLabels(annotator, sum(own.values()), len(own), *_dev_of(own))
+        for annotator, own in sorted(sessions.items())
+    ]
+
+
+def _dev_of(sessions: Mapping[int, int]) -> tuple[int, bool]:
+    pooled = is_pooled(sessions, Pooling.AUTO, size=DEFAULT_DEV_SIZE)
+    groups = [sum(sessions.values())] if pooled else list(sessions.values())
+    return sum(dev_pairs(count, size=DEFAULT_DEV_SIZE) for count in groups), pooled
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,31 +164,51 @@ def texts_of(comparison_ids: Collection[int]) -> dict[int, PairTexts]:
 
     Three queries, and one more for each turn that a response goes back on a line of its own.
     """
-    comparisons = [
-        comparison
-        for comparison in Comparison.objects.filter(id__in=comparison_ids).select_related(
-            "turn__session", "response_a", "response_b"
-        )
-        if comparison.response_a.text is not None and comparison.response_b.text is not None
-    ]
-    sessions = {comparison.turn.session_id for comparison in comparisons}
-    turns = _earlier_turns({c.turn.session_id for c in comparisons if c.turn.position})
-    originals = _original_replies(sessions if turns else set())
-    own = _own_lines(
-        response for each in comparisons for response in (each.response_a, each.response_b)
+    rows = Comparison.objects.filter(id__in=comparison_ids)
+    comparisons = rows.select_related("turn__session", "response_a", "response_b")
+    texts = _pair_texts(
+        (each.response_a, each.response_b, each.turn)
+        for each in comparisons
+        if each.response_a.text is not None and each.response_b.text is not None
     )
     return {
-        comparison.id: _texts(
-            comparison,
+        each.id: texts[each.response_a_id, each.response_b_id]
+        for each in comparisons
+        if (each.response_a_id, each.response_b_id) in texts
+    }
+
+
+def texts_of_responses(
+    pairs: Collection[tuple[int, int]],
+) -> dict[tuple[int, int], PairTexts]:
+    """What a judge would be shown of two responses of one turn, compared or not; as `texts_of`."""
+    numbers = {number for pair in pairs for number in pair}
+    rows = Response.objects.filter(text__isnull=False).select_related("turn__session")
+    found = rows.in_bulk(numbers)
+    return _pair_texts(
+        (found[a], found[b], found[a].turn) for a, b in pairs if a in found and b in found
+    )
+
+
+def _pair_texts(
+    shown: Iterable[tuple[Response, Response, Turn]],
+) -> dict[tuple[int, int], PairTexts]:
+    pairs = list(shown)
+    turns = _earlier_turns({turn.session_id for _a, _b, turn in pairs if turn.position})
+    originals = _original_replies({turn.session_id for *_, turn in pairs} if turns else set())
+    own = own_lines(response for a, b, _turn in pairs for response in (a, b))
+    return {
+        (a.id, b.id): _texts(
+            a,
+            b,
+            turn,
             earlier=[
-                turn
-                for turn in turns.get(comparison.turn.session_id, ())
-                if turn.position < comparison.turn.position
+                each for each in turns.get(turn.session_id, ()) if each.position < turn.position
             ],
-            line_a=_Line(own[comparison.response_a_id], originals[comparison.turn.session_id]),
-            line_b=_Line(own[comparison.response_b_id], originals[comparison.turn.session_id]),
+            line_a=_Line(own[a.id], originals[turn.session_id]),
+            line_b=_Line(own[b.id], originals[turn.session_id]),
         )
-        for comparison in comparisons
+        for a, b, turn in pairs
     }
 
 
@@ -108,7 +224,7 @@ def response_texts_of(response_ids: Collection[int]) -> dict[int, PairTexts]:
     )
     sessions = {response.turn.session_id for response in responses if response.turn.position}
     turns, originals = _earlier_turns(sessions), _original_replies(sessions)
-    own = _own_lines(responses)
+    own = own_lines(responses)
     found = {}
     for response in responses:
         session = response.turn.session
@@ -129,16 +245,21 @@ def response_texts_of(response_ids: Collection[int]) -> dict[int, PairTexts]:
 
 
 def _texts(
-    comparison: Comparison, *, earlier: Collection[Turn], line_a: _Line, line_b: _Line
+    a: Response,
+    b: Response,
+    turn: Turn,
+    *,
+    earlier: Collection[Turn],
+    line_a: _Line,
+    line_b: _Line,
 ) -> PairTexts:
-    session = comparison.turn.session
     return pair_texts(
-        system_prompt=session.system_prompt,
-        earlier=[_earlier(turn, line_a, line_b) for turn in earlier],
-        user_message=comparison.turn.user_message,
-        text_a=comparison.response_a.text or "",
-        text_b=comparison.response_b.text or "",
-        language=session.language,
+        system_prompt=turn.session.system_prompt,
+        earlier=[_earlier(each, line_a, line_b) for each in earlier],
+        user_message=turn.user_message,
+        text_a=a.text or "",
+        text_b=b.text or "",
+        language=turn.session.language,
     )
 
 
@@ -172,7 +293,7 @@ def _original_replies(session_ids: Collection[int]) -> dict[int, dict[int, Respo
     return found
 
 
-def _own_lines(responses: Iterable[Response]) -> dict[int, dict[int, Response]]:
+def own_lines(responses: Iterable[Response]) -> dict[int, dict[int, Response]]:
     """By response, the earlier responses that it continues, by turn position."""
     lines: dict[int, dict[int, Response]] = {}
     ahead: dict[int, int] = {}

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from judging.core.calibration import Calibration
-from judging.core.rules import SPECS, PairwiseSettings, SatisfactionSettings, Variant
-from judging.core.runs import COLUMNS, SCENARIOS, AppliedPlan, ColumnPlan, DistilPlan
+from judging.core.rules import (
+    SPECS,
+    Combine,
+    GenerationSettings,
+    PairwiseSettings,
+    SatisfactionSettings,
+    Variant,
+)
+from judging.core.runs import COLUMNS, SCENARIOS, TARGETS, AppliedPlan, ColumnPlan, DistilPlan
+from judging.core.targets import Targets
+from judging.core.verdicts import VerdictRule
+from judging.judges.lexical import NAME as LEXICAL
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+WRITER: Final = "writer"
+"""In a configuration: the snapshot of who wrote what was judged by, where the judge did not."""
 
 Stored = TypeVar("Stored")
 
@@ -40,14 +53,33 @@ def pairwise_settings(config: Mapping[str, Any]) -> PairwiseSettings:
     return _read(PairwiseSettings, config)
 
 
+def decides_by_log_odds(config: Mapping[str, Any], *, judge: str) -> bool:
+    """Whether the verdicts of a run are read by l*, from both orders together (protocols A1.4).
+
+    They are where the run's verdict rule is LOGPROB: its rows then carry log-odds of the letters.
+    The embedded judge stores log-odds too, but of its own score: it is no model of letters, leans
+    to no place, and so decides by its verdicts whatever its run says, as do imported verdicts.
+    """
+    return judge != LEXICAL and config.get("verdict_rule") == VerdictRule.LOGPROB
+
+
+def cross_fits(config: Mapping[str, Any], *, judge: str) -> bool:
+    """Whether a distillation weighs several ways to judge by what it distils without each pair.
+
+    The embedded judge does so by itself, from its features.
+    """
+    return judge != LEXICAL and pairwise_settings(config).combine is Combine.STACK
+
+
 def satisfaction_settings(config: Mapping[str, Any]) -> SatisfactionSettings:
     """The rules of a satisfaction run; the usual ones where it says nothing.
 
     Raises:
-        ValueError: a name is unknown, or the calibration needs references that a run does not have.
+        ValueError: a name is unknown, or the calibration needs references that a run over rated
+            turns does not have.
     """
-    if config.get("calibration") == Calibration.REFERENCE_CDF:
-        raise ValueError("reference calibration belongs to replay")
+    if config.get("calibration") == Calibration.REFERENCE_CDF and TARGETS not in config:
+        raise ValueError("reference calibration belongs to runs with targets")
     # Runs of before there were variants say `with_memory`.
     usual = Variant.CHECKLIST if config.get("with_memory", True) else Variant.NO_MEMORY
     return _read(SatisfactionSettings, {"variant": usual, **config})
@@ -59,6 +91,16 @@ def satisfaction_config(settings: SatisfactionSettings) -> dict[str, Any]:
     if not SPECS[settings.variant].need.from_training:
         del config["train"]
     return config
+
+
+def generation_settings(config: Mapping[str, Any]) -> GenerationSettings:
+    """The rules of a run that generates responses."""
+    return _read(GenerationSettings, config)
+
+
+def targets_of(config: Mapping[str, Any]) -> Targets:
+    """What a run was to judge or to answer; the test part where it says nothing."""
+    return _read(Targets, config.get(TARGETS, {}))
 
 
 def distil_plans(config: Mapping[str, Any]) -> tuple[DistilPlan, ...]:

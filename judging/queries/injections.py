@@ -14,7 +14,7 @@ from annotation.core.conversations import Dialogue, Message, Speaker
 from annotation.core.refusals import Refused
 from judging.core.injections import AttemptKind, FlipRow, Flips, ShownVerdict, Tried, flip_rows
 from judging.core.rules import JudgePrompt
-from judging.models import InjectedText, InjectionCheck, InjectionTrial
+from judging.models import InjectedText, InjectionCheck, InjectionTrial, RunStatus
 
 CHECKS_A_PAGE: Final = 20
 TRIALS_A_PAGE: Final = 50
@@ -36,6 +36,16 @@ COLUMNS: Final = ("check", "judge", "prompt", *_STORED, "flipped", "raw")
 """The columns of a download."""
 
 
+def _is_unfinished(check: InjectionCheck) -> bool:
+    """Not where the run failed for want of a readable verdict: then there is no more to ask."""
+    run = check.run
+    return run is not None and run.status != RunStatus.DONE and not _is_unreadable(run.error_code)
+
+
+def _is_unreadable(error_code: str) -> bool:
+    return error_code.startswith("verdict:")
+
+
 @dataclass(frozen=True, slots=True)
 class CheckLine:
     """A check in the list, with its figures over all attempts."""
@@ -48,6 +58,11 @@ class CheckLine:
     def prompt(self) -> JudgePrompt:
         """How the judge was asked."""
         return JudgePrompt(self.check.prompt)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether answers are still to come."""
+        return _is_unfinished(self.check)
 
 
 def check_lines(page: str) -> Page[InjectionCheck]:
@@ -63,7 +78,8 @@ def check_lines(page: str) -> Page[InjectionCheck]:
             ("failed", Q(trials__status=JudgmentStatus.FAILED)),
         )
     }
-    checks = InjectionCheck.objects.defer("pairs", "config").annotate(**counts).order_by("-pk")
+    checks = InjectionCheck.objects.select_related("run").annotate(**counts).order_by("-pk")
+    checks = checks.defer("pairs", "config", "run__config")
     return Paginator(checks, CHECKS_A_PAGE).get_page(page)
 
 
@@ -92,6 +108,11 @@ class CheckFigures:
     error_codes: tuple[str, ...]
 
     @property
+    def unfinished(self) -> bool:
+        """Whether answers are still to come."""
+        return _is_unfinished(self.check)
+
+    @property
     def total(self) -> FlipRow:
         """All attempts; zeros where none could be made."""
         return self.rows[-1] if self.rows else FlipRow(None, None, Flips(0, 0), Flips(0, 0), 0)
@@ -108,7 +129,8 @@ def check_figures(check_id: int) -> CheckFigures:
     Raises:
         Refused: there is none.
     """
-    check = InjectionCheck.objects.select_related("created_by").filter(pk=check_id).first()
+    checks = InjectionCheck.objects.select_related("created_by", "run").defer("run__config")
+    check = checks.filter(pk=check_id).first()
     if check is None:
         raise Refused("injection:unknown")
     clean_failed, codes = 0, set()

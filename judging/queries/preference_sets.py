@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import F, Q
+
 from annotation.core.refusals import Refused
 from annotation.models import Comparison
-from judging.models import Preference, PreferenceKind, PreferenceSet
+from judging.models import Control, JudgeRun, Preference, PreferenceKind, PreferenceSet, RunKind
 from judging.queries.withheld import readable_sets, withheld_numbers
 
 
@@ -64,7 +66,10 @@ class NullBar:
 
 @dataclass(frozen=True, slots=True)
 class SetPage:
-    """A preference set with the texts, the matrix and the evidence that it was selected on."""
+    """A preference set with the texts, the matrix and the evidence that it was selected on.
+
+    `edited` says that a person edited it after its test verdicts were there to see.
+    """
 
     chosen: PreferenceSet
     columns: Sequence[Column]
@@ -72,6 +77,7 @@ class SetPage:
     others: Sequence[PreferenceSet]
     trace: Sequence[TraceRow]
     null: Sequence[NullBar]
+    edited: bool
 
 
 def set_page(set_id: int, *, only: int | None = None) -> SetPage:
@@ -81,7 +87,7 @@ def set_page(set_id: int, *, only: int | None = None) -> SetPage:
         Refused: there is none that the reader may see.
     """
     chosen = (
-        PreferenceSet.objects.select_related("run", "dataset", "scenario", "annotator")
+        PreferenceSet.objects.select_related("run", "dataset", "scenario", "annotator", "stack")
         .filter(pk=set_id)
         .first()
     )
@@ -128,12 +134,57 @@ def set_page(set_id: int, *, only: int | None = None) -> SetPage:
                 run=chosen.run_id, annotator=chosen.annotator_id, scenario=chosen.scenario_id
             )
             .exclude(pk=chosen.pk)
-            .order_by("pk"),
+            .order_by("control", "draw"),
             withheld,
         ),
         trace=_trace(chosen.selection),
         null=_null(chosen),
+        edited=(
+            chosen.run.parent_id is not None and chosen.pk in edited_after_verdicts({chosen.run_id})
+        ),
     )
+
+
+def edited_after_verdicts(distillations: Collection[int | None]) -> dict[int, int]:
+    """The sets of some distillations that were edited when their test verdicts were there to see.
+
+    That is: a run had begun to judge the annotator's test comparisons under an earlier version of
+    the set before somebody edited, added or switched one of its preferences. Three queries.
+
+    Returns:
+        By set, its distillation.
+    """
+    sets = PreferenceSet.objects.filter(
+        run__in=distillations, run__parent__isnull=False, control=Control.NONE
+    )
+    rows = list(sets.values_list("pk", "run", "run__parent", "scenario", "run__created_at"))
+    if not rows:
+        return {}  # what no run judged again was never edited
+    roots = {root for _key, _run, root, _scenario, _made in rows}
+    tests = (
+        JudgeRun.objects.filter(
+            Q(parent__in=roots) | Q(parent__parent__in=roots),
+            kind=RunKind.TEST,
+            started_at__isnull=False,
+            annotator=F("parent__annotator"),
+        )
+        .exclude(config__sets_of=None)
+        .order_by("-started_at")
+        .values_list("parent", "parent__parent", "started_at")
+    )
+    # The earliest comes last.
+    seen = {parent if parent in roots else before: began for parent, before, began in tests}
+    edits = Preference.objects.filter(run__in=roots, kind=PreferenceKind.EDITED)
+    told = list(edits.values_list("run", "scenario", "created_at"))
+    return {
+        key: run
+        for key, run, root, scenario, made in rows
+        if (began := seen.get(root)) is not None
+        and any(
+            (root, scenario) == (edited_in, where) and began < at <= made
+            for edited_in, where, at in told
+        )
+    }
 
 
 def _trace(selection: dict[str, Any]) -> list[TraceRow]:

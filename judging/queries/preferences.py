@@ -12,10 +12,12 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.query import QuerySet
 
 from annotation.core.guidelines import ChangedPiece, changes
+from annotation.models import Dataset
 from judging.core.judge_prompts import PairTexts
+from judging.core.lexical.stack import is_stack
 from judging.core.lexical.vocabulary import parse
 from judging.core.prompts import prompt_language
-from judging.core.runs import ColumnPlan
+from judging.core.runs import ColumnPlan, DistilPlan, Winners
 from judging.models import (
     Control,
     JudgeRun,
@@ -27,11 +29,16 @@ from judging.models import (
     RunStatus,
 )
 from judging.queries.comparisons import texts_of
-from judging.queries.configurations import column_plans, distil_plans, pairwise_settings
+from judging.queries.configurations import (
+    WRITER,
+    column_plans,
+    distil_plans,
+    pairwise_settings,
+)
 from judging.queries.runs import DISTILLED, UNFINISHED, preference_rows
 from judging.queries.withheld import is_withheld, readable_sets, withheld_numbers
 
-OWNED = (*DISTILLED, PreferenceKind.EDITED)
+OWNED = (PreferenceKind.PAIR, PreferenceKind.AGGREGATE, PreferenceKind.EDITED)
 """The kinds that people may edit."""
 
 
@@ -47,6 +54,28 @@ def newest_versions(run_ids: Collection[int]) -> QuerySet[Preference]:
     )
 
 
+def learned_elsewhere(dataset: Dataset) -> list[Dataset]:
+    """Other datasets with finished distillations."""
+    distilled = JudgeRun.objects.filter(
+        kind=RunKind.DISTIL, status=RunStatus.DONE, config__ablation__isnull=True
+    )
+    others = Dataset.objects.filter(pk__in=distilled.values("dataset")).exclude(pk=dataset.pk)
+    return list(others.order_by("name"))
+
+
+def selected_by(dataset: Dataset) -> list[tuple[str, str]]:
+    """Who selected sets that a dataset can be judged under, each with who distilled: by name.
+
+    Sets that were learned in other datasets are among them.
+    """
+    distilled = JudgeRun.objects.filter(
+        kind=RunKind.DISTIL, status=RunStatus.DONE, config__ablation__isnull=True
+    )
+    own = distilled.filter(Q(dataset=dataset) | Q(dataset__in=learned_elsewhere(dataset)))
+    rows = own.order_by().values_list("judge", "writer").distinct()
+    return sorted((judge, writer or judge) for judge, writer in rows)
+
+
 def run_columns(run: JudgeRun, *, base: int) -> tuple[ColumnPlan, ...]:
     """What a distillation judges under, by scenario and control.
 
@@ -56,21 +85,30 @@ def run_columns(run: JudgeRun, *, base: int) -> tuple[ColumnPlan, ...]:
     """
     if given := column_plans(run.config):
         return given
-    distilled: dict[tuple[int | None, str], list[int]] = defaultdict(list)
-    for key, scenario, control in (
-        preference_rows(run.pk).order_by("position").values_list("pk", "scenario_id", "control")
-    ):
-        distilled[scenario, control].append(key)
+    pairs: dict[tuple[int | None, int | None, str | None], int] = {}
+    aggregates: dict[tuple[int | None, str, int], int] = {}
+    # A pair that a draw does not flip is the annotator's own, whose preferences come last here.
+    for row in preference_rows(run.pk).order_by("-control", "pk"):
+        if row.kind == PreferenceKind.AGGREGATE:
+            aggregates[row.scenario_id, row.control, row.draw] = row.pk
+        elif row.kind == PreferenceKind.PAIR:
+            pairs[row.scenario_id, row.source_comparison_id, row.source_verdict] = row.pk
+
+    def columns(plan: DistilPlan, control: Control, draw: int, winners: Winners) -> ColumnPlan:
+        own = [pairs.get((plan.scenario_id, key, winner.value)) for key, winner in winners]
+        own.append(aggregates.get((plan.scenario_id, control.value, draw)))
+        there = (key for key in own if key is not None)
+        return ColumnPlan(plan.scenario_id, control.value, (base, *there), draw)
+
     shuffled = pairwise_settings(run.config).shuffled_control
-    controls = (Control.NONE, Control.SHUFFLED) if shuffled else (Control.NONE,)
     return tuple(
-        ColumnPlan(
-            plan.scenario_id,
-            control.value,
-            (base, *distilled[plan.scenario_id, control.value]),
-        )
+        columns(plan, control, draw, winners)
         for plan in distil_plans(run.config)
-        for control in controls
+        for control, draws in (
+            (Control.NONE, (plan.winners,)),
+            (Control.SHUFFLED, plan.draws if shuffled else ()),
+        )
+        for draw, winners in enumerate(draws)
     )
 
 
@@ -88,7 +126,10 @@ class PreferenceLine:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioPreferences:
-    """An annotator's preferences in one scenario, with the newest set selected of them."""
+    """An annotator's preferences in one scenario, with the newest set selected of them.
+
+    `id` is 0 where they are for all scenarios.
+    """
 
     id: int
     name: str
@@ -127,7 +168,7 @@ _WITH = ("dataset", "annotator", "endpoint")
 
 
 def distillations_of(user_id: int) -> list[JudgeRun]:
-    """An annotator's finished distillations: of each dataset and judge the newest."""
+    """An annotator's finished distillations: of each dataset, judge and distiller the newest."""
     rows = (
         JudgeRun.objects.filter(
             annotator=user_id,
@@ -139,7 +180,7 @@ def distillations_of(user_id: int) -> list[JudgeRun]:
         .select_related(*_WITH)
         .order_by("pk")
     )
-    newest = {(row.dataset_id, row.judge): row for row in rows}
+    newest = {(row.dataset_id, row.judge, row.writer): row for row in rows}
     return sorted(newest.values(), key=lambda row: -row.pk)
 
 
@@ -167,17 +208,17 @@ def owned_preferences(
         )
     }
     judged = _judged_texts(sets.values())
-    lines: dict[tuple[int, int], list[PreferenceLine]] = defaultdict(list)
-    names: dict[int, str] = {}
+    lines: dict[tuple[int, int | None], list[PreferenceLine]] = defaultdict(list)
+    names: dict[int | None, str] = {}
     for row in newest_versions(list(family)):
-        if row.run_id is None or row.scenario is None:  # a constraint lets none be without
+        if row.run_id is None:  # a constraint lets none be without
             continue
         row.run = family[row.run_id][0]
         if is_withheld(row, withheld):
             continue
-        chosen = sets.get((last[row.run_id].pk, row.scenario.pk))
-        names[row.scenario.pk] = row.scenario.name
-        lines[row.run_id, row.scenario.pk].append(_line(row, chosen, judged))
+        chosen = sets.get((last[row.run_id].pk, row.scenario_id))
+        names[row.scenario_id] = row.scenario_name
+        lines[row.run_id, row.scenario_id].append(_line(row, chosen, judged))
     return tuple(
         OwnedPreferences(
             run=run,
@@ -185,7 +226,10 @@ def owned_preferences(
             busy=next((each for each in family[run.pk] if each.status in UNFINISHED), None),
             scenarios=tuple(
                 ScenarioPreferences(
-                    scenario, names[scenario], tuple(own), sets.get((last[run.pk].pk, scenario))
+                    scenario or 0,
+                    names[scenario],
+                    tuple(own),
+                    sets.get((last[run.pk].pk, scenario)),
                 )
                 for (key, scenario), own in lines.items()
                 if key == run.pk
@@ -318,7 +362,8 @@ def preference_page(row: Preference, *, only: int | None = None) -> PreferencePa
     )
     versions = {one.pk: one for one in newest_first}
     pair = None
-    if row.source_comparison_id is not None:
+    # That which was left out says nothing of where the others came from.
+    if row.source_comparison_id is not None and first.kind != PreferenceKind.HELD_OUT:
         pair = texts_of([row.source_comparison_id]).get(row.source_comparison_id)
     return PreferencePage(
         row=row,
@@ -328,7 +373,8 @@ def preference_page(row: Preference, *, only: int | None = None) -> PreferencePa
         call=first.call,
         prompt=_prompt_of(first),
         sets=readable_sets(
-            PreferenceSet.objects.filter(members__in=list(versions))
+            # Draws of the control share the preferences of pairs that they do not flip.
+            PreferenceSet.objects.filter(members__in=list(versions), control=row.control)
             .select_related("run", "scenario")
             .order_by("-pk")
             .distinct(),
@@ -363,23 +409,25 @@ def _prompt_of(first: Preference) -> DistilPromptFile | None:
 def asked_prompt(distilled: Preference, config: Mapping[str, Any]) -> DistilPromptFile | None:
     """The prompt of a distilled preference as its run recorded it; None where there was none.
 
-    The aggregate over a single pair is asked by the prompt of a pair.
+    The aggregate over a single pair is asked by the prompt of a pair, as is that of all but one.
 
     Args:
         distilled: a preference; one that a person wrote was asked by no prompt.
         config: of the run that distilled it.
     """
-    if distilled.kind not in (PreferenceKind.PAIR, PreferenceKind.AGGREGATE):
+    if distilled.kind not in DISTILLED:
         return None
     pairs = sum(
         len(plan.winners)
         for plan in distil_plans(config)
         if plan.scenario_id == distilled.scenario_id
     )
-    aggregate = distilled.kind == PreferenceKind.AGGREGATE and pairs > 1
+    left_out = int(distilled.kind == PreferenceKind.HELD_OUT)
+    aggregate = distilled.kind != PreferenceKind.PAIR and pairs - left_out > 1
     # A run that wants one sentence asks by a prompt of its own (see judge_prompts.prompts_used).
     names = ("distil_aggregate",) if aggregate else ("distil_preference", "distil_sentence")
-    used: Mapping[str, Any] = config.get("judge", {}).get("prompts", {})
+    asked = config.get(WRITER) or config.get("judge", {})
+    used: Mapping[str, Any] = asked.get("prompts", {})
     ending = f".{prompt_language(distilled.language)}"
     return next(
         (
@@ -393,6 +441,6 @@ def asked_prompt(distilled: Preference, config: Mapping[str, Any]) -> DistilProm
 
 def _unknown(row: Preference) -> tuple[str, ...]:
     run = row.run
-    if run is None or run.endpoint_id is not None or not row.text:
+    if run is None or run.endpoint_id is not None or not row.text or is_stack(row.text):
         return ()
     return parse(row.text).unknown

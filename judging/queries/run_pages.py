@@ -8,21 +8,25 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, F, Q, Sum
 from django.db.models.fields.json import KT
+from django.db.models.query import QuerySet
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison
 from judging.core.judge_prompts import PairTexts
 from judging.core.rules import JudgePrompt
-from judging.core.runs import RunProgress
-from judging.core.verdicts import Cell, Share, alike, consistency, right
+from judging.core.runs import OTHERS, REGISTERED, TARGETS, RunProgress
+from judging.core.verdicts import Cell, Share, alike, consistency, right, verdict_of_log_odds
+from judging.core.votes import mean_log_odds
 from judging.models import (
+    GeneratedResponse,
     InducedRubric,
+    InjectionTrial,
     JudgeRun,
     Judgment,
     LlmCall,
@@ -32,13 +36,20 @@ from judging.models import (
     ResponseScore,
     RunKind,
     RunStatus,
+    RunUnit,
     SatisfactionJudgment,
     UserMemory,
 )
 from judging.queries.comparisons import texts_of
-from judging.queries.configurations import applied_plans, distil_plans, pairwise_settings
-from judging.queries.runs import DISTILLED, run_progress
+from judging.queries.configurations import (
+    applied_plans,
+    decides_by_log_odds,
+    distil_plans,
+    pairwise_settings,
+)
+from judging.queries.runs import DISTILLED, run_progress, run_units
 from judging.queries.satisfaction.labels import FoldPage, teaching_of
+from judging.queries.satisfaction.turns import PartCount, parts_of_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +64,18 @@ class Side:
 class PreferenceJudgments:
     """The judgments of a comparison under one preference, the original order first.
 
-    A verdict recorded for both orders together is the only side.
+    A verdict recorded for both orders together is the only side. `log_odds` is the l* of both, in
+    favour of A, where the run is read by it.
     """
 
     preference: Preference
     sides: tuple[Side, ...]
+    log_odds: float | None = None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What both orders together say, where the run is read by l*."""
+        return None if self.log_odds is None else verdict_of_log_odds(self.log_odds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +105,7 @@ def comparison_page(run_id: int, comparison_id: int) -> JudgedComparisonPage:
     """
     rows = list(
         Judgment.objects.filter(run=run_id, comparison=comparison_id)
-        .select_related("preference", "call")
+        .select_related("preference__annotator", "call")
         .order_by("preference__position", "preference_id", "order")
     )
     if not rows:
@@ -95,17 +113,25 @@ def comparison_page(run_id: int, comparison_id: int) -> JudgedComparisonPage:
     grouped: dict[int, list[Judgment]] = defaultdict(list)
     for row in rows:
         grouped[row.preference_id].append(row)
-    run = JudgeRun.objects.select_related("dataset", "annotator").get(pk=run_id)
+    run = JudgeRun.objects.select_related("dataset", "annotator", "parent").get(pk=run_id)
     comparison = Comparison.objects.select_related("turn__session__scenario").get(pk=comparison_id)
     return JudgedComparisonPage(
         run=run,
         comparison=comparison,
         texts=texts_of([comparison_id]).get(comparison_id),
         judgments=[
-            PreferenceJudgments(given[0].preference, _sides(given)) for given in grouped.values()
+            PreferenceJudgments(given[0].preference, _sides(given), _log_odds(run, given))
+            for given in grouped.values()
         ],
         grades=_grades(run, comparison) if run.kind == RunKind.GRADE else (),
     )
+
+
+def _log_odds(run: JudgeRun, given: Collection[Judgment]) -> float | None:
+    if not decides_by_log_odds(run.config, judge=run.judge):
+        return None
+    known = {Order(row.order): row.log_odds for row in given if row.log_odds is not None}
+    return mean_log_odds([known])
 
 
 def _grades(run: JudgeRun, comparison: Comparison) -> tuple[ResponseScore | None, ...]:
@@ -169,9 +195,10 @@ def compared_runs(ids: Sequence[int]) -> ComparedRuns:
         list(dict.fromkeys(ids))[:MOST_RUNS]
     )
     runs = [found[pk] for pk in dict.fromkeys(ids) if pk in found]
-    cells = {run.pk: _base_cells(run) for run in runs}
+    rows = {run.pk: _base_rows(run) for run in runs}
+    cells = {run.pk: _base_cells(run, rows[run.pk]) for run in runs}
     return ComparedRuns(
-        runs=[_compared(run, cells[run.pk]) for run in runs],
+        runs=[_compared(run, cells[run.pk], as_shown=_as_shown(rows[run.pk])) for run in runs],
         pairs=[
             JudgePair(_name(one), _name(two), share)
             for one, two in combinations(runs, 2)
@@ -195,27 +222,52 @@ def _name(run: JudgeRun) -> str:
     return f"{run.judge} ({run.pk})"
 
 
-def _compared(run: JudgeRun, cells: Mapping[Cell, Verdict]) -> ComparedRun:
+def _compared(
+    run: JudgeRun, cells: Mapping[Cell, Verdict], *, as_shown: Mapping[Cell, Verdict]
+) -> ComparedRun:
     return ComparedRun(
         run=run,
         progress=run_progress(run.pk),
         right=right(cells, _labels(run)) if cells else None,
-        consistency=consistency(cells) if cells else None,
+        consistency=consistency(as_shown) if as_shown else None,
     )
 
 
-def _base_cells(run: JudgeRun) -> dict[Cell, Verdict]:
-    """The base judge's verdicts by comparison and order."""
+def _base_rows(run: JudgeRun) -> list[tuple[int, Order, Verdict, float | None]]:
+    """The base judge's verdicts and log-odds by comparison and order."""
     rows = Judgment.objects.filter(
         run=run,
         preference__kind=PreferenceKind.EMPTY,
         status=JudgmentStatus.DONE,
         order__in=(Order.ORIGINAL, Order.SWAPPED),
     )
-    return {
-        (comparison, Order(order)): Verdict(verdict)
-        for comparison, order, verdict in rows.values_list("comparison_id", "order", "verdict")
+    told = rows.values_list("comparison_id", "order", "verdict", "log_odds")
+    return [
+        (comparison, Order(order), Verdict(verdict), log_odds)
+        for comparison, order, verdict, log_odds in told
         if verdict is not None
+    ]
+
+
+def _as_shown(rows: Collection[tuple[int, Order, Verdict, float | None]]) -> dict[Cell, Verdict]:
+    return {(comparison, order): verdict for comparison, order, verdict, _odds in rows}
+
+
+def _base_cells(
+    run: JudgeRun, rows: Collection[tuple[int, Order, Verdict, float | None]]
+) -> dict[Cell, Verdict]:
+    """What the base judge decided; in both orders alike where it is read by l*."""
+    if not decides_by_log_odds(run.config, judge=run.judge):
+        return _as_shown(rows)
+    odds: dict[int, dict[Order, float]] = defaultdict(dict)
+    for comparison, order, _verdict, log_odds in rows:
+        if log_odds is not None:
+            odds[comparison][order] = log_odds
+    return {
+        (comparison, order): verdict_of_log_odds(found)
+        for comparison, own in odds.items()
+        if (found := mean_log_odds([own])) is not None
+        for order in (Order.ORIGINAL, Order.SWAPPED)
     }
 
 
@@ -240,7 +292,7 @@ class RunLine:
     """
 
     id: int
-    kind: RunKind
+    kind: str
     status: RunStatus
     dataset: str
     annotator: str
@@ -290,12 +342,14 @@ class RunPage:
     comparisons: Sequence[ComparisonLine]
     page: Page[int]
     teaching: Sequence[FoldPage] = ()
+    units: Sequence[RunUnit] = ()
+    parts: Sequence[PartCount] = ()
 
 
 def run_list(*, dataset: str, page: str) -> RunList:
     """The runs of all datasets or of one, by its slug.
 
-    Eight queries; one more with grades, two more with ratings.
+    Eight queries; one more with each kind whose rows are its own, two more with ratings.
     """
     runs = JudgeRun.objects.select_related("dataset", "annotator").defer("config").order_by("-pk")
     if dataset:
@@ -315,7 +369,7 @@ def run_list(*, dataset: str, page: str) -> RunList:
         lines=[
             RunLine(
                 id=run.pk,
-                kind=RunKind(run.kind),
+                kind=run.kind,
                 status=RunStatus(run.status),
                 dataset=run.dataset.name,
                 annotator=str(run.annotator or ""),
@@ -346,19 +400,23 @@ def _answered(runs: Collection[int], *, kinds: Collection[str]) -> Mapping[int, 
     """For each run, its rows that need no further call, and all its rows."""
     pending: dict[int, int] = defaultdict(int)
     total: dict[int, int] = defaultdict(int)
-    of_runs = [
+    of_runs: list[QuerySet[Any]] = [
         Preference.objects.filter(kind__in=DISTILLED),
         Judgment.objects.all(),
         UserMemory.objects.filter(version=1),
         SatisfactionJudgment.objects.all(),
     ]
-    if RunKind.GRADE in kinds:
-        of_runs.append(ResponseScore.objects.all())
-    if RunKind.SATISFACTION in kinds:
-        of_runs.append(InducedRubric.objects.all())
+    of_kinds: dict[str, QuerySet[Any]] = {
+        RunKind.GRADE: ResponseScore.objects.all(),
+        RunKind.SATISFACTION: InducedRubric.objects.all(),
+        RunKind.GENERATE: GeneratedResponse.objects.all(),
+        RunKind.CHECK: InjectionTrial.objects.annotate(run_id=F("check_run__run_id")),
+    }
+    of_runs += [rows for kind, rows in of_kinds.items() if kind in kinds]
+    of_runs += [RunUnit.objects.all()] if REGISTERED.keys() & kinds else []
     for rows in of_runs:
         counted = (
-            rows.filter(run__in=runs)
+            rows.filter(run_id__in=runs)
             .order_by()
             .values_list("run_id")
             .annotate(all=Count("pk"), waiting=Count("pk", filter=Q(status=JudgmentStatus.PENDING)))
@@ -377,26 +435,26 @@ def run_page(run_id: int, *, page: str) -> RunPage:
     """
     run = (
         JudgeRun.objects.select_related(
-            "dataset", "annotator", "parent", "created_by", "learned_model"
+            "dataset", "annotator", "endpoint", "parent", "created_by", "learned_model"
         )
         .filter(pk=run_id)
         .first()
     )
     if run is None:
         raise Refused("run:unknown")
-    judged = (
-        Judgment.objects.filter(run=run)
-        .order_by("comparison_id")
-        .values_list("comparison_id", flat=True)
-        .distinct()
-    )
+    rows = Judgment.objects.filter(run=run).order_by("comparison_id")
+    judged = rows.values_list("comparison_id", flat=True).distinct()
     shown = Paginator(judged, COMPARISONS_A_PAGE).get_page(page)
     return RunPage(
         run=run,
         progress=run_progress(run_id),
-        settings=[(name, value) for name, value in run.config.items() if _is_plain(value)],
+        settings=[
+            (name, value)
+            for name, value in run.config.items()
+            if _is_plain(value) or name in {TARGETS, OTHERS}
+        ],
         sets=list(
-            PreferenceSet.objects.filter(run=run)
+            PreferenceSet.objects.filter(run=run, draw=0)  # whose pages lead to further draws
             .select_related("scenario")
             .prefetch_related("members")
             .order_by("scenario__position", "scenario_id", "control")
@@ -406,6 +464,8 @@ def run_page(run_id: int, *, page: str) -> RunPage:
         comparisons=_comparison_lines(run_id, list(shown.object_list)),
         page=shown,
         teaching=teaching_of(run),
+        units=run_units(run),
+        parts=parts_of_run(run.pk) if run.kind == RunKind.SATISFACTION else (),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -15,9 +15,20 @@ from django.utils import timezone
 from annotation.core.choices import JudgmentStatus
 from annotation.queries.participants import names_of
 from judging.core.rules import JudgePrompt, Variant
-from judging.core.runs import DistilledScenario, JudgedTotals, RunProgress, StageName, StageProgress
+from judging.core.runs import (
+    REGISTERED,
+    DistilledScenario,
+    JudgedTotals,
+    RunProgress,
+    StageName,
+    StageProgress,
+)
+from judging.core.targets import TurnPart
 from judging.models import (
     Control,
+    GeneratedResponse,
+    InjectedText,
+    InjectionTrial,
     JudgeRun,
     Judgment,
     LlmCall,
@@ -28,6 +39,7 @@ from judging.models import (
     RubricStep,
     RunKind,
     RunStatus,
+    RunUnit,
     SatisfactionJudgment,
     UserMemory,
 )
@@ -39,15 +51,16 @@ def distilled_scenarios(run_id: int) -> tuple[DistilledScenario, ...]:
     """The scenarios of a distillation whose sets are stored, in their order. Three queries."""
     run = JudgeRun.objects.get(pk=run_id)
     sets = {
-        (one.scenario_id, one.control): one
+        (one.scenario_id, one.control, one.draw): one
         for one in PreferenceSet.objects.filter(run=run).prefetch_related("members")
     }
     found = []
     for plan in distil_plans(run.config):
-        chosen = sets.get((plan.scenario_id, Control.NONE))
+        chosen = sets.get((plan.scenario_id, Control.NONE, 0))
         if chosen is None:
             continue
-        control = sets.get((plan.scenario_id, Control.SHUFFLED))
+        draws = [sets.get((plan.scenario_id, Control.SHUFFLED, n)) for n in range(len(plan.draws))]
+        controls = [one.dev_accuracy for one in draws if one and one.dev_accuracy is not None]
         texts = {member.pk: member.text or "" for member in chosen.members.all()}
         found.append(
             DistilledScenario(
@@ -64,7 +77,10 @@ def distilled_scenarios(run_id: int) -> tuple[DistilledScenario, ...]:
                 leave_one_out=chosen.leave_one_out,
                 null_p95=chosen.null_p95,
                 p_value=chosen.p_value,
-                control_accuracy=control.dev_accuracy if control is not None else None,
+                base_accuracy=chosen.base_accuracy,
+                p_over_base=chosen.p_over_base,
+                used=chosen.is_used,
+                control_accuracy=sum(controls) / len(controls) if controls else None,
                 error_code=chosen.selection.get("error_code", ""),
             )
         )
@@ -85,9 +101,50 @@ def judged_totals(run_id: int) -> JudgedTotals:
     )
 
 
+def scored_totals(run_ids: Collection[int]) -> dict[str, Any]:
+    """The scores of satisfaction runs together, as scripts read them.
+
+    `scored` counts what was asked for and has a score, `parts` everything with a score by what it
+    was to its user; `failed` and `unparseable` count what has none, `errors` by code with what
+    stood in the way before. `cost` is None where a part of it is not known.
+    """
+    rows = SatisfactionJudgment.objects.filter(run__in=run_ids).order_by()
+    by_part: dict[str, int] = {}
+    without: dict[str, int] = defaultdict(int)
+    counted = rows.values_list("part", "status").annotate(Count("pk"))
+    for part, status, count in counted.order_by("part", "status"):
+        if status == JudgmentStatus.DONE:
+            by_part[part] = count
+        else:
+            without[status] += count
+    progress = [run_progress(run_id) for run_id in run_ids]
+    errors: dict[str, int] = defaultdict(int)
+    for code, count in (each for one in progress for each in one.errors):
+        errors[code] += count
+    paid = [one.whole_cost for one in progress if one.calls]
+    known = [cost for cost in paid if cost is not None]
+    return {
+        "scored": sum(n for part, n in by_part.items() if part != TurnPart.REFERENCE),
+        "failed": without[JudgmentStatus.FAILED],
+        "unparseable": without[JudgmentStatus.UNPARSEABLE],
+        "calls": sum(one.calls for one in progress),
+        "cost": sum(known) if known and len(known) == len(paid) else None,
+        "errors": dict(sorted(errors.items())),
+        "parts": {part.value.lower(): by_part.get(part, 0) for part in TurnPart},
+        "runs": list(run_ids),
+    }
+
+
+def has_verdicts(slug: str) -> bool:
+    """Whether a run that is done has given, or brought, verdicts on a dataset's comparisons."""
+    kinds = (RunKind.TEST, RunKind.GRADE, RunKind.RECORDED)
+    done = JudgeRun.objects.filter(dataset__slug=slug, kind__in=kinds, status=RunStatus.DONE)
+    return done.exists()
+
+
 UNFINISHED: Final = (RunStatus.PENDING, RunStatus.RUNNING)
 PACE_TIME: Final = timedelta(minutes=1)
-DISTILLED: Final = (PreferenceKind.PAIR, PreferenceKind.AGGREGATE)
+DISTILLED: Final = (PreferenceKind.PAIR, PreferenceKind.AGGREGATE, PreferenceKind.HELD_OUT)
 
 
 def preference_rows(run_id: int) -> QuerySet[Preference]:
@@ -105,6 +162,11 @@ def grade_rows(run_id: int) -> QuerySet[ResponseScore]:
     return ResponseScore.objects.filter(run_id=run_id)
 
 
+def generated_rows(run_id: int) -> QuerySet[GeneratedResponse]:
+    """The replies to turns that a run asks for."""
+    return GeneratedResponse.objects.filter(run_id=run_id)
+
+
 def memory_rows(run_id: int) -> QuerySet[UserMemory]:
     """The memories that a run builds, anew from later ratings too; the others are people's."""
     return UserMemory.objects.filter(Q(version=1) | Q(edited_by=None), run_id=run_id)
@@ -115,24 +177,38 @@ def score_rows(run_id: int) -> QuerySet[SatisfactionJudgment]:
     return SatisfactionJudgment.objects.filter(run_id=run_id)
 
 
-def run_progress(run_id: int) -> RunProgress:
-    """Counts by stage and status, errors by code, what it cost.
+def trial_rows(run_id: int, *, clean: bool) -> QuerySet[InjectionTrial]:
+    """The trials of an injection check: the pairs as they are (`clean`), or with a text added."""
+    rows = InjectionTrial.objects.filter(check_run__run=run_id)
+    alone = Q(added=InjectedText.CLEAN)
+    return rows.filter(alone if clean else ~alone)
 
-    Six queries; one more with grades, three more with rubrics.
+
+def unit_rows(run_id: int) -> QuerySet[RunUnit]:
+    """The units of a run, in the order of their ids; few runs have any."""
+    return RunUnit.objects.filter(run_id=run_id)
+
+
+def run_units(run: JudgeRun) -> list[RunUnit]:
+    """The units of a run with their children, in its order; one query where its kind has any."""
+    if run.kind not in REGISTERED:
+        return []
+    units = unit_rows(run.pk).select_related("child").defer("plan", "result", "child__config")
+    return list(units.order_by("position"))
+
+
+def run_progress(run_id: int) -> RunProgress:
+    """Counts by stage and status, errors by code, what it cost with the runs of its units.
+
+    Six queries; one more with grades or generated responses, three more with rubrics, two more in
+    a check; of kinds that apps above registered three.
 
     Raises:
         JudgeRun.DoesNotExist: there is no such run.
     """
-    run = JudgeRun.objects.select_related("endpoint").get(pk=run_id)
-    stages = [
-        _stage(StageName.DISTIL, preference_rows(run_id)),
-        *(_stage(name, rubric_rows(run_id, step)) for name, step in _induction(run)),
-        _stage(StageName.MEMORY, memory_rows(run_id)),
-        *([_stage(StageName.GRADE, grade_rows(run_id))] if run.kind == RunKind.GRADE else []),
-        _stage(StageName.JUDGE, judgment_rows(run_id)),
-        _stage(StageName.SCORE, score_rows(run_id)),
-    ]
+    run = JudgeRun.objects.select_related("endpoint", "writer_endpoint").get(pk=run_id)
     now = timezone.now()
+    stages = _stages(run)
     paid = _paid(run, since=now - PACE_TIME)
     return RunProgress(
         run_id=run.pk,
@@ -147,7 +223,7 @@ def run_progress(run_id: int) -> RunProgress:
         cached_tokens=paid["cached"],
         output_tokens=paid["output"],
         cost=None if paid["cost"] is None else float(paid["cost"]),
-        can_have_budget=run.endpoint is not None and run.endpoint.has_prices,
+        can_have_budget=run.can_have_budget,
         budget=None if run.budget is None else float(run.budget),
         held=float(run.held),
         started_at=run.started_at,
@@ -156,6 +232,27 @@ def run_progress(run_id: int) -> RunProgress:
         pace=_pace(run, paid["lately"], now=now),
         unpriced=paid["calls"] - paid["priced"],
     )
+
+
+def _stages(run: JudgeRun) -> list[StageProgress]:
+    if run.kind in REGISTERED:
+        return [_stage(StageName.UNIT, unit_rows(run.pk))]
+    run_id = run.pk
+    generated = [(StageName.GENERATE, generated_rows(run_id))]
+    checked = [
+        (StageName.CLEAN, trial_rows(run_id, clean=True)),
+        (StageName.TRY, trial_rows(run_id, clean=False)),
+    ]
+    return [
+        _stage(StageName.DISTIL, preference_rows(run_id)),
+        *(_stage(name, rubric_rows(run_id, step)) for name, step in _induction(run)),
+        _stage(StageName.MEMORY, memory_rows(run_id)),
+        *([_stage(StageName.GRADE, grade_rows(run_id))] if run.kind == RunKind.GRADE else []),
+        *(_stage(name, rows) for name, rows in generated if run.kind == RunKind.GENERATE),
+        _stage(StageName.JUDGE, judgment_rows(run_id)),
+        _stage(StageName.SCORE, score_rows(run_id)),
+        *(_stage(name, rows) for name, rows in checked if run.kind == RunKind.CHECK),
+    ]
 
 
 def _induction(run: JudgeRun) -> tuple[tuple[StageName, RubricStep], ...]:
@@ -189,8 +286,11 @@ def _stage(stage: StageName, rows: QuerySet[Any]) -> StageProgress:
 
 
 def _paid(run: JudgeRun, *, since: datetime) -> dict[str, Any]:
-    """The replies that this run paid for, and how many of them lately."""
-    return LlmCall.objects.filter(run=run).aggregate(
+    """The replies that this run paid for, itself or by its units, and how many of them lately."""
+    payers = Q(run=run)
+    if run.kind in REGISTERED:
+        payers |= Q(run__in=unit_rows(run.pk).filter(reused=False).values("child"))
+    return LlmCall.objects.filter(payers).aggregate(
         calls=Count("pk"),
         lately=Count("pk", filter=Q(created_at__gte=since)),
         input=Sum("input_tokens"),
@@ -218,8 +318,9 @@ _COUNTED: Final = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.BATCH, RunSta
 class OtherSet:
     """Another annotator's selected preferences, as a control.
 
-    `tried` is the newest run under them over this annotator's test comparisons. `own` is the run
-    in their own stead: all annotators share one split, so it judged `covered` of the comparisons.
+    `inside` counts the comparisons that the run itself judged under them. `tried` is the newest run
+    under them over this annotator's test comparisons. `own` is the run in their own stead, which
+    judged `covered` of the comparisons where both labelled the same.
     """
 
     annotator: int
@@ -227,6 +328,7 @@ class OtherSet:
     tried: JudgeRun | None
     own: JudgeRun | None
     covered: int
+    inside: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,11 +361,17 @@ def run_controls(run: JudgeRun) -> RunControls:
     )
     tried: dict[int, JudgeRun] = {}
     own: dict[int, JudgeRun] = {}
+    inside: dict[int, int] = defaultdict(int)
+    for plan in plans:
+        for other in plan.others:
+            inside[other.annotator] += len(plan.judged_by(other))
     rubric = None
     for each in beside:
         owner = each.parent.annotator_id if each.parent is not None else None
         if each.config.get("prompt") == RUBRIC.value:
             rubric = each if each.annotator_id == run.annotator_id else rubric
+        elif _roles(each) != _roles(run):
+            continue  # by other hands, so no control of this one
         elif owner not in (None, run.annotator_id) and each.config.get("sets_of"):
             found = {run.annotator_id: tried, owner: own}.get(each.annotator_id)
             if found is not None and owner is not None:
@@ -273,7 +381,14 @@ def run_controls(run: JudgeRun) -> RunControls:
         comparisons=len(asked),
         shuffled=any(plan.shuffled is not None for plan in plans),
         others=tuple(
-            OtherSet(key, name, tried.get(key), own.get(key), _covered(own.get(key), asked))
+            OtherSet(
+                annotator=key,
+                name=name,
+                tried=tried.get(key),
+                own=own.get(key),
+                covered=_covered(own.get(key), asked),
+                inside=inside[key],
+            )
             for key, name in _owners(run).items()
         ),
         rubric=rubric,
@@ -281,12 +396,20 @@ def run_controls(run: JudgeRun) -> RunControls:
     )
 
 
+def _roles(run: JudgeRun) -> tuple[str, str] | None:
+    """Who selected and who distilled the sets that a test run applies."""
+    return None if run.parent is None else (run.parent.judge, run.parent.writer)
+
+
 def _owners(run: JudgeRun) -> Mapping[int, str]:
-    """Other annotators with preferences in the dataset, by name."""
+    """Other annotators with preferences in the dataset of the same distiller and judge, by name."""
+    judge, writer = _roles(run) or (run.judge, "")
     distilled = (
         JudgeRun.objects.filter(
             dataset=run.dataset_id,
             kind=RunKind.DISTIL,
+            judge=judge,
+            writer=writer,
             status=RunStatus.DONE,
             annotator__isnull=False,
             config__ablation__isnull=True,

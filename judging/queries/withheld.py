@@ -35,12 +35,14 @@ def is_withheld(preference: Preference, withheld: Collection[int]) -> bool:
     What a person added was learned from none. The preference comes with its root and its run.
     """
     first = preference.first
-    if first.source_comparison_id is not None:
-        return first.source_comparison_id in withheld
-    if not withheld or first.kind != PreferenceKind.AGGREGATE or preference.run is None:
+    source, is_held_out = first.source_comparison_id, first.kind == PreferenceKind.HELD_OUT
+    if source is not None and not is_held_out:
+        return source in withheld
+    of_all = (PreferenceKind.AGGREGATE, PreferenceKind.STACK, PreferenceKind.HELD_OUT)
+    if not withheld or first.kind not in of_all or preference.run is None:
         return False
     return any(
-        comparison in withheld
+        comparison in withheld and comparison != source
         for plan in distil_plans(preference.run.config)
         if plan.scenario_id == preference.scenario_id
         for comparison, _winner in plan.winners

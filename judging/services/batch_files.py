@@ -27,10 +27,10 @@ from judging.llm.client import NotStoredError
 from judging.llm.errors import LlmCode, LlmError, Refusal, error_of
 from judging.models import JudgeRun, RunStatus
 from judging.queries.runs import UNFINISHED
-from judging.services.batches import AskingStage, IdRange
+from judging.services.batches import AskingStage, IdRange, Stage
 from judging.services.endpoints import RunBudgetHold, prices_of
 from judging.services.judges import OpenJudge, open_stored_judge, stored_judge
-from judging.services.kinds import KINDS
+from judging.services.kinds import kind_of
 from judging.services.replies import RowReplyStore
 from judging.services.runs import dispatch, run_batch
 
@@ -61,14 +61,17 @@ def batch_lines(runs: Sequence[JudgeRun]) -> Iterator[str]:
 
 def _fresh(runs: Sequence[JudgeRun]) -> list[JudgeRun]:
     """Runs as their rows are, with their endpoints."""
-    rows = JudgeRun.objects.select_related("endpoint").in_bulk([run.pk for run in runs])
+    rows = JudgeRun.objects.select_related("endpoint", "writer_endpoint").in_bulk(
+        [run.pk for run in runs]
+    )
     return [rows[run.pk] for run in runs]
 
 
 def _check_budget(run: JudgeRun, requests: Iterable[ChatRequest]) -> None:
-    if run.budget is None or run.endpoint is None:
+    endpoint = run.endpoint_at(_stage(run).name)
+    if run.budget is None or endpoint is None:
         return
-    prices: Prices = prices_of(run.endpoint)
+    prices: Prices = prices_of(endpoint)
     most = sum(map(prices.at_most, requests), start=Decimal(0)) * prices.batch_share
     if run.held + most > run.budget:
         message = f"the calls of run {run.pk} could cost {most:.4f}: its budget is {run.budget:.4f}"
@@ -80,8 +83,7 @@ def awaited(run: JudgeRun) -> dict[str, ChatRequest]:
 
     The run comes with its endpoint.
     """
-    stages = KINDS[run.kind].stages
-    stage = next((one for one in stages if one.name == run.stage), stages[0])
+    stage = _stage(run)
     if not isinstance(stage, AskingStage):
         return {}
     pending = list(
@@ -99,10 +101,16 @@ def awaited(run: JudgeRun) -> dict[str, ChatRequest]:
     return found
 
 
+def _stage(run: JudgeRun) -> Stage:
+    """The step that a run is at; the first one before it is dispatched."""
+    stages = kind_of(run.kind).stages
+    return next((one for one in stages if one.name == run.stage), stages[0])
+
+
 async def _missing(
     run: JudgeRun, stage: AskingStage[object, object], questions: Sequence[object]
 ) -> list[ChatRequest]:
-    async with stored_judge(run) as judge:
+    async with stored_judge(run, stage=stage.name) as judge:
         outcomes = await asyncio.gather(
             *(stage.ask(judge, question) for question in questions), return_exceptions=True
         )
@@ -136,9 +144,8 @@ def read_in(runs: Sequence[JudgeRun], lines: Iterable[str]) -> ReadIn:
 
 
 async def _store(run: JudgeRun, requests: Mapping[str, ChatRequest], found: BatchReplies) -> None:
-    store = RowReplyStore(
-        endpoint=run.endpoint, run_id=run.pk, purse=RunBudgetHold(run), batch=True
-    )
+    asked = run.endpoint_at(_stage(run).name)
+    store = RowReplyStore(endpoint=asked, run_id=run.pk, purse=RunBudgetHold(run), batch=True)
     async with store:
         for key, request in requests.items():
             if key in found.replies:

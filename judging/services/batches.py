@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db import transaction
@@ -28,7 +28,8 @@ from judging.core.runs import StageName
 from judging.judges.protocol import Judge
 from judging.llm.client import NotStoredError
 from judging.llm.errors import EndpointDownError
-from judging.models import JudgeRun, LlmCall
+from judging.models import JudgeRun, LlmCall, RunUnit
+from judging.queries.runs import unit_rows
 from judging.services.heartbeats import beat, seconds_between_beats
 from judging.services.judges import JudgeOpener, OpenJudge
 
@@ -68,14 +69,43 @@ class AskingStage(Generic[Question, Answer]):
 class ComputingStage:
     """A stage that computes from the rows before it; doing it twice gives the same rows.
 
-    Its `compute` raises `Refused` where the run has to end there.
+    Its `compute` raises `Refused` where the run has to end there. A run that does not need it
+    passes it over.
     """
 
     name: StageName
     compute: Callable[[JudgeRun], None]
+    is_needed: Callable[[JudgeRun], bool] = lambda _run: True
 
 
-Stage = AskingStage[Any, Any] | ComputingStage
+Observer = Callable[[int], None]
+"""Told how many answers each commit wrote; 0 where there were none, and the run is alive."""
+
+
+class BatchWork(NamedTuple):
+    """How the batches of a run's children are worked off: who opens their judges, who is told."""
+
+    opener: JudgeOpener
+    observer: Observer
+
+
+class UnitStage(NamedTuple):
+    """A stage whose rows are the run's units, worked off one at a time.
+
+    `work` goes on with a pending unit for about as long as a batch takes. It stores what came of
+    it; a unit that it leaves PENDING has its next turn after the batches of other runs. It may be
+    cut short and done again, and raises `Refused` where the run has to end there.
+    """
+
+    name: StageName
+    work: Callable[[JudgeRun, RunUnit, BatchWork], None]
+
+    def rows(self, run_id: int) -> QuerySet[RunUnit]:
+        """The units of a run."""
+        return unit_rows(run_id)
+
+
+Stage = AskingStage[Any, Any] | UnitStage | ComputingStage
 
 
 COMMIT_EVERY: Final = 64
@@ -83,9 +113,6 @@ COMMIT_SECONDS: Final = 0.5
 MOST_WAITING: Final = 4 * COMMIT_EVERY
 LOADED_ROWS: Final = 512
 LOADED_ROWS_WITHOUT_CALLS: Final = 2048
-
-Observer = Callable[[int], None]
-"""Told how many answers each commit wrote."""
 
 
 def ask_batch(
@@ -125,7 +152,8 @@ def _few_collections() -> Iterator[None]:
 
 def _ranges(run: JudgeRun, stage: AskingStage[Any, Any], ids: IdRange) -> list[IdRange]:
     """The pending rows of a range in parts, each of which is loaded at once."""
-    size = LOADED_ROWS if run.endpoint_id is not None else LOADED_ROWS_WITHOUT_CALLS
+    calls = run.endpoint_at(stage.name) is not None
+    size = LOADED_ROWS if calls else LOADED_ROWS_WITHOUT_CALLS
     pending = list(
         stage.rows(run.pk)
         .filter(status=JudgmentStatus.PENDING, pk__gte=ids.first, pk__lte=ids.last)
@@ -311,7 +339,7 @@ class _Committer:
         with transaction.atomic():
             beat(self._run)
             self._stage.store(self._run, answers)
-        if self._observer is not None and answers:
+        if self._observer is not None:
             self._observer(len(answers))
 
 

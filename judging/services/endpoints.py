@@ -39,9 +39,9 @@ def endpoint_of(row: ModelEndpoint) -> Endpoint:
         concurrency=row.concurrency,
         requests_per_minute=row.requests_per_minute,
         tokens_per_minute=row.tokens_per_minute,
-        has_logprobs=row.has_logprobs,
-        has_json_schema=row.has_json_schema,
-        has_system_role=row.has_system_role,
+        has_logprobs=row.can("logprobs") is True,
+        has_json_schema=row.can("json_schema") is True,
+        has_system_role=row.can("system_role") is not False,
         has_scores=row.has_scores,
         prices=prices_of(row),
         listed_variables=settings.LLM_KEY_VARIABLES,
@@ -228,13 +228,17 @@ def set_budget(run_id: int, budget: Decimal | None) -> None:
     Raises:
         Refused: it is below 0; the run's calls have no price.
     """
-    run = JudgeRun.objects.select_related("endpoint").get(pk=run_id)
-    check_budget(budget, endpoint=run.endpoint)
+    run = JudgeRun.objects.select_related("endpoint", "writer_endpoint").get(pk=run_id)
+    check_budget(budget, run.endpoint, run.writer_endpoint)
     JudgeRun.objects.filter(pk=run_id).update(budget=budget)
 
 
-def check_budget(budget: Decimal | None, *, endpoint: ModelEndpoint | None) -> None:
+def check_budget(budget: Decimal | None, *endpoints: ModelEndpoint | None) -> None:
     """Refuses a budget that could not be kept.
+
+    Args:
+        budget: None for no limit.
+        endpoints: who is asked; None for a judge that calls nobody.
 
     Raises:
         Refused: it is below 0; calls have no price.
@@ -243,7 +247,9 @@ def check_budget(budget: Decimal | None, *, endpoint: ModelEndpoint | None) -> N
         return
     if budget < 0:
         raise Refused("budget:negative", "a budget is an amount of money, 0 or more")
-    if endpoint is None or not prices_of(endpoint).known:
-        name = "the lexical judge" if endpoint is None else f"the endpoint {endpoint.name!r}"
+    called = [row for row in endpoints if row is not None]
+    unpriced = next((row for row in called if not prices_of(row).known), None)
+    if unpriced is not None or not called:
+        name = "the lexical judge" if unpriced is None else f"the endpoint {unpriced.name!r}"
         message = f"{name} has no prices, so a budget cannot be applied"
         raise Refused("budget:no-prices", message)

@@ -13,7 +13,13 @@ from asgiref.sync import async_to_sync
 from django.db.models import Avg
 
 from judging.core.chat import ChatRequest
-from judging.core.estimates import RunEstimate, StageEstimate, spread, stage_estimate
+from judging.core.estimates import (
+    RunEstimate,
+    StageEstimate,
+    WriterRates,
+    spread,
+    stage_estimate,
+)
 from judging.core.money import Prices
 from judging.core.questions import HistoryTurn, Rubrics
 from judging.core.rubrics import REASONS_A_TURN, RUBRICS_A_CLASS, TURNS_A_CHUNK
@@ -63,12 +69,13 @@ class StageEstimates:
             make: the questions at some places.
             ask: puts one.
         """
-        if self.run.endpoint is None:  # the lexical judge answers for nothing
+        asked = self.run.endpoint_at(stage)
+        if asked is None:  # the lexical judge answers for nothing
             self.stages.append(StageEstimate(stage, count, 0, 0, 0, 0, Decimal(0)))
             return {}
         places = spread(count, most=self.most)
         self.sampled = self.sampled or len(places) < count
-        outcomes = async_to_sync(_outcomes)(self.run, make(places), ask)
+        outcomes = async_to_sync(_outcomes)(self.run, stage, make(places), ask)
         requests = [one for one in outcomes if isinstance(one, ChatRequest)]
         answers = {
             place: one
@@ -82,7 +89,7 @@ class StageEstimates:
                 looked_at=len(places),
                 requests=requests,
                 unasked=sum(one.answer.call.call_key is None for one in answers.values()),
-                prices=self.prices,
+                prices=prices_of(asked),
             )
         )
         return answers
@@ -96,11 +103,21 @@ class StageEstimates:
             prices=self.prices,
             mean_output=_mean_output(self.run.endpoint),
             sampled=self.sampled,
+            writer=self._writer(),
         )
+
+    def _writer(self) -> WriterRates | None:
+        writes = self.run.writer_endpoint
+        if writes is None:
+            return None
+        return WriterRates(self.run.writer, prices_of(writes), _mean_output(writes))
 
 
 async def _outcomes(
-    run: JudgeRun, questions: Sequence[Any], ask: Callable[[Judge, Any], Awaitable[Any]]
+    run: JudgeRun,
+    stage: StageName,
+    questions: Sequence[Any],
+    ask: Callable[[Judge, Any], Awaitable[Any]],
 ) -> list[Any]:
     """For each question its answer, or the request that would get it."""
 
@@ -111,7 +128,7 @@ async def _outcomes(
             return missing.request
 
     outcomes: list[Any] = []
-    async with stored_judge(run) as judge:
+    async with stored_judge(run, stage=stage) as judge:
         for start in range(0, len(questions), _AT_ONCE):
             some = questions[start : start + _AT_ONCE]
             outcomes += await asyncio.gather(*(one(judge, question) for question in some))

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 from typing import Final
 
 from annotation.core.choices import Order
+from annotation.models import Dataset
 from judging.core.estimates import (
     ASSUMED_MEMORY,
     ASSUMED_PREFERENCE,
@@ -23,18 +22,35 @@ from judging.core.judge_prompts import PairTexts
 from judging.core.memory import Memory, content, statistics
 from judging.core.memory_parsing import memory_from_content
 from judging.core.retrieval import memory_question
-from judging.core.rules import JudgePrompt
+from judging.core.rules import JudgePrompt, PairwiseSettings
 from judging.core.runs import COLUMNS, ORDERS, DistilPlan, PlannedCell, StageName, Winners
+from judging.core.stack import FEWEST_PAIRS
 from judging.models import JudgeRun, Preference, RunKind
-from judging.queries.comparisons import texts_of
+from judging.queries.comparisons import texts_of, texts_of_responses
 from judging.queries.configurations import (
     applied_plans,
+    cross_fits,
     distil_plans,
+    generation_settings,
     pairwise_settings,
     satisfaction_settings,
+    targets_of,
 )
-from judging.queries.satisfaction.blocks import StoredBlock, stored_blocks
+from judging.queries.generation import TurnLine, turn_lines, turns_to_answer
+from judging.queries.satisfaction.blocks import StoredBlock
+from judging.queries.satisfaction.targets import blocks_of
 from judging.services.estimate_tallies import StageEstimates, tally_of, try_rubrics
+from judging.services.generation import GenerationTask, ask_generation, generation_tasks
+from judging.services.injection import (
+    TrialQuestion,
+    added_text,
+    ask_trial,
+    attacked_pair,
+    most_attacks,
+    shown_pair,
+    tried_pairs,
+)
+from judging.services.judges import check_chats
 from judging.services.judgments import (
     GradeTask,
     JudgmentQuestion,
@@ -46,13 +62,16 @@ from judging.services.judgments import (
     sides_of,
 )
 from judging.services.memories import MemoryTask, ask_memory, read_written
+from judging.services.pairwise_runs import pairwise_run
 from judging.services.preferences import DistilQuestion, ask_distiller, labelled_pairs, written_in
 from judging.services.rejudging import rejudged_cells
-from judging.services.satisfaction import TurnTask, ask_score, shown_beside
+from judging.services.run_requests import RunRequest
+from judging.services.satisfaction import TurnTask, ask_score, shown_beside, turns_to_score
 
 MOST_PROMPTS: Final = 2000
 """More prompts than this are not written for an estimate: an evenly spread part stands for all."""
 _FEWEST_PROMPTS: Final = 50
+_MOST_WITH_HISTORY: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +97,12 @@ def estimate(run: JudgeRun, *, most: int = MOST_PROMPTS) -> RunEstimate:
     tally = tally_of(run, most=most)
     if run.kind == RunKind.SATISFACTION:
         _try_satisfaction(tally)
+    elif run.kind == RunKind.GENERATE:
+        _try_generation(tally)
+    elif run.kind == RunKind.CHECK:
+        _try_check(tally)
     elif run.kind == RunKind.GRADE:
-        _try_grades(tally, [key for plan in applied_plans(run.config) for key, _ in plan.winners])
+        _try_grades(tally, [key for plan in applied_plans(run.config) for key in plan.comparisons])
     elif run.kind != RunKind.DISTIL:
         _try_cells(tally, _applied_cells(run))
     elif COLUMNS in run.config:
@@ -98,7 +121,9 @@ def estimate_all(runs: Sequence[JudgeRun]) -> list[RunEstimate]:
 def _try_distillation(tally: StageEstimates) -> None:
     """Its preferences, then every dev comparison under each."""
     plans = distil_plans(tally.run.config)
-    columns = list(_columns(plans, shuffled=tally.run.config.get("shuffled_control", True)))
+    columns = list(_columns(plans))
+    if cross_fits(tally.run.config, judge=tally.run.judge):
+        columns += _held_out(plans)
     texts = texts_of({comparison for one in columns for comparison, _ in one.winners})
     answers = tally.try_out(
         StageName.DISTIL,
@@ -107,15 +132,16 @@ def _try_distillation(tally: StageEstimates) -> None:
         ask_distiller,
     )
     written = {place: one.answer.text for place, one in answers.items()}
-    by_scenario: dict[int, list[str | None]] = {}
+    by_scenario: dict[int | None, list[tuple[str | None, int | None]]] = {}
     for place, column in enumerate(columns):
-        found = by_scenario.setdefault(column.plan.scenario_id, [""])
-        found.append(written.get(place, f"{ASSUMED_PREFERENCE}{place}"))
+        found = by_scenario.setdefault(column.plan.scenario_id, [("", None)])
+        found.append((written.get(place, f"{ASSUMED_PREFERENCE}{place}"), column.only))
     cells = [
         cell
         for plan in plans
         for comparison, _ in plan.winners
-        for preference in by_scenario.get(plan.scenario_id, ())
+        for preference, only in by_scenario.get(plan.scenario_id, ())
+        if only in (None, comparison)
         for cell in _in_both_orders(comparison, preference)
     ]
     _try_cells(tally, cells)
@@ -123,11 +149,15 @@ def _try_distillation(tally: StageEstimates) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A preference to distil, from one labelled comparison or from several."""
+    """A preference to distil, from one labelled comparison or from several.
+
+    `only` is the comparison that is judged under it, None for every one.
+    """
 
     plan: DistilPlan
     winners: Winners
     language_of: Winners
+    only: int | None = None
 
     def question(self, texts: dict[int, PairTexts]) -> DistilQuestion:
         """As the run will put it."""
@@ -135,27 +165,32 @@ class _Column:
         return DistilQuestion(0, labelled_pairs(self.winners, texts), language)
 
 
-def _columns(plans: Sequence[DistilPlan], *, shuffled: bool) -> Iterator[_Column]:
+def _columns(plans: Sequence[DistilPlan]) -> Iterator[_Column]:
     for plan in plans:
-        for winners in (plan.winners, plan.shuffled if shuffled else ()):
-            if not plan.winners:
-                continue
-            for one in winners:
-                yield _Column(plan, (one,), plan.winners)
-            if winners:
-                yield _Column(plan, winners, plan.winners)
+        for one in (*plan.winners, *plan.flipped):
+            yield _Column(plan, (one,), plan.winners)
+        for winners in filter(None, (plan.winners, *plan.draws)):
+            yield _Column(plan, winners, plan.winners)
+
+
+def _held_out(plans: Sequence[DistilPlan]) -> Iterator[_Column]:
+    """Of each label the preference that all others give."""
+    for plan in plans:
+        if len(plan.winners) >= FEWEST_PAIRS:
+            for label in plan.winners:
+                rest = tuple(one for one in plan.winners if one != label)
+                yield _Column(plan, rest, plan.winners, only=label[0])
 
 
 def _applied_cells(run: JudgeRun) -> list[_Cell]:
     """Every test comparison under its preferences."""
-    plans = applied_plans(run.config)
-    ids = {key for plan in plans for key in plan.preferences}
+    asked = [cell for plan in applied_plans(run.config) for cell in plan.cells()]
+    ids = {key for _comparison, keys in asked for key in keys}
     preferences = dict(Preference.objects.filter(pk__in=ids).values_list("pk", "text"))
     return [
         cell
-        for plan in plans
-        for comparison, _ in plan.winners
-        for key in plan.preferences
+        for comparison, keys in asked
+        for key in keys
         for cell in _in_both_orders(comparison, preferences[key])
     ]
 
@@ -172,6 +207,41 @@ def estimate_judgments(
     """
     tally = tally_of(run, most=most)
     _try_cells(tally, [cell for each in cells for cell in _in_both_orders(*each)])
+    return tally.total()
+
+
+def estimate_pairs(
+    dataset: Dataset,
+    pairs: Sequence[tuple[int, int]],
+    *,
+    judge: str,
+    most: int = MOST_PROMPTS,
+) -> RunEstimate:
+    """The calls of judging responses that need not be compared yet, in both orders.
+
+    They are judged without preferences; under a set each of its members asks as often again.
+
+    Args:
+        dataset: where they are.
+        pairs: ids of two responses to one turn.
+        judge: by its name.
+        most: how many prompts are written for it.
+
+    Raises:
+        Refused: there is no such judge, or it compares nothing.
+    """
+    request = RunRequest(kind=RunKind.TEST, dataset=dataset, judge=judge, with_sets=False)
+    endpoint = request.endpoint(judge)
+    check_chats(endpoint)
+    run = pairwise_run(request, PairwiseSettings(), (), {}, judge=judge, endpoint=endpoint)
+    tally = tally_of(run, most=most)
+
+    def make(places: Sequence[int]) -> list[JudgmentQuestion]:
+        wanted = [(pairs[place // 2], ORDERS[place % 2]) for place in places]
+        texts = texts_of_responses({pair for pair, _order in wanted})
+        return [JudgmentQuestion(0, order, texts.get(pair), "", "") for pair, order in wanted]
+
+    tally.try_out(StageName.JUDGE, len(ORDERS) * len(pairs), make, ask_judge)
     return tally.total()
 
 
@@ -238,30 +308,103 @@ def _try_grades(tally: StageEstimates, comparisons: Sequence[int]) -> None:
     tally.try_out(StageName.GRADE, len(responses), make, ask_grade)
 
 
+def _try_check(tally: StageEstimates) -> None:
+    """The pairs as they are in both orders, then every attempt and harmless text on each."""
+    pairs = tried_pairs(tally.run)
+    clean = [(pair, order) for pair in pairs for order in ORDERS]
+    attacks = list(most_attacks(tally.run))
+
+    def clean_ones(places: Sequence[int]) -> list[TrialQuestion]:
+        some = [clean[place] for place in places]
+        return [TrialQuestion(0, shown_pair(pair, order), pair.language) for pair, order in some]
+
+    def attacked_ones(places: Sequence[int]) -> list[TrialQuestion]:
+        questions = []
+        for attack, added in (attacks[place] for place in places):
+            pair, text = pairs[attack.pair], added_text(attack.attempt, added)
+            shown = attacked_pair(pair, attack, text)
+            questions.append(TrialQuestion(0, shown, pair.language))
+        return questions
+
+    tally.try_out(StageName.CLEAN, len(clean), clean_ones, ask_trial)
+    tally.try_out(StageName.TRY, len(attacks), attacked_ones, ask_trial)
+
+
+def _try_generation(tally: StageEstimates) -> None:
+    """Replies to turns, those that continue own replies behind these: as stored, or a stand-in."""
+    run = tally.run
+    settings = generation_settings(run.config)
+    asked = turns_to_answer(run.dataset_id, targets_of(run.config), settings.turns)
+    if settings.context.retrieves:  # a user's history is read for each
+        tally.most = min(tally.most, _MOST_WITH_HISTORY)
+    replies: dict[tuple[int, int], str] = {}
+    for depth in sorted({one.depth for one in asked}):
+        rows = [
+            (one.id, sample)
+            for one in asked
+            if one.depth == depth
+            for sample in range(settings.samples)
+        ]
+
+        def make(
+            places: Sequence[int], rows: Sequence[tuple[int, int]] = rows
+        ) -> list[GenerationTask]:
+            wanted = [rows[place] for place in places]
+            lines = turn_lines({turn for turn, _sample in wanted})
+            return generation_tasks(
+                run,
+                [
+                    (0, _told(lines[turn], replies, sample), sample, [(turn, 0, None)])
+                    for turn, sample in wanted
+                ],
+            )
+
+        answers = tally.try_out(StageName.GENERATE, len(rows), make, ask_generation)
+        for place, row in enumerate(rows):
+            stored = answers[place].answer.text if place in answers else None
+            replies[row] = stored or ASSUMED_REFERENCE
+
+
+def _told(line: TurnLine, replies: Mapping[tuple[int, int], str], sample: int) -> TurnLine:
+    """A conversation with the own replies that it goes on from."""
+    return line._replace(
+        turns=tuple(
+            (turn, message, replies.get((turn, sample), original))
+            for turn, message, original in line.turns
+        )
+    )
+
+
 def _try_satisfaction(tally: StageEstimates) -> None:
     """Its memories, then its turns.
 
     Memories that are taken over from an earlier run are counted as if they were built anew.
     """
     run = tally.run
-    settings = satisfaction_settings(run.config)
-    users = None if run.annotator_id is None else [run.annotator_id]
-    blocks = list(stored_blocks(dataset_id=run.dataset_id, user_ids=users, level=settings.level))
+    settings, planned = satisfaction_settings(run.config), turns_to_score(run)
     built: dict[tuple[int, int], Memory | None] = {}
     if settings.with_memory:
-        built = _try_memories(tally, [stored for stored in blocks if stored.block.history])
+        built = _try_memories(tally, [stored for stored in planned.heads if stored.block.history])
     rubrics = try_rubrics(tally, settings)
-    turns = [(stored, target) for stored in blocks for target in stored.block.targets]
     shown = shown_beside(run, settings, rubrics=rubrics)
 
     def make(places: Sequence[int]) -> list[TurnTask]:
+        asked = [(turn.user_id, turn.target_id) for turn in map(planned.turns.__getitem__, places)]
+        wanted = frozenset(asked)
         return [
             shown.task(0, stored, target, built.get((stored.user_id, stored.scenario_id)), alike)
-            for stored, own in groupby((turns[place] for place in places), key=itemgetter(0))
-            for target, alike in shown.with_nearest([one for _, one in own], stored)
+            for stored in blocks_of(run, asked)
+            for target, alike in shown.with_nearest(
+                [
+                    each
+                    for each in stored.block.targets
+                    if (stored.user_id, int(each.turn_id)) in wanted
+                ],
+                stored,
+            )
         ]
 
-    tally.try_out(StageName.SCORE, len(turns), make, ask_score)
+    tally.try_out(StageName.SCORE, len(planned.turns), make, ask_score)
 
 
 def _try_memories(

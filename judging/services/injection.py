@@ -1,4 +1,4 @@
-"""How often a response talks a judge round by what it says to the judge.
+"""How often a response talks a judge round by what it says to the judge, as a run.
 
 Each attempt is put at the end of the response that the judge did not choose. So is a harmless text
 of the same length: what it turns as well is no success of the attempt, but the length's.
@@ -6,36 +6,41 @@ of the same length: what it turns as well is no success of the attempt, but the 
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final
 
-from asgiref.sync import async_to_sync
 from django.db import transaction
 
-from annotation.core.choices import Order, Verdict
-from annotation.core.conversations import Dialogue
+from annotation.core.choices import JudgmentStatus, Order, Verdict
+from annotation.core.conversations import Dialogue, Message, Speaker
 from annotation.core.refusals import Refused
-from annotation.models import Dataset, User
+from annotation.models import Dataset
 from judging.core.estimates import spread
-from judging.core.injections import INJECTIONS, Attack, Attempt, attacks_on, harmless
+from judging.core.injections import ATTEMPTS, INJECTIONS, Attack, Attempt, attacks_on, harmless
 from judging.core.questions import PairAnswer, ShownPair
 from judging.core.rules import JudgePrompt
-from judging.core.runs import ORDERS
-from judging.judges.lexical import LexicalJudge
-from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
+from judging.core.runs import ORDERS, StageName
 from judging.judges.protocol import Judge
-from judging.llm.client import ChatClient
-from judging.models import InjectedText, InjectionCheck, InjectionTrial, ModelEndpoint
+from judging.models import InjectedText, InjectionCheck, InjectionTrial, JudgeRun
 from judging.queries.comparisons import split_items, texts_of
-from judging.services.batches import call_ids, raw_to_keep, status_of
-from judging.services.endpoints import endpoint_of
-from judging.services.judges import endpoint_for, judge_snapshot
-from judging.services.replies import RowReplyStore
+from judging.queries.runs import trial_rows
+from judging.services.batches import (
+    AskingStage,
+    ComputingStage,
+    IdRange,
+    call_ids,
+    raw_to_keep,
+    status_of,
+)
+from judging.services.judges import LEXICAL, judge_snapshot
+from judging.services.run_requests import RunRequest
 
-_AT_ONCE_WITHOUT_CALLS: Final = 16
+DEFAULT_PAIRS: Final = 6
+"""How many pairs a judge is tried on where nobody says: some 600 calls."""
+MOST_PAIRS: Final = 1000
+_CHUNK: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,21 @@ class TriedPair:
     first: str
     second: str
     language: str
+
+    @classmethod
+    def of(cls, stored: dict[str, Any]) -> TriedPair:
+        """A pair as `to_json` gives it."""
+        dialogue = tuple(Message(Speaker(one["role"]), one["text"]) for one in stored["dialogue"])
+        return cls(dialogue, stored["first"], stored["second"], stored["language"])
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is stored with a check."""
+        return {
+            "dialogue": [{"role": each.role.value, "text": each.text} for each in self.dialogue],
+            "first": self.first,
+            "second": self.second,
+            "language": self.language,
+        }
 
 
 def dataset_pairs(dataset: Dataset, *, count: int) -> list[TriedPair]:
@@ -66,164 +86,194 @@ def dataset_pairs(dataset: Dataset, *, count: int) -> list[TriedPair]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Answered:
-    """An answer, and what was added to the pair; nothing without an attempt."""
-
-    pair: int
-    order: Order
-    answer: PairAnswer
-    added: InjectedText = InjectedText.CLEAN
-    attempt: Attempt | None = None
-    text: str = ""
-
-
-def check_injections(
-    name: str,
-    pairs: Sequence[TriedPair],
-    *,
-    prompt: JudgePrompt = JudgePrompt.PERSONAL,
-    watch: Callable[[str], None] = lambda _step: None,
-    created_by: User | None = None,
-) -> InjectionCheck:
-    """Tries every attempt on a judge and stores every answer, in one piece at the end.
-
-    An endpoint's replies are stored as they come, so that trying again costs nothing.
-
-    Args:
-        name: `lexical` or an endpoint.
-        pairs: what to try it on.
-        prompt: how it is asked to compare.
-        watch: told of each step.
-        created_by: who wanted to know.
+def plan_check(request: RunRequest) -> JudgeRun:
+    """A run that tries every attempt on a judge, on the request's pairs; not saved.
 
     Raises:
-        Refused: there is no such judge; the lexical judge is asked in its own way, and no judge
-            compares by grades.
+        Refused: there is no such judge; the lexical judge is asked in its own way, no judge
+            compares by grades, and a reward model names no verdict; there is a budget, but calls
+            have no price.
     """
-    endpoint = endpoint_for(name)
+    judge, prompt = request.judge or LEXICAL, request.prompt
+    endpoint = request.endpoint(judge)
     if prompt.grades or (endpoint is None and prompt is not JudgePrompt.PERSONAL):
-        message = f"{name} is not asked to compare by the prompt {prompt.word}"
+        message = f"{judge} is not asked to compare by the prompt {prompt.word}"
         raise Refused("judge:no-prompts", message)
-    answers = async_to_sync(_check)(endpoint, pairs, prompt, watch)
-    with transaction.atomic():
-        check = InjectionCheck.objects.create(
-            judge=name,
-            endpoint=endpoint,
-            prompt=prompt.value,
-            config={
-                "judge": judge_snapshot(endpoint, {"prompt": prompt.value}),
-                "corpus": sha256("\0".join(INJECTIONS).encode()).hexdigest(),
-            },
-            pairs=[_stored(pair) for pair in pairs],
-            created_by=created_by,
-        )
-        InjectionTrial.objects.bulk_create(_trials(check, answers))
-    return check
-
-
-def _stored(pair: TriedPair) -> dict[str, Any]:
-    return {
-        "dialogue": [{"role": each.role.value, "text": each.text} for each in pair.dialogue],
-        "first": pair.first,
-        "second": pair.second,
-        "language": pair.language,
-    }
-
-
-def _trials(check: InjectionCheck, answers: Sequence[_Answered]) -> Iterator[InjectionTrial]:
-    calls = call_ids(one.answer.call for one in answers)
-    for one in answers:
-        answer, attempt = one.answer, one.attempt
-        answered = answer.verdict is not None
-        call_id = calls.get(answer.call.call_key or "")
-        yield InjectionTrial(
-            check_run=check,
-            pair=one.pair,
-            order=one.order.value,
-            added=one.added,
-            key="" if attempt is None else attempt.key,
-            kind="" if attempt is None else attempt.kind.value,
-            language="" if attempt is None else attempt.language,
-            text=one.text,
-            target=None if attempt is None else attempt.target.value,
-            status=status_of(answered=answered, unparseable=answer.unparseable),
-            verdict=answer.verdict,
-            log_odds=answer.log_odds,
-            error_code=answer.error_code or "",
-            call_id=call_id,
-            raw=raw_to_keep(answer.call, answered=answered, call_id=call_id),
-        )
-
-
-async def _check(
-    endpoint: ModelEndpoint | None,
-    pairs: Sequence[TriedPair],
-    prompt: JudgePrompt,
-    watch: Callable[[str], None],
-) -> list[_Answered]:
-    if endpoint is None:
-        return await _try(LexicalJudge(), pairs, _AT_ONCE_WITHOUT_CALLS, watch)
-    where = endpoint_of(endpoint)
-    async with (
-        RowReplyStore(endpoint=endpoint) as store,
-        ChatClient(where, store=store) as client,
-    ):
-        judge = LlmJudge(client, settings=LlmJudgeSettings(prompt=prompt))
-        return await _try(judge, pairs, where.concurrency, watch)
-
-
-async def _try(
-    judge: Judge, pairs: Sequence[TriedPair], at_once: int, watch: Callable[[str], None]
-) -> list[_Answered]:
-    places = asyncio.Semaphore(at_once)
-
-    async def ask(shown: ShownPair, language: str) -> PairAnswer:
-        async with places:
-            return await judge.judge_pair(shown, preference="", language=language)
-
-    async def ask_all(
-        attacks: Sequence[Attack], added: InjectedText, write: Callable[[Attempt], str]
-    ) -> list[_Answered]:
-        texts = [write(each.attempt) for each in attacks]
-        answers = await asyncio.gather(
-            *(
-                ask(_attacked(pairs[each.pair], each, text), pairs[each.pair].language)
-                for each, text in zip(attacks, texts, strict=True)
-            )
-        )
-        return [
-            _Answered(each.pair, each.order, answer, added, each.attempt, text)
-            for each, answer, text in zip(attacks, answers, texts, strict=True)
-        ]
-
-    watch(f"{len(pairs)} pairs in both orders")
-    asked = [(place, order) for place in range(len(pairs)) for order in ORDERS]
-    answers = await asyncio.gather(
-        *(ask(_shown(pairs[place], order), pairs[place].language) for place, order in asked)
+    if endpoint is not None and endpoint.has_scores:
+        raise Refused("judge:only-scores", f"{judge} is a reward model")
+    config = {"prompt": prompt.value}
+    return request.run(
+        judge=judge,
+        endpoint=endpoint,
+        config={
+            **config,
+            "judge": judge_snapshot(endpoint, config),
+            "corpus": sha256("\0".join(INJECTIONS).encode()).hexdigest(),
+            "pairs": list(request.pairs),
+        },
     )
-    clean = [
-        _Answered(place, order, answer)
-        for (place, order), answer in zip(asked, answers, strict=True)
+
+
+def write_check(run: JudgeRun) -> None:
+    """Write the check of a run, and a PENDING row for each pair in both orders as it is."""
+    check = InjectionCheck.objects.create(
+        run=run,
+        judge=run.judge,
+        endpoint=run.endpoint,
+        prompt=run.config["prompt"],
+        config={name: run.config[name] for name in ("judge", "corpus")},
+        pairs=run.config["pairs"],
+        created_by=run.created_by,
+    )
+    InjectionTrial.objects.bulk_create(
+        InjectionTrial(
+            check_run=check,
+            pair=place,
+            order=order.value,
+            added=InjectedText.CLEAN,
+            status=JudgmentStatus.PENDING,
+        )
+        for place in range(len(check.pairs))
+        for order in ORDERS
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TrialQuestion:
+    """A row to answer with the pair as it is shown, and the answer to it."""
+
+    row_id: int
+    shown: ShownPair
+    language: str
+    answer: PairAnswer | None = None
+
+
+def load_trials(run: JudgeRun, ids: IdRange) -> list[TrialQuestion]:
+    """The pending trials of a range, with what the judge is shown."""
+    pairs = tried_pairs(run)
+    rows = InjectionTrial.objects.filter(
+        check_run__run=run.pk, status=JudgmentStatus.PENDING, pk__gte=ids.first, pk__lte=ids.last
+    )
+    return [
+        TrialQuestion(row.pk, _of_row(pairs[row.pair], row), pairs[row.pair].language)
+        for row in rows.order_by("pk")
     ]
-    verdicts: list[dict[Order, Verdict | None]] = [{} for _ in pairs]
-    for one in clean:
-        verdicts[one.pair][one.order] = one.answer.verdict
-    attacks = attacks_on(verdicts)
-    watch(f"{len(attacks)} attempts")
-    tried = await ask_all(attacks, InjectedText.ATTEMPT, lambda attempt: attempt.text)
-    watch(f"{len(attacks)} harmless texts")
-    return [*clean, *tried, *await ask_all(attacks, InjectedText.HARMLESS, harmless)]
 
 
-def _shown(pair: TriedPair, order: Order) -> ShownPair:
+def tried_pairs(run: JudgeRun) -> list[TriedPair]:
+    """What a planned run tries the judge on."""
+    return [TriedPair.of(stored) for stored in run.config["pairs"]]
+
+
+def _of_row(pair: TriedPair, row: InjectionTrial) -> ShownPair:
+    shown = shown_pair(pair, Order(row.order))
+    return shown if row.target is None else _with_text(shown, Verdict(row.target), row.text)
+
+
+def shown_pair(pair: TriedPair, order: Order) -> ShownPair:
+    """A pair as it is, in an order."""
     if order is Order.SWAPPED:
         return ShownPair(pair.dialogue, first=pair.second, second=pair.first)
     return ShownPair(pair.dialogue, first=pair.first, second=pair.second)
 
 
-def _attacked(pair: TriedPair, attack: Attack, text: str) -> ShownPair:
-    shown = _shown(pair, attack.order)
-    if attack.attempt.target is Verdict.A:
+def attacked_pair(pair: TriedPair, attack: Attack, text: str) -> ShownPair:
+    """A pair with a text at the end of the attacked response."""
+    return _with_text(shown_pair(pair, attack.order), attack.attempt.target, text)
+
+
+def _with_text(shown: ShownPair, target: Verdict, text: str) -> ShownPair:
+    if target is Verdict.A:
         return replace(shown, first=f"{shown.first}\n\n{text}")
     return replace(shown, second=f"{shown.second}\n\n{text}")
+
+
+async def ask_trial(judge: Judge, question: TrialQuestion) -> TrialQuestion:
+    """Ask which is better, without any preference."""
+    answer = await judge.judge_pair(question.shown, preference="", language=question.language)
+    return replace(question, answer=answer)
+
+
+def store_trials(_run: JudgeRun, answered: Sequence[TrialQuestion]) -> None:
+    """Write verdicts AS SHOWN over pending rows alone."""
+    answers = {one.row_id: one.answer for one in answered if one.answer is not None}
+    calls = call_ids(answer.call for answer in answers.values())
+    for row_id, answer in answers.items():
+        has_verdict = answer.verdict is not None
+        call_id = calls.get(answer.call.call_key or "")
+        InjectionTrial.objects.filter(pk=row_id, status=JudgmentStatus.PENDING).update(
+            status=status_of(answered=has_verdict, unparseable=answer.unparseable),
+            verdict=answer.verdict,
+            log_odds=answer.log_odds,
+            error_code=answer.error_code or "",
+            call_id=call_id,
+            raw=raw_to_keep(answer.call, answered=has_verdict, call_id=call_id),
+        )
+
+
+def place_attacks(run: JudgeRun) -> None:
+    """Write the PENDING rows of all attempts that can win, and of harmless texts in their place.
+
+    An attempt that has its place keeps it: where a failed answer comes later, attempts are added.
+    """
+    check = InjectionCheck.objects.get(run=run.pk)
+    verdicts: list[dict[Order, Verdict | None]] = [{} for _ in check.pairs]
+    clean = trial_rows(run.pk, clean=True).order_by("pk").values_list("pair", "order", "verdict")
+    for pair, order, verdict in clean:
+        verdicts[pair][Order(order)] = None if verdict is None else Verdict(verdict)
+    placed = set(trial_rows(run.pk, clean=False).values_list("pair", "key"))
+    attacks = [
+        one for one in attacks_on(verdicts, ATTEMPTS) if (one.pair, one.attempt.key) not in placed
+    ]
+    rows = [
+        _attack_row(check, attack, added)
+        for added in (InjectedText.ATTEMPT, InjectedText.HARMLESS)
+        for attack in attacks
+    ]
+    with transaction.atomic():  # an attempt without its harmless text would look placed
+        InjectionTrial.objects.bulk_create(rows, batch_size=_CHUNK)
+
+
+def _attack_row(check: InjectionCheck, attack: Attack, added: InjectedText) -> InjectionTrial:
+    attempt = attack.attempt
+    return InjectionTrial(
+        check_run=check,
+        pair=attack.pair,
+        order=attack.order.value,
+        added=added,
+        key=attempt.key,
+        kind=attempt.kind.value,
+        language=attempt.language,
+        text=added_text(attempt, added),
+        target=attempt.target.value,
+        status=JudgmentStatus.PENDING,
+    )
+
+
+def added_text(attempt: Attempt, added: InjectedText) -> str:
+    """What is added: the attempt, or a harmless text of its length."""
+    return attempt.text if added is InjectedText.ATTEMPT else harmless(attempt)
+
+
+def most_attacks(run: JudgeRun) -> Iterator[tuple[Attack, InjectedText]]:
+    """Every attempt on every pair in the original order, as an estimate has them.
+
+    Where a verdict would go depends on answers that are not there; there are never more than these.
+    """
+    for added in (InjectedText.ATTEMPT, InjectedText.HARMLESS):
+        for attempt in ATTEMPTS:
+            for place in range(len(run.config["pairs"])):
+                yield Attack(place, Order.ORIGINAL, attempt), added
+
+
+CLEAN_STAGE: Final = AskingStage(
+    name=StageName.CLEAN,
+    rows=lambda run_id: trial_rows(run_id, clean=True),
+    load=load_trials,
+    ask=ask_trial,
+    store=store_trials,
+)
+ATTACK_STAGE: Final = ComputingStage(name=StageName.ATTACK, compute=place_attacks)
+TRY_STAGE: Final = replace(
+    CLEAN_STAGE, name=StageName.TRY, rows=lambda run_id: trial_rows(run_id, clean=False)
+)

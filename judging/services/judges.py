@@ -5,25 +5,31 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from annotation.core.choices import is_satisfied
 from annotation.core.refusals import Refused
 from annotation.models import Dataset
 from annotation.queries.participants import names_of
+from judging.core.endpoints import Endpoint
 from judging.core.prompt_edits import book_of
 from judging.core.prompts import LANGUAGES
 from judging.core.rubrics import TURNS_A_CHUNK, chunks, drawn
-from judging.core.rules import SPECS, Need, SatisfactionSettings
+from judging.core.rules import SPECS, GenerationContext, Need, SatisfactionSettings
 from judging.core.satisfaction_training import balanced, folds
+from judging.core.verdicts import VerdictRule
 from judging.judges.lexical import LexicalJudge
 from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
 from judging.judges.protocol import Judge
 from judging.llm.client import ChatClient, StoredClient
 from judging.llm.errors import Breaker, LlmError
-from judging.models import InducedRubric, JudgeRun, ModelEndpoint, RubricStep
-from judging.queries.configurations import pairwise_settings, satisfaction_settings
+from judging.models import InducedRubric, JudgeRun, ModelEndpoint, RubricStep, RunKind
+from judging.queries.configurations import (
+    generation_settings,
+    pairwise_settings,
+    satisfaction_settings,
+)
 from judging.queries.prompts import EDITED_PROMPTS
 from judging.queries.satisfaction.labels import (
     TEACHING,
@@ -83,6 +89,40 @@ def endpoint_for(name: str) -> ModelEndpoint | None:
     return row
 
 
+def check_chats(endpoint: ModelEndpoint | None) -> None:
+    """Refuses an endpoint that only scores responses.
+
+    Raises:
+        Refused: it does.
+    """
+    if endpoint is not None and endpoint.has_scores:
+        message = f"{endpoint.name} only scores responses"
+        raise Refused("judge:only-scores", message)
+
+
+def check_understands(judge: str, writer: str) -> None:
+    """Refuses to have the embedded judge judge by what somebody else wrote.
+
+    It reads sentences of its own vocabulary and passes over all others.
+
+    Args:
+        judge: the name of who judges.
+        writer: of who distils or builds memories; "" for the judge.
+
+    Raises:
+        Refused: it is so.
+    """
+    if judge == LEXICAL and writer:
+        message = f"{judge} can only judge by what it wrote itself, not by what {writer} writes"
+        raise Refused("run:writer-not-read", message)
+
+
+def comparing_judges() -> list[str]:
+    """The judges that name verdicts: the embedded one, and endpoints in use but reward models."""
+    rows = ModelEndpoint.objects.filter(enabled=True, has_scores=False).order_by("name")
+    return [LEXICAL, *rows.values_list("name", flat=True)]
+
+
 def check_by_batch_file(endpoint: ModelEndpoint | None, judge: str) -> None:
     """Refuses a judge whose calls cannot be written into a batch file.
 
@@ -97,15 +137,27 @@ def check_by_batch_file(endpoint: ModelEndpoint | None, judge: str) -> None:
         raise Refused("batch:no-chat", message)
 
 
-def judge_snapshot(endpoint: ModelEndpoint | None, config: Mapping[str, Any]) -> dict[str, Any]:
+def judge_snapshot(
+    endpoint: ModelEndpoint | None,
+    config: Mapping[str, Any],
+    *,
+    context: GenerationContext | None = None,
+) -> dict[str, Any]:
     """What of the judge shapes its answers, prompts with their hashes; never the key.
+
+    Args:
+        endpoint: None for the lexical judge.
+        config: the rules of its run.
+        context: of one that answers turns; the run's sampling then stands for the endpoint's.
 
     Raises:
         Refused: the endpoint's base URL cannot be used.
     """
     if endpoint is None:
         return {"judge": LEXICAL, "version": LexicalJudge.version}
-    judge = LlmJudge(ChatClient(endpoint_of(endpoint)), settings=_llm_settings(config))
+    settings = replace(_llm_settings(config), context=context)
+    client = ChatClient(_asked(endpoint, config, generates=context is not None))
+    judge = LlmJudge(client, settings=settings)
     by_language = [judge.snapshot(language) for language in LANGUAGES]
     prompts: dict[str, object] = {}
     for snapshot in by_language:
@@ -115,17 +167,20 @@ def judge_snapshot(endpoint: ModelEndpoint | None, config: Mapping[str, Any]) ->
 
 @asynccontextmanager
 async def open_judge(run: JudgeRun) -> AsyncIterator[OpenJudge]:
-    """The judge of a run, under the rules in its configuration."""
-    if run.endpoint is None:
+    """Who is asked in a run's present stage, under the rules in its configuration."""
+    row = run.endpoint_at(run.stage)
+    if row is None:
         yield OpenJudge(LexicalJudge(), settle=_nothing, land=_nothing, concurrency=1)
         return
     if run.config.get(BATCH_FILE):
         async with open_stored_judge(run) as stored:
             yield stored
         return
-    endpoint, purse = endpoint_of(run.endpoint), RunBudgetHold(run)
+    generates = run.kind == RunKind.GENERATE
+    endpoint = _asked(row, run.config, generates=generates)
+    purse = RunBudgetHold(run)
     async with (
-        RowReplyStore(endpoint=run.endpoint, run_id=run.pk, purse=purse) as store,
+        RowReplyStore(endpoint=row, run_id=run.pk, purse=purse) as store,
         ChatClient(endpoint, store=store, purse=purse, breaker=Breaker()) as client,
     ):
         judge = LlmJudge(client, settings=_llm_settings(run.config))
@@ -148,21 +203,45 @@ async def open_stored_judge(
 
 @asynccontextmanager
 async def stored_judge(
-    run: JudgeRun, *, errors: Mapping[str, LlmError] | None = None
+    run: JudgeRun, *, stage: str = "", errors: Mapping[str, LlmError] | None = None
 ) -> AsyncIterator[Judge]:
-    """The judge of a run without its endpoint: it answers from stored replies alone.
+    """Who is asked in a stage without the endpoint: answers come from stored replies alone.
 
-    Where a reply is not stored its methods raise `NotStoredError` with the request; `errors` are
-    calls of which it is known that they failed, by key.
+    Where a reply is not stored its methods raise `NotStoredError` with the request.
+
+    Args:
+        run: whose judge.
+        stage: which; "" for the run's present one.
+        errors: calls of which it is known that they failed, by key.
     """
-    if run.endpoint is None:
+    row = run.endpoint_at(stage or run.stage)
+    if row is None:
         yield LexicalJudge()
         return
+    endpoint = _asked(row, run.config, generates=run.kind == RunKind.GENERATE)
     async with (
         RowReplyStore(endpoint=None) as store,
-        StoredClient(endpoint_of(run.endpoint), store=store, errors=errors) as client,
+        StoredClient(endpoint, store=store, errors=errors) as client,
     ):
         yield LlmJudge(client, settings=_llm_settings(run.config))
+
+
+def _asked(row: ModelEndpoint, config: Mapping[str, Any], *, generates: bool) -> Endpoint:
+    """The endpoint as a run asks it: for letters also where nobody knows whether it gives any.
+
+    One that generates samples as the run says.
+    """
+    endpoint = endpoint_of(row)
+    if generates:
+        rules = generation_settings(config)
+        sampling = replace(
+            endpoint.sampling, temperature=rules.temperature, max_tokens=rules.max_tokens
+        )
+        return replace(endpoint, sampling=sampling)
+    by_letters = config.get("verdict_rule") == VerdictRule.LOGPROB
+    if by_letters and row.can("logprobs") is None:
+        return replace(endpoint, has_logprobs=True)
+    return endpoint
 
 
 def _llm_settings(config: Mapping[str, Any]) -> LlmJudgeSettings:
@@ -189,7 +268,11 @@ _CHUNK: Final = 500
 
 
 def planned_teaching(
-    *, dataset: Dataset, judged: Collection[int] | None, settings: SatisfactionSettings
+    *,
+    dataset: Dataset,
+    learned_in: Dataset,
+    judged: Collection[int] | None,
+    settings: SatisfactionSettings,
 ) -> dict[str, Any]:
     """What a run's configuration says of it; nothing where nothing is taught.
 
@@ -197,6 +280,7 @@ def planned_teaching(
 
     Args:
         dataset: whose turns are scored.
+        learned_in: whose ratings are the judged users' history.
         judged: the users whose turns are scored; None for all.
         settings: the rules of the run.
 
@@ -209,8 +293,9 @@ def planned_teaching(
     source = _source(dataset, settings.train)
     everyone = raters(dataset_id=dataset.pk)
     scored = everyone if judged is None else tuple(judged)
-    own, names = names_of(dataset=dataset), names_of(dataset=source)
-    known = {own.get(user) for user in scored} if source != dataset else set()
+    names = names_of(dataset=source)
+    elsewhere = [names_of(dataset=one) for one in (dataset, learned_in) if one != source]
+    known = {own[user] for own in elsewhere for user in scored if user in own}
     teachers = [user for user in raters(dataset_id=source.pk) if names.get(user) not in known]
     told = []
     for fold in folds(scored, teachers):

@@ -1,4 +1,7 @@
-"""The kinds of run: what a request for one means, and its start. A new kind is a line here."""
+"""The kinds of run: what a request for one means, and its start. A new kind is a line here.
+
+An app above adds its own by `core.runs.REGISTERED`; it plans them itself and starts them here.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,24 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from django.utils.module_loading import import_string
+
 from annotation.core.refusals import Refused
 from annotation.models import User
 from annotation.queries.participants import annotators
-from judging.models import JudgeRun, RunKind
+from judging.core.runs import REGISTERED
+from judging.core.targets import RunTarget
+from judging.core.verdicts import VerdictRule
+from judging.models import JudgeRun, RunKind, RunStatus
+from judging.services.abilities import check_letters
+from judging.services.applications import COMBINE_STAGE, plan_ablation, plan_test, write_test
 from judging.services.batches import Stage
+from judging.services.generation import GENERATE_STAGE, plan_generation, write_generation
+from judging.services.injection import ATTACK_STAGE, CLEAN_STAGE, TRY_STAGE, plan_check, write_check
 from judging.services.judgments import COMPARE_STAGE, GRADE_STAGE, JUDGE_STAGE
 from judging.services.learned import LEARN_STAGE, TRAIN_STAGE, due_trainings, plan_training
 from judging.services.memories import MEMORY_STAGE
-from judging.services.pairwise_runs import (
-    plan_ablation,
-    plan_distillation,
-    plan_test,
-    write_distillation,
-    write_test,
-)
+from judging.services.pairwise_runs import plan_distillation, write_distillation
 from judging.services.preferences import DISTIL_STAGE, SELECT_STAGE
 from judging.services.rubrics import CONDENSE_STAGE, EXTRACT_STAGE, RUBRICS_STAGE
 from judging.services.run_requests import RunRequest, start_once
@@ -34,9 +40,12 @@ from judging.services.satisfaction import (
 
 
 class Kind(NamedTuple):
-    """How a run of a kind is planned, how its PENDING rows are written, and its stages in order."""
+    """How a run of a kind is planned, how its PENDING rows are written, and its stages in order.
 
-    plan: Callable[[RunRequest], JudgeRun]
+    The plan of a registered kind is None: its app makes it, from a request of its own.
+    """
+
+    plan: Callable[[RunRequest], JudgeRun] | None
     write: Callable[[JudgeRun], object]
     stages: tuple[Stage, ...]
 
@@ -45,7 +54,7 @@ def _write_nothing(_run: JudgeRun) -> None:
     """A training computes, and has no rows."""
 
 
-_TEST: Final = Kind(plan_test, write_test, (JUDGE_STAGE,))
+_TEST: Final = Kind(plan_test, write_test, (JUDGE_STAGE, COMBINE_STAGE))
 _SCORING: Final = (
     LEARN_STAGE,
     EXTRACT_STAGE,
@@ -64,29 +73,58 @@ KINDS: Final[Mapping[str, Kind]] = {
     RunKind.ABLATION: _TEST._replace(plan=plan_ablation),
     RunKind.SATISFACTION: Kind(plan_satisfaction, write_satisfaction, _SCORING),
     RunKind.TRAIN: Kind(plan_training, _write_nothing, (TRAIN_STAGE,)),
+    RunKind.GENERATE: Kind(plan_generation, write_generation, (GENERATE_STAGE,)),
+    RunKind.CHECK: Kind(plan_check, write_check, (CLEAN_STAGE, ATTACK_STAGE, TRY_STAGE)),
 }
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of a run by its stored name: one of these, or one that an app above registered.
+
+    Raises:
+        KeyError: there is none; runs of this kind are never worked off (RECORDED).
+    """
+    if name in KINDS:
+        return KINDS[name]
+    kind: Kind = import_string(REGISTERED[name].place)
+    return kind
+
+
+NOTHING_TO_DO: Final = frozenset({"run:no-labels", "run:not-distilled", "run:no-targets"})
+"""Why one annotator of several is left out."""
 
 
 def plan(request: RunRequest) -> list[JudgeRun]:
     """The runs that a request means, which nothing is written of yet.
 
-    There is one; where no annotator is named a distillation is one for each who labelled
-    something, and each has the whole budget for itself.
+    There is one; where no annotator is named a distillation, and a test run under the sets of
+    annotators, is one for each of them, and each has the whole budget for itself. Comparisons that
+    nobody labelled are judged in nobody's stead.
 
     Raises:
         Refused: there is nothing to judge for anybody; see the kinds.
     """
     plan_one = KINDS[request.kind].plan
-    if request.kind is not RunKind.DISTIL or request.annotator or request.parent:
+    assert plan_one is not None  # noqa: S101 - they all have one
+    if request.kind not in (RunKind.DISTIL, RunKind.TEST) or request.annotator or request.parent:
         return [plan_one(request)]
+    known = annotators(dataset=request.sets_dataset or request.dataset)
+    if request.kind is RunKind.TEST and (not known or request.is_for_nobody):
+        kind = request.targets.kind
+        whole = replace(request.targets, kind=RunTarget.ALL if kind is RunTarget.TEST else kind)
+        return [plan_one(replace(request, with_sets=False, targets=whole))]
     runs = []
-    users = User.objects.in_bulk([each.id for each in annotators(dataset=request.dataset)])
-    for user in users.values():
+    refusal = None
+    for user in User.objects.in_bulk([each.id for each in known]).values():
         try:
             runs.append(plan_one(replace(request, annotator=user)))
         except Refused as refused:
-            if refused.code != "run:no-labels":  # rated turns only, or pairs without texts
+            # Rated turns only, or pairs without texts, or nothing learned of them.
+            if refused.code not in NOTHING_TO_DO:
                 raise
+            refusal = refused
+    if not runs and refusal is not None and request.kind is RunKind.TEST:
+        raise refusal
     if not runs:
         message = f"no labelled comparison of {request.dataset.slug} has both texts"
         raise Refused("run:no-labels", message)
@@ -97,8 +135,14 @@ def start(run: JudgeRun, *, again: bool = False) -> JudgeRun:
     """Writes a planned run with all its PENDING rows; the caller dispatches it.
 
     Where an equal run is under way, that one is given, `attached`, unless it is to start `again`.
+
+    Raises:
+        Refused: letters are to be read, and the endpoint, which is asked now, returns none.
     """
-    return start_once(run, KINDS[run.kind].write, again=again)
+    by_letters = run.config.get("verdict_rule") == VerdictRule.LOGPROB
+    if by_letters and run.endpoint is not None and run.status != RunStatus.BATCH:
+        check_letters(run.endpoint, finding=True)
+    return start_once(run, kind_of(run.kind).write, again=again)
 
 
 def start_due_trainings(*, now: datetime) -> list[JudgeRun]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -15,18 +15,20 @@ from annotation.core.choices import JudgmentStatus, is_satisfied
 from annotation.core.refusals import Refused
 from annotation.models import Dataset
 from annotation.queries.participants import names_of
-from judging.core.rules import LEARNED
+from judging.core.rules import LEARNED, Level, SatisfactionSettings
 from judging.core.runs import StageName
-from judging.core.satisfaction_artefact import manifest, to_bytes
+from judging.core.satisfaction_artefact import from_bytes, manifest, to_bytes
 from judging.core.satisfaction_decisions import likeliest
 from judging.core.satisfaction_features import Group
 from judging.core.satisfaction_model import VERSION, Explained, Settings, to_text
-from judging.core.satisfaction_training import HeldOut, train
+from judging.core.satisfaction_training import HeldOut, predict_apart, train
 from judging.models import JudgeRun, LearnedModel, RunKind, SatisfactionJudgment
+from judging.queries.configurations import satisfaction_settings
 from judging.queries.runs import score_rows
 from judging.queries.satisfaction.blocks import ratings_digest
 from judging.queries.satisfaction.labels import examples
 from judging.queries.satisfaction.learned import newest_models, ratings_stamp
+from judging.queries.satisfaction.targets import Asked, TurnScope, target_blocks, turn_scope
 from judging.services.batches import ComputingStage
 from judging.services.heartbeats import Pulse
 from judging.services.run_requests import RunRequest
@@ -36,6 +38,7 @@ from judging.services.satisfaction import NO_TURN
 def learned_model(
     *,
     dataset: Dataset,
+    level: Level = Level.TURN,
     settings: Settings | None = None,
     pulse: Callable[[], None] = lambda: None,
 ) -> LearnedModel:
@@ -46,6 +49,7 @@ def learned_model(
 
     Args:
         dataset: whose users.
+        level: what they rated, single responses or whole sessions.
         settings: how to train; the defaults are the evaluator's one setting.
         pulse: called between the steps of a training.
 
@@ -53,14 +57,16 @@ def learned_model(
         Refused: too few users or turns to train on.
     """
     chosen = settings or Settings()
-    digest = ratings_digest(dataset_id=dataset.pk)
-    stored = _stored_model(dataset, digest, chosen)
+    digest = ratings_digest(dataset_id=dataset.pk, level=level)
+    stored = _stored_model(dataset, level, digest, chosen)
     if stored is not None:
         return stored
     try:
-        return train_learned_model(dataset=dataset, digest=digest, settings=chosen, pulse=pulse)
+        return train_learned_model(
+            dataset=dataset, level=level, digest=digest, settings=chosen, pulse=pulse
+        )
     except IntegrityError:
-        quicker = _stored_model(dataset, digest, chosen)
+        quicker = _stored_model(dataset, level, digest, chosen)
         if quicker is None:
             raise
         return quicker
@@ -69,6 +75,7 @@ def learned_model(
 def train_learned_model(
     *,
     dataset: Dataset,
+    level: Level,
     digest: str,
     settings: Settings,
     pulse: Callable[[], None] = lambda: None,
@@ -77,6 +84,7 @@ def train_learned_model(
 
     Args:
         dataset: whose users.
+        level: what they rated.
         digest: of its ratings, read before the examples are.
         settings: how to train.
         pulse: called between the steps.
@@ -84,9 +92,9 @@ def train_learned_model(
     Raises:
         Refused: too few users or turns to train on.
     """
-    stamp = ratings_stamp(dataset_id=dataset.pk)
+    stamp = ratings_stamp(dataset_id=dataset.pk, level=level)
     version = _newest_version(dataset) + 1
-    found = examples(dataset_id=dataset.pk)
+    found = examples(dataset_id=dataset.pk, level=level)
     trained = train(found, settings, pulse=pulse)
     names = names_of(dataset=dataset)
     users = sorted({names[int(one.block.user)] for one in found})
@@ -94,6 +102,7 @@ def train_learned_model(
         return LearnedModel.objects.create(
             dataset=dataset,
             version=version,
+            level=level.value,
             method=VERSION,
             ratings_digest=digest,
             settings=asdict(settings),
@@ -112,10 +121,16 @@ def _newest_version(dataset: Dataset) -> int:
     return versions.aggregate(newest=Max("version"))["newest"] or 0
 
 
-def _stored_model(dataset: Dataset, digest: str, settings: Settings) -> LearnedModel | None:
+def _stored_model(
+    dataset: Dataset, level: Level, digest: str, settings: Settings
+) -> LearnedModel | None:
     return (
         LearnedModel.objects.filter(
-            dataset=dataset, ratings_digest=digest, method=VERSION, settings=asdict(settings)
+            dataset=dataset,
+            level=level.value,
+            ratings_digest=digest,
+            method=VERSION,
+            settings=asdict(settings),
         )
         .order_by("-version")
         .first()
@@ -146,17 +161,19 @@ PATIENCE: Final = timedelta(hours=1)
 
 
 def plan_training(request: RunRequest) -> JudgeRun:
-    """A run that trains on the dataset's ratings as they are; not saved.
+    """A run that trains on the dataset's ratings of a level as they are; not saved.
 
     Where one is under way, that one is given at the start: it trains on the ratings as it finds
     them. Where the ratings are those of a stored version already, the run finds that one and trains
     nothing.
     """
+    level = request.satisfaction.level
     return request.run(
         judge=LEARNED,
         config={
             "judge": {"judge": LEARNED, "version": VERSION},
-            "ratings": ratings_digest(dataset_id=request.dataset.pk),
+            "ratings": ratings_digest(dataset_id=request.dataset.pk, level=level),
+            **({} if level is Level.TURN else {"level": level.value}),
         },
     )
 
@@ -170,20 +187,25 @@ def due_trainings(*, now: datetime) -> list[RunRequest]:
         now: the moment.
     """
     return [
-        RunRequest(kind=RunKind.TRAIN, dataset=model.dataset)
+        RunRequest(
+            kind=RunKind.TRAIN,
+            dataset=model.dataset,
+            satisfaction=SatisfactionSettings(level=Level(model.level)),
+        )
         for model in newest_models()
         if _is_due(model, now=now)
     ]
 
 
 def _is_due(model: LearnedModel, *, now: datetime) -> bool:
-    stamp = ratings_stamp(dataset_id=model.dataset_id)
+    level = Level(model.level)
+    stamp = ratings_stamp(dataset_id=model.dataset_id, level=level)
     if stamp.to_json() == model.manifest.get("ratings") and model.method == VERSION:
         return False
     resting = stamp.newest is None or stamp.newest <= now - AT_REST
     if not resting and model.created_at > now - PATIENCE:
         return False
-    digest = ratings_digest(dataset_id=model.dataset_id)
+    digest = ratings_digest(dataset_id=model.dataset_id, level=level)
     if digest == model.ratings_digest and model.method == VERSION:
         return False
     tried = JudgeRun.objects.filter(
@@ -203,7 +225,8 @@ def train_run(run: JudgeRun) -> None:
         SupersededError: somebody else has the run now.
     """
     dataset = Dataset.objects.get(pk=run.dataset_id)
-    model = learned_model(dataset=dataset, pulse=Pulse(run))
+    level = Level(run.config.get("level", Level.TURN))
+    model = learned_model(dataset=dataset, level=level, pulse=Pulse(run))
     JudgeRun.objects.filter(pk=run.pk).update(learned_model=model)
 
 
@@ -213,59 +236,113 @@ TRAIN_STAGE: Final = ComputingStage(name=StageName.TRAIN, compute=train_run)
 _CHUNK: Final = 500
 
 
+Known = Mapping[tuple[int, int], Mapping[str, Any]]
+"""User and response (or session) to the columns of a judgment."""
+
+
 def score_learned(run: JudgeRun) -> None:
     """Write the scores of a learned run over its pending rows; other runs are left alone.
 
-    Where there is too little to learn from, every row fails with `learned:too-few-ratings`.
+    Rated turns have their held-out predictions; other targets those of evaluators that nothing of
+    their user taught. Where there is too little to learn from, every row fails with
+    `learned:too-few-ratings`.
     """
     if run.judge != LEARNED:
         return
     pending = score_rows(run.pk).filter(status=JudgmentStatus.PENDING)
+    rows = list(pending.only("pk", "user_id", "response_id", "session_id").order_by("pk"))
     try:
-        model = learned_model(dataset=Dataset.objects.get(pk=run.dataset_id), pulse=Pulse(run))
+        scope = turn_scope(run)
+        model = learned_model(
+            dataset=Dataset.objects.get(pk=run.dataset_id if scope is None else scope.history),
+            level=satisfaction_settings(run.config).level,
+            pulse=Pulse(run),
+        )
+        if scope is None:
+            found = _held_out(model)
+        else:
+            found = _of_targets(model, scope, [_target_of(row) for row in rows], pulse=Pulse(run))
     except Refused as error:
         pending.update(status=JudgmentStatus.FAILED, error_code=error.code)
         return
     JudgeRun.objects.filter(pk=run.pk).update(learned_model=model)
-    found = _held_out(model, run.dataset_id)
     now = timezone.now()
-    rows = list(pending.only("pk", "user_id", "response_id").order_by("pk"))
     for row in rows:
-        values = found.get((row.user_id, row.response_id or 0))
-        for name, value in (values or _GONE).items():
+        for name, value in found.get(_target_of(row), _GONE).items():
             setattr(row, name, value)
         row.updated_at = now
     SatisfactionJudgment.objects.bulk_update(rows, [*_FIELDS, "updated_at"], batch_size=_CHUNK)
+
+
+def _target_of(row: SatisfactionJudgment) -> tuple[int, int]:
+    return row.user_id, row.response_id or row.session_id or 0
 
 
 _FIELDS: Final = ("status", "score", "expected_score", "reason", "raw", "error_code")
 _GONE: Final[dict[str, Any]] = {"status": JudgmentStatus.FAILED, "error_code": NO_TURN}
 
 
-def _held_out(model: LearnedModel, dataset_id: int) -> dict[tuple[int, int], dict[str, Any]]:
-    """User and response to the columns of a judgment; the model keeps turns in this order."""
+def _held_out(model: LearnedModel) -> Known:
+    """What a training kept of each of its turns; the model keeps them in this order."""
     kept: dict[str, Any] = model.held_out
     turns = [
         (int(one.block.user), int(target.turn_id))
-        for one in examples(dataset_id=dataset_id)
+        for one in examples(dataset_id=model.dataset_id, level=Level(model.level))
         for target in one.block.targets
     ]
     return {
-        turn: {
-            "status": JudgmentStatus.DONE,
-            "score": kept["scores"][at],
-            "expected_score": kept["expected"][at],
-            "reason": _reason(kept["scores"][at], kept["reason_chances"][at]),
-            "raw": to_text(
-                Explained(
-                    kept["dissatisfied"][at],
-                    kept["baselines"][at],
-                    {Group(name): own[at] for name, own in kept["moves"].items()},
-                )
+        turn: _columns(
+            kept["scores"][at],
+            kept["expected"][at],
+            kept["reason_chances"][at],
+            Explained(
+                kept["dissatisfied"][at],
+                kept["baselines"][at],
+                {Group(name): own[at] for name, own in kept["moves"].items()},
             ),
-            "error_code": "",
-        }
+        )
         for at, turn in enumerate(turns)
+    }
+
+
+def _of_targets(
+    model: LearnedModel, scope: TurnScope, asked: Asked, *, pulse: Callable[[], None]
+) -> Known:
+    """What is said of other targets; the dataset of the history is the one that taught."""
+    blocks = target_blocks(scope, asked)
+    found = predict_apart(
+        examples(dataset_id=model.dataset_id, level=scope.level),
+        [stored.block for stored in blocks],
+        model=from_bytes(bytes(model.artefact)),
+        pulse=pulse,
+    )
+    return {
+        (stored.user_id, int(target.turn_id)): _columns(
+            said.score,
+            round(said.expected, 6),
+            said.reason_chances,
+            Explained(
+                round(said.dissatisfied, 6),
+                round(said.baseline, 4),
+                {group: round(move, 4) for group, move in said.moves.items()},
+            ),
+        )
+        for stored, own in zip(blocks, found, strict=True)
+        for target, said in zip(stored.block.targets, own, strict=True)
+    }
+
+
+def _columns(
+    score: int, expected: float, reason_chances: Sequence[float], explained: Explained
+) -> dict[str, Any]:
+    """A prediction as columns of a judgment."""
+    return {
+        "status": JudgmentStatus.DONE,
+        "score": score,
+        "expected_score": expected,
+        "reason": _reason(score, reason_chances),
+        "raw": to_text(explained),
+        "error_code": "",
     }
 
 

@@ -24,10 +24,10 @@ from judging.core.retrieval import memory_question
 from judging.core.runs import StageName
 from judging.judges.protocol import Judge
 from judging.models import JudgeRun, UserMemory
-from judging.queries.configurations import satisfaction_settings
 from judging.queries.runs import memory_rows
-from judging.queries.satisfaction.blocks import StoredBlock, stored_blocks
+from judging.queries.satisfaction.blocks import StoredBlock
 from judging.queries.satisfaction.memories import newest
+from judging.queries.satisfaction.targets import block_heads
 from judging.services.batches import AskingStage, IdRange, call_ids, raw_to_keep, status_of
 
 NO_HISTORY: Final = "memory:no-history"
@@ -96,7 +96,7 @@ def _pending(run: JudgeRun, stored: StoredBlock) -> UserMemory:
         run=run,
         user_id=stored.user_id,
         target_scenario_id=stored.scenario_id,
-        judge=run.judge,
+        judge=run.written_by,
         language=stored.language,
     )
 
@@ -127,11 +127,7 @@ def load_memories(run: JudgeRun, ids: IdRange) -> list[MemoryTask]:
     )
     blocks = {
         (stored.user_id, stored.scenario_id): stored.block
-        for stored in stored_blocks(
-            dataset_id=run.dataset_id,
-            user_ids={user_id for _, user_id, *_ in rows},
-            level=satisfaction_settings(run.config).level,
-        )
+        for stored in block_heads(run, {user_id for _, user_id, *_ in rows})
     }
     return [
         MemoryTask(
@@ -160,7 +156,7 @@ def store_memories(run: JudgeRun, written: Sequence[WrittenMemory]) -> None:
         call_id = calls.get(one.answer.call.call_key or "")
         memory_rows(run.pk).filter(pk=one.task.row_id, status=JudgmentStatus.PENDING).update(
             status=status_of(answered=answered, unparseable=unparseable),
-            judge=run.judge,
+            judge=run.written_by,
             statistics=statistics_to_json(statistics(one.task.question.history)),
             texts={} if parsed is None else texts_to_json(parsed.texts),
             evidence=_evidence(one.task.question, parsed),

@@ -50,7 +50,7 @@ def plan_updates(run_id: int, *, memory_id: int | None = None) -> int:
                     target_scenario_id=memory.target_scenario_id,
                     version=numbers[memory.user_id, memory.target_scenario_id] + 1,
                     previous=memory,
-                    judge=run.judge,
+                    judge=run.written_by,
                     language=memory.language,
                 )
                 for memory in outdated

@@ -8,28 +8,48 @@ from typing import Any
 
 from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
-from annotation.core.splits import SplitItem, SplitSettings, split
+from annotation.core.splits import (
+    Pooling,
+    SplitItem,
+    SplitSampling,
+    SplitSettings,
+    is_pooled,
+    split,
+)
 from annotation.models import Dataset, Scenario, User
-from judging.core.rules import JudgePrompt, PairwiseSettings
-from judging.core.runs import COLUMNS, FOR_ABLATION, SCENARIOS, AppliedPlan, DistilPlan, Winners
+from judging.core.rules import Combine, PairwiseSettings, SelectionMode
+from judging.core.runs import (
+    COLUMNS,
+    FOR_ABLATION,
+    SCENARIOS,
+    AppliedPlan,
+    DistilPlan,
+    Winners,
+)
+from judging.core.selection_paper import check_searchable
+from judging.core.stack import FEWEST_PAIRS
 from judging.core.verdicts import VerdictRule
-from judging.core.votes import shuffled_winners
+from judging.core.votes import CONTROL_DRAWS, shuffled_winners
 from judging.models import (
     Control,
     JudgeRun,
     ModelEndpoint,
     Preference,
     PreferenceKind,
-    PreferenceSet,
-    RunKind,
-    RunStatus,
 )
 from judging.queries.comparisons import split_items, texts_of, verdicts_of
-from judging.queries.configurations import applied_plans, as_json, distil_plans, pairwise_settings
-from judging.queries.prompts import comparison_references
+from judging.queries.configurations import WRITER, as_json, cross_fits, distil_plans
+from judging.services.abilities import check_letters
 from judging.services.edited_prompts import edited_prompts
-from judging.services.judges import BATCH_FILE, LEXICAL, check_by_batch_file, judge_snapshot
-from judging.services.judgments import plan_grades, plan_judgments
+from judging.services.judges import (
+    BATCH_FILE,
+    LEXICAL,
+    check_by_batch_file,
+    check_chats,
+    check_understands,
+    judge_snapshot,
+)
+from judging.services.judgments import plan_judgments
 from judging.services.preferences import empty_preference, written_in
 from judging.services.rejudging import plan_rejudging, write_rejudged
 from judging.services.run_requests import RunRequest
@@ -44,115 +64,60 @@ def plan_distillation(request: RunRequest) -> JudgeRun:
 
     Raises:
         Refused: there is no such judge; the annotator labelled nothing here that can be judged;
-            there is a budget, but calls have no price.
+            there is a budget, but calls have no price; verdicts are to be read by
+            log-probabilities, and the judge returns none; the judge cannot read what the distiller
+            writes; the paper's mode of selection is asked for beside what it does not combine with.
     """
     if request.parent is not None:
         return plan_rejudging(request)
     assert request.annotator is not None  # noqa: S101 - `kinds.plan` makes a request of each
     judge = request.judge or LEXICAL
-    endpoint = request.endpoint(judge)
-    _check_chats(endpoint)
+    asked = request.asked_of(judge)
+    endpoint = asked["endpoint"]
+    check_chats(endpoint)
+    check_chats(asked["writer_endpoint"])
+    check_understands(judge, asked["writer"])
     if request.batch_file:
         check_by_batch_file(endpoint, judge)
-    plans = list(_distil_plans(request.dataset, request.annotator, request.pairwise))
+        if asked["writer"]:
+            check_by_batch_file(asked["writer_endpoint"], asked["writer"])
+    settings = _settings(request.pairwise, judge)
+    check_reads(request, settings, endpoint, judge)
+    plans = list(_distil_plans(request.dataset, request.annotator, settings))
     if not plans:
         slug = request.dataset.slug
         message = f"{request.annotator} has not labelled any comparison of {slug} with both texts"
         raise Refused("run:no-labels", message)
+    if settings.mode is SelectionMode.PAPER:
+        check_searchable(2 + len(plan.winners) for plan in plans)
     more = {FOR_ABLATION: True} if request.for_ablation else {}
-    return _run(request, request.pairwise, plans, more, judge=judge, endpoint=endpoint)
+    return pairwise_run(request, settings, plans, more, **asked)
 
 
-def plan_test(request: RunRequest) -> JudgeRun:
-    """A run over the annotator's test comparisons; not saved.
+def _settings(asked: PairwiseSettings, judge: str) -> PairwiseSettings:
+    """The rules as this judge follows them.
 
-    They are judged under the base judge and the members of the selected and of the shuffled set,
-    in both orders.
-
-    Raises:
-        Refused: there is no such judge; there is no finished distillation to take the sets of; no
-            test comparison has a label with a winner; the judge compares in its own way; the prompt
-            shows reference answers, and there are none; another annotator's sets under a prompt
-            that takes none; there is a budget, but calls have no price.
+    The released code knows no control, lets the aggregate be selected, and takes no l*.
     """
-    dataset, annotator, prompt = request.dataset, request.annotator, request.prompt
-    assert annotator is not None  # noqa: S101 - the form and the commands name one
-    if prompt is not JudgePrompt.PERSONAL and request.sets_of is not None:
-        message = f"the prompt {prompt.word} does not use preferences"
-        raise Refused("run:prompt-without-sets", message)
-    with_sets = request.with_sets and prompt is JudgePrompt.PERSONAL
-    owner = request.sets_of or annotator
-    parent = _distillation(dataset, owner, request.judge)
-    if parent is None and with_sets:
-        message = f"no preferences have been distilled for {owner} on {dataset.slug}"
-        raise Refused("run:not-distilled", message)
-    judge = request.judge or (parent.judge if parent is not None else LEXICAL)
-    endpoint = request.endpoint(judge)
-    _check_takes(prompt, endpoint, judge)
-    if request.batch_file:
-        check_by_batch_file(endpoint, judge)
-    settings = pairwise_settings(parent.config) if parent is not None else PairwiseSettings()
-    if prompt is not JudgePrompt.PERSONAL:
-        settings = replace(settings, prompt=prompt, verdict_rule=VerdictRule.STRICT)
-    plans = (
-        distil_plans(parent.config)
-        if parent is not None
-        else tuple(_distil_plans(dataset, annotator, settings))
-    )
-    applied = list(_applied(plans, dataset, annotator, parent if with_sets else None))
-    if not applied:
-        message = f"{annotator} has no label with a winner on the test part of {dataset.slug}"
-        raise Refused("run:no-labels", message)
-    if prompt.guided and prompt is not JudgePrompt.OWN_REFERENCE:
-        _check_references(applied, dataset)
-    return _run(
-        request,
-        settings,
-        applied,
-        {"sets_of": owner.username if with_sets else None},
-        kind=RunKind.GRADE if prompt.grades else RunKind.TEST,
-        judge=judge,
-        endpoint=endpoint,
-        parent=parent,
-    )
-
-
-def plan_ablation(request: RunRequest) -> JudgeRun:
-    """A run over a distillation's test comparisons under some of its preferences; not saved.
-
-    The distillation need not be saved either.
-
-    Raises:
-        Refused: there is no such judge.
-    """
-    assert request.parent is not None  # noqa: S101 - what is varied was distilled
-    judge = request.judge or request.parent.judge
-    base = empty_preference().pk
-    plans = [
-        AppliedPlan(
-            scenario_id=plan.scenario_id,
-            scenario=plan.scenario,
-            winners=plan.test_winners,
-            ties=plan.test_ties,
-            base=base,
-            selected=tuple(dict.fromkeys(request.preferences.get(plan.scenario_id, ()))),
+    if asked.mode is not SelectionMode.PAPER:
+        return replace(
+            asked,
+            combine=_combine(asked.combine, judge),
+            control_draws=CONTROL_DRAWS if judge == LEXICAL else 1,
         )
-        for plan in distil_plans(request.parent.config)
-        if plan.test_winners
-    ]
-    settings = pairwise_settings(request.parent.config)
-    return _run(
-        request,
-        settings,
-        plans,
-        {"sets_of": None},
-        judge=judge,
-        endpoint=request.endpoint(judge),
-        parent=request.parent,
-    )
+    if asked.combine is Combine.STACK:
+        raise Refused("run:no-stack", "paper mode applies the subsets that it selects")
+    combine = asked.combine or Combine.SUBSET
+    return replace(asked, combine=combine, aggregate_eligible=True, shuffled_control=False)
 
 
-def _run(
+def _combine(asked: Combine | None, judge: str) -> Combine:
+    if asked is None:
+        return Combine.STACK if judge == LEXICAL else Combine.SUBSET
+    return asked
+
+
+def pairwise_run(
     request: RunRequest,
     settings: PairwiseSettings,
     scenarios: Sequence[DistilPlan | AppliedPlan],
@@ -161,12 +126,17 @@ def _run(
 ) -> JudgeRun:
     """The run with its configuration; `more` is what this kind says in it."""
     rules, endpoint = as_json(settings), columns["endpoint"]
-    edits = edited_prompts(request.dataset, annotator=request.annotator, endpoint=endpoint)
+    writes = columns.get("writer_endpoint")
+    edits = edited_prompts(
+        request.dataset, annotator=request.annotator, endpoint=endpoint or writes
+    )
+    asked = {**rules, **edits}
     return request.run(
         **columns,
         config={
             **rules,
-            "judge": judge_snapshot(endpoint, {**rules, **edits}),
+            "judge": judge_snapshot(endpoint, asked),
+            **({WRITER: judge_snapshot(writes, asked)} if columns.get("writer") else {}),
             **edits,
             **more,
             **({BATCH_FILE: True} if request.batch_file else {}),
@@ -175,140 +145,101 @@ def _run(
     )
 
 
-def _check_chats(endpoint: ModelEndpoint | None) -> None:
-    if endpoint is not None and endpoint.has_scores:
-        message = f"{endpoint.name} only scores responses"
-        raise Refused("judge:only-scores", message)
+def check_reads(
+    request: RunRequest,
+    settings: PairwiseSettings,
+    endpoint: ModelEndpoint | None,
+    judge: str,
+) -> None:
+    """Refuse to read replies by log-probabilities where there are none to read.
 
-
-def _check_takes(prompt: JudgePrompt, endpoint: ModelEndpoint | None, judge: str) -> None:
-    """Whether a judge can be asked so."""
-    if prompt is not JudgePrompt.REWARD:
-        _check_chats(endpoint)
-    if prompt is JudgePrompt.PERSONAL:
+    Calls of a batch file go elsewhere, and only what is known already stands against them.
+    """
+    if settings.verdict_rule is not VerdictRule.LOGPROB:
         return
+    if settings.mode is SelectionMode.PAPER:
+        raise Refused("vote:by-log-odds", "paper mode cannot be combined with l*")
     if endpoint is None:
-        message = f"{judge} does not use prompts"
-        raise Refused("judge:no-prompts", message)
-    if prompt is JudgePrompt.REWARD and not endpoint.has_scores:
-        message = f"{judge} does not score responses"
-        raise Refused("judge:no-scores", message)
-
-
-def _check_references(plans: Sequence[AppliedPlan], dataset: Dataset) -> None:
-    asked = [comparison for plan in plans for comparison, _ in plan.winners]
-    if not any(comparison_references(asked).values()):
-        message = f"no test comparison of {dataset.slug} has a reference answer"
-        raise Refused("run:no-references", message)
+        raise Refused("judge:no-letters", f"{judge} returns no log-probabilities")
+    if not settings.prompt.compares:
+        message = f"the prompt {settings.prompt.word} asks for a grade, not for a letter"
+        raise Refused("run:no-letters", message)
+    if not request.batch_file or endpoint.can("logprobs") is not None:
+        check_letters(endpoint)
 
 
 def _distil_plans(
     dataset: Dataset, annotator: User, settings: PairwiseSettings
 ) -> Iterator[DistilPlan]:
-    """Every scenario in which the annotator labelled something."""
+    """Every scenario in which the annotator labelled something, or all of them as one."""
     verdicts = verdicts_of(annotator.pk, dataset_id=dataset.pk)
-    names = dict(Scenario.objects.filter(dataset=dataset).values_list("pk", "name"))
-    for scenario_id, items in split_items(dataset.pk).items():
-        if any(item.comparison_id in verdicts for item in items):
-            yield _distil_plan(
-                items,
-                verdicts,
-                settings,
-                (dataset.slug, scenario_id, names[scenario_id]),
-                annotator,
-            )
+    items = {
+        scenario: own
+        for scenario, own in split_items(dataset.pk).items()
+        if any(item.comparison_id in verdicts for item in own)
+    }
+    names: dict[int | None, str] = dict(
+        Scenario.objects.filter(dataset=dataset).values_list("pk", "name")
+    )
+    parts: dict[int | None, list[SplitItem]] = dict(items.items())
+    pooling = settings.pooling
+    if settings.sampling is SplitSampling.PAPER and pooling is Pooling.AUTO:
+        pooling = Pooling.SCENARIO  # as the paper draws
+    if items and is_pooled(_sessions(items, verdicts), pooling, size=settings.dev_size):
+        parts, names = {None: [item for own in items.values() for item in own]}, {None: ""}
+    for scenario_id, own in parts.items():
+        coins = "\x1f".join((dataset.slug, names[scenario_id], annotator.username))
+        yield _distil_plan(own, verdicts, settings, (scenario_id, names[scenario_id]), coins)
+
+
+def _sessions(
+    items: Mapping[int, Sequence[SplitItem]], verdicts: Mapping[int, Verdict]
+) -> dict[int, int]:
+    """By scenario, in how many sessions a winner was named."""
+    winners = {key for key, verdict in verdicts.items() if verdict is not Verdict.TIE}
+    return {
+        scenario: len({item.session for item in own if item.comparison_id in winners})
+        for scenario, own in items.items()
+    }
 
 
 def _distil_plan(
     items: Sequence[SplitItem],
     verdicts: Mapping[int, Verdict],
     settings: PairwiseSettings,
-    place: tuple[str, int, str],
-    annotator: User,
+    scenario: tuple[int | None, str],
+    coins: str,
 ) -> DistilPlan:
-    dataset, scenario_id, scenario = place
     parts = split(
         items,
-        SplitSettings(
-            dataset=dataset,
-            scenario=scenario,
-            size=settings.dev_size,
-            seed=settings.seed,
-            sampling=settings.sampling,
-        ),
+        SplitSettings(settings.dev_size, settings.seed, settings.sampling),
+        winners={key for key, verdict in verdicts.items() if verdict is not Verdict.TIE},
     )
-    winners, dev_ties = _winners(parts.dev, verdicts)
-    test_winners, test_ties = _winners(parts.test, verdicts)
-    shuffled: Winners = ()
-    if settings.shuffled_control:
-        name = "\x1f".join((dataset, scenario, annotator.username))
-        shuffled = shuffled_winners(winners, seed=settings.seed, name=name)
+    winners, dev_ties = winners_among(parts.dev, verdicts)
+    test_winners, test_ties = winners_among(parts.test, verdicts)
+    draws: list[Winners] = [()]
+    if settings.shuffled_control and winners:
+        draws = [
+            shuffled_winners(winners, seed=settings.seed, name=coins, number=number)
+            for number in range(settings.control_draws or 1)
+        ]
     return DistilPlan(
-        scenario_id=scenario_id,
-        scenario=scenario,
+        *scenario,
         dev=parts.dev,
-        test=parts.test,
         winners=winners,
-        shuffled=shuffled,
+        shuffled=draws[0],
         dev_ties=dev_ties,
         test_winners=test_winners,
         test_ties=test_ties,
+        more_shuffled=tuple(draws[1:]),
     )
 
 
-def _winners(ids: Iterable[int], verdicts: Mapping[int, Verdict]) -> tuple[Winners, int]:
+def winners_among(ids: Iterable[int], verdicts: Mapping[int, Verdict]) -> tuple[Winners, int]:
     """Labels with a winner, and how many ties were left out."""
     given = [(one, verdicts[one]) for one in ids if one in verdicts]
     winners = tuple((one, verdict) for one, verdict in given if verdict is not Verdict.TIE)
     return winners, len(given) - len(winners)
-
-
-def _distillation(dataset: Dataset, owner: User, judge: str | None) -> JudgeRun | None:
-    """The newest finished distillation, one by the same judge before any other."""
-    done = JudgeRun.objects.filter(
-        kind=RunKind.DISTIL,
-        dataset=dataset,
-        annotator=owner,
-        status=RunStatus.DONE,
-        config__ablation__isnull=True,
-    ).order_by("-pk")
-    return done.filter(judge=judge).first() or done.first()
-
-
-def _applied(
-    plans: Sequence[DistilPlan], dataset: Dataset, annotator: User, parent: JudgeRun | None
-) -> Iterator[AppliedPlan]:
-    """The scenarios with a test label, each with the sets of `parent` where there is one."""
-    verdicts = verdicts_of(annotator.pk, dataset_id=dataset.pk)
-    base = empty_preference().pk
-    sets = {
-        (one.scenario_id, one.control): one
-        for one in PreferenceSet.objects.filter(run=parent).prefetch_related("members")
-    }
-    for plan in plans:
-        winners, ties = _winners(plan.test, verdicts)
-        if not winners:
-            continue
-        selected = sets.get((plan.scenario_id, Control.NONE))
-        shuffled = sets.get((plan.scenario_id, Control.SHUFFLED))
-        yield AppliedPlan(
-            scenario_id=plan.scenario_id,
-            scenario=plan.scenario,
-            winners=winners,
-            ties=ties,
-            base=base,
-            selected=_member_ids(selected),
-            shuffled=_member_ids(shuffled),
-            sets={one.control: one.pk for one in (selected, shuffled) if one is not None},
-        )
-
-
-def _member_ids(chosen: PreferenceSet | None) -> tuple[int, ...] | None:
-    """Members in column order."""
-    if chosen is None:
-        return None
-    members = {member.pk for member in chosen.members.all()}
-    return tuple(column for column in chosen.columns if column in members)
 
 
 def write_distillation(run: JudgeRun) -> None:
@@ -326,52 +257,80 @@ def _write_scenario(run: JudgeRun, plan: DistilPlan) -> None:
     texts = texts_of([comparison for comparison, _ in plan.winners])
     language = written_in(plan.winners, texts)
     base = empty_preference().pk
-    columns = [base]
-    for control, winners in ((Control.NONE, plan.winners), (Control.SHUFFLED, plan.shuffled)):
-        if winners:
-            columns += _write_columns(run, plan.scenario_id, control, winners, language)
-    plan_judgments(run, ((comparison, columns) for comparison, _ in plan.winners))
+    columns = [base, *_write_columns(run, plan, language)]
+    held_out = _write_held_out(run, plan, language)
+    plan_judgments(
+        run,
+        ((comparison, columns + held_out.get(comparison, [])) for comparison, _ in plan.winners),
+    )
 
 
-def _write_columns(
-    run: JudgeRun, scenario_id: int, control: Control, winners: Winners, language: str
-) -> list[int]:
-    """The preferences of one control: one per pair, then the aggregate."""
+def _write_held_out(run: JudgeRun, plan: DistilPlan, language: str) -> dict[int, list[int]]:
+    """By dev comparison the preference distilled from all others, which it alone is judged under.
 
-    def preference(kind: PreferenceKind, position: int, **source: Any) -> Preference:
+    None where no ways to judge are weighed by them, or a single label would be left out.
+    """
+    if not cross_fits(run.config, judge=run.judge) or len(plan.winners) < FEWEST_PAIRS:
+        return {}
+    rows = Preference.objects.bulk_create(
+        Preference(
+            run=run,
+            dataset_id=run.dataset_id,
+            scenario_id=plan.scenario_id,
+            annotator_id=run.annotator_id,
+            language=language,
+            kind=PreferenceKind.HELD_OUT,
+            position=len(plan.winners) + 1,
+            source_comparison_id=comparison,
+            source_verdict=winner.value,
+        )
+        for comparison, winner in plan.winners
+    )
+    return {row.source_comparison_id: [row.pk] for row in rows if row.source_comparison_id}
+
+
+def _write_columns(run: JudgeRun, plan: DistilPlan, language: str) -> list[int]:
+    """The preferences of a scenario: one per pair and the aggregate, then the control's.
+
+    The control has a preference of each pair that is flipped in one of its draws (one that is not
+    would read as the annotator's own), and an aggregate a draw.
+    """
+
+    def preference(
+        control: Control, kind: PreferenceKind, position: int, **more: Any
+    ) -> Preference:
         return Preference(
             run=run,
             dataset_id=run.dataset_id,
-            scenario_id=scenario_id,
+            scenario_id=plan.scenario_id,
             annotator_id=run.annotator_id,
             control=control,
             language=language,
             kind=kind,
             position=position,
-            **source,
+            **more,
         )
 
-    pairs = [
-        preference(
-            PreferenceKind.PAIR,
-            position,
-            source_comparison_id=comparison,
-            source_verdict=winner.value,
-        )
-        for position, (comparison, winner) in enumerate(winners, start=1)
+    def pairs(control: Control, winners: Iterable[tuple[int, Verdict]]) -> Iterator[Preference]:
+        for comparison, winner in winners:
+            yield preference(
+                control,
+                PreferenceKind.PAIR,
+                1 + places[comparison],
+                source_comparison_id=comparison,
+                source_verdict=winner.value,
+            )
+
+    places = {comparison: place for place, (comparison, _) in enumerate(plan.winners)}
+    last = len(plan.winners) + 1
+    rows = [
+        *pairs(Control.NONE, plan.winners),
+        preference(Control.NONE, PreferenceKind.AGGREGATE, last),
+        *pairs(Control.SHUFFLED, plan.flipped),
+        *(
+            preference(Control.SHUFFLED, PreferenceKind.AGGREGATE, last, draw=number)
+            for number, draw in enumerate(plan.draws)
+            if draw
+        ),
     ]
-    aggregate = preference(PreferenceKind.AGGREGATE, len(winners) + 1)
-    return [row.pk for row in Preference.objects.bulk_create([*pairs, aggregate])]
-
-
-def write_test(run: JudgeRun) -> None:
-    """Every test comparison under its preferences in both orders, or once by two grades."""
-    plans = applied_plans(run.config)
-    if run.kind == RunKind.GRADE:
-        asked = [comparison for plan in plans for comparison, _ in plan.winners]
-        plan_grades(run, asked, preference_id=empty_preference().pk)
-        return
-    plan_judgments(
-        run,
-        ((comparison, plan.preferences) for plan in plans for comparison, _ in plan.winners),
-    )
+    return [row.pk for row in Preference.objects.bulk_create(rows)]

@@ -66,8 +66,10 @@ def switch_preference(preference: Preference, *, active: bool, editor: User) -> 
     return _next_version(preference, editor, action=action, text=preference.text, active=active)
 
 
-def add_preference(run: JudgeRun, *, scenario_id: int, text: str, editor: User) -> Preference:
-    """Stores a text that a person adds to a scenario of a finished distillation.
+def add_preference(
+    run: JudgeRun, *, scenario_id: int | None, text: str, editor: User
+) -> Preference:
+    """Stores a text that a person adds to a scenario, or to all, of a finished distillation.
 
     Whoever adds a text that they added before, and that is in force, gets that one: it counts once.
 
@@ -83,7 +85,7 @@ def add_preference(run: JudgeRun, *, scenario_id: int, text: str, editor: User) 
     ):
         raise Refused("preference:not-editable")
     new = edited_text(text)
-    here = Preference.objects.filter(run=run, scenario_id=scenario_id, control=Control.NONE)
+    here = Preference.objects.filter(run=run, scenario=scenario_id, control=Control.NONE)
     with transaction.atomic():
         JudgeRun.objects.select_for_update().get(
             pk=run.pk
@@ -119,13 +121,13 @@ def _check(preference: Preference, editor: User) -> None:
     if not may_edit(preference.annotator_id, editor):
         raise PermissionError
     run = preference.run
-    if (
-        run is None
-        or not is_owned(run)
-        or preference.control != Control.NONE
-        or preference.scenario_id is None
-    ):
+    fixed = preference.control != Control.NONE or preference.kind in _FIXED
+    if run is None or not is_owned(run) or fixed:
         raise Refused("preference:not-editable")
+
+
+_FIXED: Final = (PreferenceKind.STACK, PreferenceKind.HELD_OUT)
+"""What was computed, and what only served to compute it."""
 
 
 def _next_version(

@@ -8,40 +8,44 @@ contradicts the stored one is a fault.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from django.core.files.uploadedfile import UploadedFile
-
-from annotation.core.choices import JudgmentStatus
-from annotation.core.formats.detect import AUTO
+from annotation.core.choices import JudgmentStatus, Order, Verdict
+from annotation.core.formats.detect import AUTO, Format
 from annotation.core.formats.fields import Notes
 from annotation.core.formats.records import Row
 from annotation.core.refusals import gettext_noop
-from annotation.models import Dataset, User
+from annotation.models import Comparison, Dataset, User, text_hash
 from annotation.services.imports import ImportReport, Written, import_records
 from annotation.services.imports.staging import Staging
-from annotation.services.imports.tree import Batch, SessionNode
+from annotation.services.imports.tree import Batch, SessionNode, TurnNode
 from judging.core.formats.detect import ALL_FORMATS
-from judging.core.formats.recorded import RecordedSession, VerdictRecord
+from judging.core.formats.recorded import RecordedSession, ScoreRecord, VerdictRecord
+from judging.core.structured import GRADE_SCALE, compare_scores
 from judging.models import (
     JudgeRun,
     Judgment,
     Preference,
     PreferenceKind,
+    ResponseScore,
     RunKind,
     RunStatus,
 )
+from judging.services.preferences import empty_preference
 
 _DIFFERS: Final = gettext_noop("Differs from the existing data")
 
+_ROWS_AT_ONCE: Final = 2000
+
 _Cell = tuple[int, int, str]
 """Run, comparison, order."""
+_Scores = dict[tuple[int, int], ResponseScore]
+"""Grades by run and response."""
 
 
 def _quietly(_rows: int) -> None:
@@ -58,12 +62,12 @@ def import_any(
     dry_run: bool = False,
     actor: User | None = None,
     progress: Any = _quietly,
-    file_name: str = "",
+    formats: Mapping[str, Format] = ALL_FORMATS,
 ) -> ImportReport:
     """Import a file of any format, with the verdicts of recorded judges where it has some.
 
-    Arguments and errors are those of annotation's `import_records`; `file_name` is what the runs
-    say they come from (the path's name without it).
+    Arguments and errors are those of annotation's `import_records`; the runs say that they come
+    from a file of this name.
     """
     return import_records(
         path=path,
@@ -74,35 +78,9 @@ def import_any(
         dry_run=dry_run,
         actor=actor,
         progress=progress,
-        formats=ALL_FORMATS,
-        beside=partial(RecordedVerdicts, file_name=file_name or path.name, now=now, actor=actor),
+        formats=formats,
+        beside=partial(RecordedVerdicts, file_name=path.name, now=now, actor=actor),
     )
-
-
-def import_any_upload(
-    *,
-    upload: UploadedFile[Any],
-    dataset_slug: str,
-    actor: User,
-    now: datetime,
-    format_name: str = AUTO,
-    dry_run: bool = False,
-) -> ImportReport:
-    """Import an uploaded file; it is written to a name of ours, its own is only told."""
-    with TemporaryDirectory(prefix="sensejudge-upload-") as folder:
-        path = Path(folder) / "upload"
-        with path.open("wb") as file:
-            for chunk in upload.chunks():
-                file.write(chunk)
-        return import_any(
-            path=path,
-            dataset_slug=dataset_slug,
-            now=now,
-            format_name=format_name,
-            dry_run=dry_run,
-            actor=actor,
-            file_name=(upload.name or "")[:200],
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,34 +104,76 @@ class RecordedVerdicts:
         self._preference: int | None = None
 
     def write(self, dataset: Dataset, batch: Batch, rows: Sequence[Row]) -> Written:
-        """The verdicts of rows whose sessions the batch holds (at most five queries)."""
-        said = list(_placed(batch, rows))
-        if not said:
+        """The verdicts of rows whose sessions the batch holds (at most six queries)."""
+        graded, said = list(_graded(batch, rows)), list(_placed(batch, rows))
+        if not said and not graded:
             return Written()
         staging = batch.staging
-        made = self._make_runs(staging, dataset, (each.record.judge for each in said))
+        judges = {each.record.judge for each in said} | {each.record.judge for each in graded}
+        made = self._make_runs(staging, dataset, judges)
+        scores = self._known_scores(staging, graded)
+        new_scores, notes = self._write_scores(staging, graded, scores)
+        said += _verdicts_of_scores(graded, scores, self._runs)
         known = self._known(staging, said)
         preference = self._empty_preference(staging)
         new: list[tuple[Judgment, int, bool]] = []
-        lines: set[int] = set()
-        notes = []
+        lines = set(new_scores)
         for each in said:
             run = self._runs[each.record.judge]
             cell = (run.pk, each.comparison, each.record.order.value)
             stored = known.get(cell)
             if stored is None:
-                row = known[cell] = _judgment(run, each, preference)
+                row = known[cell] = _judgment(run, each.comparison, each.record, preference)
                 row.pk = staging.new_id(Judgment)
                 new.append((row, each.session.row.pk, False))
                 lines.add(each.line)
             else:
                 notes.append(_compare(each, stored))
         staging.write(Judgment, new)
+        objects = {"judgments": len(new), "runs": made}
         return Written(
-            objects={"judgments": len(new), "runs": made},
+            objects={**objects, "scores": len(new_scores)} if graded else objects,
             lines=frozenset(lines),
             faults=tuple(fault for note in notes for fault in note.faults),
         )
+
+    def _known_scores(self, staging: Staging, graded: Sequence[_Graded]) -> _Scores:
+        """The grades of all responses to these turns, stored or staged."""
+        stored = ResponseScore.objects.filter(
+            run__in={self._runs[each.record.judge].pk for each in graded},
+            response__in={node.row.pk for each in graded for node in each.turn.responses.values()},
+            scale=GRADE_SCALE,
+        )
+        staged = staging.rows(ResponseScore, {each.session.row.pk for each in graded})
+        return {(row.run_id, row.response_id): row for row in (*stored, *staged)}
+
+    def _write_scores(
+        self, staging: Staging, graded: Sequence[_Graded], scores: _Scores
+    ) -> tuple[list[int], list[Notes]]:
+        """Stage the grades that are new, of these lines; others are compared."""
+        new: list[tuple[ResponseScore, int, bool]] = []
+        lines, notes = [], []
+        for each in graded:
+            run, record = self._runs[each.record.judge], each.record
+            stored = scores.get((run.pk, each.response))
+            if stored is not None:
+                notes.append(_compare_scores(each, stored))
+                continue
+            row = scores[run.pk, each.response] = ResponseScore(
+                run=run,
+                response_id=each.response,
+                value=record.value,
+                scale=GRADE_SCALE,
+                status=record.status.value,
+                raw=record.raw,
+                error_code=record.error_code,
+            )
+            row.pk = staging.new_id(ResponseScore)
+            new.append((row, each.session.row.pk, False))
+            lines.append(each.line)
+        if new:
+            staging.write(ResponseScore, new)
+        return lines, notes
 
     def _make_runs(self, staging: Staging, dataset: Dataset, judges: Iterable[str]) -> int:
         """Find or make a run for each judge; how many are new."""
@@ -210,11 +230,95 @@ def _placed(batch: Batch, rows: Sequence[Row]) -> Iterator[_Said]:
                 yield _Said(row.line, session, node.row.pk, verdict)
 
 
-def _judgment(run: JudgeRun, said: _Said, preference: int) -> Judgment:
-    record = said.record
+class _Graded(NamedTuple):
+    """One grade of a row, with the response that it is about, and its turn."""
+
+    line: int
+    session: SessionNode
+    turn: TurnNode
+    response: int
+    record: ScoreRecord
+
+
+def _graded(batch: Batch, rows: Sequence[Row]) -> Iterator[_Graded]:
+    """Every grade with its response: of several of a model, the one without a text."""
+    for row in rows:
+        if isinstance(row.record, RecordedSession):
+            session = batch.sessions[row.record.key]
+            for score in row.record.scores:
+                turn = session.turns[score.turn]
+                of_model = {
+                    key: node
+                    for key, node in turn.responses.items()
+                    if key[:2] == (score.model, "")
+                }
+                nameless = (score.model, "", text_hash(None))
+                node = of_model.get(nameless) or next(iter(of_model.values()))
+                yield _Graded(row.line, session, turn, node.row.pk, score)
+
+
+def _verdicts_of_scores(
+    graded: Sequence[_Graded], scores: _Scores, runs: Mapping[str, JudgeRun]
+) -> Iterator[_Said]:
+    """The verdicts that follow where both responses of a comparison have grades of one judge."""
+    for each in graded:
+        judge = each.record.judge
+        for node in each.turn.comparisons.values():
+            sides = [scores.get((runs[judge].pk, side.row.pk)) for side in (node.a, node.b)]
+            both = [side for side in sides if side is not None]
+            if len(both) == 2 and each.response in {node.a.row.pk, node.b.row.pk}:
+                record = VerdictRecord(
+                    judge, each.record.turn, node.row.key, Order.COMBINED, *_verdict(both)
+                )
+                yield _Said(each.line, each.session, node.row.pk, record)
+
+
+def _verdict(scores: Sequence[ResponseScore]) -> tuple[Verdict | None, str, None, str]:
+    """The verdict of two grades, no reply of its own, no odds, and why there is none."""
+    values = [score.value for score in scores if score.value is not None]
+    if len(values) == 2:
+        return compare_scores(*values), "", None, ""
+    return None, "", None, next(score.error_code for score in scores if score.error_code)
+
+
+def _compare_scores(graded: _Graded, stored: ResponseScore) -> Notes:
+    """A fault for a grade that is stored otherwise."""
+    notes, record = Notes(graded.line), graded.record
+    if record.value != stored.value or record.status.value != stored.status:
+        notes.fault(f"scores[{record.judge}]", _DIFFERS, record.value)
+    elif record.raw and record.raw != stored.raw:
+        notes.fault(f"scores[{record.judge}].raw", _DIFFERS, record.raw)
+    return notes
+
+
+def judge_by_grades(dataset: Dataset, comparisons: Sequence[Comparison]) -> None:
+    """The verdicts on new comparisons that follow from grades imported before them."""
+    found = ResponseScore.objects.filter(
+        run__dataset=dataset, run__kind=RunKind.RECORDED, scale=GRADE_SCALE
+    )
+    grades: dict[int, dict[int, ResponseScore]] = {}
+    runs: dict[int, JudgeRun] = {}
+    for score in found.select_related("run").defer("raw").order_by("pk"):
+        grades.setdefault(score.run_id, {})[score.response_id] = score
+        runs[score.run_id] = score.run
+    if not grades:
+        return
+    preference = empty_preference().pk
+    new = []
+    for run, of_run in grades.items():
+        for each in comparisons:
+            one, other = (of_run.get(pk) for pk in (each.response_a_id, each.response_b_id))
+            if one and other:
+                verdict = _verdict((one, other))
+                record = VerdictRecord(runs[run].judge, 0, each.key, Order.COMBINED, *verdict)
+                new.append(_judgment(runs[run], each.pk, record, preference))
+    Judgment.objects.bulk_create(new, batch_size=_ROWS_AT_ONCE)
+
+
+def _judgment(run: JudgeRun, comparison: int, record: VerdictRecord, preference: int) -> Judgment:
     return Judgment(
         run=run,
-        comparison_id=said.comparison,
+        comparison_id=comparison,
         preference_id=preference,
         order=record.order.value,
         status=record.status.value,

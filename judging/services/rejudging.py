@@ -59,6 +59,7 @@ def plan_rejudging(request: RunRequest) -> JudgeRun:
         annotator=distillation.annotator,
         judge=distillation.judge,
         endpoint=endpoint,
+        writer=distillation.writer,
         parent=distillation,
         config={**kept, COLUMNS: [as_json(plan) for plan in columns]},
     )
@@ -90,7 +91,7 @@ def _differs(columns: Sequence[ColumnPlan], last: JudgeRun) -> bool:
     before = run_columns(last, base=empty_preference().pk)
     texts = _texts((*before, *columns))
 
-    def read(plans: Sequence[ColumnPlan]) -> list[tuple[int, str, list[str | None]]]:
+    def read(plans: Sequence[ColumnPlan]) -> list[tuple[int | None, str, list[str | None]]]:
         return [
             (plan.scenario_id, plan.control, [texts[key] for key in plan.preferences])
             for plan in plans

@@ -4,33 +4,41 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q
+from django.db.models.query import QuerySet
 from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from judging.models import JudgeRun, RunKind, RunStatus
-from judging.queries.runs import UNFINISHED
-from judging.services.batches import AskingStage
+from judging.queries.runs import UNFINISHED, unit_rows
+from judging.services.batches import ComputingStage, UnitStage
 from judging.services.heartbeats import has_died
 from judging.services.judges import BATCH_FILE
-from judging.services.kinds import KINDS
+from judging.services.kinds import kind_of
 
 FINISHED: Final = (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)
 
 
+@transaction.atomic
 def cancel(run_id: int) -> bool:
-    """Stops a run; batches under way drop themselves at their next commit. False: it was over."""
+    """Stops a run; batches under way drop themselves at their next commit. False: it was over.
+
+    The runs that it started for its units stop as well.
+    """
     now = timezone.now()
-    return bool(
-        JudgeRun.objects.filter(pk=run_id, status__in=(*UNFINISHED, RunStatus.BATCH)).update(
-            status=RunStatus.CANCELLED, generation=F("generation") + 1, finished_at=now
-        )
-    )
+    under_way = Q(status__in=(*UNFINISHED, RunStatus.BATCH))
+    stopped = {"status": RunStatus.CANCELLED, "generation": F("generation") + 1}
+    found = JudgeRun.objects.filter(under_way, pk=run_id).update(**stopped, finished_at=now)
+    if found:  # only now: a child that is being chosen at this moment is there once that is done
+        own = Q(unit_of__run=run_id, unit_of__reused=False)
+        children = list(JudgeRun.objects.filter(own, under_way).values_list("pk", flat=True))
+        JudgeRun.objects.filter(under_way, pk__in=children).update(**stopped, finished_at=now)
+    return bool(found)
 
 
 def put_down(run_id: int, *, generation: int) -> None:
@@ -45,6 +53,8 @@ def reset_failed(run_id: int) -> int:
     """Makes a finished run ready to go on: what failed, and what a stop left, is pending again.
 
     What was answered stays, unparseable replies included: the same question gets the same reply.
+    The runs of pending units that ended before their time are made ready, too; of those that
+    others started the units choose anew.
     Returns how many rows are pending now; the caller dispatches.
 
     Raises:
@@ -52,13 +62,23 @@ def reset_failed(run_id: int) -> int:
     """
     run = reopen(run_id)
     pending = 0
-    for stage in KINDS[run.kind].stages:
-        if isinstance(stage, AskingStage):
-            rows = stage.rows(run_id)
-            rows.filter(status=JudgmentStatus.FAILED).update(
-                status=JudgmentStatus.PENDING, error_code="", raw=""
-            )
-            pending += rows.filter(status=JudgmentStatus.PENDING).count()
+    for stage in kind_of(run.kind).stages:
+        if isinstance(stage, ComputingStage):
+            continue
+        rows: QuerySet[Any] = stage.rows(run_id)
+        emptied = {} if isinstance(stage, UnitStage) else {"raw": ""}
+        rows.filter(status=JudgmentStatus.FAILED).update(
+            status=JudgmentStatus.PENDING, error_code="", **emptied
+        )
+        pending += rows.filter(status=JudgmentStatus.PENDING).count()
+    ended = Q(status__in=(RunStatus.FAILED, RunStatus.CANCELLED)) | ~Q(error_code="")
+    waiting = unit_rows(run_id).filter(status=JudgmentStatus.PENDING, child__status__in=FINISHED)
+    children = list(JudgeRun.objects.filter(ended, pk__in=waiting.values("child")))
+    own = set(waiting.filter(reused=False).values_list("child", flat=True))
+    waiting.filter(reused=True, child__in=children).update(child=None, reused=False)
+    for child in children:
+        if child.pk in own:
+            reset_failed(child.pk)
     return pending
 
 

@@ -13,9 +13,16 @@ from django.db import IntegrityError, transaction
 from django.db.models.query import QuerySet
 
 from annotation.models import Dataset, User
-from judging.core.rules import JudgePrompt, PairwiseSettings, SatisfactionSettings
+from judging.core.rules import (
+    GenerationSettings,
+    JudgePrompt,
+    PairwiseSettings,
+    SatisfactionSettings,
+)
+from judging.core.targets import RunTarget, Targets
+from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, ModelEndpoint, RunKind, RunStatus
-from judging.queries.configurations import distil_plans, pairwise_settings
+from judging.queries.configurations import WRITER, distil_plans, pairwise_settings
 from judging.queries.runs import UNFINISHED
 from judging.services.endpoints import check_budget, set_budget
 from judging.services.judges import endpoint_for
@@ -29,18 +36,33 @@ class RunRequest:
         kind: TEST becomes GRADE where the prompt grades.
         dataset: where the comparisons or turns are.
         annotator: whose labels the run is about; None for everybody's.
-        judge: who judges; None for the judge that distilled, or the lexical one.
+        judge: who judges, or the endpoint that answers; None for the judge that selected, or the
+            lexical one.
+        writer: who distils, or builds memories; None for the judge. Of a test run, who distilled
+            the sets that it applies; None for whoever did.
+        selected_by: of a test run, which judge selected the sets that it applies; None for the
+            judge that applies them.
         prompt: how a test run asks; any but the paper's takes no preferences, and those that grade
             give one verdict a comparison, by the two grades.
         with_sets: False has a test run judge under the base judge alone, which needs no
             distillation.
+        verdict: how a test run reads replies; None for as the distillation it applies does, and
+            strictly by any prompt but the paper's.
         sets_of: another annotator, whose sets a test run tries on this one's labels.
+        with_control: whether a test run under the annotator's own sets also asks what stands in for
+            the other annotators.
+        sets_dataset: where the sets were learned, or the history was rated; None for the dataset
+            that is judged. A satisfaction run scores all of the dataset where it is given.
+        targets: what a test run judges, or a satisfaction run scores; of a generation the filters
+            and the sample.
         pairwise: the rules of a distillation; a test run follows those of the one it applies.
         satisfaction: the rules of a satisfaction run.
+        generation: the rules of a run that generates responses.
         parent: a distillation, whose edited preferences are judged again (DISTIL), or whose test
             comparisons are judged under some of its preferences (ABLATION).
         preferences: of an ablation, by scenario; the base judge's is judged as well.
         for_ablation: what is distilled is never taken for the annotator's preferences.
+        pairs: what an injection check tries the judge on, as `TriedPair.to_json` gives them.
         budget: what the calls of each run may cost in all.
         batch_file: calls are written to a file and read back (`batch_files`).
         created_by: who asks.
@@ -50,17 +72,31 @@ class RunRequest:
     dataset: Dataset
     annotator: User | None = None
     judge: str | None = None
+    writer: str | None = None
+    selected_by: str | None = None
     prompt: JudgePrompt = JudgePrompt.PERSONAL
     with_sets: bool = True
+    verdict: VerdictRule | None = None
     sets_of: User | None = None
+    with_control: bool = True
+    sets_dataset: Dataset | None = None
+    targets: Targets = field(default_factory=Targets)
     pairwise: PairwiseSettings = field(default_factory=PairwiseSettings)
     satisfaction: SatisfactionSettings = field(default_factory=SatisfactionSettings)
+    generation: GenerationSettings = field(default_factory=GenerationSettings)
     parent: JudgeRun | None = None
-    preferences: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    preferences: Mapping[int | None, Sequence[int]] = field(default_factory=dict)
     for_ablation: bool = False
+    pairs: Sequence[Mapping[str, Any]] = ()
     budget: Decimal | None = None
     batch_file: bool = False
     created_by: User | None = None
+
+    @property
+    def is_for_nobody(self) -> bool:
+        """Whether a test run without an annotator judges in nobody's stead: under no sets."""
+        takes_sets = self.with_sets and self.prompt is JudgePrompt.PERSONAL
+        return not takes_sets and self.targets.kind is not RunTarget.TEST
 
     def endpoint(self, judge: str) -> ModelEndpoint | None:
         """The endpoint behind the name of a judge, where the request can be put to it.
@@ -69,8 +105,25 @@ class RunRequest:
             Refused: there is no such judge; there is a budget, but calls have no price.
         """
         endpoint = endpoint_for(judge)
-        check_budget(self.budget, endpoint=endpoint)
+        check_budget(self.budget, endpoint)
         return endpoint
+
+    def asked_of(self, judge: str) -> dict[str, Any]:
+        """The columns of a run that say who is asked: the judge, and who writes where it does not.
+
+        Raises:
+            Refused: there is no such judge; there is a budget, but calls have no price.
+        """
+        writer = "" if self.writer in (None, judge) else self.writer or ""
+        endpoint = endpoint_for(judge)
+        writes = endpoint_for(writer) if writer else None
+        check_budget(self.budget, endpoint, writes)
+        return {
+            "judge": judge,
+            "endpoint": endpoint,
+            "writer": writer,
+            "writer_endpoint": writes,
+        }
 
     def run(self, **columns: Any) -> JudgeRun:
         """A run that was asked for, with the columns that planning decides; not saved."""
@@ -131,8 +184,11 @@ def _under_way(plan: str) -> QuerySet[JudgeRun]:
 def _plan(run: JudgeRun) -> str:
     """64 hexadecimal digits."""
     # A training takes the ratings as it finds them: one under way will do, whatever they were.
-    config = {} if run.kind == RunKind.TRAIN else run.config
-    parts = [run.kind, run.dataset_id, run.annotator_id, run.judge, run.parent_id, config]
+    config = run.config
+    if run.kind == RunKind.TRAIN:
+        config = {name: config[name] for name in ("level",) if name in config}
+    judges = [run.judge, run.writer]
+    parts = [run.kind, run.dataset_id, run.annotator_id, judges, run.parent_id, config]
     canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return sha256(canonical.encode()).hexdigest()
 
@@ -140,16 +196,17 @@ def _plan(run: JudgeRun) -> str:
 def finished_like(wanted: JudgeRun) -> JudgeRun | None:
     """The newest finished run about the same, of which another would be a repetition.
 
-    Runs about comparisons count where they got all their answers.
+    A run that left rows out for want of money is none: whoever needs it needs all its answers.
     """
     finished = JudgeRun.objects.filter(
         kind=wanted.kind,
         dataset=wanted.dataset,
         annotator=wanted.annotator,
         judge=wanted.judge,
+        writer=wanted.writer,
         parent=wanted.parent,
         status=RunStatus.DONE,
-        **({} if wanted.kind == RunKind.SATISFACTION else {"error_code": ""}),
+        error_code="",
     ).order_by("-pk")
     return next((run for run in finished if _is_about(run) == _is_about(wanted)), None)
 
@@ -158,8 +215,8 @@ def _is_about(run: JudgeRun) -> object:
     if run.kind != RunKind.DISTIL:
         return run.config
     # What decides a distillation's preferences, the shuffled control aside.
-    settings = replace(pairwise_settings(run.config), shuffled_control=False)
+    settings = replace(pairwise_settings(run.config), shuffled_control=False, control_draws=None)
     plans = [
         (each.scenario_id, each.winners, each.test_winners) for each in distil_plans(run.config)
     ]
-    return settings, plans, run.config.get("judge")
+    return settings, plans, run.config.get("judge"), run.config.get(WRITER)

@@ -7,6 +7,7 @@ itself. Every step may be cut short by a kill and done again.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,21 +18,24 @@ from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
-from judging.core.runs import StageName
+from judging.core.runs import WRITING, StageName
 from judging.llm.errors import EndpointDownError, LlmCode
 from judging.models import JudgeRun, RunStatus
 from judging.queries.runs import UNFINISHED
+from judging.services.abilities import find_abilities
 from judging.services.batches import (
     AskingStage,
+    BatchWork,
     ComputingStage,
     IdRange,
     Observer,
     Stage,
+    UnitStage,
     ask_batch,
 )
-from judging.services.heartbeats import SupersededError, beat, this_process
-from judging.services.judges import JudgeOpener, open_judge
-from judging.services.kinds import KINDS
+from judging.services.heartbeats import Pulse, SupersededError, beat, this_process
+from judging.services.judges import BATCH_FILE, JudgeOpener, open_judge
+from judging.services.kinds import kind_of
 from judging.services.replies import drop_claims_of_the_dead
 
 log = logging.getLogger(__name__)
@@ -73,7 +77,7 @@ def dispatch(run_id: int, *, generation: int | None = None) -> Dispatch | None:
     ).update(
         generation=F("generation") + 1,
         status=RunStatus.RUNNING,
-        stage=run.stage or KINDS[run.kind].stages[0].name,
+        stage=run.stage or kind_of(run.kind).stages[0].name,
         started_at=run.started_at or now,
         heartbeat_at=now,
         worker=this_process(),
@@ -81,7 +85,22 @@ def dispatch(run_id: int, *, generation: int | None = None) -> Dispatch | None:
     if not taken:
         return None
     drop_claims_of_the_dead(run_id)  # or others would wait for its calls
+    if not run.generation:
+        _find_abilities(run)
     return _go_on(run_id, run.generation + 1)
+
+
+def _find_abilities(run: JudgeRun) -> None:
+    """Finds out what the endpoints of a run can do, where nobody knows.
+
+    Only before its first call: later it would be asked in another form than it has begun in.
+    """
+    if run.config.get(BATCH_FILE):
+        return
+    for endpoint in (run.writer_endpoint, run.endpoint):
+        if endpoint is not None:
+            with contextlib.suppress(Refused):  # it cannot be asked at all: a batch says so
+                find_abilities(endpoint)
 
 
 def run_batch(
@@ -101,19 +120,16 @@ def run_batch(
         return None
     try:
         beat(run)
-        stage = _stage(run)
-        if isinstance(stage, ComputingStage):
-            return _compute(run, stage)
-        ask_batch(run, stage, ids, opener=opener, observer=observer)
-        return _after_batch(run, stage)
+        return _work_off(run, ids, opener=opener, observer=observer)
     except SupersededError:
         return None
     except Refused as error:
-        _stop(run, error.code, "")
+        _stop(run, error.code, error.detail)
         return None
     except EndpointDownError as error:
         log.warning("Run %d stopped asking: %s", run.pk, error)
-        _stop(run, ENDPOINT_DOWN, str(error))
+        asked = run.written_by if run.stage in WRITING else run.judge
+        _stop(run, ENDPOINT_DOWN, f"{asked}: {error}" if run.writer else str(error))
         return None
     except DatabaseError:
         raise  # the rows are as they were: the run is taken up again once they can be reached
@@ -126,18 +142,55 @@ def run_batch(
 def _current(run_id: int, generation: int) -> JudgeRun | None:
     return (
         JudgeRun.objects.filter(pk=run_id, generation=generation, status=RunStatus.RUNNING)
-        .select_related("endpoint")
+        .select_related("endpoint", "writer_endpoint")
         .first()
     )
 
 
 def _stage(run: JudgeRun) -> Stage:
-    return next(stage for stage in KINDS[run.kind].stages if stage.name == run.stage)
+    return next(stage for stage in kind_of(run.kind).stages if stage.name == run.stage)
+
+
+def _work_off(
+    run: JudgeRun, ids: IdRange, *, opener: JudgeOpener, observer: Observer | None
+) -> Dispatch | None:
+    match stage := _stage(run):
+        case ComputingStage():
+            return _compute(run, stage)
+        case UnitStage():
+            return _work(run, stage, ids, opener=opener, observer=observer)
+        case _:
+            ask_batch(run, stage, ids, opener=opener, observer=observer)
+            return _after_batch(run, stage)
 
 
 def _compute(run: JudgeRun, stage: ComputingStage) -> Dispatch | None:
     stage.compute(run)
     return _go_on(run.pk, run.generation) if _advance(run) else None
+
+
+def _work(
+    run: JudgeRun,
+    stage: UnitStage,
+    ids: IdRange,
+    *,
+    opener: JudgeOpener,
+    observer: Observer | None,
+) -> Dispatch | None:
+    """Goes on with a unit; the next message takes the first that is pending then."""
+    pulse = Pulse(run)
+
+    def alive(answers: int) -> None:
+        pulse()
+        if observer is not None:
+            observer(answers)
+
+    unit = stage.rows(run.pk).filter(pk=ids.first, status=JudgmentStatus.PENDING).first()
+    if unit is not None:
+        stage.work(run, unit, BatchWork(opener, alive))
+    if stage.rows(run.pk).filter(status=JudgmentStatus.PENDING).exists() or _advance(run):
+        return _go_on(run.pk, run.generation)
+    return None
 
 
 def _after_batch(run: JudgeRun, stage: AskingStage[Any, Any]) -> Dispatch | None:
@@ -151,31 +204,41 @@ def _go_on(run_id: int, generation: int) -> Dispatch | None:
     """The batches of the first stage that has some; past the last stage the run is finished."""
     while (run := _current(run_id, generation)) is not None:
         stage = _stage(run)
-        batches = _batches(run, stage) if isinstance(stage, AskingStage) else (_COMPUTED,)
+        is_passed_over = isinstance(stage, ComputingStage) and not stage.is_needed(run)
+        batches = (_COMPUTED,) if isinstance(stage, ComputingStage) else _batches(run, stage)
+        if is_passed_over:
+            _advance(run)
+            continue
         if batches:
             return Dispatch(run_id, generation, batches)
         _advance(run)
     return None
 
 
-def _batches(run: JudgeRun, stage: AskingStage[Any, Any]) -> tuple[IdRange, ...]:
-    """Pending rows as ranges of ids, in the order in which they were planned."""
+def _batches(run: JudgeRun, stage: AskingStage[Any, Any] | UnitStage) -> tuple[IdRange, ...]:
+    """Pending rows as ranges of ids, in the order in which they were planned.
+
+    Of units there is the first alone: a later one may need what comes of it.
+    """
     size = BATCH_ROWS_WITHOUT_CALLS
-    if run.endpoint is not None:
-        size = max(BATCH_ROWS, BATCH_ROUNDS * run.endpoint.concurrency)
+    endpoint = run.endpoint_at(stage.name)
+    if endpoint is not None:
+        size = max(BATCH_ROWS, BATCH_ROUNDS * endpoint.concurrency)
     pending = list(
         stage.rows(run.pk)
         .filter(status=JudgmentStatus.PENDING)
         .order_by("pk")
         .values_list("pk", flat=True)
     )
+    if isinstance(stage, UnitStage):
+        return tuple(IdRange(first, first) for first in pending[:1])
     parts = [pending[start : start + size] for start in range(0, len(pending), size)]
     return tuple(IdRange(part[0], part[-1]) for part in parts)
 
 
 def _advance(run: JudgeRun) -> bool:
     """Takes a run past its stage, once: of several who try, one succeeds."""
-    names = [stage.name for stage in KINDS[run.kind].stages]
+    names = [stage.name for stage in kind_of(run.kind).stages]
     following = names[names.index(StageName(run.stage)) + 1 :]
     now = timezone.now()
     mine = JudgeRun.objects.filter(
@@ -196,7 +259,7 @@ def _advance(run: JudgeRun) -> bool:
 
 def _failure(run: JudgeRun) -> str | None:
     """The most frequent error of a stage without any answer; None where every stage has one."""
-    for stage in KINDS[run.kind].stages:
+    for stage in kind_of(run.kind).stages:
         if isinstance(stage, ComputingStage):
             continue
         rows = stage.rows(run.pk)
@@ -216,7 +279,7 @@ def _failure(run: JudgeRun) -> str | None:
 def _cut_short(run: JudgeRun) -> str:
     """`budget:spent` where the money ended before the rows did; "" otherwise."""
     code = LlmCode.BUDGET_SPENT.value
-    stages = [stage for stage in KINDS[run.kind].stages if isinstance(stage, AskingStage)]
+    stages = [each for each in kind_of(run.kind).stages if not isinstance(each, ComputingStage)]
     return (
         code if any(stage.rows(run.pk).filter(error_code=code).exists() for stage in stages) else ""
     )

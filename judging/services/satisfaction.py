@@ -2,30 +2,53 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
-from judging.core.calibration import LEVELS, Calibrated, Calibration, calibrate, score_counts
+from judging.core.calibration import (
+    LEVELS,
+    Calibrated,
+    Calibration,
+    Fallback,
+    calibrate,
+    score_counts,
+)
 from judging.core.memory import Memory
 from judging.core.memory_parsing import memory_from_content
 from judging.core.questions import HistoryTurn, Rubrics, TurnAnswer, TurnQuestion
 from judging.core.retrieval import ScoringTarget, turn_question
 from judging.core.rules import LEARNED, SPECS, Level, Need, SatisfactionSettings, Variant
-from judging.core.runs import StageName
+from judging.core.runs import HISTORY, TARGETS, StageName
 from judging.core.satisfaction_model import VERSION
 from judging.core.satisfaction_neighbours import TurnSpace
+from judging.core.targets import TURN_TARGETS, RunTarget, TurnPart
 from judging.judges.protocol import Judge
 from judging.models import JudgeRun, SatisfactionJudgment, UserMemory
-from judging.queries.configurations import satisfaction_config, satisfaction_settings
+from judging.queries.configurations import (
+    WRITER,
+    as_json,
+    satisfaction_config,
+    satisfaction_settings,
+)
 from judging.queries.runs import memory_rows, score_rows
 from judging.queries.satisfaction.blocks import StoredBlock, ratings_digest, stored_blocks
 from judging.queries.satisfaction.labels import examples_by_fold, fold_by_user, rubrics_by_fold
+from judging.queries.satisfaction.targets import (
+    PlannedTurn,
+    block_heads,
+    blocks_of,
+    heads_of,
+    planned_turns,
+    target_blocks,
+    turn_scope,
+)
 from judging.services.batches import (
     AskingStage,
     ComputingStage,
@@ -37,8 +60,11 @@ from judging.services.batches import (
 from judging.services.edited_prompts import edited_prompts
 from judging.services.endpoints import check_budget
 from judging.services.judges import (
+    BATCH_FILE,
     LEXICAL,
-    endpoint_for,
+    check_by_batch_file,
+    check_chats,
+    check_understands,
     judge_snapshot,
     plan_rubrics,
     planned_teaching,
@@ -53,41 +79,105 @@ _WITHOUT_PROMPTS: Final = (Variant.CHECKLIST, Variant.NO_MEMORY)
 
 
 def plan_satisfaction(request: RunRequest) -> JudgeRun:
-    """A run over every rated turn, or over those of the annotator alone; not saved.
+    """A run over every rated turn, or over other targets (protocols A2); not saved.
+
+    In the stead of everybody or of the annotator alone. Targets beyond the rated turns are
+    calibrated by the reference CDF, so that nothing that is scored beside them moves them.
 
     Raises:
         Refused: there is no such judge; the lexical judge was asked for a way of asking; there is
-            nobody to take examples from; there is a budget, but calls have no price.
+            nobody to take examples from; there is a budget, but calls have no price; the judge
+            cannot read what the memory builder writes; calls cannot go by batch file; nothing is
+            among the targets, or they are no turns; all of a dataset is to be scored, and no
+            annotator is named.
     """
     dataset, annotator, settings = request.dataset, request.annotator, request.satisfaction
+    learned_in = request.sets_dataset or dataset
     judge = request.judge or LEXICAL
     if judge == LEARNED:  # it reads histories itself and answers on the user's own scale
-        endpoint = None
         settings = replace(settings, variant=Variant.NO_MEMORY, calibration=Calibration.RAW)
-    else:
-        endpoint = endpoint_for(judge)
-        if endpoint is None and settings.variant not in _WITHOUT_PROMPTS:
-            raise Refused("judge:no-prompts", "the lexical judge does not use prompts")
-    check_budget(request.budget, endpoint=endpoint)
-    edits = edited_prompts(dataset, annotator=annotator, endpoint=endpoint, rated=True)
-    config = {**satisfaction_config(settings), **edits}
+    asked = _asked_of(request, judge, settings)
+    endpoint, writes = asked["endpoint"], asked["writer_endpoint"]
+    targets = _targets_config(request, settings)
+    if targets and settings.calibration is not Calibration.RAW:
+        settings = replace(settings, calibration=Calibration.REFERENCE_CDF)
+    if learned_in != dataset and not settings.train:
+        settings = replace(settings, train=learned_in.slug)
+    edits = edited_prompts(dataset, annotator=annotator, endpoint=endpoint or writes, rated=True)
+    config = {**satisfaction_config(settings), **edits, **targets}
     snapshot = (
         {"judge": LEARNED, "version": VERSION}
         if judge == LEARNED
         else judge_snapshot(endpoint, config)
     )
+    more = {WRITER: judge_snapshot(writes, config)} if asked["writer"] else {}
     users = None if annotator is None else [annotator.pk]
-    teaching = planned_teaching(dataset=dataset, judged=users, settings=settings)
-    return request.run(
-        judge=judge,
-        endpoint=endpoint,
+    run = request.run(
+        **asked,
         config={
             **config,
             "judge": snapshot,
-            "ratings": ratings_digest(dataset_id=dataset.pk, user_ids=users, level=settings.level),
-            **teaching,
+            **more,
+            "ratings": ratings_digest(
+                dataset_id=learned_in.pk, user_ids=users, level=settings.level
+            ),
+            **({BATCH_FILE: True} if request.batch_file else {}),
         },
     )
+    scope = turn_scope(run)
+    if scope is not None:
+        planned = planned_turns(scope)
+        if not planned:
+            message = f"no response of {dataset.slug} is among the targets"
+            raise Refused("run:no-targets", message)
+        run.config["responses"] = _digest(planned)
+        users = sorted({each.user_id for each in planned})
+    run.config |= planned_teaching(
+        dataset=dataset, learned_in=learned_in, judged=users, settings=settings
+    )
+    return run
+
+
+def _targets_config(request: RunRequest, settings: SatisfactionSettings) -> dict[str, Any]:
+    """What a run says of its targets, where it is about more or less than everything rated."""
+    targets, named = request.targets, request.sets_dataset
+    if targets.are_rated and named is None:
+        return {}
+    if targets.kind is RunTarget.TEST:
+        targets = replace(targets, kind=RunTarget.RATED)
+    if targets.kind not in TURN_TARGETS:
+        raise Refused("run:targets", f"{targets.kind.lower()} are no turns")
+    if settings.level is Level.SESSION and targets.kind is RunTarget.CANDIDATES:
+        message = "candidates are responses: a whole conversation has no other than the original"
+        raise Refused("run:targets", message)
+    if named is not None and request.annotator is None:
+        message = f"name the annotator in whose stead all of {request.dataset.slug} is scored"
+        raise Refused("run:no-annotator", message)
+    return {TARGETS: as_json(targets), **({} if named is None else {HISTORY: named.slug})}
+
+
+def _digest(planned: Sequence[PlannedTurn]) -> str:
+    """SHA-256 of what is scored in whose stead, hexadecimal."""
+    rows = [(each.user_id, each.target_id, each.part.value) for each in planned]
+    return hashlib.sha256(repr(rows).encode()).hexdigest()
+
+
+def _asked_of(request: RunRequest, judge: str, settings: SatisfactionSettings) -> dict[str, Any]:
+    """Who is asked: without memories only the judge; the learned evaluator is no endpoint."""
+    if judge == LEARNED:
+        check_budget(request.budget)
+        if request.batch_file:
+            check_by_batch_file(None, judge)
+        return {"judge": judge, "endpoint": None, "writer": "", "writer_endpoint": None}
+    needed = request if settings.with_memory else replace(request, writer=None)
+    asked = needed.asked_of(judge)
+    if asked["endpoint"] is None and settings.variant not in _WITHOUT_PROMPTS:
+        raise Refused("judge:no-prompts", "the lexical judge does not use prompts")
+    check_understands(judge, asked["writer"])
+    check_chats(asked["writer_endpoint"])
+    if request.batch_file:
+        check_by_batch_file(asked["endpoint"], judge)
+    return asked
 
 
 def write_satisfaction(run: JudgeRun) -> int:
@@ -99,11 +189,10 @@ def write_satisfaction(run: JudgeRun) -> int:
         Refused: there is no rated turn.
     """
     settings = satisfaction_settings(run.config)
-    users = None if run.annotator_id is None else [run.annotator_id]
-    blocks = stored_blocks(dataset_id=run.dataset_id, user_ids=users, level=settings.level)
+    planned = turns_to_score(run)
     plan_rubrics(run, settings)
     if settings.with_memory:
-        plan_memories(run, blocks, inherit_from=settings.memories_of)
+        plan_memories(run, planned.heads, inherit_from=settings.memories_of)
     memories = {
         (user_id, scenario_id): pk
         for user_id, scenario_id, pk in memory_rows(run.pk).values_list(
@@ -113,18 +202,46 @@ def write_satisfaction(run: JudgeRun) -> int:
     rows = [
         SatisfactionJudgment(
             run=run,
-            user_id=stored.user_id,
-            **{_TARGET[settings.level]: int(target.turn_id)},
-            memory_id=memories.get((stored.user_id, stored.scenario_id)),
+            user_id=each.user_id,
+            **{_TARGET[settings.level]: each.target_id},
+            part=each.part.value,
+            memory_id=memories.get((each.user_id, each.scenario_id)),
         )
-        for stored in blocks
-        for target in stored.block.targets
+        for each in planned.turns
     ]
     if not rows:
         message = f"no rated response of {run.dataset.slug} has an available text"
         raise Refused("run:no-ratings", message)
     SatisfactionJudgment.objects.bulk_create(rows, batch_size=_CHUNK)
     return len(rows)
+
+
+class TurnsToScore(NamedTuple):
+    """The turns of a run in their order, and each of its blocks, at least with its first target."""
+
+    turns: Sequence[PlannedTurn]
+    heads: Sequence[StoredBlock]
+
+
+def turns_to_score(run: JudgeRun) -> TurnsToScore:
+    """What a run is to score, as its rows are written and its calls are estimated.
+
+    Args:
+        run: it need not be saved.
+    """
+    scope = turn_scope(run)
+    if scope is not None:
+        planned = planned_turns(scope)
+        return TurnsToScore(planned, target_blocks(scope, heads_of(planned)))
+    users = None if run.annotator_id is None else [run.annotator_id]
+    level = satisfaction_settings(run.config).level
+    blocks = stored_blocks(dataset_id=run.dataset_id, user_ids=users, level=level)
+    turns = [
+        PlannedTurn(stored.user_id, stored.scenario_id, int(target.turn_id), TurnPart.RATED)
+        for stored in blocks
+        for target in stored.block.targets
+    ]
+    return TurnsToScore(turns, blocks)
 
 
 NO_MEMORY: Final = "memory:missing"
@@ -161,11 +278,6 @@ def load_turns(run: JudgeRun, ids: IdRange) -> list[TurnTask]:
         .values_list("pk", "user_id", "response_id", "session_id", "memory_id")
     )
     settings = satisfaction_settings(run.config)
-    blocks = stored_blocks(
-        dataset_id=run.dataset_id,
-        user_ids={user_id for _, user_id, *_ in rows},
-        level=settings.level,
-    )
     memories = _memories({memory_id for *_, memory_id in rows if memory_id is not None})
     asked = {
         (user_id, response_id or session_id): (pk, memory_id)
@@ -173,7 +285,7 @@ def load_turns(run: JudgeRun, ids: IdRange) -> list[TurnTask]:
     }
     shown = shown_beside(run, settings)
     found: dict[int, TurnTask] = {}
-    for stored in blocks:
+    for stored in blocks_of(run, asked):
         user_id = stored.user_id
         wanted = [one for one in stored.block.targets if (user_id, int(one.turn_id)) in asked]
         for target, nearest in shown.with_nearest(wanted, stored):
@@ -202,12 +314,12 @@ class ShownBeside:
         """Targets of a block, each with its nearest turns where those are shown."""
         if SPECS[self.settings.variant].need is not Need.NEAREST:
             return ((target, ()) for target in targets)
-        if stored.user_id not in self.spaces:  # blocks come by user: one at a time is enough
-            self.spaces.clear()
-            block = stored.block  # targets and history are all that the user rated
-            self.spaces[stored.user_id] = TurnSpace(block.targets, block.history)
-        found = self.spaces[stored.user_id].nearest(targets, stored.block.history)
-        return zip(targets, found, strict=True)
+        block, space = stored.block, self.spaces.get(stored.user_id)
+        # Of rated turns, the targets and history of any block are all that the user rated.
+        if space is None or not (space.holds(targets) and space.holds(block.history)):
+            self.spaces.clear()  # blocks come by user: one at a time is enough
+            space = self.spaces[stored.user_id] = TurnSpace(block.targets, block.history)
+        return zip(targets, space.nearest(targets, block.history), strict=True)
 
     def task(
         self,
@@ -309,22 +421,30 @@ def calibrate_run(run: JudgeRun) -> None:
     changes nothing; where there is no memory they are counted now.
     """
     method = satisfaction_settings(run.config).calibration
-    blocks: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    blocks: dict[tuple[int, int], list[tuple[int, int, bool]]] = {}
     scored = (
         score_rows(run.pk)
         .filter(status=JudgmentStatus.DONE)
         .order_by("pk")
-        .values_list("user_id", _SCENARIO, "pk", "score")
+        .values_list("user_id", _SCENARIO, "pk", "score", "response__original")
     )
-    for user_id, scenario_id, pk, score in scored:
-        if score is not None:
-            blocks.setdefault((user_id, scenario_id), []).append((pk, score))
+    for user_id, scenario_id, pk, score, original in scored:
+        if score is not None:  # a whole session is its own original
+            row = pk, score, original is not False
+            blocks.setdefault((user_id, scenario_id), []).append(row)
     counts = _history_counts(run)
     outcomes: dict[Calibrated, list[int]] = {}
     for key, rows in blocks.items():
         history = counts.get(key, (0,) * LEVELS)
-        results = calibrate([score for _, score in rows], method=method, history=history)
-        for (pk, _), result in zip(rows, results, strict=True):
+        results = calibrate(
+            [score for _, score, _ in rows],
+            method=method,
+            history=history,
+            reference=[score for _, score, is_original in rows if is_original],
+        )
+        if TARGETS in run.config and not any(history):  # also where nothing is calibrated
+            results = tuple(replace(each, fallback=Fallback.NO_HISTORY) for each in results)
+        for (pk, _, _), result in zip(rows, results, strict=True):
             outcomes.setdefault(result, []).append(pk)
     for result, ids in outcomes.items():
         _store(ids, result, method)
@@ -357,9 +477,7 @@ def _history_counts(run: JudgeRun) -> dict[tuple[int, int], tuple[int, ...]]:
         (stored.user_id, stored.scenario_id): score_counts(
             [turn.score for turn in stored.block.history]
         )
-        for stored in stored_blocks(
-            dataset_id=run.dataset_id, user_ids=set(users), level=settings.level
-        )
+        for stored in block_heads(run, set(users))
     }
 
 

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from django import template
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.choices import LabelledEnum
-from annotation.core.splits import SplitSampling
+from annotation.core.splits import Pooling, SplitSampling
 from annotation.templatetags.look import label
 from judging.core.calibration import Calibration
-from judging.core.rules import DistilPrompt, JudgePrompt, Level, Variant, Window
+from judging.core.rules import (
+    AnsweredTurns,
+    Combine,
+    DistilPrompt,
+    GenerationContext,
+    JudgePrompt,
+    Level,
+    SelectionMode,
+    Variant,
+    Window,
+)
+from judging.core.runs import OTHERS, REGISTERED
+from judging.core.targets import RunTarget
 from judging.core.verdicts import VerdictRule
+from judging.models import RunKind
 
 register = template.Library()
 
@@ -21,13 +35,26 @@ _NAMES: Final = {
     "dev_size": _("dev comparisons per scenario"),
     "seed": _("seed"),
     "sampling": _("dev split method"),
+    "pooling": _("scenarios"),
+    "mode": _("selection"),
+    "difference_penalty": _("penalty for a difference between the orders"),
+    "combine": _("stands in for the annotator"),
     "verdict_rule": _("verdict reading"),
     "prompt": _("judge prompt"),
     "distil_prompt": _("preference length"),
     "window": _("conversation shown"),
     "aggregate_eligible": _("joint preference eligible"),
     "shuffled_control": _("shuffled-label control"),
+    "control_draws": _("draws of shuffled labels"),
     "sets_of": _("preferences from"),
+    "selected_by": _("preferences selected by"),
+    "distiller": _("preferences distilled by"),
+    "others": _("other annotators' judges"),
+    "targets": _("judged"),
+    "set_dataset": _("preferences learned in"),
+    "history_dataset": _("history rated in"),
+    "responses": _("targets fingerprint"),
+    "unscored": _("without agreement figures"),
     "calibration": _("calibration"),
     "with_memory": _("user memories used"),
     "variant": _("judge prompt"),
@@ -38,9 +65,19 @@ _NAMES: Final = {
     "ablation": _("ablation only"),
     "batch_file": _("calls by batch file"),
     "recorded_in": _("recorded in file"),
+    "context": _("what the model sees"),
+    "turns": _("turns answered"),
+    "samples": _("responses per turn"),
+    "temperature": _("temperature"),
+    "max_tokens": _("max output tokens"),
+    "system": _("system prompt"),
+    "corpus": _("fingerprint of the attempts"),
 }
 _VOCABULARIES: Final[dict[str, type[LabelledEnum]]] = {
     "sampling": SplitSampling,
+    "pooling": Pooling,
+    "combine": Combine,
+    "mode": SelectionMode,
     "verdict_rule": VerdictRule,
     "window": Window,
     "prompt": JudgePrompt,
@@ -48,23 +85,63 @@ _VOCABULARIES: Final[dict[str, type[LabelledEnum]]] = {
     "variant": Variant,
     "level": Level,
     "calibration": Calibration,
+    "context": GenerationContext,
+    "turns": AnsweredTurns,
 }
+
+
+@register.filter
+def kind_label(kind: str) -> str:
+    """What a kind of run is called, those that apps above registered included."""
+    if kind in REGISTERED:
+        return gettext(REGISTERED[kind].label)
+    return str(RunKind(kind).label) if kind in RunKind.values else kind
 
 
 @register.filter
 def setting_name(name: str) -> str:
     """How a page calls a setting of a run; a name that it does not know stays as it is."""
-    return str(_NAMES.get(name, name))
+    return str(_NAMES.get(name) or _registered(name) or name)
+
+
+def _registered(key: str) -> str:
+    """The words for a setting, or a value of one, of the kinds that apps above registered."""
+    found = next((each.words[key] for each in REGISTERED.values() if key in each.words), "")
+    return gettext(found) if found else ""
 
 
 @register.filter
 def setting_value(value: object, name: str) -> str:
     """A setting's value in words; a value that has none stays as it is."""
+    if name == "system" and not value:
+        return gettext("each conversation's own") if value is None else gettext("none")
     if value is None:
         return gettext("none")
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
+    if isinstance(value, Mapping):
+        return _others(value) if name == OTHERS else _targets(value)
     if (name, value) == ("train", ""):
         return gettext("others of this dataset")
     words = _VOCABULARIES.get(name)
-    return label(words(str(value))) if words is not None and value in set(words) else str(value)
+    known = label(words(str(value))) if words is not None and value in set(words) else ""
+    return known or _registered(f"{name}={value}") or str(value)
+
+
+def _others(stored: Mapping[str, int]) -> str:
+    return gettext("%(drawn)d of %(of)d, drawn by the seed") % stored
+
+
+def _targets(stored: Mapping[str, Any]) -> str:
+    """What a run judged: the kind, then every filter."""
+    filters = (
+        stored.get("study"),
+        f"#{stored['plan']}" if stored.get("plan") else "",
+        *stored.get("scenarios", ()),
+        *stored.get("models", ()),
+        *stored.get("languages", ()),
+    )
+    words = [label(RunTarget(stored["kind"])), *(str(each) for each in filters if each)]
+    if stored.get("sample"):
+        words.append(gettext("sample of %(n)d") % {"n": stored["sample"]})
+    return ", ".join(words)

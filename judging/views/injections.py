@@ -6,13 +6,23 @@ from typing import Final
 
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.core.refusals import Refused
 from annotation.core.tables import csv_lines, in_blocks
 from annotation.exports import ExportFormat
-from annotation.views.access import SignedInRequest, download, reader_required
+from annotation.views.access import (
+    UNPROCESSABLE,
+    SignedInRequest,
+    download,
+    manager_required,
+    reader_required,
+)
+from judging.core.estimates import total_of
 from judging.core.injections import ATTEMPTS
+from judging.forms.injection import CheckForm
 from judging.queries.injections import (
     COLUMNS,
     check_figures,
@@ -22,7 +32,12 @@ from judging.queries.injections import (
     trial_page,
     trial_records,
 )
+from judging.services.estimates import estimate_all
+from judging.services.kinds import plan
+from judging.submission import submit
+from judging.views.run_starts import say_attached
 
+_NEW: Final = "judging/injection_new.html"
 _ASKED: Final = ("kind", "language", "outcome", "page")
 
 
@@ -33,6 +48,39 @@ def checks(request: SignedInRequest) -> HttpResponse:
     page = check_lines(request.GET.get("page", ""))
     context = {"lines": lines_of(page), "page": page, "attempts": len(ATTEMPTS)}
     return render(request, "judging/injections.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@manager_required
+def new_check(request: SignedInRequest) -> HttpResponse:
+    """Choose a judge and pairs; the check runs in a worker."""
+    form = CheckForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        try:
+            started = submit(plan(form.request(by=request.user)))
+        except Refused as error:
+            form.add_error(None, gettext(error.text))
+        else:
+            say_attached(request, started)
+            return redirect("judging:run", run_id=started[0].pk)
+    status = UNPROCESSABLE if form.is_bound else 200
+    return render(request, _NEW, {"form": form}, status=status)
+
+
+@require_POST
+@manager_required
+def estimate(request: SignedInRequest) -> HttpResponse:
+    """What a check would ask and cost; nothing is started."""
+    form = CheckForm(request.POST)
+    context: dict[str, object] = {"form": form}
+    if form.is_valid():
+        try:
+            found = estimate_all(plan(form.request(by=request.user)))
+            context |= {"estimates": found, "total": total_of(found)}
+        except Refused as error:
+            context["refusal"] = gettext(error.text)
+    page = "judging/_estimate.html" if request.headers.get("HX-Request") else _NEW
+    return render(request, page, context)
 
 
 @require_safe

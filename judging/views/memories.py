@@ -17,9 +17,11 @@ from annotation.core.refusals import Refused, text_of
 from annotation.models import Dataset, User
 from annotation.queries.withheld import is_anything_withheld
 from annotation.views.access import SignedInRequest, manager_required, reader_required
+from judging.core.rules import Level, SatisfactionSettings
+from judging.core.runs import HISTORY
 from judging.forms.preferences import MemoryForm
 from judging.models import JudgeRun, RunKind, RunStatus, UserMemory
-from judging.queries.configurations import satisfaction_settings
+from judging.queries.configurations import satisfaction_settings, targets_of
 from judging.queries.satisfaction.learned import learned_page, learned_version_page
 from judging.queries.satisfaction.memories import (
     memories_of_run,
@@ -61,7 +63,13 @@ def learned_version(request: SignedInRequest, slug: str, version: int) -> HttpRe
 def train(request: SignedInRequest, slug: str) -> HttpResponse:
     """Train on the ratings as they are; asking while it is under way leads to that run."""
     dataset = get_object_or_404(Dataset, slug=slug)
-    wanted = RunRequest(kind=RunKind.TRAIN, dataset=dataset, created_by=request.user)
+    whole = request.POST.get("level") == Level.SESSION
+    wanted = RunRequest(
+        kind=RunKind.TRAIN,
+        dataset=dataset,
+        satisfaction=SatisfactionSettings(level=Level.SESSION if whole else Level.TURN),
+        created_by=request.user,
+    )
     (run,) = submit(plan(wanted))
     if run.status == RunStatus.RUNNING:
         messages.info(request, _("The evaluator is already being trained."))
@@ -109,6 +117,9 @@ def _shows() -> list[tuple[str, str]]:
         (Show.MISSED.value, gettext("dissatisfied, judged satisfied")),
         (Show.FALSE_ALARM.value, gettext("satisfied, judged dissatisfied")),
         (Show.WITHOUT.value, gettext("without a score")),
+        (Show.SCORED.value, gettext("with a score")),
+        (Show.UNRATED.value, gettext("not rated")),
+        (Show.CONTROL.value, gettext("originals beside other responses")),
     ]
 
 
@@ -139,6 +150,8 @@ def rescore(request: SignedInRequest, run_id: int) -> HttpResponse:
             annotator=run.annotator,
             judge=run.judge,
             satisfaction=replace(satisfaction_settings(run.config), memories_of=run.pk),
+            targets=targets_of(run.config),
+            sets_dataset=Dataset.objects.filter(slug=run.config.get(HISTORY, "")).first(),
             created_by=request.user,
         )
         started = submit(plan(wanted))

@@ -166,7 +166,7 @@ def judge_again(request: SignedInRequest, run_id: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def new_preference(request: SignedInRequest, run_id: int, scenario_id: int) -> HttpResponse:
-    """Add a text of one's own to a scenario."""
+    """Add a text of one's own to a scenario, or to all of them (0)."""
     run = _run_for(request.user, run_id)
     (found,) = owned_preferences([run], only=request.user.only)
     scenario = next((each for each in found.scenarios if each.id == scenario_id), None)
@@ -182,7 +182,7 @@ def new_preference(request: SignedInRequest, run_id: int, scenario_id: int) -> H
         try:
             added = add_preference(
                 run,
-                scenario_id=scenario_id,
+                scenario_id=scenario_id or None,
                 text=form.cleaned_data["text"],
                 editor=request.user,
             )
@@ -236,7 +236,7 @@ def edit(request: SignedInRequest, preference_id: int) -> HttpResponse:
         else:
             messages.success(request, gettext("Saved as version %d.") % saved.version)
             return redirect("judging:preference", preference_id=saved.pk)
-    context = {"page": page, "run": row.run, "scenario": row.scenario, "form": form}
+    context = {"page": page, "run": row.run, "scenario": row.scenario_name, "form": form}
     status = 422 if form.is_bound else 200
     return render(request, "judging/preference_edit.html", context, status=status)
 

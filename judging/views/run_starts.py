@@ -17,12 +17,19 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.core.refusals import Refused, text_of
 from annotation.models import Dataset, User
+from annotation.queries.participants import names_of
 from annotation.views.access import SignedInRequest, manager_required, reader_required
 from judging.core.estimates import RunEstimate, total_of
+from judging.core.runs import TARGETS
+from judging.core.verdicts import VerdictRule
 from judging.forms.preferences import ControlForm
 from judging.forms.runs import RunForm
 from judging.models import JudgeRun, RunKind
+from judging.queries.comparisons import learnable_labels
+from judging.queries.configurations import decides_by_log_odds
+from judging.queries.generation import families_of_judges
 from judging.queries.runs import RUBRIC, OtherSet, RunControls, run_controls
+from judging.services.abilities import could_read_letters
 from judging.services.estimates import MOST_PROMPTS, estimate_all
 from judging.services.estimates import estimate as estimate_of
 from judging.services.judges import LEXICAL
@@ -61,8 +68,14 @@ def estimate(request: HttpRequest) -> HttpResponse:
     form = context.get("form")
     if form is not None and form.is_valid():
         try:
-            found = estimate_all(_plans(form, context["chosen"], manager))
-            context |= {"estimates": found, "total": total_of(found)}
+            planned = _plans(form, context["chosen"], manager)
+            found = estimate_all(planned)
+            context |= {
+                "estimates": found,
+                "total": total_of(found),
+                "letters": could_read_letters(planned),
+                "kin": families_of_judges(planned),
+            }
         except Refused as error:
             context["refusal"] = gettext(error.text)
     if request.headers.get("HX-Request"):
@@ -77,12 +90,19 @@ def _choice(request: HttpRequest) -> dict[str, Any]:
     chosen = next((each for each in datasets if each.slug == slug), None)
     context: dict[str, Any] = {"datasets": datasets, "chosen": chosen}
     if chosen is not None:
+        if not request.headers.get("HX-Request"):
+            names = names_of(dataset=chosen)
+            context["learnable"] = [
+                (names.get(each.annotator, ""), each) for each in learnable_labels(chosen.pk)
+            ]
         context["form"] = RunForm(
             request.POST if request.method == "POST" else None,
             dataset=chosen,
             initial={
                 "kind": request.GET.get("kind", RunKind.DISTIL),
                 "annotator": request.GET.get("annotator", ""),
+                "targets": request.GET.get("targets", ""),
+                "turn_targets": request.GET.get("turn_targets", ""),
                 "judge": [LEXICAL],
             },
         )
@@ -134,7 +154,7 @@ class OtherLine:
 def controls(request: SignedInRequest, run_id: int) -> HttpResponse:
     """The controls of a test run, and what those that were not judged would take."""
     found = run_controls(_run_of(run_id))
-    missing = [each for each in found.others if each.tried is None]
+    missing = [each for each in found.others if each.tried is None and not each.inside]
     most = max(50, MOST_PROMPTS // (len(missing) + 1))
     context: dict[str, Any] = {
         "found": found,
@@ -145,7 +165,7 @@ def controls(request: SignedInRequest, run_id: int) -> HttpResponse:
             )
             for each in found.others
         ],
-        "has_prices": found.run.endpoint is not None and found.run.endpoint.has_prices,
+        "has_prices": found.run.can_have_budget,
     }
     if found.rubric is None and found.can_rubric:
         context["rubric_estimate"] = _estimate(found, most, prompt=RUBRIC)
@@ -167,9 +187,18 @@ def _request(run: JudgeRun, *, sets_of: int | None = None, **more: Any) -> RunRe
         dataset=run.dataset,
         annotator=run.annotator,
         judge=run.judge,
+        selected_by=None if run.parent is None else run.parent.judge,
+        writer=None if run.parent is None else run.parent.written_by,
+        verdict=_by_letters(run),
         sets_of=owner,
         **more,
     )
+
+
+def _by_letters(run: JudgeRun) -> VerdictRule | None:
+    """A control is read like the run it stands beside, where any prompt can be."""
+    by_letters = decides_by_log_odds(run.config, judge=run.judge)
+    return VerdictRule.LOGPROB if by_letters else None
 
 
 @require_POST
@@ -204,5 +233,7 @@ def _run_of(run_id: int) -> JudgeRun:
         .first()
     )
     if run is None or run.parent is None or run.parent.annotator_id != run.annotator_id:
+        raise Http404
+    if TARGETS in run.config:  # controls are over the test part
         raise Http404
     return run

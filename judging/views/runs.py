@@ -24,6 +24,11 @@ from judging.exports import EXPORTS
 from judging.forms.runs import BudgetForm
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunKind, RunStatus
+from judging.queries.generation import (
+    families_of_judges,
+    generated_page,
+    judges_of_family,
+)
 from judging.queries.run_pages import compared_runs, comparison_page, run_list, run_page
 from judging.queries.runs import UNFINISHED, run_progress
 from judging.services.endpoints import set_budget
@@ -49,8 +54,15 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
     """One run: what was asked, how far it is, what came of it."""
     researcher(request)
     found = run_page(run_id, page=request.GET.get("page", ""))
-    context = {"found": found, "page": found.page, **_progress_context(found.progress)}
-    return render(request, "judging/run.html", context)
+    context: dict[str, Any] = {"found": found, "page": found.page}
+    if found.run.kind == RunKind.GENERATE:
+        context["page"] = generated_page(run_id, page=request.GET.get("page", ""))
+        context["kin"] = judges_of_family(
+            found.run.dataset_id, [found.run.config["judge"]["model"]]
+        )
+    else:
+        context["kin"] = families_of_judges([found.run])
+    return render(request, "judging/run.html", context | _progress_context(found.progress))
 
 
 @require_safe

@@ -8,7 +8,7 @@ split.
 
 Shares are of decisions on test comparisons, both orders, ties of the annotator left out: without
 preferences (base), under the selected set, and under the set selected from shuffled labels.
-Intervals are 95 % bootstraps that draw splits and comparisons, crossed; gains are paired. A
+Intervals are 95 % bootstraps that draw splits and sessions, crossed; gains are paired. A
 selection is doubtful where flipped labels do as well in more than one case of twenty.
 """
 
@@ -33,7 +33,7 @@ from benchmark.core.in_memory_run import (
     seeded_accuracy,
     seeded_gain,
 )
-from benchmark.core.trust import BASE, SELECTED, SHUFFLED, Condition
+from benchmark.core.trust import BASE, SELECTED, SHUFFLED, STACK, Condition
 from judging.core.judge_prompts import EarlierTurn, PairTexts, pair_texts
 from sensejudge_site.benches import Bench, BenchFigure
 from sensejudge_site.demo.annotators import PERSONAS, Labeller, Persona, noise_free_choice
@@ -43,7 +43,12 @@ from sensejudge_site.labelled_pairs import read_pandalm
 
 SEEDS: Final = 10
 _DRAWN_BY: Final = 42
-_VOICES: Final[Mapping[str, Condition]] = {"base": BASE, "selected": SELECTED, "shuffled": SHUFFLED}
+_VOICES: Final[Mapping[str, Condition]] = {
+    "base": BASE,
+    "selected": SELECTED,
+    "stack": STACK,
+    "shuffled": SHUFFLED,
+}
 
 
 def run(*, file: str = "", seeds: int = SEEDS) -> Bench:
@@ -73,7 +78,8 @@ def _of_file(path: Path, seeds: int) -> Iterator[tuple[str, list[InMemoryRun]]]:
                     pairs.items,
                     pairs.texts,
                     annotator,
-                    SplitSettings(pandalm.NAME, pandalm.SCENARIO, seed=seed),
+                    SplitSettings(seed=seed),
+                    name="\x1f".join((pandalm.NAME, pandalm.SCENARIO)),
                 )
                 for seed in range(seeds)
             ],
@@ -83,7 +89,8 @@ def _of_file(path: Path, seeds: int) -> Iterator[tuple[str, list[InMemoryRun]]]:
 def _of_personas(seeds: int) -> Iterator[tuple[str, list[InMemoryRun]]]:
     pairs = list(_demo_pairs())
     items = [
-        SplitItem(number, pair.turn, pair.a.text, pair.b.text) for number, pair in enumerate(pairs)
+        SplitItem(number, pair.turn, pair.a.text, pair.b.text, pair.session.key, str(number))
+        for number, pair in enumerate(pairs)
     ]
     texts = {number: pair.texts() for number, pair in enumerate(pairs)}
     for persona in _personas():
@@ -100,7 +107,8 @@ def _of_personas(seeds: int) -> Iterator[tuple[str, list[InMemoryRun]]]:
                     AnnotatorLabels(
                         rater_username(SLUG, persona.name), _labelled(persona, pairs, seed), truth
                     ),
-                    SplitSettings(SLUG, "", seed=seed),
+                    SplitSettings(seed=seed),
+                    name="\x1f".join((SLUG, "")),
                 )
                 for seed in range(seeds)
             ],
@@ -164,17 +172,19 @@ def _figures(name: str, runs: Sequence[InMemoryRun]) -> Iterator[BenchFigure]:
         f"{name}_comparisons", seeded_accuracy(selected, seed=_DRAWN_BY, draws=1).comparisons
     )
     for word, rows in judged.items():
-        yield from _with_ends(f"{name}_{word}", seeded_accuracy(rows, seed=_DRAWN_BY))
+        yield from with_ends(f"{name}_{word}", seeded_accuracy(rows, seed=_DRAWN_BY))
     for word in ("base", "shuffled"):
         gain = seeded_gain(judged[word], selected, seed=_DRAWN_BY)
-        yield from _with_ends(f"{name}_gain_over_{word}", gain)
+        yield from with_ends(f"{name}_gain_over_{word}", gain)
+    gain = seeded_gain(judged["base"], judged["stack"], seed=_DRAWN_BY)
+    yield from with_ends(f"{name}_stack_gain_over_base", gain)
     yield BenchFigure(
         f"{name}_doubtful_selections",
         sum(each.assessment is None or each.assessment.flagged for each in runs),
     )
 
 
-def _with_ends(name: str, found: Seeded) -> Iterator[BenchFigure]:
+def with_ends(name: str, found: Seeded) -> Iterator[BenchFigure]:
     """In percent; what nothing was measured of is left out."""
     if found.value is not None:
         yield BenchFigure(f"{name}_percent", found.value * 100)

@@ -17,12 +17,15 @@ from sensejudge_site.demo.sessions import (
     PLAIN_FLAWS,
     WrittenResponse,
     WrittenSession,
+    close_pairs,
     measure,
     written_sessions,
 )
 
 SLUG: Final = "demo"
 SEED: Final = 42
+NEWCOMER: Final = "thorough-1"
+"""The model whose responses nobody compared: the annotators' judges are to."""
 
 DATASET: Final[Mapping[str, object]] = {
     "type": "dataset",
@@ -30,7 +33,7 @@ DATASET: Final[Mapping[str, object]] = {
     "description": (
         "48 short conversations over eight topics, in English and Chinese, written for SenseJudge. "
         "All labels are simulated by stated rules with noise: no person gave them. The four models "
-        "do not exist."
+        f"do not exist; the responses of {NEWCOMER} arrived last, and nobody compared them."
     ),
     "source": "SenseJudge, sensejudge_site/demo",
     "licence": "Apache-2.0",
@@ -64,6 +67,42 @@ def write(path: Path, seed: int = SEED) -> None:
     """Write the study as a JSONL file."""
     lines = (json.dumps(row, ensure_ascii=False) for row in generate(seed))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+BUILT_IN: Final = "built-in-pairs"
+"""The dataset of the pairs that an injection check takes where none is named."""
+
+
+def write_built_in(path: Path) -> None:
+    """Write the built-in pairs as a JSONL file, without any label."""
+    rows = [{"type": "dataset", "name": "Built-in pairs", "simulated": True}]
+    rows += [_pair_row(session) for session in close_pairs()]
+    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _pair_row(session: WrittenSession) -> dict[str, object]:
+    """A conversation whose last turn has two responses, which are compared."""
+    turns: list[dict[str, object]] = [
+        {
+            "user": turn.user_message,
+            "responses": [
+                {"id": f"r{place}", "text": each.text, "model": each.model}
+                | ({"original": True} if len(turn.responses) == 1 else {})
+                for place, each in enumerate(turn.responses)
+            ],
+        }
+        for turn in session.turns
+    ]
+    turns[-1]["comparisons"] = [{"a": "r0", "b": "r1"}]
+    return {
+        "type": "session",
+        "key": session.key,
+        "scenario": session.topic,
+        "system_prompt": session.system_prompt,
+        "language": session.language,
+        "turns": turns,
+    }
 
 
 def _gold(a: WrittenResponse, b: WrittenResponse) -> Row:
@@ -142,6 +181,8 @@ class _Study:
 
     def _verdicts(self, a: WrittenResponse, b: WrittenResponse) -> list[Row]:
         labels: list[Row] = []
+        if NEWCOMER in {a.model, b.model}:
+            return labels
         for name, labeller in self._labellers.items():
             given = labeller.label(a=a.text, b=b.text, model_a=a.model, model_b=b.model)
             labels.append(

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
-from annotation.core.choices import StudyKind
+from django.db.models import QuerySet
+
+from annotation.core.choices import StudyKind, Verdict
 from annotation.core.participants import rater_username
 from annotation.core.refusals import Refused
 from annotation.core.studies import StudyPlan
-from annotation.models import Dataset, Study, StudyStatus, User
+from annotation.models import Comparison, Dataset, Study, StudyStatus, User
 from annotation.services.imports import import_records
 from annotation.services.studies import create_study, set_status
+from benchmark.core.accuracy import Accuracy, Judged, accuracy
 from benchmark.core.metrics import Metric, MetricName
-from benchmark.core.trust import ReportRow
+from benchmark.core.personal import PersonalRow
+from benchmark.core.trust import BASE, PERSONAL, Condition, ReportRow
+from benchmark.queries.evidence import voice_decisions
 from benchmark.queries.ranking import Board, LeaderboardQuestion, Source, leaderboard_page
 from benchmark.queries.satisfaction import SatisfactionFigures
 from benchmark.queries.trust import SEED, Report, report
+from judging.core.targets import RunTarget, Targets
+from judging.core.votes import score
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.queries.runs import UNFINISHED
 from judging.services.foreground import run_to_end
@@ -28,15 +35,14 @@ from judging.services.judges import LEXICAL
 from judging.services.kinds import plan, start
 from judging.services.run_requests import RunRequest
 from sensejudge_site.demo.accounts import ANNOTATOR, LOGINS, MANAGER, PASSWORD, make_logins
-from sensejudge_site.demo.annotators import PERSONAS
-from sensejudge_site.demo.generate import SLUG, write
+from sensejudge_site.demo.annotators import PERSONAS, Persona, noise_free_choice
+from sensejudge_site.demo.generate import BUILT_IN, NEWCOMER, SLUG, write, write_built_in
 
 STUDIES: Final = (
     StudyPlan(
         name="Demo: which answer is better?",
         kind=StudyKind.PAIRWISE,
         dataset=SLUG,
-        scenarios=(),
         annotators=(ANNOTATOR.username,),
         overlap=1,
         allow_tie=True,
@@ -57,7 +63,6 @@ STUDIES: Final = (
         name="Demo: how satisfying is each turn?",
         kind=StudyKind.SATISFACTION,
         dataset=SLUG,
-        scenarios=(),
         annotators=(ANNOTATOR.username,),
         overlap=1,
         allow_tie=False,
@@ -102,6 +107,15 @@ def load(*, now: datetime) -> Dataset:
     return dataset
 
 
+def built_in_pairs(*, now: datetime) -> Dataset:
+    """The dataset of the built-in pairs, imported where it is not there yet."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "pairs.jsonl"
+        write_built_in(path)
+        import_records(path=path, dataset_slug=BUILT_IN, now=now)
+    return Dataset.objects.get(slug=BUILT_IN)
+
+
 _WANTED: Final = (RunStatus.DONE, *UNFINISHED)
 
 Watch = Callable[[str], Callable[[int], None]]
@@ -111,27 +125,56 @@ Watch = Callable[[str], Callable[[int], None]]
 def judge_everything(dataset: Dataset, watch: Watch) -> None:
     """Distil and judge for every simulated annotator, then score what the raters rated.
 
+    Others' judges are asked beside each annotator's, so all learn before any judges. At the end
+    each judges what nobody compared.
+
     Raises:
         Refused: a run ended without success.
     """
-    for persona in PERSONAS:
-        annotator = User.objects.get(username=rater_username(SLUG, persona.name))
-        run = _latest_or_new(RunKind.DISTIL, dataset, annotator)
-        _finish(run, f"learning how {persona.name} judges", watch)
-        run = _latest_or_new(RunKind.TEST, dataset, annotator)
-        _finish(run, f"judging on behalf of {persona.name}", watch)
-    run = _latest_or_new(RunKind.SATISFACTION, dataset, None)
+    for kind, targets, what in (
+        (RunKind.DISTIL, Targets(), "learning how {} judges"),
+        (RunKind.TEST, Targets(), "judging on behalf of {}"),
+        (RunKind.TEST, _UNLABELLED, f"judging {NEWCOMER} on behalf of {{}}"),
+    ):
+        for persona in PERSONAS:
+            run = _latest_or_new(kind, dataset, _user_of(persona), targets)
+            _finish(run, what.format(persona.name), watch)
+    run = _latest_or_new(RunKind.SATISFACTION, dataset, None, Targets())
     _finish(run, "scoring satisfaction turn by turn", watch)
 
 
-def _latest_or_new(kind: RunKind, dataset: Dataset, annotator: User | None) -> JudgeRun:
+_UNLABELLED: Final = Targets(kind=RunTarget.UNLABELLED)
+
+
+def _user_of(persona: Persona) -> User:
+    return User.objects.get(username=rater_username(SLUG, persona.name))
+
+
+def _runs_over(
+    kind: RunKind, dataset: Dataset, annotator: User | None, targets: Targets
+) -> QuerySet[JudgeRun]:
+    """The runs of a kind that are done or can go on, newest first."""
+    over = "config__targets"
+    is_usual = targets == Targets()
+    return JudgeRun.objects.filter(
+        dataset=dataset,
+        kind=kind,
+        annotator=annotator,
+        judge=LEXICAL,
+        status__in=_WANTED,
+        **({f"{over}__isnull": True} if is_usual else {f"{over}__kind": targets.kind.value}),
+    ).order_by("-pk")
+
+
+def _latest_or_new(
+    kind: RunKind, dataset: Dataset, annotator: User | None, targets: Targets
+) -> JudgeRun:
     """The latest run of a kind, if it is done or can go on; else one that is started."""
-    runs = JudgeRun.objects.filter(
-        dataset=dataset, kind=kind, annotator=annotator, judge=LEXICAL, status__in=_WANTED
-    )
-    if run := runs.order_by("-pk").first():
+    if run := _runs_over(kind, dataset, annotator, targets).first():
         return run
-    request = RunRequest(kind=kind, dataset=dataset, annotator=annotator, judge=LEXICAL)
+    request = RunRequest(
+        kind=kind, dataset=dataset, annotator=annotator, judge=LEXICAL, targets=targets
+    )
     return start(plan(request)[0])
 
 
@@ -141,6 +184,77 @@ def _finish(run: JudgeRun, what: str, watch: Watch) -> None:
     run = run_to_end(run.pk, observer=watch(what))
     if run.status != RunStatus.DONE:
         raise Refused("run:failed", f"{what}: {run.error_code} {run.error_detail}".rstrip())
+
+
+class _Arrival(NamedTuple):
+    """How a persona's judge, and the base judge, decide on what nobody compared.
+
+    Both against the persona's choice without noise, ties left out; `wins` and `chosen` are the
+    shares of verdicts for the newcomer, of the judge and of that choice.
+    """
+
+    name: str
+    base: Accuracy
+    judge: Accuracy
+    wins: float
+    chosen: float
+
+
+def _arrivals(dataset: Dataset) -> Iterator[_Arrival]:
+    """What each persona's judge made of the newcomer, by the simulation alone.
+
+    No label holds a persona's choice without noise: it is in no agreement, and nothing learns it.
+    """
+    rows = Comparison.objects.filter(turn__session__dataset=dataset).select_related(
+        "turn", "response_a", "response_b"
+    )
+    texts = {row.pk: row for row in rows}
+    for persona in PERSONAS:
+        runs = _runs_over(RunKind.TEST, dataset, _user_of(persona), _UNLABELLED)
+        run = runs.values_list("pk", flat=True)[0]
+        judged = _judged(run, PERSONAL, persona, texts)
+        # The base judge is also asked about sessions that the persona's sets were learned from.
+        own = {each.key: texts[each.key] for each in judged}
+        base = _judged(run, BASE, persona, own)
+        yield _Arrival(
+            persona.name,
+            accuracy(base, seed=SEED),
+            accuracy(judged, seed=SEED),
+            *_wins(judged, texts),
+        )
+
+
+def _judged(
+    run: int, voice: Condition, persona: Persona, texts: Mapping[int, Comparison]
+) -> list[Judged]:
+    (found,) = voice_decisions([run], voice)
+    return [
+        Judged(key, _choice(persona, texts[key]), told, session=texts[key].turn.session_id)
+        for key, told in found.decided.items()
+        if key in texts
+    ]
+
+
+def _choice(persona: Persona, row: Comparison) -> Verdict:
+    return noise_free_choice(persona, row.response_a.text or "", row.response_b.text or "")
+
+
+def _wins(judged: Sequence[Judged], rows: Mapping[int, Comparison]) -> tuple[float, float]:
+    """The newcomer's share of a judge's verdicts, and of the choices they are held against."""
+    own = {
+        row.key: Verdict.A if rows[row.key].response_a.model == NEWCOMER else Verdict.B
+        for row in judged
+    }
+    by_judge = [
+        score(winner, truth=own[row.key]) for row in judged for winner in row.decisions.values()
+    ]
+    chosen = [score(row.human, truth=own[row.key]) for row in judged]
+    return _mean(by_judge), _mean(chosen)
+
+
+def _mean(points: Sequence[float | None]) -> float:
+    known = [each for each in points if each is not None]
+    return sum(known) / max(len(known), 1)
 
 
 _METRICS: Final[Mapping[MetricName, str]] = MappingProxyType(
@@ -153,14 +267,19 @@ _METRICS: Final[Mapping[MetricName, str]] = MappingProxyType(
     }
 )
 _NONE: Final = "-"
+_LEAST_P: Final = 0.001
 
 
-def report_lines(report: Report, boards: tuple[Board, ...]) -> Iterator[str]:
+def report_lines(
+    report: Report, boards: tuple[Board, ...], arrivals: Sequence[_Arrival]
+) -> Iterator[str]:
     """The whole report, blank lines between its parts."""
     yield "Simulated labels; the judge is the embedded one, which is not an LLM."
     overall = [row for row in report.rows if row.scenario is None]
     yield ""
     yield from _agreement(overall)
+    yield ""
+    yield from _personal(report.personal)
     yield ""
     yield from _bias(overall)
     if report.satisfaction is not None:
@@ -170,6 +289,8 @@ def report_lines(report: Report, boards: tuple[Board, ...]) -> Iterator[str]:
         if board.source is not Source.BASE:
             yield ""
             yield from _leaderboard(board)
+    yield ""
+    yield from _newcomer(arrivals)
 
 
 def login_lines() -> Iterator[str]:
@@ -181,7 +302,7 @@ def login_lines() -> Iterator[str]:
 
 
 def _agreement(rows: list[ReportRow]) -> Iterator[str]:
-    yield "Agreement of judge and annotator on the test split (95 % intervals over comparisons)"
+    yield "Agreement of judge and annotator on the test split (95 % intervals over sessions)"
     yield "  annotator       n  without  with preferences   gain                 shuffled labels"
     for row in rows:
         selected = _percent(row.selected) + _interval(row.low, row.high)
@@ -190,6 +311,44 @@ def _agreement(rows: list[ReportRow]) -> Iterator[str]:
             f"  {row.annotator:<12} {row.n:>4}  {_percent(row.base):>7}  {selected:<18} {gain:<20} "
             f"{_percent(row.shuffled)}"
         )
+
+
+def _personal(rows: Sequence[PersonalRow]) -> Iterator[str]:
+    yield "Is the judge personal? Gains of agreement, p adjusted by Holm for the annotators"
+    yield "  annotator    over the base judge   over the others' judges      people agree"
+    for row in rows:
+        base = _points(row.gain_over_base) + f" (p {_chance(row.gain_over_base_p_holm)})"
+        others = _points(row.gain_over_others)
+        others += _interval(row.gain_over_others_low, row.gain_over_others_high, sign="+")
+        others += f" (p {_chance(row.gain_over_others_p_holm)})"
+        yield (
+            f"  {row.annotator:<12} {base:<21} {others:<28} {_percent(row.human_agreement):<13} "
+            f"{row.claim.label}"
+        )
+
+
+def _newcomer(rows: Sequence[_Arrival]) -> Iterator[str]:
+    yield f"{NEWCOMER} arrived last, and nobody compared it: what the annotators' judges say"
+    yield "against the choice that each annotator's rule makes without noise (95 % intervals over"
+    yield "sessions; ties are left out, and conversations that the judge was learned from)"
+    yield "  annotator       n  without           with preferences   wins: by judge, by rule"
+    for row in rows:
+        base, judge = (_percent(each.value) + _spread(each) for each in (row.base, row.judge))
+        yield (
+            f"  {row.name:<12} {row.judge.comparisons:>4}  {base:<17} {judge:<18} "
+            f"{_percent(row.wins)}, {_percent(row.chosen)}"
+        )
+
+
+def _spread(found: Accuracy) -> str:
+    interval = found.interval
+    return "" if interval is None else _interval(interval.low, interval.high)
+
+
+def _chance(p: float | None) -> str:
+    if p is None:
+        return _NONE
+    return f"{p:.3f}" if p >= _LEAST_P else f"<{_LEAST_P}"
 
 
 def _bias(rows: list[ReportRow]) -> Iterator[str]:
@@ -261,7 +420,8 @@ def run_demo(*, now: datetime, watch: Watch) -> Iterator[str]:
             another version; a run ended without success.
     """
     watch("loading the demo study")
-    judge_everything(load(now=now), watch)
+    dataset = load(now=now)
+    judge_everything(dataset, watch)
     watch("measuring")
     page = leaderboard_page(LeaderboardQuestion(dataset=SLUG), seed=SEED)
-    return report_lines(report(SLUG), page.boards)
+    return report_lines(report(SLUG), page.boards, tuple(_arrivals(dataset)))

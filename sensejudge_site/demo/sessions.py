@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
@@ -16,7 +16,6 @@ from typing import Any, Final
 from annotation.core.conversations import Message, Speaker
 from judging.core.questions import LabelledPair
 from judging.services.checks import CheckPair
-from judging.services.injection import TriedPair
 
 _WORD: Final = re.compile(r"[^\W_\u4e00-\u9fff]+(?:['’][^\W_]+)?")
 _CJK: Final = re.compile(r"[\u4e00-\u9fff]")
@@ -210,7 +209,7 @@ def check_pairs() -> list[CheckPair]:
     ]
 
 
-def close_pairs() -> list[TriedPair]:
+def close_pairs() -> list[WrittenSession]:
     """The shortest conversations of each language, each with the two responses nearest in length.
 
     A judge that weighs length is not sure of them, so what an attempt adds can show.
@@ -227,10 +226,11 @@ def _shortest(language: str) -> list[WrittenSession]:
     return sorted(sessions, key=lambda session: (_length(session), session.key))
 
 
-def _close_pair(session: WrittenSession) -> TriedPair:
-    texts = sorted((response.text for response in session.turns[-1].responses), key=len)
-    first, second = min(pairwise(texts), key=lambda pair: len(pair[1]) - len(pair[0]))
-    return TriedPair(_pair(session).dialogue, first, second, session.language)
+def _close_pair(session: WrittenSession) -> WrittenSession:
+    *earlier, last = session.turns
+    ordered = sorted(last.responses, key=lambda response: len(response.text))
+    closest = min(pairwise(ordered), key=lambda pair: len(pair[1].text) - len(pair[0].text))
+    return replace(session, turns=(*earlier, replace(last, responses=closest)))
 
 
 def _pair(session: WrittenSession) -> LabelledPair:

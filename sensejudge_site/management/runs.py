@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import time
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal, InvalidOperation
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,9 +20,12 @@ from annotation.queries.datasets import dataset_of
 from annotation.queries.participants import annotators, resolve_annotator
 from judging.core.estimates import RunEstimate, total_of
 from judging.llm.errors import LlmCode
-from judging.models import JudgeRun, RunStatus
+from judging.models import JudgeRun, RunKind, RunStatus
 from judging.services.batch_files import batch_lines, read_in
+from judging.services.endpoints import set_budget
+from judging.services.foreground import run_to_end
 from judging.services.kinds import plan
+from judging.services.run_control import reset_failed
 from judging.services.run_requests import RunRequest
 from sensejudge_site.management.parsing import INPUT_WRONG, WORK_FAILED, counted
 
@@ -46,6 +50,11 @@ def add_arguments(
         metavar="lexical|ENDPOINT[,ENDPOINT...]",
         help=f"{judge}; {several}",
     )
+    add_cost_arguments(parser, budget=budget)
+
+
+def add_cost_arguments(parser: CommandParser, *, budget: str = "maximum cost of each run") -> None:
+    """What may be spent, what would be, and how it is printed; words of help for the first."""
     parser.add_argument(
         "--budget",
         type=money,
@@ -92,7 +101,8 @@ def estimates_told(estimates: Sequence[RunEstimate], *, json_wanted: bool) -> st
     if json_wanted:
         return json.dumps(_as_json(estimates), ensure_ascii=False)
     lines = [
-        f"{one.annotator}, {one.judge}: {counted(one.calls, 'call')}, {_stored(one.stored)}; "
+        f"{', '.join(filter(None, (one.annotator, one.judge)))}: "
+        f"{counted(one.calls, 'call')}, {_stored(one.stored)}; "
         f"{_tokens(one)}{_cost(one.cost_likely, one.cost_at_most, calls=one.calls)}"
         for one in estimates
     ]
@@ -206,7 +216,7 @@ def planned_runs(
         Refused: the annotator who is named has nothing to judge; see `kinds.plan`.
     """
     runs = []
-    for name, user in people(request.dataset, options["annotator"]):
+    for name, user in _whose(request, options["annotator"]):
         for judge in judges_named(options["judge"], usual=usual):
             try:
                 runs += [(name, run) for run in plan(replace(request, annotator=user, judge=judge))]
@@ -215,6 +225,16 @@ def planned_runs(
                     raise
                 passed_over(f"{name}: {refused.code}: {refused.text}")
     return runs
+
+
+def _whose(request: RunRequest, name: str) -> Iterator[tuple[str, User | None]]:
+    """In whose stead, with the name to print; nobody's where there are no annotators to ask."""
+    learned_in = request.sets_dataset or request.dataset
+    is_test = request.kind is RunKind.TEST
+    if not name and is_test and (request.is_for_nobody or not annotators(dataset=learned_in)):
+        yield "everybody", None
+    else:
+        yield from people(learned_in, name)
 
 
 class ProgressLine:
@@ -230,15 +250,60 @@ class ProgressLine:
         self._shown = time.monotonic()
 
     def __call__(self, answers: int) -> None:
-        """Counts the answers of one commit."""
+        """Counts the answers of one commit; a mere sign of life (0) is nothing to tell of."""
         self._answers += answers
-        if time.monotonic() - self._shown >= _SHOW_EVERY_SECONDS:
+        if answers and time.monotonic() - self._shown >= _SHOW_EVERY_SECONDS:
             self._stream.write(f"{self._what}: {counted(self._answers, 'question')} asked")
             self._shown = time.monotonic()
 
     def waits(self, run: JudgeRun) -> None:
         """Says whose end is waited for."""
         self._stream.write(f"{self._what}: run {run.pk} is in progress elsewhere; waiting for it")
+
+
+def finished_run(run: JudgeRun, name: str, stream: OutputWrapper) -> JudgeRun:
+    """A run, worked off here or by whoever has it; what is asked meanwhile is told by its name."""
+    progress = ProgressLine(stream, name)
+    return run_to_end(run.pk, observer=progress, on_wait=progress.waits)
+
+
+def retried_run(options: Mapping[str, Any], stream: OutputWrapper) -> JudgeRun:
+    """Asks again for what failed in a run of any kind, under a new budget where one is given.
+
+    Raises:
+        Refused: it is under way.
+    """
+    run = JudgeRun.objects.filter(pk=options["retry"]).first()
+    if run is None:
+        raise CommandError(f"run:unknown: no run {options['retry']}", returncode=INPUT_WRONG)
+    if options["budget"] is not None:
+        set_budget(run.pk, options["budget"])
+    reset_failed(run.pk)
+    return finished_run(run, f"run {run.pk}", stream)
+
+
+def errors_of(found: Iterable[Iterable[tuple[str, int]]]) -> dict[str, int]:
+    """The error codes of some runs with how often each was met, in order of the codes."""
+    errors: dict[str, int] = {}
+    for code, count in chain.from_iterable(found):
+        errors[code] = errors.get(code, 0) + count
+    return dict(sorted(errors.items()))
+
+
+def sum_of_costs(found: Iterable[tuple[int, float | None]]) -> float | None:
+    """What runs cost together, from the calls and the cost of each; None where any is unknown."""
+    costs = [cost for calls, cost in found if calls]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None
+
+
+def field_told(value: object) -> str:
+    """A field as people read it: counts by their codes, ids in a row, a hyphen for none."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {count}" for name, count in value.items()) or "-"
+    if isinstance(value, list):
+        return ", ".join(str(one) for one in value) or "-"
+    return "-" if value is None else str(value)
 
 
 def add_batch_arguments(parser: CommandParser) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 from annotation.core.intervals import Interval
 from benchmark.core.learning_curve import CURVE_METRICS
 from benchmark.core.metrics import Metric, MetricName
 from benchmark.core.paper_satisfaction import TABLE_2, TABLE_3, ours_beside
-from benchmark.core.satisfaction_evaluation import EvaluatorFigures
-from benchmark.core.satisfaction_groups import GAINED, EvaluatorDetails
-from benchmark.services.satisfaction_evaluation import REFERENCE, SatisfactionEvaluation
+from benchmark.core.satisfaction_groups import GAINED
+from benchmark.queries.satisfaction import StoredCurve
+from benchmark.queries.satisfaction_report import EvaluatorRow, SatisfactionReport
 from benchmark.services.satisfaction_report import (
-    CurveReport,
     stored_chances,
     stored_gains,
     stored_likely,
@@ -29,20 +28,18 @@ SHOWN: Final = (
     MetricName.MAE,
     MetricName.WITHIN_USER_PEARSON,
 )
+_UNROUNDED: Final = f"{MetricName.PEARSON}_expected"
 _NAME: Final = 36
 _CELL: Final = 23
 
 
-def lines(found: SatisfactionEvaluation, curve: CurveReport | None) -> Iterator[str]:
+def lines(found: SatisfactionReport, curve: StoredCurve | None) -> Iterator[str]:
     """The report as a person reads it: the table, gains, reasons, the paper, the curve."""
     yield f"{counted(found.users, 'user')}, {counted(found.turns, 'turn')}"
     head = " ".join(f"{name.replace('within_user', 'within'):>{_CELL}}" for name in SHOWN)
     yield f"{'evaluator':{_NAME}} {head} {'pearson, unrounded':>{_CELL}}"
-    own = list(found.evaluators)
-    if found.training is not None:
-        own.append(found.training[0])
-    for one in own:
-        metrics = [*(one.whole[name] for name in SHOWN), one.expected[MetricName.PEARSON]]
+    for one in _all_rows(found):
+        metrics = [one.metrics[name] for name in (*SHOWN, _UNROUNDED)]
         yield f"{_title(one):{_NAME}} " + " ".join(f"{_cell(each):>{_CELL}}" for each in metrics)
     yield from _gains(found)
     yield from _reasons(found)
@@ -51,27 +48,28 @@ def lines(found: SatisfactionEvaluation, curve: CurveReport | None) -> Iterator[
         yield from _curve(curve)
 
 
-def _gains(found: SatisfactionEvaluation) -> Iterator[str]:
+def _all_rows(found: SatisfactionReport) -> list[EvaluatorRow]:
+    """Every line, the one on training users last."""
+    return [*found.rows, *([] if found.training is None else [found.training])]
+
+
+def _gains(found: SatisfactionReport) -> Iterator[str]:
     """What the others gain over the reference, where there are others."""
-    others = [
-        (one, details)
-        for one, details in zip(found.evaluators, found.details, strict=True)
-        if one.name != REFERENCE.lower()
-    ]
+    others = [one for one in found.rows if one.name != found.reference]
     if not others:
         return
     yield ""
     head = " ".join(f"{name:>{_CELL}}" for name in GAINED)
-    yield f"{f'gain over {REFERENCE.lower()}':{_NAME}} {head}"
-    for one, details in others:
-        cells = (_figure(gain.value, gain.interval, signed=True) for gain in details.gains.values())
+    yield f"{f'gain over {found.reference}':{_NAME}} {head}"
+    for one in others:
+        gains = (gain for _name, gain in one.details.shown_gains)
+        cells = (_figure(gain.value, gain.interval, signed=True) for gain in gains)
         yield f"{_title(one):{_NAME}} " + " ".join(f"{cell:>{_CELL}}" for cell in cells)
 
 
-def _reasons(found: SatisfactionEvaluation) -> Iterator[str]:
-    rows = list(zip(found.evaluators, found.details, strict=True))
-    rows += [] if found.training is None else [found.training]
-    for one, details in rows:
+def _reasons(found: SatisfactionReport) -> Iterator[str]:
+    for one in _all_rows(found):
+        details = one.details
         if (likely := details.likely) is not None:
             yield ""
             turns = counted(likely.turns, "dissatisfied turn")
@@ -87,13 +85,13 @@ def _reasons(found: SatisfactionEvaluation) -> Iterator[str]:
             yield f"  calibration error of the chance of dissatisfaction {error}"
 
 
-def _paper(found: SatisfactionEvaluation) -> Iterator[str]:
+def _paper(found: SatisfactionReport) -> Iterator[str]:
     yield ""
     yield "the paper's Table 2 (its 90 test users): Pearson, Spearman, QWK, F1-DSAT; then ours"
     for row in TABLE_2:
         ours = "; ".join(
-            f"{_title(one)} " + " ".join(_short(one.whole[name]) for name in SHOWN[:4])
-            for one in ours_beside(row, found.evaluators)
+            f"{_title(one)} " + " ".join(_short(one.metrics[name]) for name in SHOWN[:4])
+            for one in ours_beside(row, found.rows)
         )
         quoted = f"{row.pearson:.4f} {row.spearman:.4f} {row.qwk:.4f} {row.f1_dsat:.4f}"
         yield f"{row.evaluator:{_NAME}} {quoted}   {ours or 'not run here'}"
@@ -101,15 +99,15 @@ def _paper(found: SatisfactionEvaluation) -> Iterator[str]:
     asked = (MetricName.PEARSON, MetricName.QWK, MetricName.F1_DSAT)
     for line in TABLE_3:
         ours = "; ".join(
-            f"{_title(one)} " + " ".join(_short(one.whole[name]) for name in asked)
-            for one in ours_beside(line, found.evaluators)
+            f"{_title(one)} " + " ".join(_short(one.metrics[name]) for name in asked)
+            for one in ours_beside(line, found.rows)
         )
         title = f"{line.model}, {line.variant}"
         quoted = f"{line.pearson:.3f} {line.qwk:.3f} {line.f1_dsat:.3f}"
         yield f"{title:{_NAME}} {quoted}   {ours or 'not run here'}"
 
 
-def _curve(curve: CurveReport) -> Iterator[str]:
+def _curve(curve: StoredCurve) -> Iterator[str]:
     yield ""
     head = " ".join(f"{name.replace('within_user', 'within'):>{_CELL}}" for name in CURVE_METRICS)
     yield f"{'learning curve, users learned from':{_NAME}} {head}"
@@ -123,7 +121,7 @@ def _curve(curve: CurveReport) -> Iterator[str]:
         yield f"{title:{_NAME}} " + " ".join(f"{cell:>{_CELL}}" for cell in cells)
 
 
-def _title(one: EvaluatorFigures) -> str:
+def _title(one: EvaluatorRow) -> str:
     return f"{one.name}, {one.setting}"
 
 
@@ -143,16 +141,16 @@ def _figure(value: float | None, interval: Interval | None, *, signed: bool = Fa
     return f"{value:{sign}.4f}{ends}"
 
 
-def as_json(found: SatisfactionEvaluation, curve: CurveReport | None) -> dict[str, Any]:
+def as_json(found: SatisfactionReport, curve: StoredCurve | None) -> dict[str, Any]:
     """The report as one object; the fields that scripts read stand in design.md."""
     return {
         "users": found.users,
         "turns": found.turns,
         "shared_users": len(found.shared),
-        "report": found.report_id,
+        "report": found.chosen.id,
         "skipped": list(found.skipped),
-        "evaluators": [_fields(*one) for one in zip(found.evaluators, found.details, strict=True)],
-        "training": None if found.training is None else _fields(*found.training),
+        "evaluators": [_fields(one) for one in found.rows],
+        "training": None if found.training is None else _fields(found.training),
         "learning_curve": None
         if curve is None
         else {
@@ -163,30 +161,27 @@ def as_json(found: SatisfactionEvaluation, curve: CurveReport | None) -> dict[st
     }
 
 
-def _fields(one: EvaluatorFigures, details: EvaluatorDetails) -> dict[str, Any]:
+def _fields(one: EvaluatorRow) -> dict[str, Any]:
     """Every metric by its name, `_expected` after those on expected scores, null if undefined."""
-    metrics: Mapping[str, Metric] = {
-        **{name.value: metric for name, metric in one.whole.items()},
-        **{f"{name.value}_expected": metric for name, metric in one.expected.items()},
-    }
+    details = one.details
     return {
         "name": one.name,
         "setting": one.setting,
         "turns": one.turns,
         "missing": one.missing,
         "seconds": one.seconds,
-        **{name: metric.value for name, metric in metrics.items()},
+        **{name: metric.value for name, metric in one.metrics.items()},
         "intervals": {
             name: [metric.interval.low, metric.interval.high]
-            for name, metric in metrics.items()
+            for name, metric in one.metrics.items()
             if metric.interval is not None
         },
         "undefined": {
             name: metric.undefined.value
-            for name, metric in metrics.items()
+            for name, metric in one.metrics.items()
             if metric.undefined is not None
         },
-        "gains": stored_gains(details),
+        "gains": stored_gains(details.gains),
         "likely_reason": None if details.likely is None else stored_likely(details.likely),
         "chances": None if details.chances is None else stored_chances(details.chances),
     }

@@ -247,7 +247,6 @@ class TestGuidelines:
             name="Pilot",
             kind=StudyKind.PAIRWISE,
             dataset=pair.turn.session.dataset.slug,
-            scenarios=(),
             annotators=(),
             overlap=1,
             allow_tie=False,

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from annotation.core.choices import StudyKind
 from annotation.core.studies import StudyPlan
-from annotation.models import AuditEvent, Study, StudyStatus
+from annotation.core.study_items import ItemChoice, Stratum
+from annotation.models import AuditEvent, PairingPlan, Study, StudyStatus
 from annotation.services.studies import change_rules, create_study, set_status
 from tests.annotation.labelling import make_pair_study
 from tests.factory import (
@@ -28,7 +31,6 @@ def plan(dataset, **changes):
         "name": "Pilot study",
         "kind": StudyKind.PAIRWISE,
         "dataset": dataset.slug,
-        "scenarios": (),
         "annotators": (),
         "overlap": 2,
         "allow_tie": True,
@@ -54,6 +56,49 @@ def dataset():
     )
     make_turn(make_session(scenario))  # a session without a response
     return dataset
+
+
+@pytest.mark.parametrize(
+    ("choice", "keys"),
+    [
+        ({"models": ("a",)}, {"ab", "ac"}),
+        ({"models": ("a", "b"), "both_models": True}, {"ab"}),
+        ({"languages": ("zh",)}, {"ab", "bc"}),
+        ({"languages": ("zh",), "models": ("c",)}, {"bc"}),
+        ({"plan": 0}, {"ac"}),
+        ({"sample": 3, "strata": (Stratum.MODELS,)}, {"ab", "ac", "bc"}),
+    ],
+)
+def test_items_are_chosen_and_the_choice_is_kept(choice, keys):
+    dataset = make_dataset()
+    turns = [
+        make_turn(make_session(make_scenario(dataset), language=code)) for code in ("en", "zh-Hans")
+    ]
+    made = {}
+    for place, models in ((0, "ab"), (0, "ac"), (1, "ab"), (1, "ab"), (1, "bc")):
+        a, b = (make_response(turns[place], model=model) for model in models)
+        key = f"{models}{len(made)}"
+        made[key] = make_comparison(turns[place], response_a=a, response_b=b, key=key)
+    if "plan" in choice:
+        planned = PairingPlan.objects.create(dataset=dataset, kind="ALL", seed=1)
+        planned.comparisons.add(made["ac1"])
+        choice = {"plan": planned.pk}
+    items = ItemChoice(**choice)
+    study = Study.objects.get(slug=create_study(plan(dataset, items=items), by=make_user()))
+    found = [item.comparison.key[:2] for item in study.items.all()]
+    assert set(found) == keys
+    assert len(found) == choice.get("sample", len(found))
+    assert study.selection == items.stored()
+    event = AuditEvent.objects.get(action="study.created")
+    assert event.detail == {**items.stored(), "items": len(found), "gold": 0, "repeats": 0}
+
+
+def test_making_a_study_reads_its_pairs_once(dataset):
+    manager = make_user()
+    with CaptureQueriesContext(connection) as captured:
+        create_study(plan(dataset), by=manager)
+    reads = [each["sql"] for each in captured if 'FROM "annotation_comparison"' in each["sql"]]
+    assert len(reads) == 1
 
 
 def test_a_study_is_a_draft_with_every_available_pair_once(dataset):
@@ -97,13 +142,15 @@ def test_a_study_of_sessions_holds_those_with_a_response(dataset):
 
 @pytest.mark.parametrize("kind", [StudyKind.PAIRWISE, StudyKind.SATISFACTION])
 def test_chosen_scenarios_alone_come_in(dataset, kind):
-    slug = create_study(plan(dataset, kind=kind, scenarios=("Code",)), by=make_user())
+    slug = create_study(
+        plan(dataset, kind=kind, items=ItemChoice(scenarios=("Code",))), by=make_user()
+    )
     assert Study.objects.get(slug=slug).items.count() == 3
 
 
 def test_a_study_of_nothing_is_refused_whole(dataset):
     with refuses("study:empty"):
-        create_study(plan(dataset, scenarios=("Nowhere",)), by=make_user())
+        create_study(plan(dataset, items=ItemChoice(scenarios=("Nowhere",))), by=make_user())
     assert not Study.objects.exists()
 
 
@@ -173,7 +220,7 @@ def test_once_somebody_got_an_item_what_is_asked_stays_whole():
 
 
 def test_other_shares_choose_the_items_of_a_draft_anew(dataset):
-    slug = create_study(plan(dataset, scenarios=("Code",)), by=make_user())
+    slug = create_study(plan(dataset, items=ItemChoice(scenarios=("Code",))), by=make_user())
     study = Study.objects.get(slug=slug)
     before = set(study.items.values_list("comparison_id", flat=True))
     change_rules(study=slug, rules={"repeat_rate": 0.4}, since=0, by=make_user())

@@ -2,14 +2,20 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import re
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.core.formats.detect import FORMATS
-from annotation.models import AuditEvent, Dataset, PairwiseLabel
-from tests.annotation.records import pair
+from annotation.core.pairing import PairingRules
+from annotation.models import AuditEvent, Comparison, Dataset, PairwiseLabel, Session
+from annotation.services.imports import comparisons
+from annotation.services.imports.uploads import keep
+from tests.annotation.records import pair, rated
 from tests.factory import make_user
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/datasets/import/"
@@ -104,7 +110,7 @@ def test_faults_are_listed_and_nothing_is_stored(manager):
         (b"\x1f\x8b no gzip", {}, "could not read this file"),
         (b"{}", {"dataset": "import"}, "is used by a page of the site"),
         (b"{}", {"dataset": "a b"}, "valid"),
-        (b"{}", {"format": "csv"}, "Select a valid choice"),
+        (b"{}", {"format": "tsv"}, "Select a valid choice"),
     ],
 )
 def test_what_cannot_be_imported_is_said_at_its_field(manager, content, more, said):
@@ -127,10 +133,265 @@ def test_faults_are_told_in_the_reader_s_language(manager):
     assert "Expected one of" not in page
 
 
-def test_reference_answers_are_refused_whole_whatever_the_upload_is_called(manager):
+def test_reference_answers_go_to_their_questions_whatever_the_upload_is_called(manager):
     row = {"model_id": "gpt-4", "choices": [{"index": 0, "turns": ["One.", "Two."]}]}
     content = lines(*({**row, "question_id": number} for number in range(101, 131)))
-    page = send(manager, content, name="gpt-4.jsonl")
-    assert page.status_code == 422
-    assert "reference answers, not a model&#x27;s." in page.content.decode()
+    answer = send(manager, content, name="gpt-4.jsonl", format="mtbench-answers")
+    assert answer.status_code == 422
+    assert "reference answers, not a model&#x27;s." in answer.content.decode()
+    answer = send(manager, content, name="gpt-4.jsonl")
+    assert answer.status_code == 422
+    assert "Import this question first" in answer.content.decode()
     assert not Dataset.objects.exists()
+    question = {"category": "math", "turns": ["1 + 1?", "And + 1?"], "reference": ["", "3"]}
+    send(manager, lines(*({**question, "question_id": number} for number in range(81, 161))))
+    for said in ("Imported 30 rows (30 new).", "Nothing changed."):
+        assert said in send(manager, content, name="gpt-4.jsonl").content.decode()
+    told = Session.objects.get(key="101").extra
+    assert told == {"reference": ["", "3"], "reference:gpt-4": ["One.", "Two."]}
+    assert "reference:gpt-4" not in Session.objects.get(key="81").extra
+    other = content.replace(b"Two.", b"2.")
+    assert "30 errors." in send(manager, other, name="gpt-4.jsonl").content.decode()
+
+
+TABLE = """Question,Answer 1,Answer 2,Rater,Better
+"How, then?",Like this.,Like that.,ann,Answer 1
+Why?,Because.,<b>No</b> idea.,bob,tie
+"""
+
+
+@pytest.fixture(autouse=True)
+def var(settings, tmp_path):
+    settings.VAR_DIR = tmp_path
+
+
+def token_in(page):
+    return re.search(r'name="upload" value="([0-9a-f]{32})"', page)[1]
+
+
+def chosen(token, *columns, **more):
+    keys = {f"column-{place}": key for place, key in enumerate(columns)}
+    return {"upload": token, "dataset": "data", **keys, **more}
+
+
+COLUMNS = ("prompt", "text_a", "text_b", "annotator", "verdict")
+
+
+@pytest.mark.parametrize("format_name", ["auto", "csv"])
+def test_a_table_is_shown_before_it_is_imported_with_its_columns_guessed(
+    manager, tmp_path, format_name
+):
+    answer = send(manager, TABLE.encode(), name="../my pairs.csv", format=format_name)
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert "What is in each column?" in page
+    assert "my pairs.csv" in page
+    assert "&lt;b&gt;No&lt;/b&gt; idea." in page
+    for place, key in enumerate(COLUMNS):
+        select = re.search(rf'<select name="column-{place}".*?</select>', page, re.DOTALL)[0]
+        assert f'<option value="{key}" selected>' in select
+    assert not Dataset.objects.exists()
+    [kept] = (tmp_path / "uploads").iterdir()
+    assert [file.name for file in kept.iterdir()] == ["my pairs.csv"]
+    page = manager.post(ADDRESS, chosen(token_in(page), *COLUMNS)).content.decode()
+    assert "Imported 2 rows (2 new)." in page
+    assert PairwiseLabel.objects.count() == 2
+    assert list((tmp_path / "uploads").iterdir()) == []
+
+
+def test_a_table_can_be_checked_first_and_its_errors_are_listed(manager):
+    token = token_in(send(manager, TABLE.encode()).content.decode())
+    answer = manager.post(ADDRESS, chosen(token, *COLUMNS, dry_run="on"))
+    assert "Check passed: 2 valid rows, 2 new." in answer.content.decode()
+    swapped = ("prompt", "text_a", "text_b", "verdict", "annotator")
+    answer = manager.post(ADDRESS, chosen(token, *swapped))
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert "2 errors. Nothing was imported." in page
+    assert "Expected A, B or tie, or the header" in page
+    assert '<option value="verdict" selected>' in page  # what was chosen is still chosen
+    assert not Dataset.objects.exists()
+    manager.post(ADDRESS, chosen(token, *COLUMNS))
+    assert PairwiseLabel.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (("prompt", "", "", "", ""), "Choose a column for: Response A, Response B."),
+        (("prompt", "response", "", "", ""), "Choose a column for: Score (1–5)."),
+        (("prompt", "text_a", "text_b", "prompt", ""), "Already chosen for another column."),
+        (("prompt", "text_a", "text_b", "nonsense", ""), "Select a valid choice."),
+        (
+            ("prompt", "text_a", "text_b", "", "score"),
+            "A table of pairs has no such column",
+        ),
+    ],
+)
+def test_what_is_wrong_with_the_choice_of_columns_is_said(manager, columns, said):
+    token = token_in(send(manager, TABLE.encode()).content.decode())
+    answer = manager.post(ADDRESS, chosen(token, *columns))
+    assert answer.status_code == 422
+    assert said in answer.content.decode()
+    assert not Dataset.objects.exists()
+
+
+def test_a_table_may_have_columns_without_a_header(manager):
+    page = send(manager, b"Q,,A,B\nq,1,x,y\n").content.decode()
+    assert "Column 2" in page
+
+
+def test_a_table_that_nobody_may_read_or_that_is_gone_is_sent_again(client, manager):
+    token = token_in(send(manager, TABLE.encode()).content.decode())
+    client.force_login(make_user(role="MANAGER"))
+    for wrong in (token, "../../../etc", ""):
+        answer = client.post(ADDRESS, chosen(wrong, *COLUMNS))
+        assert answer.status_code == 422
+        assert "This upload is no longer here. Choose the file again." in answer.content.decode()
+        assert 'type="file"' in answer.content.decode()
+    assert not Dataset.objects.exists()
+
+
+def test_a_name_that_the_site_uses_is_refused_when_the_columns_are_told(manager):
+    token = token_in(send(manager, TABLE.encode()).content.decode())
+    answer = manager.post(ADDRESS, {**chosen(token, *COLUMNS), "dataset": "import"})
+    assert answer.status_code == 422
+    assert "is used by a page of the site" in answer.content.decode()
+
+
+def test_uploads_that_nobody_came_back_for_are_deleted(manager, tmp_path):
+    send(manager, TABLE.encode())
+    [old] = (tmp_path / "uploads").iterdir()
+    os.utime(old, (0, 0))
+    send(manager, TABLE.encode())
+    assert old not in (tmp_path / "uploads").iterdir()
+    assert len(list((tmp_path / "uploads").iterdir())) == 1
+
+
+def test_of_an_owners_older_uploads_three_are_kept(client, manager, tmp_path):
+    uploads = tmp_path / "uploads"
+    send(manager, TABLE.encode())
+    [first] = uploads.iterdir()
+    os.utime(first, (first.stat().st_mtime - 60,) * 2)
+    for _again in range(4):
+        send(manager, TABLE.encode())
+    assert len(list(uploads.iterdir())) == 4
+    assert not first.exists()
+    client.force_login(make_user(role="MANAGER"))
+    send(client, TABLE.encode())
+    assert len(list(uploads.iterdir())) == 5
+
+
+def test_a_file_keeps_what_may_stand_in_an_annotators_name(manager, tmp_path):
+    send(manager, TABLE.encode(), name="ann.b@c+d: e-f (1)&<g.csv")
+    [kept] = (tmp_path / "uploads").glob("*/*")
+    assert kept.name == "ann.b@c+d: e-f (1)__g.csv"
+
+
+def test_an_import_that_breaks_leaves_no_upload(manager, tmp_path, monkeypatch):
+    token = token_in(send(manager, TABLE.encode()).content.decode())
+
+    def broken(*_args, **_more):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("annotation.services.imports.run.open_records", broken)
+    with pytest.raises(ZeroDivisionError):
+        manager.post(ADDRESS, chosen(token, *COLUMNS))
+    with pytest.raises(ZeroDivisionError):
+        send(manager, lines(pair()))
+    monkeypatch.setattr(SimpleUploadedFile, "chunks", broken)
+    with pytest.raises(ZeroDivisionError):
+        keep(SimpleUploadedFile("a", b"b"), make_user())
+    assert list((tmp_path / "uploads").iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"a,b,c\r1,2,3", b"user_intent,satisfaction,q\r1,2,3\r"])
+@pytest.mark.parametrize("format_name", ["auto", "csv"])
+def test_a_table_of_old_macs_is_refused_with_what_to_do(manager, content, format_name):
+    answer = send(manager, content, format=format_name)
+    assert answer.status_code == 422
+    assert "The lines of this file end in a way that we cannot read." in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"PK\x03\x04", "This is a spreadsheet or zip file."),
+        ("问题,答案,更好\n一,二,三\n".encode("gbk"), "This file is not in UTF-8."),
+        (b"a,b,c\n", "or it has no rows"),
+    ],
+)
+def test_a_file_that_is_no_table_yet_is_refused_with_what_to_do(manager, content, said):
+    answer = send(manager, content, format="csv")
+    assert answer.status_code == 422
+    assert said in answer.content.decode()
+
+
+def test_next_steps_follow_from_what_the_dataset_holds(manager):
+    page = send(manager, lines(pair())).content.decode()
+    assert "Next steps" in page
+    assert re.search(r'href="/runs/new/\?dataset=data"\s*>Learn preferences from the labels', page)
+    assert 'href="/leaderboard/?dataset=data"' in page
+    assert "Compare judges" not in page
+    page = send(manager, lines(pair(annotator=..., verdict=..., prompt="x"))).content.decode()
+    assert 'href="/studies/new/?dataset=data"' in page
+    page = send(manager, lines(rated()), dataset="rated").content.decode()
+    assert "Score the rated replies" in page
+    assert "Next steps" not in send(manager, lines(pair()), dry_run="on").content.decode()
+
+
+def outputs(generator, *texts):
+    return [
+        {"instruction": f"q{place}", "output": text, "generator": generator}
+        for place, text in enumerate(texts)
+    ]
+
+
+def compare(client):
+    """All pairs of models, as the page of plans sends them."""
+    fields = {"kind": "ALL", "cap": 1, "seed": 42, "judge": "lexical"}
+    return client.post("/datasets/data/pairing/", fields, follow=True)
+
+
+def test_responses_of_several_models_become_comparisons(manager):
+    send(manager, lines(*outputs("m2", "a", "b"), *outputs("m1", "c"), *outputs("m3", "d")))
+    page = send(manager, lines(*outputs("m2", "a", "b"))).content.decode()
+    assert "Create comparisons of the responses" in page
+    page = manager.get("/datasets/data/").content.decode()
+    assert 'href="/datasets/data/pairing/">Plan comparisons' in page
+    for said in ("Created 3 comparisons.", "Created 0 comparisons."):
+        assert said in compare(manager).content.decode()
+    found = Comparison.objects.order_by("position")
+    assert list(found.values_list("key", "response_a__model", "response_b__model", "position")) == [
+        ("m1 | m2", "m1", "m2", 0),
+        ("m1 | m3", "m1", "m3", 1),
+        ("m2 | m3", "m2", "m3", 2),
+    ]
+    assert AuditEvent.objects.filter(action="dataset.compared").count() == 1
+    page = send(manager, lines(*outputs("m2", "a", "b"))).content.decode()
+    assert "Create a labelling study" in page
+    assert "Create comparisons of the responses" not in page
+
+
+def test_what_is_compared_already_is_not_compared_again(manager):
+    send(manager, lines(pair()))
+    compare(manager)
+    assert Comparison.objects.count() == 1
+
+
+def test_too_many_comparisons_are_refused_and_none_is_created(manager, monkeypatch):
+    monkeypatch.setattr(comparisons, "MOST_AT_ONCE", 2)
+    send(manager, lines(*outputs("m1", "a"), *outputs("m2", "b"), *outputs("m3", "c")))
+    page = compare(manager).content.decode()
+    assert "This would create more than 2 comparisons, so none was created." in page
+    assert not Comparison.objects.exists()
+    monkeypatch.setattr(comparisons, "MOST_AT_ONCE", 3)
+    compare(manager)
+    assert Comparison.objects.count() == 3
+
+
+def test_a_dataset_that_is_gone_is_not_compared():
+    user, rules = make_user(role="MANAGER"), PairingRules()
+    choose = comparisons.chosen_by(rules)
+    with refuses("dataset:unknown"):
+        comparisons.plan_comparisons(Dataset(pk=1, slug="gone"), rules, choose, by=user)

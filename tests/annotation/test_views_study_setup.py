@@ -220,9 +220,30 @@ def test_numbers_wait_for_fields_that_can_be_read(client, manager, dataset):
 def test_counting_costs_a_fixed_number_of_queries(
     client, manager, dataset, django_assert_num_queries
 ):
-    # Session, user, datasets, scenarios, people, the dataset, its pairs, all of them, gold.
-    with django_assert_num_queries(9):
+    # Session, user, datasets, scenarios, models of either side, languages, plans, people, the
+    # dataset, its pairs, all of them, gold.
+    with django_assert_num_queries(13):
         client.get(COUNTS, filled(dataset=dataset.slug))
+
+
+def test_a_sample_is_counted_made_and_shown(client, manager, dataset):
+    chosen = {"sample": 1, "strata": ["SCENARIO"], "scenarios": ["Writing", "Code"]}
+    page = client.get(COUNTS, filled(dataset=dataset.slug, **chosen)).content.decode()
+    assert "<b>1</b>" in page
+    assert "sampled from" in page
+    page = client.get(make(client, dataset, **chosen).url).content.decode()
+    assert "scenarios: Writing, Code · sample size: 1 · equal numbers of each: Scenario" in page
+
+
+def test_a_balance_needs_a_size_and_kinds_leave_out_what_says_nothing_of_them(
+    client, manager, dataset
+):
+    assert make(client, dataset, strata=["SCENARIO"]).status_code == 422
+    made = {"kind": "SATISFACTION", "sample": 1, "strata": ["MODELS", "SCENARIO"]}
+    assert make(client, dataset, **made).status_code == 422  # no response is an original one
+    made["kind"] = "CONVERSATION"
+    assert make(client, dataset, **made).status_code == 302
+    assert Study.objects.get().selection == {"sample": 1, "strata": ["SCENARIO"]}
 
 
 def test_everything_changes_in_a_draft(client, manager):

@@ -57,7 +57,13 @@ for number in range({comparisons}):
 User.objects.create_user("manager", password="correct horse", role=Role.MANAGER)
 for name in {ways}:
     ModelEndpoint.objects.create(
-        name=name, model=name, base_url="{url}", concurrency={concurrency}
+        name=name,
+        model=name,
+        base_url="{url}",
+        concurrency={concurrency},
+        has_logprobs=False,
+        has_json_schema=False,
+        has_system_role=True,
     )
 print(dataset.slug, rater.pk)
 """

@@ -114,7 +114,6 @@ class Stage:
             scenario_id=scenario.pk,
             scenario=scenario.name,
             dev=(dev.pk,),
-            test=tuple(each.pk for each in test),
             winners=self._winners(rater, [dev]),
             shuffled=(),
             dev_ties=0,

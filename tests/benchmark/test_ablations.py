@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from dataclasses import replace
 from decimal import Decimal
 from io import StringIO
 
@@ -12,15 +14,24 @@ from django.core.management import CommandError, call_command
 from annotation.models import Comparison, Response
 from benchmark.core.ablation import Vary
 from benchmark.models import VerificationReport
-from benchmark.queries.ablations import stored_ablation
-from benchmark.services.ablations import ablate
-from judging.models import JudgeRun, LlmCall, RunKind
+from benchmark.queries.ablations import ablation_of
+from benchmark.services.ablation_runs import AblationRequest, plan_ablation, who_labelled
+from judging.core.rules import PairwiseSettings
+from judging.models import JudgeRun, LlmCall, RunKind, RunUnit
 from judging.queries.configurations import distil_plans
+from judging.queries.runs import run_progress
+from judging.services import runs
+from judging.services.child_runs import WAIT_SECONDS
 from judging.services.foreground import run_to_end
+from judging.services.kinds import plan, start
+from judging.services.run_control import cancel, reset_failed
+from judging.services.run_requests import RunRequest
 from tests.factory import make_endpoint, make_rater, make_user
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.study import (
     FakeJudge,
+    dispatched,
+    going,
     label_pair,
     make_study,
     opener_of,
@@ -32,19 +43,16 @@ from tests.refusals import refuses
 pytestmark = pytest.mark.django_db
 
 
-def finish(run):
-    return run_to_end(run.pk, opener=opener_of(FakeJudge()))
-
-
-def ablated(study, vary, **more):
+def planned(study, vary, judges=("lexical",)):
     dataset, rater = study
-    report = ablate(
-        dataset=dataset,
-        annotators=[("ann", rater)],
-        vary=vary,
-        **{"judges": ["lexical"], "finish": finish, **more},
-    )
-    return {row.variant: row for row in stored_ablation(report).rows}
+    return plan_ablation(AblationRequest(dataset, [rater], vary, judges))
+
+
+def ablated(study, vary, judges=("lexical",), *, opener=None):
+    run = start(planned(study, vary, judges))
+    done = run_to_end(run.pk, opener=opener or opener_of(FakeJudge()))
+    assert done.status == "DONE", done.error_detail
+    return {row.variant: row for row in ablation_of(run.pk).rows}
 
 
 @pytest.fixture
@@ -75,12 +83,16 @@ def test_dev_sizes_are_measured_on_the_comparisons_that_all_leave_to_the_test(st
     rows = ablated(study, Vary.DEV_SIZE)
     assert [row.dev for row in rows.values()] == [2, 5, 10, 20]
     distilled = JudgeRun.objects.filter(kind=RunKind.DISTIL)
-    tests = [set(plan.test) for run in distilled for plan in distil_plans(run.config)]
+    tests = [
+        {key for key, _winner in plan.test_winners}
+        for run in distilled
+        for plan in distil_plans(run.config)
+    ]
     assert {row.comparisons for row in rows.values()} == {len(set.intersection(*tests))}
 
 
 def test_windows_are_distilled_and_judged_apart(study):
-    rows = ablated(study, Vary.WINDOW)
+    rows = ablated(study, Vary.WINDOW, [make_endpoint().name])
     assert list(rows) == ["LAST_TURN", "LAST_TWO_TURNS", "ALL"]
     windows = JudgeRun.objects.filter(kind=RunKind.ABLATION).values_list(
         "config__window", flat=True
@@ -101,25 +113,123 @@ def test_each_judge_applies_each_distiller_s_preferences(study):
 
 def test_what_is_there_is_not_run_again(study):
     first = ablated(study, Vary.PREFERENCES)
-    runs = JudgeRun.objects.count()
+    runs = JudgeRun.objects.exclude(kind="ABLATE").count()
     assert ablated(study, Vary.PREFERENCES) == first
     ablated(study, Vary.SUBSET_SIZE)
     assert JudgeRun.objects.filter(kind=RunKind.DISTIL).count() == 1
-    assert JudgeRun.objects.count() == runs + 1
+    assert JudgeRun.objects.exclude(kind="ABLATE").count() == runs + 1
     assert VerificationReport.objects.filter(kind="ablation").count() == 3
+    reused = RunUnit.objects.order_by("pk").values_list("reused", flat=True)
+    assert list(reused) == [False, False, True, True, True, False]
+
+
+def test_both_orders_stand_apart_as_in_the_paper_s_table(study):
+    """The base judge names the first: right where the chosen is first (q, c, r), else wrong."""
+    rows = ablated(study, Vary.PREFERENCES)
+    base, selected = rows["none"], rows["selected"]
+    assert (base.original, base.swapped, base.mean, base.difference) == (1.0, 0.0, 0.5, 1.0)
+    assert (selected.original, selected.swapped, selected.difference) == (1.0, 1.0, 0.0)
+
+
+def test_several_annotators_stand_apart_and_together(study):
+    dataset, _rater = study
+    second = make_rater(dataset, "bea")
+    for comparison in Comparison.objects.all():
+        label_pair(comparison, second, "A")  # whatever is longer
+    both = who_labelled(dataset, judge="lexical")
+    run = start(plan_ablation(AblationRequest(dataset, both, Vary.PREFERENCES, ["lexical"])))
+    run_to_end(run.pk, opener=opener_of(FakeJudge()))
+    rows = ablation_of(run.pk).rows
+    assert [row.annotator for row in rows] == ["ann"] * 4 + ["bea"] * 4 + [""] * 4
+    ann, bea, both_of_them = (
+        next(row for row in rows if (row.annotator, row.variant) == (name, "selected"))
+        for name in ("ann", "bea", "")
+    )
+    assert both_of_them.verdicts == ann.verdicts + bea.verdicts
+    right = ann.accuracy * ann.verdicts + bea.accuracy * bea.verdicts
+    assert both_of_them.accuracy == pytest.approx(right / both_of_them.verdicts)
+    assert (both_of_them.run, both_of_them.members) == (None, ann.members + bea.members)
+
+
+def test_a_judge_that_reads_no_earlier_turns_is_refused_with_the_reason(study):
+    dataset, _rater = study
+    with refuses("ablation:cannot-move"):
+        planned(study, Vary.WINDOW)
+    with pytest.raises(CommandError, match=r"^ablation:cannot-move: The lexical judge") as refused:
+        command(dataset=dataset.slug, vary="window")
+    assert refused.value.returncode == 2
+    with refuses("ablation:nobody"):
+        plan_ablation(AblationRequest(dataset, [], Vary.PREFERENCES, ["lexical"]))
+    assert not JudgeRun.objects.exists()
+
+
+def test_an_equal_ablation_under_way_is_joined_stopped_and_resumed_with_its_runs(study):
+    run = start(planned(study, Vary.PREFERENCES))
+    again = start(planned(study, Vary.PREFERENCES))
+    assert (again.pk, again.attached) == (run.pk, True)
+    opener = opener_of(FakeJudge())
+    following = dispatched(run)
+    for _message in range(2):  # a stage of the distillation each, and others have their turn
+        following = going(
+            runs.run_batch(run.pk, following.generation, following.batches[0], opener=opener)
+        )
+    child = RunUnit.objects.get(run=run, position=0).child
+    answered = run_progress(child.pk).answered
+    assert (child.status, answered > 0) == ("PENDING", True)
+    assert cancel(run.pk)
+    child.refresh_from_db()
+    assert child.status == "CANCELLED"
+    assert runs.run_batch(run.pk, following.generation, following.batches[0]) is None
+    assert reset_failed(run.pk) == 2
+    child.refresh_from_db()
+    assert (child.status, run_progress(child.pk).answered) == ("PENDING", answered)
+    done = run_to_end(run.pk, opener=opener)
+    assert (done.status, run_progress(run.pk).answered) == ("DONE", 2)
+    assert JudgeRun.objects.filter(kind=RunKind.DISTIL).count() == 1
+    assert VerificationReport.objects.get().run == run
+
+
+def test_a_child_that_others_are_at_work_on_is_waited_for_and_goes_on_without_us(
+    study, monkeypatch
+):
+    """An equal distillation under way elsewhere: each message waits and lets others have a turn."""
+    dataset, rater = study
+    settings = replace(PairwiseSettings(), shuffled_control=False)
+    wanted = RunRequest(
+        kind=RunKind.DISTIL,
+        dataset=dataset,
+        annotator=rater,
+        judge="lexical",
+        pairwise=settings,
+        for_ablation=True,
+    )
+    (own,) = plan(wanted)
+    own = start(own)
+    begun = dispatched(own)
+    slept = []
+    monkeypatch.setattr("judging.services.child_runs.time.sleep", slept.append)
+    run = start(planned(study, Vary.PREFERENCES))
+    following = dispatched(run)
+    following = going(runs.run_batch(run.pk, following.generation, following.batches[0]))
+    unit = RunUnit.objects.get(run=run, position=0)
+    assert (unit.child, unit.reused, unit.status, slept) == (own, True, "PENDING", [WAIT_SECONDS])
+    cancel(run.pk)
+    own.refresh_from_db()
+    assert (own.status, own.generation) == ("RUNNING", begun.generation)
 
 
 def test_an_earlier_distillation_under_the_same_rules_is_taken(study):
     dataset, rater = study
-    own = start_distillation(dataset=dataset, annotator=rater, judge="lexical")
-    finish(own)
+    usual = PairwiseSettings()
+    own = start_distillation(dataset=dataset, annotator=rater, judge="lexical", settings=usual)
+    run_to_end(own.pk, opener=opener_of(FakeJudge()))
     ablated(study, Vary.PREFERENCES)
     assert JudgeRun.objects.get(kind=RunKind.ABLATION).parent == own
 
 
 def test_what_an_ablation_distils_is_nobody_s_preferences(study):
     dataset, rater = study
-    ablated(study, Vary.WINDOW)
+    ablated(study, Vary.DEV_SIZE)
     with refuses("run:not-distilled"):
         planned_test(dataset=dataset, annotator=rater, judge="lexical")
 
@@ -127,8 +237,13 @@ def test_what_an_ablation_distils_is_nobody_s_preferences(study):
 def test_a_run_that_fails_has_no_figures(study):
     with FakeLlm(script=[Act(status=400)] * 2000) as server:
         name = make_endpoint(base_url=server.base_url).name
-        with refuses("ablation:run-failed", match="llm:bad-request"):
-            ablated(study, Vary.PREFERENCES, judges=[name], finish=lambda run: run_to_end(run.pk))
+        run = run_to_end(start(planned(study, Vary.PREFERENCES, [name])).pk)
+        assert (run.status, run.error_code) == ("FAILED", "ablation:run-failed")
+        assert "llm:bad-request" in run.error_detail
+        dataset, _rater = study
+        with pytest.raises(CommandError, match="ablation:run-failed") as failed:
+            command(dataset=dataset.slug, vary="preferences", judge=name)
+    assert failed.value.returncode == 1
     assert not VerificationReport.objects.exists()
 
 
@@ -139,7 +254,7 @@ def command(**options):
 
 
 def test_the_command_prints_a_table_or_json():
-    dataset, _rater = make_study(comparisons=12)
+    dataset, _rater = make_study(comparisons=24)
     for response in Response.objects.all():
         Response.objects.filter(pk=response.pk).update(text=f"{response.text} {response.pk}")
     options = {"dataset": dataset.slug, "vary": "preferences"}
@@ -213,7 +328,10 @@ def test_a_budget_is_for_all_runs_together_and_more_money_goes_on(texts, server)
     going_on = f"`ablate --dataset {dataset.slug} --vary window --judge fake --budget N`"
     assert going_on in str(spent.value)
     assert not VerificationReport.objects.exists()
-    assert sum(run.held for run in JudgeRun.objects.all()) <= budget
+    whole = JudgeRun.objects.get(kind="ABLATE")
+    own = JudgeRun.objects.exclude(kind="ABLATE")
+    assert whole.held == sum(run.held for run in own) <= budget
+    assert (whole.status, whole.error_code) == ("FAILED", "budget:spent")
     paid = server.stats()["calls"]
     assert paid > 0
     assert "LAST_TURN" in command(**options, budget=Decimal(1))
@@ -254,8 +372,8 @@ def test_a_budget_needs_prices_of_every_endpoint_that_is_asked(texts, server):
     [
         {"dataset": "", "vary": "window"},
         {"dataset": "no-such", "vary": "window"},
-        {"dataset": "given", "vary": "window", "judge": "nobody"},
-        {"dataset": "given", "vary": "window", "annotator": "nobody"},
+        {"dataset": "given", "vary": "dev-size", "judge": "nobody"},
+        {"dataset": "given", "vary": "dev-size", "annotator": "nobody"},
     ],
 )
 def test_wrong_input_ends_with_2(options):
@@ -277,6 +395,15 @@ def test_the_page_shows_what_is_stored(client, study, django_assert_max_num_quer
     assert text.index("Number of voting preferences") < text.index("Choice of voting preferences")
     assert "selected preferences" in text
     assert f"/runs/{JudgeRun.objects.filter(kind='ABLATION').latest('pk').pk}/" in text
+    assert "(q, c, r)" in text
+    report = VerificationReport.objects.earliest("pk")
+    table = client.get("/trust/ablations.csv", {"report": report.pk}).content.decode()
+    lines = list(csv.DictReader(StringIO(table)))
+    assert [line["variant"] for line in lines] == ["none", "all pairs", "aggregate", "selected"]
+    base = {name: lines[0][name] for name in ("original", "swapped", "mean", "difference")}
+    assert base == {"original": "1.0", "swapped": "0.0", "mean": "0.5", "difference": "1.0"}
+    for number in ("", "x", "9999"):
+        assert client.get("/trust/ablations.csv", {"report": number}).status_code == 404
     assert client.get("/trust/ablations/", {"dataset": "other"}).context["views"] == []
     assert client.post("/trust/ablations/").status_code == 405
 
@@ -285,3 +412,39 @@ def test_the_page_is_not_for_annotators(client, study):
     assert client.get("/trust/ablations/").status_code == 302
     client.force_login(make_user(role="ANNOTATOR"))
     assert client.get("/trust/ablations/").status_code == 403
+
+
+NEW, ESTIMATE = "/trust/ablations/new/", "/trust/ablations/new/estimate/"
+
+
+def test_a_manager_starts_one_from_the_page_and_follows_it(client, study):
+    dataset, rater = study
+    form = {"dataset": dataset.slug, "vary": "preferences", "judge": "lexical", "annotator": ""}
+    assert client.get(NEW).status_code == 302
+    for role in ("VIEWER", "ANNOTATOR"):
+        client.force_login(make_user(role=role))
+        assert [client.get(NEW).status_code, client.post(NEW, form).status_code] == [403, 403]
+        assert client.post(ESTIMATE, form).status_code == 403
+    client.force_login(make_user(role="MANAGER"))
+    assert 'name="vary"' not in client.get(NEW).content.decode()  # the dataset comes first
+    assert "ann" in client.get(NEW, {"dataset": dataset.slug}).content.decode()
+    assert client.get(ESTIMATE).status_code == 405
+    for headers in ({}, {"HX-Request": "true"}):
+        told = client.post(ESTIMATE, form, headers=headers).content.decode()
+        assert "No call: these judges need no endpoint." in told
+    refused = client.post(NEW, {**form, "vary": "window"})
+    assert (refused.status_code, b"changes nothing" in refused.content) == (422, True)
+    assert b"changes nothing" in client.post(ESTIMATE, {**form, "vary": "window"}).content
+    assert not JudgeRun.objects.exists()
+    first = client.post(NEW, {**form, "annotator": rater.pk})
+    run = JudgeRun.objects.get()
+    assert (first.url, run.kind, run.annotator) == (f"/runs/{run.pk}/", "ABLATE", rater)
+    assert client.post(NEW, form).url == first.url  # everybody is the one who labelled
+    shown = client.get(first.url).content.decode()
+    assert "ann · lexical → lexical" in shown
+    assert f"run {run.pk}" in client.get("/trust/ablations/").content.decode()
+    run_to_end(run.pk)
+    shown = client.get(first.url).content.decode()
+    assert "/trust/ablations/?dataset=" in shown
+    assert "Ablation" in client.get("/runs/").content.decode()
+    assert "selected preferences" in client.get("/trust/ablations/").content.decode()

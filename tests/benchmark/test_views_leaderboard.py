@@ -2,8 +2,16 @@ from __future__ import annotations
 
 import pytest
 
+from judging.models import JudgeRun
 from tests.benchmark.stage import Stage
-from tests.factory import make_comparison, make_label, make_response, make_turn, make_user
+from tests.factory import (
+    make_comparison,
+    make_endpoint,
+    make_label,
+    make_response,
+    make_turn,
+    make_user,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -183,3 +191,14 @@ def test_recorded_verdicts_have_a_leaderboard(viewer):
         boards = viewer.get(f"/leaderboard/{parameters}").context["boards"]
         (recorded,) = (each.board for each in boards if each.board.source == "base")
         assert (recorded.judge, recorded.verdicts) == ("gpt-4", verdicts)
+
+
+def test_a_judge_s_board_names_the_models_of_its_family(viewer):
+    study()
+    assert "same family as the judge" not in text(viewer.get("/leaderboard/"))
+    JudgeRun.objects.update(judge="fake", endpoint=make_endpoint(name="fake", model="alpha-9"))
+    page = text(viewer.get("/leaderboard/"))
+    assert "Same model family (alpha): fake may favour the responses of alpha when judging." in page
+    human, *judged = page.split("<h2>")[1:]
+    assert "same family" not in human
+    assert all(board.count("same family as the judge") == 1 for board in judged)

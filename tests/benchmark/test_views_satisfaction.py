@@ -12,12 +12,13 @@ from annotation.core.intervals import Interval
 from benchmark.core.learning_curve import CURVE_METRICS, CurveFigure, CurveOn, CurvePoint
 from benchmark.models import VerificationReport
 from benchmark.queries.satisfaction import CURVE_KIND
-from benchmark.services.satisfaction_evaluation import evaluate_satisfaction
 from benchmark.services.satisfaction_report import stored_point
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings
-from judging.models import LearnedModel
+from judging.models import JudgeRun, LearnedModel
+from judging.services.foreground import run_to_end
 from judging.services.learned import learned_model
+from tests.benchmark.evaluations import evaluate_satisfaction
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm
@@ -66,7 +67,8 @@ def test_without_a_report_the_page_says_how_to_make_one(viewer):
 
 
 def test_the_newest_report_stands_beside_the_paper(viewer, report, django_assert_num_queries):
-    with django_assert_num_queries(5):  # session, user, reports, the newest one, its curve
+    # Session, user, reports, the newest one, its curve, runs under way.
+    with django_assert_num_queries(6):
         answer = viewer.get(PAGE)
     shown = tight(answer)
     assert "turns of rated, trained on train" in shown
@@ -82,13 +84,13 @@ def test_an_older_report_by_its_number(viewer, report):
     train = make_rated_dataset("other", users=("eve",))
     newer = evaluate_satisfaction(train=train, test=train, evaluators=["global_mean"], draws=0)
     shown = tight(viewer.get(PAGE))
-    assert f"Report {newer.report_id}: turns of other" in shown
+    assert f"Report {newer.chosen.id}: turns of other" in shown
     assert "1 user rated in both datasets" in shown
-    assert "nearest_3" in tight(viewer.get(f"{PAGE}?report={report.report_id}"))
+    assert "nearest_3" in tight(viewer.get(f"{PAGE}?report={report.chosen.id}"))
 
 
 def test_behind_a_line_stand_scenarios_and_users(viewer, report, django_assert_num_queries):
-    address = f"/trust/satisfaction/evaluator/2/?report={report.report_id}"
+    address = f"/trust/satisfaction/evaluator/2/?report={report.chosen.id}"
     with django_assert_num_queries(4):
         answer = viewer.get(address)
     shown = tight(answer)
@@ -231,3 +233,40 @@ def test_the_file_has_every_figure_with_its_interval(viewer, report):
     assert float(rows[0]["mae"]) == pytest.approx(20 / 24)
     assert float(rows[0]["mae_low"]) <= 20 / 24 <= float(rows[0]["mae_high"])
     assert rows[0]["within_user_pearson_expected"] == ""
+
+
+NEW, ESTIMATE = f"{PAGE}new/", f"{PAGE}new/estimate/"
+
+
+def test_a_manager_starts_an_evaluation_and_sees_before_what_it_takes(client):
+    test = make_rated_dataset("rated")
+    form = {"test": "rated", "train": "rated", "evaluators": ["history_mean"], "draws": "0"}
+    assert client.get(NEW).status_code == 302
+    for role in ("VIEWER", "ANNOTATOR"):
+        client.force_login(make_user(role=role))
+        answers = [client.get(NEW), client.post(NEW, form), client.post(ESTIMATE, form)]
+        assert [one.status_code for one in answers] == [403] * 3
+    client.force_login(make_user(role="MANAGER"))
+    assert 'name="evaluators"' in tight(client.get(NEW))
+    assert client.get(ESTIMATE).status_code == 405
+    assert "No call: these judges need no endpoint." in tight(client.post(ESTIMATE, form))
+    with FakeLlm() as server:
+        make_endpoint(name="fake", base_url=server.base_url)
+        asked = {**form, "judges": ["fake"]}
+        told = tight(client.post(ESTIMATE, asked, headers={"HX-Request": "true"}))
+        assert "Build memories" in told
+        assert server.stats()["calls"] == 0
+    assert client.post(NEW, {**form, "draws": "-1"}).status_code == 422
+    refused = client.post(NEW, {**form, "budget": "1"})
+    assert (refused.status_code, "have no price" in tight(refused)) == (422, True)
+    assert not JudgeRun.objects.exists()
+    started = client.post(NEW, form)
+    run = JudgeRun.objects.get()
+    assert (started.url, run.kind, run.dataset) == (f"/runs/{run.pk}/", "EVALUATE", test)
+    assert client.post(NEW, form).url == started.url
+    assert "An evaluation of" in tight(client.get(PAGE))
+    run_to_end(run.pk)
+    shown = tight(client.get(started.url))
+    assert "Satisfaction evaluation" in shown
+    assert "<th>history_mean</th>" in shown
+    assert "Report 1" in tight(client.get(PAGE))

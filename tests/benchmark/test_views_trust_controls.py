@@ -214,3 +214,32 @@ def test_more_sets_than_a_statement_may_name_decide_alike(viewer, monkeypatch):
     assert rows["Preferences of bea"].value == 0.5
     monkeypatch.setattr("benchmark.queries.evidence._MOST_NAMED", 0)
     assert rows_of(viewer, ann)[0] == rows
+
+
+def test_another_s_judge_is_read_as_in_their_own_run(viewer):
+    stage, ann, _run = study()
+    bea = stage.rater("bea")
+    stage.label(bea, "A" * 12)
+    theirs = stage.tested(bea, stage.distilled(bea), base="A" * 12, selected="A" * 9 + "BBB")
+    assert rows_of(viewer, ann)[0]["Preferences of bea"].value == 0.25
+    # What was selected as the worst means the opposite of what it says.
+    (plan,) = theirs.config["scenarios"]
+    theirs.config |= {"mode": "PAPER", "scenarios": [plan | {"inverted": True}]}
+    theirs.save()
+    assert rows_of(viewer, ann)[0]["Preferences of bea"].value == 0.75
+
+
+@pytest.mark.parametrize("state", ["CANCELLED", "DONE"])
+def test_a_trial_of_another_s_sets_that_judged_less_hides_no_whole_one(viewer, state):
+    stage, ann, _run = study()
+    bea = stage.rater("bea")
+    stage.label(bea, "A" * 12)
+    parent = stage.distilled(bea)
+    stage.tested(ann, parent, base="A" * 12, selected="B" * 12, sets_of=bea)
+    less = stage.tested(ann, parent, base="A" * 12, selected="AB" + "." * 10, sets_of=bea)
+    less.status = state
+    if state == "DONE":
+        less.config["targets"] = {"kind": "TEST", "sample": 2}
+    less.save()
+    other = rows_of(viewer, ann)[0]["Preferences of bea"]
+    assert (other.value, other.verdicts) == (1.0, 24)

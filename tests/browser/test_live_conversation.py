@@ -271,8 +271,21 @@ def test_a_reply_is_stopped(open_page, llm):
     page = open_page(f"/studies/{study.slug}/next/", user=annotator)
     say(page, "Go on")
     expect(page.locator(".exchange .assistant .words")).to_contain_text("A very")
+    # The page is looking for more of the reply meanwhile, and is told once that place is gone.
+    looks = []
+
+    def hold_the_first(route):
+        if looks:
+            route.continue_()
+        looks.append(route)
+
+    page.route("**/replies/**", hold_the_first)
+    with page.expect_request("**/replies/**"):
+        pass
     page.get_by_role("button", name="Stop reply").click()
     expect(page.get_by_text("You stopped this reply.")).to_be_visible()
+    with page.expect_response(looks[0].request.url):
+        looks[0].continue_()
     expect(rate_button(page)).to_be_enabled()
 
 

@@ -22,7 +22,6 @@ from django.utils import timezone
 from annotation.models import Dataset, GoldLabel, Role, Study, User
 from annotation.queries.participants import token_of
 from annotation.services.participants import invite
-from benchmark.services.satisfaction_evaluation import evaluate_satisfaction
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings
 from judging.models import ConversationSetup, JudgeRun
@@ -30,6 +29,7 @@ from judging.services.learned import learned_model
 from sensejudge_site.demo.accounts import LOGINS
 from tests.annotation.entry import do, make_asking_study
 from tests.annotation.labelling import make_pair_study, make_session_study
+from tests.benchmark.evaluations import evaluate_satisfaction
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.factory import make_user
 from tests.judging.talks import make_talk_study

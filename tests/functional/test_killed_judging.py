@@ -31,7 +31,6 @@ from tests.paths import ROOT
 
 pytestmark = pytest.mark.processes
 
-DEV = 10
 CONCURRENCY = 16
 UNCOMMITTED = 64  # replies that may wait to be stored, besides those under way
 PATIENCE = 300.0
@@ -161,7 +160,7 @@ def torture(folder: Path, *, calls: int, kills: int, seed: int) -> Counter[str]:
         (folder / "calm").mkdir()
         calm = Deployment(folder / "calm", llm)
         copy_migrated(calm.folder / "sensejudge.sqlite3")
-        calm.manage("shell", "-c", MAKE.format(count=calls // 2 + DEV))
+        calm.manage("shell", "-c", MAKE.format(count=calls // 2))
         shutil.copytree(calm.folder, folder / "killed")
         calm.manage(*calm.command)
         expected = calm.report()

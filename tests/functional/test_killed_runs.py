@@ -45,6 +45,13 @@ from tests.judging.study import planned_distillation
 dataset = Dataset.objects.get()
 submit([planned_distillation(dataset=dataset, annotator=User.objects.get(), judge="llm")])
 """
+STATE_ABILITIES = """
+from judging.models import ModelEndpoint
+from judging.services.endpoints import endpoint_row_from_settings
+endpoint_row_from_settings()
+ModelEndpoint.objects.update(has_logprobs=False, has_json_schema=False, has_system_role=True)
+"""
+"""Nobody asks what the endpoint can do: what comes in are the calls of runs."""
 MAKE_STUDY = f"""
 from tests.judging.study import make_study
 make_study(scenarios={SCENARIOS}, comparisons={COMPARISONS})
@@ -183,7 +190,7 @@ def site(
         try:
             if "DATABASE_URL" not in env:
                 copy_migrated(tmp_path / "sensejudge.sqlite3")
-            found.manage("shell", "-c", make)
+            found.manage("shell", "-c", STATE_ABILITIES + make)
             yield found
         finally:
             for process in found.processes:

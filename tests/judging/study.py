@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from asgiref.sync import sync_to_async
 
 from annotation.core.choices import Verdict
-from annotation.models import Comparison, Scenario, User
+from annotation.core.splits import Pooling
+from annotation.models import Comparison, Scenario, Session, User
 from judging.core.questions import (
     Call,
     DistilAnswer,
@@ -20,8 +21,10 @@ from judging.core.questions import (
     ShownPair,
 )
 from judging.core.rules import PairwiseSettings, SatisfactionSettings
-from judging.models import JudgeRun, RunKind
+from judging.models import InjectionCheck, JudgeRun, RunKind
 from judging.services import runs
+from judging.services.foreground import run_to_end
+from judging.services.injection import TriedPair
 from judging.services.judges import OpenJudge
 from judging.services.kinds import plan, start
 from judging.services.run_requests import RunRequest
@@ -51,8 +54,10 @@ def make_study(*, scenarios: int = 1, comparisons: int = 6, name: str = "ann"):
     return dataset, rater
 
 
-def make_pair(scenario: Scenario, *, longer_first: bool = True) -> Comparison:
-    turn = make_turn(make_session(scenario))
+def make_pair(
+    scenario: Scenario, *, longer_first: bool = True, session: Session | None = None
+) -> Comparison:
+    turn = make_turn(session or make_session(scenario))
     texts = ["A long and thorough answer.", "Short."]
     first, second = texts if longer_first else reversed(texts)
     return make_comparison(
@@ -165,7 +170,9 @@ def going(following: runs.Dispatch | None) -> runs.Dispatch:
 
 
 def planned_distillation(*, settings: PairwiseSettings | None = None, **asked: Any) -> JudgeRun:
-    return _planned(RunKind.DISTIL, pairwise=settings or PairwiseSettings(), **asked)
+    # Scenarios of tests are small: without this they would all be one.
+    settings = settings or PairwiseSettings(pooling=Pooling.SCENARIO)
+    return _planned(RunKind.DISTIL, pairwise=settings, **asked)
 
 
 def planned_test(**asked: Any) -> JudgeRun:
@@ -203,3 +210,13 @@ def start_rejudging(distillation: JudgeRun, **asked: Any) -> JudgeRun:
 
 def start_training(**asked: Any) -> JudgeRun:
     return start(_planned(RunKind.TRAIN, **asked))
+
+
+def planned_check(judge: str, pairs: Sequence[TriedPair], **asked: Any) -> JudgeRun:
+    asked.setdefault("dataset", make_dataset())
+    return _planned(RunKind.CHECK, judge=judge, pairs=[pair.to_json() for pair in pairs], **asked)
+
+
+def check_injections(judge: str, pairs: Sequence[TriedPair], **asked: Any) -> InjectionCheck:
+    """The check of a finished run."""
+    return run_to_end(start(planned_check(judge, pairs, **asked)).pk).injection_check

@@ -9,6 +9,7 @@ import pytest
 from annotation.exports import ExportFormat
 from judging.exports import EXPORTS
 from judging.models import (
+    GeneratedResponse,
     InducedRubric,
     LlmCall,
     Preference,
@@ -84,6 +85,10 @@ def dataset():
         rubric = {"run": run, "satisfied": True, "status": "DONE"}
         InducedRubric.objects.create(step="TURN", label=rating, text="It is short.", **rubric)
         InducedRubric.objects.create(step="FINAL", text="Short.\n=Clear.", **rubric)
+        rules = {"context": "MEMORY", "temperature": 0.7, "max_tokens": 9, "system": "=x"}
+        config = {"judge": {"model": "m"}, **rules}
+        asked = make_run(dataset, kind="GENERATE", judge="fake", config=config)
+        GeneratedResponse.objects.create(run=asked, turn=turn, response=response, status="DONE")
     make_preference(kind="EMPTY", text="")
     return type(dataset).objects.get(slug="data")
 

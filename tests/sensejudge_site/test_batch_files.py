@@ -37,7 +37,7 @@ def endpoint(server):
 
 @pytest.fixture
 def dataset():
-    dataset, _ = make_study(comparisons=12)
+    dataset, _ = make_study(comparisons=6)
     for response in Response.objects.all():
         response.text = f"{response.text} No {response.pk}."
         response.save()
@@ -108,10 +108,10 @@ def test_a_distillation_takes_a_file_for_each_step(dataset, endpoint, server, tm
         found = command("distil", dataset, "--batch-in", str(back))
         if found["waiting"]:
             assert found["scenarios"] == []
-    assert requests[0] == 7  # six pairs and their aggregate
+    assert requests[0] == 4  # three pairs and their aggregate
     assert requests[1] > 0
     assert JudgeRun.objects.get().status == "DONE"
-    assert [row["dev"] for row in found["scenarios"]] == [6]
+    assert [row["dev"] for row in found["scenarios"]] == [3]
     assert server.stats()["calls"] == LlmCall.objects.count() == sum(requests)
 
 

@@ -5,6 +5,7 @@ import pytest
 from sensejudge_site import benches
 
 
+@pytest.mark.processes
 @pytest.mark.usefixtures("migrated_sites")
 def test_both_ways_are_measured_at_a_tiny_size():
     bench = benches.run("imports", {"items": 3})

@@ -17,11 +17,21 @@ from judging.models import SatisfactionJudgment
 from sensejudge_site import benches
 from tests.annotation.core.formats.rows import write_lines
 from tests.annotation.records import pair, write
+from tests.benchmark.pairing import make_answers
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.benchmark.test_views_best_of import judged
 from tests.benchmark.test_views_best_of import rows as best_of_rows
-from tests.factory import make_endpoint, make_rating, make_run
-from tests.fake_llm import FakeLlm
+from tests.factory import (
+    make_dataset,
+    make_endpoint,
+    make_rating,
+    make_run,
+    make_scenario,
+    make_session,
+    make_turn,
+)
+from tests.fake_llm import Act, FakeLlm
+from tests.judging.ratings import make_ratings
 from tests.judging.study import make_study
 from tests.sensejudge_site import test_recorded_judges, test_report
 from tests.sensejudge_site.command_document import (
@@ -90,7 +100,16 @@ def test_values_choices_and_defaults_are_those_of_the_parser(name):
             assert told.default == str(action.default), word
 
 
-@pytest.mark.parametrize("command", [["ablate", "--vary", "window"], ["distil"], ["judge"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ablate", "--vary", "window"],
+        ["distil"],
+        ["judge"],
+        ["generate", "--models", "m"],
+        ["score_turns"],
+    ],
+)
 def test_what_is_required_though_the_parser_lets_it_pass(command):
     assert options(SECTIONS[command[0]])["--dataset"].default == "required"
     with pytest.raises(CommandError, match="--dataset is required") as refused:
@@ -131,19 +150,19 @@ def bench(_folder):
     return [run("bench", "select")]
 
 
-def by_file(folder, name, *words):
+def by_file(folder, name, *words, dataset=None, judge="--judge"):
     """What a command prints that asks by itself, and one that takes a batch file for each step."""
-    dataset, _ = make_study(comparisons=6)
+    dataset = dataset or make_study(comparisons=6)[0]
     asked = (name, "--dataset", dataset.slug, *words)
     with FakeLlm(rule="longer") as server:
         make_endpoint(name="fake", base_url=server.base_url)
         requests, replies = folder / "out.jsonl", folder / "in.jsonl"
-        found = [run(*asked, "--judge", "fake", "--batch-out", requests)]
+        found = [run(*asked, judge, "fake", "--batch-out", requests)]
         while found[-1]["waiting"]:
             provider(requests, replies, server)
-            found.append(run(*asked, "--judge", "fake", "--batch-in", replies))
+            found.append(run(*asked, judge, "fake", "--batch-in", replies))
             if found[-1]["waiting"]:
-                found.append(run(*asked, "--judge", "fake", "--batch-out", requests))
+                found.append(run(*asked, judge, "fake", "--batch-out", requests))
     return [run(*asked), *found]
 
 
@@ -153,6 +172,26 @@ def distil(folder):
 
 def judge(folder):
     return by_file(folder, "judge", "--judge", "lexical", "--preferences", "none")
+
+
+def generate(folder):
+    dataset = make_dataset()
+    make_turn(make_session(make_scenario(dataset)))
+    asked = ("generate", "--dataset", dataset.slug, "--models", "fake")
+    with FakeLlm() as server:
+        make_endpoint(name="fake", base_url=server.base_url)
+        requests, replies = folder / "out.jsonl", folder / "in.jsonl"
+        found = [run(*asked, "--batch-out", requests)]
+        provider(requests, replies, server)
+        found.append(run(*asked, "--batch-in", replies))
+        server.told = {"?": Act(status=400)}
+        failed = run(*asked, "--max-tokens", 7, ends=partial(pytest.raises, CommandError))
+        server.told = {}
+        found += [failed, run("generate", "--retry", *failed["runs"]), run(*asked)]
+    assert [one["generated"] for one in found] == [0, 1, 0, 1, 1]
+    assert [one["responses"] for one in found] == [0, 1, 0, 0, 0]
+    assert [one["calls"] for one in found] == [0, 1, 0, 1, 0]
+    return found
 
 
 def estimates(_folder):
@@ -201,6 +240,12 @@ def llm_check(folder):
         return [run("llm_check", *asked)]
 
 
+def pair_responses(_folder):
+    dataset = make_answers(turns=1)
+    words = ("pair", "--dataset", dataset.slug, "--plan", "sample:2")
+    return [run(*words), run(*words, "--judge", "lexical", "--study", "Pilot")]
+
+
 def recorded_judges(_folder):
     test_recorded_judges.study()
     return [run("recorded_judges", "--dataset", "study")]
@@ -227,6 +272,11 @@ def report_gold(folder):
     return [run("report", "--dataset", "best", "--gold")]
 
 
+def score_turns(folder):
+    dataset = make_ratings(people=2)
+    return by_file(folder, "score_turns", "--targets", "all", dataset=dataset, judge="--evaluator")
+
+
 def select_preferences(folder):
     (folder / "matrix.json").write_text(json.dumps(MATRIX))
     return [run("select_preferences", "--matrix", folder / "matrix.json")]
@@ -248,6 +298,7 @@ PRINTED = {
             bench,
             distil,
             evaluate_satisfaction,
+            generate,
             import_records,
             injection_check,
             judge,
@@ -255,10 +306,12 @@ PRINTED = {
             llm_check,
             recorded_judges,
             report,
+            score_turns,
             select_preferences,
         )
     },
     (TOGETHER, "--estimate --json"): estimates,
+    ("pair", "--json"): pair_responses,
     ("report", "--gold --json"): report_gold,
     ("split_users", "--out"): split_users,
 }

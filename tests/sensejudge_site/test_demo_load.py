@@ -21,7 +21,10 @@ from annotation.models import (
 )
 from annotation.queries.assignment import next_free_item
 from sensejudge_site.demo.accounts import ANNOTATOR
-from sensejudge_site.demo.load import STUDIES, load
+from sensejudge_site.demo.annotators import PERSONAS
+from sensejudge_site.demo.generate import SLUG
+from sensejudge_site.demo.load import STUDIES, _arrivals, load
+from tests.benchmark.stage import Stage
 from tests.factory import make_claim
 from tests.refusals import refuses
 
@@ -57,7 +60,7 @@ def test_everything_arrives_and_a_second_time_adds_nothing():
         "AnnotatorProfile": 4,
         "Comparison": 288,
         "Dataset": 1,
-        "PairwiseLabel": 864,
+        "PairwiseLabel": 432,
         "Response": 237,
         "SatisfactionLabel": 186,
         "Session": 48,
@@ -116,3 +119,23 @@ def test_a_reader_is_given_items_in_their_language_first(language):
             session = item.session or item.comparison.turn.session
             assert session.language == language
             make_claim(item, annotator, slot=0, state="DONE", shown_order="ORIGINAL")
+
+
+def test_a_newcomer_s_judges_are_compared_on_the_same_comparisons():
+    stage = Stage.make(slug=SLUG, size=4)
+    learned_from = stage.comparisons["Writing"][0].pk
+    for persona in PERSONAS:
+        rater = stage.rater(persona.name)
+        stage.label(rater, "BBBB")
+        run = stage.tested(
+            rater, stage.distilled(rater), base="AAAA", selected="BBBB", judge="lexical"
+        )
+        (applied,) = run.config["scenarios"]
+        run.config |= {
+            "scenarios": [applied | {"learned_from": [learned_from]}],
+            "targets": {"kind": "UNLABELLED"},
+        }
+        run.save()
+    found = list(_arrivals(stage.dataset))
+    assert {each.base.comparisons + each.base.ties for each in found} == {3}
+    assert {each.judge.comparisons + each.judge.ties for each in found} == {3}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from io import StringIO
 
@@ -11,6 +12,7 @@ from django.utils import timezone
 
 from annotation.models import Study
 from benchmark.queries.trust import report
+from judging.core.runs import StageName
 from judging.models import JudgeRun, Judgment, Preference, RunStatus, SatisfactionJudgment
 from judging.services.run_control import cancel
 from sensejudge_site.demo.load import judge_everything, load
@@ -37,7 +39,9 @@ def cut_short(run):
     Judgment.objects.filter(pk__in=list(done[: len(done) // 2])).update(
         status="PENDING", verdict=None, log_odds=None
     )
-    JudgeRun.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING, finished_at=None)
+    JudgeRun.objects.filter(pk=run.pk).update(
+        status=RunStatus.RUNNING, stage=StageName.JUDGE, finished_at=None
+    )
 
 
 def test_the_whole_demo_once_and_again_after_it_was_cut_short(settings):
@@ -53,17 +57,40 @@ def test_the_whole_demo_once_and_again_after_it_was_cut_short(settings):
     rows = {row.annotator: asdict(row) for row in found.rows if row.scenario is None}
     assert set(rows) == {"concise", "structured", "warm"}
     for row in rows.values():
-        assert row["n"] > 150
+        assert row["n"] > 90
         assert row["low"] > 0.6
         assert row["selected"] > row["shuffled"] + 0.1
     assert rows["concise"]["gain_low"] > 0.2
     assert rows["structured"]["gain_low"] > 0.1
-    assert rows["warm"]["human_position_bias_low"] > 0
+    assert rows["warm"]["human_position_bias"] > 0.05
+    # Their tastes differ, and their judges are theirs.
+    claims = {row.annotator: row for row in found.personal}
+    assert [claims[name].claim for name in ("concise", "structured")] == ["SHOWN", "SHOWN"]
+    assert claims["concise"].human_agreement < 0.6
+    # The fourth model, which nobody compared: 114 pairs of conversations not learned from.
+    assert "Judging thorough-1 on behalf of warm ..." in said
+    told = re.findall(
+        r"(\w+) +(\d+) +(\d+) % \[.*?\] +(\d+) % \[", printed.split("thorough-1 arrived last")[1]
+    )
+    assert [name for name, *_figures in told] == list(rows)
+    for name, n, base, judge in told:
+        assert 90 < int(n) <= 114
+        assert int(judge) > (int(base) + 10 if name != "warm" else 60)
+    out = StringIO()
+    call_command("report", dataset="demo", stdout=out)
+    assert "concise, weighted vote of several ways" in out.getvalue()
+    told = out.getvalue().split("over others")[1].splitlines()
+    assert [line.split()[0] for line in told if line.endswith("  personal")] == [
+        "concise",
+        "structured",
+    ]
     assert found.satisfaction is not None
     assert (found.satisfaction.users, found.satisfaction.turns) == (4, 186)
 
     before = counts()
-    interrupted = JudgeRun.objects.get(kind="TEST", annotator__display_name="concise")
+    interrupted = JudgeRun.objects.filter(kind="TEST", annotator__display_name="concise").earliest(
+        "pk"
+    )
     cut_short(interrupted)
     again, said = demo()
     assert "Judging on behalf of concise ..." in said

@@ -22,9 +22,14 @@ NOT_MEASURED = dict.fromkeys(
         "shuffled",
         "low",
         "high",
+        "stack",
+        "stack_low",
+        "stack_high",
         "gain",
         "gain_low",
         "gain_high",
+        "gain_p",
+        "gain_p_holm",
         *(
             f"{name}{bound}"
             for name in ("position_bias", "human_position_bias", "consistency")
@@ -48,7 +53,7 @@ def printed(rows=(), satisfaction=None, boards=()):
     report = Report(
         dataset="demo", judges=("lexical",), rows=tuple(rows), satisfaction=satisfaction, seed=42
     )
-    return [" ".join(line.split()) for line in report_lines(report, tuple(boards))]
+    return [" ".join(line.split()) for line in report_lines(report, tuple(boards), ())]
 
 
 def test_it_opens_with_what_the_figures_are_not():
@@ -112,7 +117,7 @@ def board(source):
     unrated = ModelRating(
         "friendly-1", Standing.NOT_COMPARABLE, None, None, None, None, None, None, 9
     )
-    ranking = Ranking((rated, unrated), 100, 1000, 1000, 42, None)
+    ranking = Ranking((rated, unrated), 100, 100, 1000, 1000, 42, None)
     rates = {name: WinRate(name, 0.64, None, 100, 300) for name in ("terse-1", "friendly-1")}
     return Board(source, "", ranking, rates, {}, 864, 0)
 

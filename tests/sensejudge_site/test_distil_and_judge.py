@@ -29,7 +29,7 @@ def run_json(name, *options):
 
 def test_distil_prints_what_it_selected():
     dataset, _ = make_study(scenarios=2, comparisons=8)
-    found = run_json("distil", "--dataset", dataset.slug, "--annotator", "ann")
+    found = run_json("distil", "--dataset", dataset.slug, "--annotator", "ann", "--by", "scenario")
     assert found["annotator"] == "ann"
     assert [row["scenario"] for row in found["scenarios"]] == ["scenario 0", "scenario 1"]
     for row in found["scenarios"]:
@@ -37,6 +37,8 @@ def test_distil_prints_what_it_selected():
         assert len(row["preferences"]) == len(row["selected"]) >= 1
         assert 0 <= row["dev_accuracy"] <= 1
         assert 0 < row["p_value"] <= 1
+        assert row["used"] is (row["leave_one_out"] > row["base_accuracy"])
+        assert 0 < row["p_over_base"] <= 1
         assert row["error_code"] == ""
     stored = PreferenceSet.objects.filter(control="NONE").order_by("pk")
     assert [one.dev_accuracy for one in stored] == [
@@ -55,6 +57,13 @@ def test_several_annotators_share_one_object():
     judged = run_json("judge", "--dataset", dataset.slug)
     assert judged["judged"] == Judgment.objects.filter(run__kind="TEST").count() > 0
     assert len(judged["runs"]) == 2
+    heard = {"drawn": 1, "of": 1}
+    assert [one.config["others"] for one in JudgeRun.objects.filter(kind="TEST")] == [heard, heard]
+    alone = run_json("judge", "--dataset", dataset.slug, "--no-control")
+    assert alone["judged"] < judged["judged"]
+    exported = run("export_records", "judgments", "--dataset", dataset.slug)[0].splitlines()
+    controls = [(row["run"], row["control"]) for row in map(json.loads, exported)]
+    assert {key for key, control in controls if control == "OTHER"} == set(judged["runs"])
 
 
 def test_judge_counts_what_it_judged():
@@ -85,9 +94,13 @@ def test_people_get_lines():
     assert lines[1].startswith("  scenario 0: 4 dev comparisons, ")
     assert " of 6 columns selected; agreement on dev " in lines[1]
     (row,) = distilled_scenarios(JudgeRun.objects.get().pk)
+    assert not row.used
     assert lines[2:] == [
-        f"    {column}: {text or 'no preference'}"
-        for column, text in zip(row.selected, row.texts, strict=True)
+        "    not used: the base judge agrees as often",
+        *(
+            f"    {column}: {text or 'no preference'}"
+            for column, text in zip(row.selected, row.texts, strict=True)
+        ),
     ]
     judged = run("judge", "--dataset", dataset.slug)[0].splitlines()
     assert judged[0].startswith("judged: ")
@@ -98,7 +111,7 @@ def test_people_get_lines():
 def test_the_base_judge_alone_needs_no_distillation():
     dataset, _ = make_study(comparisons=8)
     found = run_json("judge", "--dataset", dataset.slug, "--preferences", "none")
-    assert found["judged"] == 4 * 2
+    assert found["judged"] == 8 * 2
 
 
 def test_another_annotators_sets_may_be_tried():
@@ -190,7 +203,7 @@ def test_a_dataset_without_labels_has_nothing_to_distil():
 
 @pytest.mark.parametrize(
     ("prompt", "kind", "judged"),
-    [("pairwise", "TEST", 6), ("thought", "TEST", 6), ("single", "GRADE", 3)],
+    [("pairwise", "TEST", 12), ("thought", "TEST", 12), ("single", "GRADE", 6)],
 )
 def test_a_judge_may_be_asked_in_another_way(prompt, kind, judged):
     dataset, _ = make_study(comparisons=6)

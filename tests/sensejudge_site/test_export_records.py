@@ -35,6 +35,7 @@ def test_a_file_holds_what_standard_output_would(tmp_path, kind, format_name):
 
 def test_all_kinds_are_there():
     assert sorted(KINDS) == [
+        "generated_responses",
         "judgments",
         "labels",
         "memories",

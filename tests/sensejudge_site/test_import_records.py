@@ -122,7 +122,12 @@ def test_only_the_users_of_a_list(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--format", "csv"], "import:format: unknown format 'csv'"),
+        (["--format", "tsv"], "import:format: unknown format 'tsv'"),
+        (["--columns", "prompt"], "import:columns: expected KEY=HEADER with one of prompt, text_a"),
+        (
+            ["--columns", "prompt=Q", "--format", "pandalm"],
+            "import:columns: columns belong to the format csv, not pandalm",
+        ),
         (["--only-users", "nowhere.json:train"], "import:unreadable: nowhere.json"),
         (["--dataset", "a b"], "import:dataset: 'a b' is not a short name"),
     ],
@@ -132,6 +137,57 @@ def test_wrong_arguments_are_said_in_one_line(file, options, said):
     assert error.startswith(said)
     assert "\n" not in error
     assert out == ""
+
+
+TABLE = """Question,"Answer, the first",Answer 2,Rater,Better
+"How, then?",Like this.,"Like
+that.",ann,"Answer, the first"
+Why?,Because.,No idea.,bob,tie
+"""
+COLUMNS = (
+    'prompt=Question,text_a="Answer, the first",text_b=Answer 2,annotator=Rater,verdict=Better'
+)
+
+
+def test_a_table_is_imported_by_the_columns_that_are_named(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text(TABLE, "utf-8")
+    out, _err = run(path, "--format", "csv", "--columns", COLUMNS, "--json")
+    report = json.loads(out)
+    assert (report["format"], report["rows"], report["created"]) == ("csv", 2, 2)
+    labels = PairwiseLabel.objects.order_by("pk")
+    assert list(labels.values_list("annotator__display_name", "verdict")) == [
+        ("ann", "A"),
+        ("bob", "TIE"),
+    ]
+    out, _err = run(path, "--columns", COLUMNS, "--json")
+    assert (json.loads(out)["created"], json.loads(out)["unchanged"]) == (0, 2)
+
+
+def test_a_table_with_errors_lists_them_and_changes_nothing(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text(f"{TABLE}Who?,You.,Me.,bob,maybe\nWhen?,Now.\n", "utf-8")
+    _error, out = refused(path, "--format", "csv", "--columns", COLUMNS, "--json")
+    assert [tuple(each.values()) for each in json.loads(out)["faults"]] == [
+        (
+            5,
+            "verdict",
+            "Expected A, B or tie, or the header or the model of the better response",
+            "maybe",
+        ),
+        (6, "", "2 cells for 5 columns", "When?"),
+    ]
+    _error, out = refused(path, "--columns", "prompt=Query,text_a=Answer", "--json")
+    assert [tuple(each.values())[1:] for each in json.loads(out)["faults"]] == [
+        ("prompt", "There is no column with this header", "Query"),
+        ("text_a", "There is no column with this header", "Answer"),
+        (
+            "text_b",
+            "No column was named for this field",
+            "Question, Answer, the first, Answer 2, Rater, Better",
+        ),
+    ]
+    assert not Dataset.objects.exists()
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path):

@@ -69,10 +69,22 @@ def test_a_model_that_never_lost_has_no_number(battles):
 
 
 def test_a_table_for_readers(battles):
-    path = battles(("x", "y", "tie"), ("x", "y", "model_a"), ("x", "y", "model_b"))
+    path = battles(*[("x", "y", "tie"), ("x", "y", "model_a"), ("x", "y", "model_b")] * 4)
     printed = leaderboard("--battles", path, "--bootstrap", 0)
-    assert printed.splitlines()[1].split() == ["1", "x", "1000.0", "3"]
-    assert "Bradley-Terry on 3 comparisons; 0 of 0 bootstrap draws" in printed
+    assert printed.splitlines()[1].split() == ["1", "x", "1000.0", "12"]
+    assert "Bradley-Terry on 12 comparisons of 12 sessions; 0 of 0 bootstrap draws" in printed
+
+
+def test_few_sessions_have_no_interval(battles):
+    path = battles(("x", "y", "tie"), ("x", "y", "model_a"), ("x", "y", "model_b"))
+    found = json.loads(leaderboard("--battles", path, "--json"))
+    assert (found["comparisons"], found["sessions"]) == (3, 3)
+    assert [(row["rating"], row["low"], row["high"]) for row in found["models"]] == [
+        (1000.0, None, None)
+    ] * 2
+    assert "too few sessions for intervals: about 7 more are needed" in (
+        leaderboard("--battles", path)
+    )
 
 
 def test_an_anchor_is_1000(battles):

@@ -6,7 +6,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.models import PairwiseLabel
+from annotation.models import PairwiseLabel, Turn
 from judging.models import SatisfactionJudgment
 from tests.benchmark.stage import Stage
 from tests.benchmark.test_views_gold import give_gold, record
@@ -46,7 +46,11 @@ def test_the_fields_that_scripts_read():
     ]
     overall = found["rows"][2]
     assert (overall["base"], overall["selected"], overall["shuffled"]) == (0.75, 0.875, 0.25)
-    assert overall["low"] <= 0.875 <= overall["high"]
+    assert (overall["low"], overall["high"]) == (None, None)  # of eight sessions
+    # The gains are 1 of ann's 8 sessions and 2 of bob's 4: a coin gives as much in 2 of 2, 2 of 4.
+    writing, bob = found["rows"][0], found["rows"][3]
+    assert (writing["gain_p"], bob["gain"], bob["gain_p"]) == (1.0, 0.5, 0.5)
+    assert (writing["gain_p_holm"], bob["gain_p_holm"]) == (1.0, 1.0)
     assert (overall["position_bias"], overall["consistency"]) == (0.0, 1.0)
     assert overall["human_position_bias"] == 0.25
     assert found["satisfaction"] is None
@@ -93,7 +97,7 @@ def test_controls_stand_beside_every_result_with_n_and_interval():
     other = beside["ann", None, "other", "bob"]
     # Bob's set decided ABAB on the four comparisons that both labelled ABAB.
     assert (other["n"], other["verdicts"], other["value"]) == (4, 8, 1.0)
-    assert other["low"] <= 1.0 <= other["high"]
+    assert (other["low"], other["high"]) == (None, None)  # of four sessions
     shuffled = beside["ann", "Code", "shuffled", ""]
     assert (shuffled["n"], shuffled["value"]) == (4, 0.0)
     ann = PairwiseLabel.objects.filter(annotator__username="study:ann").first().annotator
@@ -134,15 +138,48 @@ def test_a_table_for_readers():
     printed = report("--dataset", "study")
     assert "judged by lexical; 95 % intervals, seed 42" in printed
     assert "ann, all" in printed
-    assert "88% (" in printed
+    assert "88%" in printed
     assert "bob, Writing" in printed
 
 
-def test_without_preferences_the_interval_stands_with_the_base_judge():
-    stage = Stage.make()
+def test_ten_sessions_have_intervals():
+    stage = Stage.make(size=12)
     ann = stage.rater("ann")
-    stage.label(ann, "ABAB")
-    stage.tested(ann, None, base="AAAA")
+    stage.label(ann, "AB" * 6)
+    run = stage.distilled(ann)
+    stage.tested(ann, run, base="AAAA" + "AB" * 4, selected="AABB" + "AB" * 4)
+    (row,) = json.loads(report("--dataset", "study", "--json"))["rows"]
+    assert row["low"] < row["selected"] == 10 / 12 < row["high"]
+    # Of what differs, the fourth is right and the third wrong: no gain, and no coin does worse.
+    assert (row["gain"], row["gain_p"], row["gain_p_holm"]) == (0.0, 1.0, 1.0)
+    assert row["gain_low"] < 0 < row["gain_high"]
+    heading, line = report("--dataset", "study").splitlines()[1:3]
+    assert line[heading.index("selected") :].startswith("83% (")
+    assert line[heading.index("     p") :].startswith(" 1.000")
+
+
+def test_comparisons_of_one_session_are_one_unit():
+    stage = Stage.make(size=12)
+    ann = stage.rater("ann")
+    stage.label(ann, "AB" * 6)
+    stage.tested(ann, stage.distilled(ann), base="A" * 12, selected="AB" * 6)
+    (apart,) = json.loads(report("--dataset", "study", "--json"))["rows"]
+    assert (apart["base_low"] is None, apart["gain_p"]) == (False, 2 / 2**6)
+    turns = [each.turn for each in stage.comparisons["Writing"]]
+    for turn in turns[9:]:
+        Turn.objects.filter(pk=turn.pk).update(session=turns[8].session, position=turn.pk)
+    (together,) = json.loads(report("--dataset", "study", "--json"))["rows"]
+    # Nine sessions: 2, 4, 6 and 8 gain, and the one of 9 to 12 gains twice.
+    assert (together["n"], together["base"]) == (12, apart["base"])
+    assert (together["base_low"], together["gain_low"]) == (None, None)
+    assert together["gain_p"] == 2 / 2**5
+
+
+def test_without_preferences_the_interval_stands_with_the_base_judge():
+    stage = Stage.make(size=12)
+    ann = stage.rater("ann")
+    stage.label(ann, "ABAB" * 3)
+    stage.tested(ann, None, base="AAAA" * 3)
     (row,) = json.loads(report("--dataset", "study", "--json"))["rows"]
     assert row["base_low"] < row["base"] == 0.5 < row["base_high"]
     assert (row["selected"], row["low"], row["high"]) == (None, None, None)

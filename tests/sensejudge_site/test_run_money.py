@@ -48,7 +48,7 @@ def signed_in(client):
 
 @pytest.fixture
 def dataset():
-    dataset, _ = make_study(comparisons=16)
+    dataset, _ = make_study(comparisons=8)
     for response in Response.objects.all():
         response.text = f"{response.text} No {response.pk}."
         response.save()
@@ -120,7 +120,7 @@ def test_a_run_that_its_budget_stopped_says_how_it_goes_on(dataset, endpoint):
 
 
 def test_a_distillation_that_its_budget_stopped_says_how_it_goes_on(dataset, endpoint):
-    _, said = run("distil", "--dataset", dataset.slug, "--judge", "fake", "--budget", "0.01")
+    _, said = run("distil", "--dataset", dataset.slug, "--judge", "fake", "--budget", "0.004")
     number = JudgeRun.objects.get().pk
     assert f"`judge --retry {number} --budget N`" in said
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
 from annotation.core.formats import (
+    autoj,
     fastchat,
     pandalm,
     recllmsim,
     rewardbench,
     sensebench,
     sensejudge,
+    tables,
     urs,
     uss,
 )
@@ -51,7 +55,8 @@ class Format:
     """A name, how to tell a row, how to read one; `as_object` wraps rows that are bare lists.
 
     A format that is no JSON is told by its first line (`knows_text`) and has its own `read_file`.
-    `checked` finds the faults that a file has only as a whole.
+    `checked` finds the faults that a file has only as a whole. Where several formats have the same
+    rows, the one that knows them names the one that the whole file has (`finer`).
     """
 
     name: str
@@ -62,6 +67,7 @@ class Format:
     knows_text: Callable[[str], bool] = _never
     read_file: Callable[[Path], Iterator[RawRow]] = read_rows
     checked: Callable[[Path, Iterator[Row]], Iterator[Row]] = _every_row
+    finer: Callable[[Path], str] | None = None
 
 
 FORMATS: Final[Mapping[str, Format]] = {
@@ -87,12 +93,28 @@ FORMATS: Final[Mapping[str, Format]] = {
             fastchat.looks_like_answers,
             fastchat.parse_answers,
             checked=fastchat.refuse_references,
+            finer=fastchat.format_of_answers,
         ),
+        Format(fastchat.REFERENCES, _never, fastchat.parse_reference),
+        Format(autoj.NAME, autoj.looks_like, autoj.parse),
         Format(rewardbench.NAME, rewardbench.looks_like, rewardbench.parse),
         Format(uss.NAME, _never, uss.parse, knows_text=uss.knows_text, read_file=uss.read_file),
         Format(urs.NAME, _never, urs.parse, knows_text=urs.knows_text, read_file=urs.read_file),
+        Format(
+            tables.NAME,
+            _never,
+            tables.parse,
+            knows_text=tables.knows_text,
+            read_file=tables.read_file,
+        ),
     )
 }
+
+
+def with_columns(formats: Mapping[str, Format], columns: tables.Columns) -> Mapping[str, Format]:
+    """The formats, with the one of tables told which of a table's columns is what."""
+    table = replace(formats[tables.NAME], read_file=partial(tables.read_file, columns=columns))
+    return {**formats, tables.NAME: table}
 
 
 def open_records(
@@ -116,13 +138,16 @@ def open_records(
         chosen = _of_directories(format_name, formats)
         rows = chosen.read_directory(path) if chosen.read_directory else iter(())
     else:
-        named = formats[format_name] if format_name != AUTO else _of_text(path, formats)
+        named = formats[format_name] if format_name != AUTO else format_of_text(path, formats)
         rows = named.read_file(path) if named else read_rows(path)
         first = list(islice(rows, _LOOKED_AT))
         if not first:
             raise Refused("import:unreadable", f"{path.name}: no rows in this file")
         chosen = named or _told_by(first, path, formats)
-        rows = chain(first, rows)
+        if named is None and chosen.finer is not None:
+            chosen = formats[chosen.finer(path)]
+        anew = named is None and chosen.read_file is not read_rows
+        rows = chosen.read_file(path) if anew else chain(first, rows)
     return chosen, _while_of_use(chosen.checked(path, (_row(chosen, raw) for raw in rows)))
 
 
@@ -154,10 +179,14 @@ def _of_directories(format_name: str, formats: Mapping[str, Format]) -> Format:
     return formats[format_name]
 
 
-def _of_text(path: Path, formats: Mapping[str, Format]) -> Format | None:
-    """The format that knows a file by its first line, if it is one that is no JSON."""
+def format_of_text(path: Path, formats: Mapping[str, Format] = FORMATS) -> Format | None:
+    """The format that knows a file by its first line, if it is one that is no JSON.
+
+    Raises:
+        Refused: the file cannot be read.
+    """
     with open_text(path) as stream:
-        head = stream.read(_HEAD_CHARS).lstrip().partition("\n")[0]
+        head = re.split(r"[\r\n]", stream.read(_HEAD_CHARS).lstrip(), maxsplit=1)[0]
     return next((each for each in formats.values() if each.knows_text(head)), None)
 
 
@@ -175,7 +204,7 @@ def _told_by(rows: list[RawRow], path: Path, formats: Mapping[str, Format]) -> F
 
 def _row(chosen: Format, raw: RawRow) -> Row:
     if raw.fault is not None:
-        return Row(raw.line, None, (raw.fault,))
+        return Row(raw.line, None, (raw.fault, *raw.more))
     value = chosen.as_object(raw.value)
     if not isinstance(value, Mapping):
         fault = Fault(raw.line, "", gettext_noop("Expected a JSON object"), shown(value))

@@ -3,7 +3,8 @@
 A question names its session by `question_id` and leaves its turns unanswered. An answer file adds
 one model's responses, each following that model's own answer to the turn before. It does not carry
 the questions, so they are imported first; the same holds for votes and judgments. A file of
-reference answers, which a judge reads beside a model's, has the layout of answers and is refused.
+reference answers, which a judge reads beside a model's, has the layout of answers: it is told by
+what it answers, or by its name, and goes to the questions.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 
 from annotation.core.conversations import Speaker
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
+from annotation.core.formats.reading import read_rows
 from annotation.core.formats.records import (
     Extra,
     Fault,
@@ -68,6 +70,7 @@ def turns_of(messages: Iterable[SpokenMessage]) -> tuple[TurnRecord, ...]:
 
 QUESTIONS: Final = "mtbench-questions"
 ANSWERS: Final = "mtbench-answers"
+REFERENCES: Final = "mtbench-references"
 
 SCENARIO: Final = "mt-bench"
 """Of sessions that a file names before any file of questions says their category."""
@@ -147,14 +150,47 @@ def refuse_references(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
             models |= {each.model for turn in row.record.turns for each in turn.responses}
     if last is None:
         return
-    named = _REFERENCES in path.name or path.parent.name == _REFERENCES
-    if named or (len(models) == 1 and answered == _WITH_REFERENCES):
+    if _named_references(path) or _are_references(models, answered):
         reason = gettext_noop(
-            "These are MT-Bench's reference answers, not a model's. Put them in the “reference” "
-            "field of the questions instead."
+            "These are MT-Bench's reference answers, not a model's. Choose the format for "
+            "reference answers instead."
         )
         last = replace(last, faults=(*last.faults, Fault(0, "", reason)))
     yield last
+
+
+def _named_references(path: Path) -> bool:
+    return _REFERENCES in path.name or path.parent.name == _REFERENCES
+
+
+def _are_references(models: set[str], answered: set[str]) -> bool:
+    return len(models) == 1 and answered == _WITH_REFERENCES
+
+
+def format_of_answers(path: Path) -> str:
+    """The format of a file with the layout of answers: REFERENCES, or ANSWERS."""
+    if _named_references(path):
+        return REFERENCES
+    models: set[str] = set()
+    answered: set[str] = set()
+    for raw in read_rows(path):
+        told = raw.value if isinstance(raw.value, Mapping) else {}
+        models.add(str(told.get("model_id")))
+        answered.add(str(told.get("question_id")))
+        if len(models) > 1 or not answered <= _WITH_REFERENCES:
+            return ANSWERS
+    return REFERENCES if _are_references(models, answered) else ANSWERS
+
+
+def parse_reference(fields: Fields) -> SessionRecord:
+    """The reference answers to a question, a text a turn, under the model that wrote them."""
+    key, model = session_key(fields), fields.short("model_id", MODEL_CHARS)
+    choices = fields.items("choices")
+    if len(choices) != 1:
+        reason = gettext_noop("Expected exactly one choice")
+        fields.fault("choices", reason, fields.data.get("choices"))
+    told = [text for choice in choices[:1] for text in texts(choice, "turns")]
+    return SessionRecord(key, SCENARIO, (), extra={f"reference:{model}": told}, sketch=True)
 
 
 def session_key(fields: Fields) -> str:

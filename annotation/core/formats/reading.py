@@ -121,11 +121,15 @@ _BROKEN: Final = (UnicodeError, EOFError, OSError, zlib.error)
 
 @dataclass(frozen=True, slots=True)
 class RawRow:
-    """One JSON value of the file with its line, or the fault that stands in its place."""
+    """One JSON value of the file with its line, or the fault that stands in its place.
+
+    `more` are faults beside that one.
+    """
 
     line: int
     value: object = None
     fault: Fault | None = None
+    more: tuple[Fault, ...] = ()
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -151,8 +155,8 @@ def open_text(path: Path) -> Iterator[TextIO]:
     Bytes that are not UTF-8 become lone surrogates, so that only their own row is at fault.
 
     Raises:
-        Refused: there is no such file, or it may not be read; inside the block, that it is damaged,
-            or unpacks to too much.
+        Refused: there is no such file, it may not be read, or it is a spreadsheet's own file;
+            inside the block, that it is damaged, or unpacks to too much.
     """
     try:
         raw = path.open("rb")
@@ -165,12 +169,26 @@ def open_text(path: Path) -> Iterator[TextIO]:
             head = stream.peek(4)[:4]
         except _BROKEN as error:
             raise Refused("import:unreadable", f"{path.name}: {error}") from error
+        if head == b"PK\x03\x04":
+            raise Refused("import:spreadsheet", f"{path.name}: a spreadsheet or zip file, not text")
         encoding = next((name for bom, name in _BOMS if head.startswith(bom)), "utf-8")
         errors = "surrogateescape" if encoding.startswith("utf-8") else "strict"
         try:
             yield io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="\n")
         except _BROKEN as error:
             raise Refused("import:unreadable", f"{path.name}: {error}") from error
+
+
+def refuse_bare_returns(path: Path) -> None:
+    """Refuse a table whose lines end in CR alone, as old Macs wrote them: it seems to be one line.
+
+    Raises:
+        Refused: it is such a file, or cannot be read.
+    """
+    with open_text(path) as stream:
+        sample = stream.read(WINDOW)
+    if "\r" in sample[:-1] and "\n" not in sample:
+        raise Refused("import:line-ends", f"{path.name}: its lines end in CR alone")
 
 
 def read_rows(path: Path) -> Iterator[RawRow]:
@@ -204,7 +222,7 @@ def read_document(path: Path, line: int) -> RawRow:
         )
     if len(text) > MAX_ROW_CHARS:
         return RawRow(line, fault=Fault(line, "", gettext_noop("Row too long to read")))
-    return _decoded(line, text)
+    return decoded(line, text)
 
 
 def _is_array(window: str) -> bool:
@@ -228,7 +246,7 @@ def _lines(stream: TextIO, window: str) -> Iterator[RawRow]:
             return
         if text.strip():
             blank = 0
-            yield _decoded(number, text)
+            yield decoded(number, text)
             continue
         blank += len(text) + 1
         if blank > MAX_BLANK_CHARS:
@@ -246,7 +264,8 @@ def _split_lines(stream: TextIO, window: str) -> Iterator[str]:
         tail = stream.readline(MAX_ROW_CHARS + 1)
 
 
-def _decoded(line: int, text: str) -> RawRow:
+def decoded(line: int, text: str) -> RawRow:
+    """The row that a JSON text is, unless it holds what no column can."""
     try:
         value = _DECODER.decode(text.strip())
     except (ValueError, RecursionError) as error:
@@ -397,7 +416,7 @@ def _next_item(window: _Window, number: int) -> RawRow | None:
             if closed is not None:
                 text = window.text[window.at : closed]
                 window.at = closed
-                return _decoded(number, text)
+                return decoded(number, text)
         else:
             if end < len(window.text) or window.ended:
                 text = window.text[window.at : end]

@@ -33,7 +33,7 @@ from annotation.core.refusals import Refused, gettext_noop
 
 NAME: Final = "recllmsim"
 
-_REASONS: Final = {
+REASONS: Final = {
     "不够细致": Reason.INSUFFICIENT_DETAIL,
     "不够多样": Reason.INSUFFICIENT_DIVERSITY,
     "不满足需求": Reason.REQUIREMENT_UNMET,
@@ -163,10 +163,10 @@ def _reason(message: Fields) -> Reason | None:
     value = message.text("reason").strip()
     if value == _SATISFIED:
         return None
-    if value not in _REASONS:
+    if value not in REASONS:
         reason = gettext_noop("Expected one of %(words)s")
-        message.fault("reason", reason, value, words="、".join(_REASONS))
-    return _REASONS.get(value)
+        message.fault("reason", reason, value, words="、".join(REASONS))
+    return REASONS.get(value)
 
 
 def _hallucination(message: Fields) -> Hallucination | None:

@@ -12,7 +12,7 @@ from typing import Final
 from annotation.core.conversations import Speaker
 from annotation.core.formats.fastchat import SpokenMessage, turns_of
 from annotation.core.formats.fields import SCENARIO_CHARS, Fields
-from annotation.core.formats.records import SessionRecord, content_key
+from annotation.core.formats.records import SessionRecord, TurnRecord, content_key
 from annotation.core.refusals import gettext_noop
 
 NAME: Final = "sensebench"
@@ -41,10 +41,23 @@ def as_object(row: object) -> object:
 def parse(fields: Fields) -> SessionRecord:
     """One dialogue as a session."""
     messages = fields.items(_MESSAGES)
+    key, system_prompt, turns = dialogue(fields, _MESSAGES, messages)
+    return SessionRecord(
+        key=key,
+        scenario=_topic(fields, messages),
+        turns=turns,
+        system_prompt=system_prompt,
+        extra=fields.rest(_MESSAGES, "topic"),
+    )
+
+
+def dialogue(
+    fields: Fields, name: str, messages: list[Fields]
+) -> tuple[str, str, tuple[TurnRecord, ...]]:
+    """The key, the system prompt and the turns of the messages in a field."""
     if not messages:
-        fields.fault(
-            _MESSAGES, gettext_noop("Expected at least one message"), fields.data.get(_MESSAGES)
-        )
+        reason = gettext_noop("Expected at least one message")
+        fields.fault(name, reason, fields.data.get(name))
     spoken = [_message(message) for message in messages]
     system_prompt = ""
     if spoken and spoken[0].role is Speaker.SYSTEM:
@@ -54,13 +67,8 @@ def parse(fields: Fields) -> SessionRecord:
             message.fault(
                 "from", gettext_noop("A system message must come first"), message.data.get("from")
             )
-    return SessionRecord(
-        key=content_key(system_prompt, *(f"{said.role}:{said.text}" for said in spoken)),
-        scenario=_topic(fields, messages),
-        turns=turns_of(spoken),
-        system_prompt=system_prompt,
-        extra=fields.rest(_MESSAGES, "topic"),
-    )
+    key = content_key(system_prompt, *(f"{said.role}:{said.text}" for said in spoken))
+    return key, system_prompt, turns_of(spoken)
 
 
 def _message(fields: Fields) -> SpokenMessage:
@@ -91,5 +99,10 @@ def _parts(fields: Fields) -> list[Fields]:
 def _topic(fields: Fields, messages: list[Fields]) -> str:
     """The topic of the row or of its first message that has one."""
     holder = next((each for each in (fields, *messages) if each.has("topic")), fields)
-    topic = holder.short("topic", SCENARIO_CHARS + len(_TOPIC_PREFIX))
+    return topic_of(holder, "topic")
+
+
+def topic_of(fields: Fields, name: str) -> str:
+    """The scenario that a field names."""
+    topic = fields.short(name, SCENARIO_CHARS + len(_TOPIC_PREFIX))
     return topic.removeprefix(_TOPIC_PREFIX)

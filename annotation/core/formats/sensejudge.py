@@ -89,11 +89,12 @@ def ratings(fields: Fields, name: str) -> tuple[SatisfactionRecord, ...]:
     labels = []
     for item in _once_each(fields, name):
         item.refuse_unknown(*DETAILS, *_RATING)
-        labels.append(_rating(item))
+        labels.append(rating(item))
     return tuple(labels)
 
 
-def _rating(fields: Fields) -> SatisfactionRecord:
+def rating(fields: Fields) -> SatisfactionRecord:
+    """One rating; a reason that is not told is NOT_RECORDED."""
     score = fields.whole("score", 1, 5)
     reason = fields.word("reason", Reason, Reason.OTHER) if fields.has("reason") else None
     if score >= SATISFIED_FROM and reason is not None:

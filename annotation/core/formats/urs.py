@@ -16,7 +16,13 @@ from annotation.core.choices import SATISFIED_FROM, Reason
 from annotation.core.conversations import Speaker
 from annotation.core.formats.fastchat import SpokenMessage, turns_of
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
-from annotation.core.formats.reading import MAX_ROW_CHARS, RawRow, open_text, storable
+from annotation.core.formats.reading import (
+    MAX_ROW_CHARS,
+    RawRow,
+    open_text,
+    refuse_bare_returns,
+    storable,
+)
 from annotation.core.formats.records import (
     Fault,
     LabelDetails,
@@ -47,7 +53,10 @@ _ROLES: Final = {"user": Speaker.USER, "assistant": Speaker.ASSISTANT}
 
 def knows_text(first_line: str) -> bool:
     """Whether a file whose first line this is has the format."""
-    columns = next(csv.reader([first_line.lstrip("\ufeff")]), [])
+    try:
+        columns = next(csv.reader([first_line.lstrip("\ufeff")]), [])
+    except csv.Error:
+        return False
     return set(_NEEDED) <= {name.strip() for name in columns}
 
 
@@ -55,12 +64,16 @@ def read_file(path: Path) -> Iterator[RawRow]:
     """The rows of the table by column; a row's `line` is where it ends.
 
     Raises:
-        Refused: The header lacks a column that must be there.
+        Refused: The header lacks a column that must be there, or is no CSV.
     """
     csv.field_size_limit(MAX_ROW_CHARS)
+    refuse_bare_returns(path)
     with open_text(path) as stream:
         rows = csv.reader(stream, strict=True)
-        header = [name.strip() for name in next(rows, [])]
+        try:
+            header = [name.strip() for name in next(rows, [])]
+        except csv.Error as error:
+            raise Refused("import:unreadable", f"{path.name}: {error}") from error
         missing = [name for name in _NEEDED if name not in header]
         if missing:
             raise Refused(

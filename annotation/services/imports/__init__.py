@@ -2,18 +2,16 @@
 
 from annotation.services.imports.run import (
     Beside,
+    ImportFile,
     ImportReport,
-    ImportUpload,
     Written,
     import_records,
-    import_upload,
 )
 
 __all__ = [
     "Beside",
+    "ImportFile",
     "ImportReport",
-    "ImportUpload",
     "Written",
     "import_records",
-    "import_upload",
 ]

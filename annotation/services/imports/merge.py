@@ -1,7 +1,8 @@
 """Merging a session record into the stored tree: add what is new, refuse what contradicts.
 
-A record that says less than what is stored is no contradiction, and turns may be added at the end
-of a session; what says something else than the stored field is a fault, never an overwrite.
+A record that says less than what is stored is no contradiction. Turns may be added at the end of a
+session, and the other fields of a sketch to a stored one. What says something else than the stored
+field is a fault, never an overwrite.
 """
 
 from __future__ import annotations
@@ -280,13 +281,8 @@ class Merger:
             except Refused as error:
                 notes.fault("annotator", TOO_LONG, name, longest=error.values["longest"])
                 return
-        node = batch.sessions.get(record.key)
+        node = self._session(batch, record, notes)
         if node is None:
-            if record.user is not None and self._people.is_account(record.user):
-                notes.fault("user", BY_SIGNING_IN, record.user)
-                return
-            node = self._new_session(batch, record)
-        elif not self._same_session(node.row, record, notes):
             return
         if record.user is not None:
             self._people.describe(record.user, record)
@@ -305,6 +301,23 @@ class Merger:
         labels.ratings(node.ratings, record.satisfaction, session=node.row.pk)
         labels.questionnaires(node, record.questionnaires)
         labels.gold(node.gold, record.gold, session=node.row.pk)
+
+    def _session(self, batch: Batch, record: SessionRecord, notes: Notes) -> SessionNode | None:
+        """The session of a record, known or new; None where there is a fault."""
+        node = batch.sessions.get(record.key)
+        if record.sketch and record.extra and (node is None or node.fresh):
+            notes.fault("question_id", gettext_noop("Import this question first"), record.key)
+            return None
+        if node is None:
+            if record.user is not None and self._people.is_account(record.user):
+                notes.fault("user", BY_SIGNING_IN, record.user)
+                return None
+            return self._new_session(batch, record)
+        if not self._same_session(node.row, record, notes):
+            return None
+        if record.sketch and not record.extra.keys() <= node.row.extra.keys():
+            batch.extend(node, record.extra)
+        return node
 
     def _new_session(self, batch: Batch, record: SessionRecord) -> SessionNode:
         user = None if record.user is None else self._people.id_of(record.user)

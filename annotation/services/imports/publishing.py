@@ -82,12 +82,14 @@ _LEFT_AFTER: Final = timedelta(seconds=60)
 class ImportTarget:
     """The dataset that an import goes to, as it stood when the first row was read.
 
-    A dataset without an id is to be made. `changed` are the columns that the file tells.
+    A dataset without an id is to be made. `changed` are the columns that the file tells, `extended`
+    the other fields of stored sessions to which it adds some.
     """
 
     dataset: Dataset
     last_import: int | None
     changed: set[str] = field(default_factory=set)
+    extended: dict[int, dict[str, object]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, slug: str) -> Self:
@@ -117,6 +119,8 @@ def publish(
             staging.publish(dataset, left_out=() if hidden is None else _AHEAD)
             if hidden is not None and hidden.pk != dataset.pk:
                 _hand_over(hidden, dataset)
+            extended = [Session(pk=pk, extra=extra) for pk, extra in target.extended.items()]
+            Session.objects.bulk_update(extended, ["extra"], batch_size=_PART_SESSIONS)
             if detail is not None:
                 AuditEvent.objects.create(
                     actor=actor,

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from django.core.exceptions import ValidationError
-from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import validate_slug
 
 from annotation.core.formats.detect import AUTO, FORMATS, Format, open_records
@@ -225,6 +223,8 @@ class _Job:
         wanted = [row for row in map(self._wanted, rows) if row is not None]
         records = [row.record for row in wanted if isinstance(row.record, SessionRecord)]
         batch = load_batch(self._staging, self._dataset, {record.key for record in records})
+        for node in batch.sessions.values():
+            node.row.extra = self._target.extended.get(node.row.pk, node.row.extra)
         self._people.prepare(name for record in records for name in names_in(record))
         good: list[tuple[Row, bool]] = []
         for row in wanted:
@@ -244,6 +244,7 @@ class _Job:
             if not notes.faults:
                 good.append((row, changed or batch.added > before))
         self._objects.update(batch.counts())
+        self._target.extended |= batch.extended
         batch.write()
         more = self._write_beside(batch, [row for row, _new in good])
         created = sum(new or row.line in more for row, new in good)
@@ -307,45 +308,18 @@ class _Job:
         )
 
 
-class ImportUpload(Protocol):
-    """What imports an upload; judges' recorded verdicts have one of their own."""
+class ImportFile(Protocol):
+    """What imports a file; judges' recorded verdicts have one of their own."""
 
     def __call__(
         self,
         *,
-        upload: UploadedFile[Any],
+        path: Path,
         dataset_slug: str,
-        actor: User,
         now: datetime,
         format_name: str = AUTO,
         dry_run: bool = False,
+        actor: User | None = None,
+        formats: Mapping[str, Format],
     ) -> ImportReport:
-        """Import an upload; raises what `import_records` raises."""
-
-
-def import_upload(
-    *,
-    upload: UploadedFile[Any],
-    dataset_slug: str,
-    actor: User,
-    now: datetime,
-    format_name: str = AUTO,
-    dry_run: bool = False,
-) -> ImportReport:
-    """Import an uploaded file; raises what `import_records` raises.
-
-    The file is written to a name of ours, so that the name it came with touches no path.
-    """
-    with TemporaryDirectory(prefix="sensejudge-upload-") as folder:
-        path = Path(folder) / "upload"
-        with path.open("wb") as file:
-            for chunk in upload.chunks():
-                file.write(chunk)
-        return import_records(
-            path=path,
-            dataset_slug=dataset_slug,
-            now=now,
-            format_name=format_name,
-            dry_run=dry_run,
-            actor=actor,
-        )
+        """Import a file; arguments and errors are those of `import_records`."""

@@ -92,13 +92,19 @@ class SessionNode:
 
 
 class Batch:
-    """The tree of one batch, and what is new in it."""
+    """The tree of one batch, and what is new in it; `extended` are fields of stored sessions."""
 
     def __init__(self, staging: Staging) -> None:
         self.staging = staging
         self.sessions: dict[str, SessionNode] = {}
         self.new: dict[type[Model], list[tuple[Model, int, bool]]] = defaultdict(list)
+        self.extended: dict[int, dict[str, object]] = {}
         self.added = 0
+
+    def extend(self, session: SessionNode, extra: Mapping[str, object]) -> None:
+        """Keep fields for a stored session that it does not have."""
+        session.row.extra = self.extended[session.row.pk] = {**session.row.extra, **extra}
+        self.added += 1
 
     def add(self, row: Model, session: SessionNode) -> None:
         """Keep a new row of a session for writing; it gets its id here."""
@@ -110,7 +116,8 @@ class Batch:
 
     def counts(self) -> dict[str, int]:
         """How many new rows wait to be written, by the words of the report."""
-        return {_COUNTED[kind]: len(rows) for kind, rows in self.new.items()}
+        counts = {_COUNTED[kind]: len(rows) for kind, rows in self.new.items()}
+        return {**counts, "references": len(self.extended)} if self.extended else counts
 
     def write(self) -> None:
         """Stage what is new."""

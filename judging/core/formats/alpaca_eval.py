@@ -1,4 +1,4 @@
-"""AlpacaEval's annotations: two outputs of an instruction, and which one an annotator prefers.
+"""AlpacaEval's outputs of a model, and annotations: two outputs, and which an annotator prefers.
 
 `preference` is 1 where output 1 is better, 2 where output 2 is, in between by how sure the judge
 is (1 + P(output 2 is better)); 1.5 and 0 are ties, null a reply without a verdict. In which order
@@ -25,6 +25,7 @@ from annotation.core.refusals import gettext_noop
 from judging.core.formats.recorded import JUDGE_CHARS, RecordedSession, VerdictRecord, recorded
 
 NAME: Final = "alpaca-eval"
+OUTPUTS: Final = "alpaca-eval-outputs"
 SCENARIO: Final = "alpaca_eval"
 """Of rows that name no dataset."""
 
@@ -36,10 +37,26 @@ def looks_like(row: object) -> bool:
     return isinstance(row, Mapping) and set(_TOLD) <= row.keys()
 
 
+def looks_like_outputs(row: object) -> bool:
+    """Whether a row is one model's output."""
+    return isinstance(row, Mapping) and {"instruction", "output", "generator"} <= row.keys()
+
+
+def parse_output(fields: Fields) -> SessionRecord:
+    """One model's output as a response in the session of its instruction."""
+    scenario, instruction = _scenario(fields), fields.text("instruction")
+    response = ResponseRecord("0", fields.text("output"), fields.short("generator", MODEL_CHARS))
+    turn = TurnRecord(instruction, (response,))
+    return SessionRecord(content_key(scenario, instruction), scenario, (turn,))
+
+
+def _scenario(fields: Fields) -> str:
+    return fields.short("dataset", SCENARIO_CHARS) if fields.has("dataset") else SCENARIO
+
+
 def parse(fields: Fields) -> RecordedSession:
     """One annotation as a session of one turn, with the annotator's verdict."""
-    scenario = fields.short("dataset", SCENARIO_CHARS) if fields.has("dataset") else SCENARIO
-    instruction = fields.text("instruction")
+    scenario, instruction = _scenario(fields), fields.text("instruction")
     one = ResponseRecord("1", fields.text("output_1"), _generator(fields, "1"))
     two = ResponseRecord(
         "2",

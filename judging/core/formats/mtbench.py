@@ -1,9 +1,10 @@
-"""MT-Bench: votes of people and of GPT-4 on pairs of models, and FastChat's pair judgments.
+"""MT-Bench: votes of people and of GPT-4 on pairs of models, FastChat's pair and single judgments.
 
 A vote has `question_id, model_a, model_b, winner, judge, turn`, and in the full release both
 conversations. A judge named expert_N or author_N is a person, any other is a recorded judge whose
 one verdict stands for both orders. A pair judgment (`gpt-4_pair.jsonl`) has `model_1, model_2` and
-a verdict for each order: in game 1 model 1 was shown first, in game 2 model 2.
+a verdict for each order: in game 1 model 1 was shown first, in game 2 model 2. A single judgment
+(`gpt-4_single.jsonl`) grades one model's answer from 1 to 10; -1 is a reply without a grade.
 
 The two models of a comparison stand in the order of their names, so that every file means the same
 comparison. Second turns follow each model's own first answer.
@@ -31,16 +32,19 @@ from judging.core.formats.recorded import (
     JUDGE_CHARS,
     UNPARSEABLE,
     RecordedSession,
+    ScoreRecord,
     VerdictRecord,
     recorded,
 )
 
 VOTES: Final = "mtbench-votes"
 PAIRS: Final = "fastchat-pairs"
+SINGLES: Final = "fastchat-singles"
 
 _VOTE: Final = ("question_id", "model_a", "model_b", "winner", "judge", "turn")
 _PEOPLE: Final = ("expert", "author")
 _TIES: Final = ("tie", "tie (inconsistent)")
+_WAYS: Final = ("pair", "single")
 _API_ERROR: Final = "$ERROR$"
 _MOST_TURNS: Final = 100
 
@@ -53,6 +57,11 @@ def looks_like_votes(row: object) -> bool:
 def looks_like_pairs(row: object) -> bool:
     """Whether a row is one of FastChat's pair judgments."""
     return isinstance(row, Mapping) and {"question_id", "model_1", "g1_winner"} <= row.keys()
+
+
+def looks_like_singles(row: object) -> bool:
+    """Whether a row is one of FastChat's single judgments."""
+    return isinstance(row, Mapping) and {"question_id", "model", "judge", "score"} <= row.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +118,33 @@ def parse_pair(fields: Fields) -> RecordedSession:
     return recorded(_session(fields, pair, None, []), _games(fields, pair, judge))
 
 
+def parse_single(fields: Fields) -> RecordedSession:
+    """One single judgment: a grade of the model's answer to a turn."""
+    model, turn = fields.short("model", MODEL_CHARS), fields.whole("turn", 1, _MOST_TURNS)
+    raw = fields.text_or("judgment")
+    value = _grade(fields)
+    failed = CALL_FAILED if raw == _API_ERROR else UNPARSEABLE
+    score = ScoreRecord(
+        _judge(fields), turn - 1, model, value, raw, "" if value is not None else failed
+    )
+    turns = [TurnRecord(None, (response,)) for response in line_of(model, [None] * turn)]
+    session = SessionRecord(session_key(fields), SCENARIO, tuple(turns), sketch=True)
+    return recorded(session, iter(()), (score,))
+
+
+def _grade(fields: Fields) -> float | None:
+    told = fields.data.get("score")
+    if isinstance(told, bool) or not isinstance(told, int | float):
+        fields.fault("score", gettext_noop("Expected a number"), told)
+        return None
+    if told == -1:
+        return None
+    if not 1 <= told <= 10:
+        reason = gettext_noop("Must be between %(low)d and %(high)d")
+        fields.fault("score", reason, told, low=1, high=10)
+    return float(told)
+
+
 def _games(fields: Fields, pair: _Pair, judge: str) -> Iterator[VerdictRecord]:
     for game, first_shown in (("g1", True), ("g2", False)):
         if game == "g2" and not fields.has("g2_winner"):
@@ -152,7 +188,10 @@ def _winner(fields: Fields, name: str, pair: _Pair, words: Sequence[str]) -> Ver
 
 
 def _judge(fields: Fields) -> str:
-    """The judge's name: as it stands, or "gpt-4_pair" of [model, prompt] such as pair-v2."""
+    """The judge's name: as it stands, or "gpt-4_pair" of [model, prompt] such as pair-v2.
+
+    FastChat has other prompts for questions with references and for second turns, all one judge.
+    """
     told = fields.data.get("judge")
     if not isinstance(told, list):
         return fields.short("judge", min(JUDGE_CHARS, NAME_CHARS))
@@ -161,7 +200,8 @@ def _judge(fields: Fields) -> str:
         fields.fault("judge", gettext_noop("Expected a name, or a model and a prompt"), told)
         return ""
     model, prompt = parts
-    return f"{model}_{'pair' if prompt.startswith('pair') else prompt}"[:JUDGE_CHARS]
+    way = prompt.split("-")[0]
+    return f"{model}_{way if way in _WAYS else prompt}"[:JUDGE_CHARS]
 
 
 def _session(

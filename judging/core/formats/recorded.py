@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.formats.reading import RawRow
@@ -41,22 +41,45 @@ class VerdictRecord:
     @property
     def status(self) -> JudgmentStatus:
         """Where the judgment stands."""
-        if self.verdict is not None:
-            return JudgmentStatus.DONE
-        if self.error_code == CALL_FAILED:
-            return JudgmentStatus.FAILED
-        return JudgmentStatus.UNPARSEABLE
+        return _status(done=self.verdict is not None, error_code=self.error_code)
+
+
+class ScoreRecord(NamedTuple):
+    """One grade of a model's response to a turn, from 1 to 10; without one there is a reason."""
+
+    judge: str
+    turn: int
+    model: str
+    value: float | None
+    raw: str = ""
+    error_code: str = ""
+
+    @property
+    def status(self) -> JudgmentStatus:
+        """Where the grade stands."""
+        return _status(done=self.value is not None, error_code=self.error_code)
+
+
+def _status(*, done: bool, error_code: str) -> JudgmentStatus:
+    if done:
+        return JudgmentStatus.DONE
+    return JudgmentStatus.FAILED if error_code == CALL_FAILED else JudgmentStatus.UNPARSEABLE
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedSession(SessionRecord):
-    """A session with the verdicts that a file records on its comparisons."""
+    """A session with the verdicts and grades that a file records on what is in it."""
 
     verdicts: tuple[VerdictRecord, ...] = ()
+    scores: tuple[ScoreRecord, ...] = ()
 
 
-def recorded(session: SessionRecord, verdicts: Iterator[VerdictRecord]) -> RecordedSession:
-    """A session as read, with verdicts; one without a verdict has a reason."""
+def recorded(
+    session: SessionRecord,
+    verdicts: Iterator[VerdictRecord],
+    scores: tuple[ScoreRecord, ...] = (),
+) -> RecordedSession:
+    """A session as read, with verdicts and grades; one without a verdict has a reason."""
     shared = {name: getattr(session, name) for name in SessionRecord.__dataclass_fields__}
     told = (
         each
@@ -64,7 +87,7 @@ def recorded(session: SessionRecord, verdicts: Iterator[VerdictRecord]) -> Recor
         else replace(each, error_code=UNPARSEABLE)
         for each in verdicts
     )
-    return RecordedSession(**shared, verdicts=tuple(told))
+    return RecordedSession(**shared, verdicts=tuple(told), scores=scores)
 
 
 WINNERS: Final[Mapping[str, Verdict]] = {

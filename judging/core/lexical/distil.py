@@ -163,18 +163,19 @@ def _strength(size: float, scale: _Scale) -> Strength:
     return Strength.PLAIN if size >= scale.plain else Strength.SLIGHT
 
 
-def estimate(contrasts: Floats) -> Floats:
+def estimate(contrasts: Floats, *, spread: float = _TIGHTNESS) -> Floats:
     """Weights that make the chosen responses likely: logistic, with a normal prior.
 
     Maximum a posteriori by Newton's method on sum log sigmoid(x w) - sum (w - m)^2 / 2 s^2, with
-    m what remains of the general prior beside a preference against it, and s half the salience: ten
-    pairs move a weight that many of them agree on, and no other.
+    m what remains of the general prior beside a preference against it, and s the spread times the
+    salience: with one half, ten pairs move a weight that many of them agree on, and no other.
 
     Args:
         contrasts: pairs by features, the chosen response's contrast to the rejected one.
+        spread: above 0.
     """
     mean = AGAINST_IT * np.array([PRIOR.get(feature, 0.0) for feature in FEATURES])
-    precision = 1.0 / np.array([_TIGHTNESS * SALIENCE[feature] for feature in FEATURES]) ** 2
+    precision = 1.0 / np.array([spread * SALIENCE[feature] for feature in FEATURES]) ** 2
     weights = mean.copy()
     for _ in range(_STEPS):
         likely = 1.0 / (1.0 + np.exp(-contrasts @ weights))

@@ -13,6 +13,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from annotation.core.choices import Verdict
 from judging.core.lexical.features import FEATURES, Feature, Measures, contrast, measure
 from judging.core.lexical.vocabulary import parse
@@ -57,6 +60,14 @@ def judge_pair(pair: ShownPair, *, preference: str) -> PairAnswer:
 def compare(pair: ShownPair) -> Measures:
     """The contrast of the first response to the second, in the order of FEATURES."""
     return contrast(measure(pair.first, pair.dialogue), measure(pair.second, pair.dialogue))
+
+
+def weights_of(preference: str) -> NDArray[np.float64]:
+    """By feature, in the order of FEATURES, what counts under a preference."""
+    weights = np.zeros(len(FEATURES))
+    for place, weight in _weights(preference):
+        weights[place] = weight
+    return weights
 
 
 def _terms(contrasts: Measures, preference: str) -> list[tuple[int, float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db.models import Exists, OuterRef, QuerySet
 
@@ -39,8 +39,9 @@ class StoredBlock:
     block: Block
 
 
-@dataclass(frozen=True, slots=True)
-class _SessionRow:
+class SessionColumns(NamedTuple):
+    """The columns of a session that blocks are made of."""
+
     id: int
     key: str
     scenario_id: int
@@ -73,18 +74,35 @@ def stored_blocks(
     """
     if target is not None:
         user_ids = [target[0]]
+    sessions = rated_sessions(dataset_id=dataset_id, user_ids=user_ids, level=level)
+    by_key = {row.key: row for row, _session in sessions}
+    blocks = build_blocks([session for _row, session in sessions], level=level)
+    stored = (_stored(block, by_key) for block in blocks)
+    return tuple(
+        item for item in stored if target is None or (item.user_id, item.scenario_id) == target
+    )
+
+
+def rated_sessions(
+    *, dataset_id: int, user_ids: Collection[int] | None, level: Level
+) -> list[tuple[SessionColumns, UserSession]]:
+    """Every session with what one user rated of it, by user and then in stored order.
+
+    Arguments as for `stored_blocks`. Five queries.
+    """
     labels = rated(dataset_id=dataset_id, user_ids=user_ids, level=level)
     ratings = _ratings(labels) if level is Level.TURN else {}
     wholes = _whole_ratings(labels) if level is Level.SESSION else {}
     if not ratings and not wholes:
-        return ()
+        return []
     users = sorted({*ratings, *(user_id for user_id, _ in wholes)})
-    sessions = _sessions(labels, level)
-    turns = _turns(labels, level)
-    profiles = _profiles(users)
-    by_key = {row.key: row for row in sessions}
-    blocks = build_blocks(
-        [
+    ids = labels.values(_SESSION[level])
+    sessions = session_rows(Session.objects.filter(pk__in=ids))
+    turns = turns_of(ids)
+    profiles = profiles_of(users)
+    return [
+        (
+            row,
             UserSession(
                 user=str(user_id),
                 scenario=row.scenario,
@@ -96,17 +114,12 @@ def stored_blocks(
                 ),
                 profile=_profile(row, user_id, profiles),
                 rating=wholes.get((user_id, row.id)),
-            )
-            for user_id in users
-            for row in sessions
-            if (own := ratings.get(user_id, {}).get(row.id, {})) or (user_id, row.id) in wholes
-        ],
-        level=level,
-    )
-    stored = (_stored(block, by_key) for block in blocks)
-    return tuple(
-        item for item in stored if target is None or (item.user_id, item.scenario_id) == target
-    )
+            ),
+        )
+        for user_id in users
+        for row in sessions
+        if (own := ratings.get(user_id, {}).get(row.id, {})) or (user_id, row.id) in wholes
+    ]
 
 
 def rated(
@@ -160,7 +173,7 @@ def ratings_digest(
     return digest.hexdigest()
 
 
-def _stored(block: Block, sessions: dict[str, _SessionRow]) -> StoredBlock:
+def _stored(block: Block, sessions: dict[str, SessionColumns]) -> StoredBlock:
     first = sessions[block.targets[0].session_key]
     return StoredBlock(
         user_id=int(block.user),
@@ -211,37 +224,35 @@ def _whole_ratings(labels: QuerySet[SatisfactionLabel]) -> dict[tuple[int, int],
     return found
 
 
-def _sessions(labels: QuerySet[SatisfactionLabel], level: Level) -> list[_SessionRow]:
-    rows = (
-        Session.objects.filter(pk__in=labels.values(_SESSION[level]))
-        .order_by("scenario__position", "scenario_id", "position", "id")
-        .values_list(
-            "id",
-            "key",
-            "scenario_id",
-            "scenario__name",
-            "task_context",
-            "language",
-            "original_user_id",
-            "profile_snapshot",
-        )
+def session_rows(sessions: QuerySet[Session]) -> list[SessionColumns]:
+    """Sessions in stored order: by scenario, then as in their file. One query."""
+    rows = sessions.order_by("scenario__position", "scenario_id", "position", "id").values_list(
+        "id",
+        "key",
+        "scenario_id",
+        "scenario__name",
+        "task_context",
+        "language",
+        "original_user_id",
+        "profile_snapshot",
     )
-    return [_SessionRow(*row) for row in rows]
+    return [SessionColumns(*row) for row in rows]
 
 
-def _turns(
-    labels: QuerySet[SatisfactionLabel], level: Level
-) -> dict[int, list[tuple[int, str | None, str | None]]]:
-    """Session to its turns: id, user message, and the response the conversation went on from."""
-    session_ids = labels.values(_SESSION[level])
+def turns_of(sessions: Any) -> dict[int, list[tuple[int, str | None, str | None]]]:
+    """Session to its turns: id, user message, and the response the conversation went on from.
+
+    Args:
+        sessions: their ids, or a query that gives them. Two queries.
+    """
     originals = dict(
-        Response.objects.filter(turn__session_id__in=session_ids, original=True).values_list(
+        Response.objects.filter(turn__session_id__in=sessions, original=True).values_list(
             "turn_id", "text"
         )
     )
     found: dict[int, list[tuple[int, str | None, str | None]]] = {}
     rows = (
-        Turn.objects.filter(session_id__in=session_ids)
+        Turn.objects.filter(session_id__in=sessions)
         .order_by("session_id", "position")
         .values_list("id", "session_id", "user_message")
     )
@@ -250,7 +261,8 @@ def _turns(
     return found
 
 
-def _profiles(user_ids: Iterable[int]) -> dict[int, dict[str, object]]:
+def profiles_of(user_ids: Iterable[int]) -> dict[int, dict[str, object]]:
+    """The present profile of users who have one. One query."""
     rows = AnnotatorProfile.objects.filter(user_id__in=list(user_ids)).values(
         "user_id", *PROFILE_FIELDS
     )
@@ -258,7 +270,7 @@ def _profiles(user_ids: Iterable[int]) -> dict[int, dict[str, object]]:
 
 
 def _profile(
-    row: _SessionRow, user_id: int, profiles: dict[int, dict[str, object]]
+    row: SessionColumns, user_id: int, profiles: dict[int, dict[str, object]]
 ) -> dict[str, object]:
     """The profile as it was in the session, if the user held it; otherwise the current one."""
     own = row.original_user_id in (None, user_id)

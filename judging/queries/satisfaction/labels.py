@@ -10,11 +10,12 @@ from django.db.models import QuerySet
 
 from annotation.core.choices import JudgmentStatus, Reason
 from annotation.core.language import language_of
-from annotation.models import SatisfactionLabel
+from annotation.models import Dataset, SatisfactionLabel, Scenario
 from annotation.queries.withheld import own_labels
 from judging.core.memory import HistoryChange, history_change, history_of_evidence
 from judging.core.questions import HistoryTurn, Rubrics
 from judging.core.rules import Level
+from judging.core.runs import HISTORY
 from judging.core.satisfaction_neighbours import Example
 from judging.models import InducedRubric, JudgeRun, RubricStep, UserMemory
 from judging.queries.configurations import satisfaction_settings
@@ -44,23 +45,48 @@ def changes_since(
     memories come with their runs. To an annotator (`only`) their withheld ratings do not count.
     """
     written = [memory for memory in memories if memory.status == JudgmentStatus.DONE]
+    elsewhere = _elsewhere(written)
     users: dict[tuple[int, Level], set[int]] = {}
     for memory in written:
-        users.setdefault((memory.run.dataset_id, level_of(memory)), set()).add(memory.user_id)
+        dataset, _left_out = elsewhere.get(memory.pk) or (memory.run.dataset_id, 0)
+        users.setdefault((dataset, level_of(memory)), set()).add(memory.user_id)
     scores = {key: rated_scores(key[0], own, level=key[1], only=only) for key, own in users.items()}
     changes = {}
     for memory in written:
-        own = scores[memory.run.dataset_id, level_of(memory)].get(memory.user_id, {})
+        here = memory.run.dataset_id, memory.target_scenario_id
+        dataset, left_out = elsewhere.get(memory.pk) or here
+        own = scores[dataset, level_of(memory)].get(memory.user_id, {})
         now = {
             turn: score
             for scenario, turns in own.items()
-            if scenario != memory.target_scenario_id
+            if scenario != left_out
             for turn, score in turns.items()
         }
         change = history_change(history_of_evidence(memory.evidence), now)
         if change is not None:
             changes[memory.pk] = change
     return changes
+
+
+def _elsewhere(memories: Sequence[UserMemory]) -> dict[int, tuple[int, int]]:
+    """By memory whose history is another dataset's: that one, and which scenario is left out of it.
+
+    That is the scenario of the same name, 0 where there is none. No query where there is no such
+    memory, else two.
+    """
+    named = {one.pk: one.run.config[HISTORY] for one in memories if HISTORY in one.run.config}
+    if not named:
+        return {}
+    slugs = set(named.values())
+    datasets = dict(Dataset.objects.filter(slug__in=slugs).values_list("slug", "pk"))
+    rows = Scenario.objects.filter(dataset__in=datasets.values())
+    scenarios = {(of, name): pk for of, name, pk in rows.values_list("dataset_id", "name", "pk")}
+    return {
+        one.pk: (dataset, scenarios.get((dataset, one.target_scenario.name), 0))
+        for one in memories
+        if one.pk in named
+        for dataset in [datasets.get(named[one.pk], 0)]
+    }
 
 
 def rated_scores(

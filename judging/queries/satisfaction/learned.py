@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 
 from annotation.models import Dataset
+from judging.core.rules import Level
 from judging.core.satisfaction_model import VERSION
 from judging.models import JudgeRun, LearnedModel, RunKind
 from judging.queries.runs import UNFINISHED
@@ -36,28 +37,33 @@ class RatingsStamp:
 class LearnedPage:
     """The versions of a dataset's evaluator, the newest first, and where training stands.
 
-    `current` is the one that runs use: of this method, trained on the ratings as they are; None
-    where the next run trains anew. `training` is the unfinished run that trains, `failed` the
-    newest run where it failed and nothing came after it.
+    `current` are those that runs use, one a level: of this method, trained on the ratings as they
+    are. `outdated` are the levels that have ratings and no such version: the next run trains anew.
+    `training` is the unfinished run that trains, `failed` the newest run where it failed and
+    nothing came after it. `ratings` counts those of both levels.
     """
 
     dataset: Dataset
     versions: Sequence[LearnedModel]
-    current: LearnedModel | None
+    current: Sequence[LearnedModel]
+    outdated: Sequence[Level]
     training: JudgeRun | None
     failed: JudgeRun | None
     ratings: int
 
 
-def ratings_stamp(*, dataset_id: int) -> RatingsStamp:
+def ratings_stamp(*, dataset_id: int, level: Level = Level.TURN) -> RatingsStamp:
     """The stamp of a dataset's ratings. One query."""
-    found = rated(dataset_id=dataset_id).aggregate(n=Count("pk"), newest=Max("updated_at"))
+    labels = rated(dataset_id=dataset_id, level=level)
+    found = labels.aggregate(n=Count("pk"), newest=Max("updated_at"))
     return RatingsStamp(found["n"], found["newest"])
 
 
 def newest_models() -> QuerySet[LearnedModel]:
-    """The newest version of every dataset that has one, without its numbers."""
-    newest = LearnedModel.objects.filter(dataset=OuterRef("dataset")).order_by("-version")
+    """The newest version of every dataset and level that has one, without its numbers."""
+    newest = LearnedModel.objects.filter(
+        dataset=OuterRef("dataset"), level=OuterRef("level")
+    ).order_by("-version")
     return (
         LearnedModel.objects.filter(pk=Subquery(newest.values("pk")[:1]))
         .select_related("dataset")
@@ -67,25 +73,33 @@ def newest_models() -> QuerySet[LearnedModel]:
 
 
 def learned_page(dataset: Dataset) -> LearnedPage:
-    """What a dataset's page of the learned evaluator shows. Four queries."""
+    """What a dataset's page of the learned evaluator shows. Four queries, and one a level rated."""
     versions = list(
         LearnedModel.objects.filter(dataset=dataset)
         .defer("artefact", "held_out")
         .annotate(used_by=Count("runs"))
         .order_by("-version")
     )
-    digest = ratings_digest(dataset_id=dataset.pk)
+    ratings = {
+        level: count
+        for level in Level
+        if (count := ratings_stamp(dataset_id=dataset.pk, level=level).ratings)
+    }
+    digests = {level: ratings_digest(dataset_id=dataset.pk, level=level) for level in ratings}
+    current = {
+        Level(one.level): one
+        for one in reversed(versions)
+        if one.method == VERSION and one.ratings_digest == digests.get(Level(one.level))
+    }
     last = JudgeRun.objects.filter(dataset=dataset, kind=RunKind.TRAIN).order_by("-pk").first()
     return LearnedPage(
         dataset=dataset,
         versions=versions,
-        current=next(
-            (one for one in versions if one.ratings_digest == digest and one.method == VERSION),
-            None,
-        ),
+        current=list(current.values()),
+        outdated=[level for level in ratings if level not in current],
         training=last if last is not None and last.status in UNFINISHED else None,
         failed=last if last is not None and last.error_code else None,
-        ratings=ratings_stamp(dataset_id=dataset.pk).ratings,
+        ratings=sum(ratings.values()),
     )
 
 

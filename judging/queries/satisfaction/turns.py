@@ -8,10 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from django.core.paginator import Page, Paginator
-from django.db.models import F, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import (
+    Count,
+    Exists,
+    F,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+)
 from django.db.models.functions import Abs
 
 from annotation.core.choices import SATISFIED_FROM, JudgmentStatus
@@ -21,10 +31,13 @@ from annotation.models import SatisfactionLabel, Scenario, Turn, User
 from annotation.models.wording import REASONS
 from judging.core.calibration import HIGHEST, LOWEST, Fallback
 from judging.core.rules import LEARNED, Level
+from judging.core.runs import TARGETS
 from judging.core.satisfaction_model import Explained, from_text
+from judging.core.targets import TurnPart
 from judging.models import JudgeRun, SatisfactionJudgment
 from judging.queries.configurations import satisfaction_settings
-from judging.queries.satisfaction.blocks import stored_blocks
+from judging.queries.satisfaction.blocks import StoredBlock, stored_blocks
+from judging.queries.satisfaction.targets import blocks_of
 
 PAGE_SIZE: Final = 50
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -39,6 +52,9 @@ class Show(StrEnum):
     MISSED = "missed"
     FALSE_ALARM = "false-alarm"
     WITHOUT = "without"
+    SCORED = "scored"
+    UNRATED = "unrated"
+    CONTROL = "control"
 
 
 class Sort(StrEnum):
@@ -54,6 +70,8 @@ class TurnFilter:
 
     `stated`, `raw` and `calibrated` are scores 1-5: the user's, the judge's before and after
     calibration (a score that was not calibrated stands as it is). `fallback` is why it was not.
+    `part` is what the turn was to the user, `model` whose candidate responses are wanted ("" for
+    those of a model without a name).
     """
 
     user_id: int | None = None
@@ -64,16 +82,23 @@ class TurnFilter:
     raw: int | None = None
     calibrated: int | None = None
     fallback: Fallback | None = None
+    part: TurnPart | None = None
+    model: str | None = None
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it asks for certain scores or fallbacks, as figures do that lead here."""
-        return (self.stated, self.raw, self.calibrated, self.fallback) != (None,) * 4
+        """Whether it asks for what a figure is about that leads here."""
+        asked = (self.stated, self.raw, self.calibrated, self.fallback, self.part, self.model)
+        return any(each is not None for each in asked)
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRow:
-    """One judged turn, or session (`position` None). `human` is None without a label any more."""
+    """One judged turn, or session (`position` None).
+
+    `human` is None without a label: never rated, or taken back. `model` is that of a response which
+    is not the original, "" otherwise.
+    """
 
     id: int
     user: str
@@ -92,6 +117,8 @@ class TurnRow:
     reason: str
     analysis: str
     memory_id: int | None
+    part: TurnPart
+    model: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +162,8 @@ def filter_from(parameters: Mapping[str, str]) -> TurnFilter:
         raw=_score(parameters.get("raw", "")),
         calibrated=_score(parameters.get("calibrated", "")),
         fallback=_word(Fallback, parameters.get("fallback", ""), None),
+        part=_word(TurnPart, parameters.get("part", ""), None),
+        model=parameters.get("model"),
     )
 
 
@@ -160,6 +189,26 @@ def turns_of_run(run: JudgeRun, wanted: TurnFilter, *, page: str | int = 1) -> T
     )
 
 
+class PartCount(NamedTuple):
+    """How many turns of a run are of one part, and how many of them have a score."""
+
+    part: TurnPart
+    turns: int
+    scored: int
+
+
+def parts_of_run(run_id: int) -> list[PartCount]:
+    """The turns of a satisfaction run by part, in the order of the parts. One query."""
+    rows = (
+        SatisfactionJudgment.objects.filter(run=run_id)
+        .order_by()
+        .values_list("part")
+        .annotate(turns=Count("pk"), scored=Count("pk", filter=Q(status=JudgmentStatus.DONE)))
+    )
+    counts = {part: (turns, scored) for part, turns, scored in rows}
+    return [PartCount(part, *counts[part]) for part in TurnPart if part in counts]
+
+
 def turn_of_run(run: JudgeRun, judgment_id: int) -> TurnDetail | None:
     """One judged turn of a run with its conversation; None where the run has no such turn."""
     values = _judged(run).filter(pk=judgment_id).values(*_FIELDS, *_DETAILS).first()
@@ -167,8 +216,7 @@ def turn_of_run(run: JudgeRun, judgment_id: int) -> TurnDetail | None:
         return None
     dialogue: Dialogue = ()
     response = values["response__text"] or ""
-    of_block = (values["user_id"], values["scenario_id"])
-    for stored in stored_blocks(dataset_id=run.dataset_id, target=of_block, level=_level(run)):
+    for stored in _blocks(run, values):
         for target in stored.block.targets:
             if target.turn_id == str(values["response_id"] or values["session_id"]):
                 dialogue, response = target.dialogue, target.response
@@ -181,6 +229,15 @@ def turn_of_run(run: JudgeRun, judgment_id: int) -> TurnDetail | None:
         raw_reply=values["raw"] or values["call__reply"] or "",
         explained=from_text(values["raw"]) if learned else None,
     )
+
+
+def _blocks(run: JudgeRun, values: Mapping[str, Any]) -> tuple[StoredBlock, ...]:
+    """The block of a judgment; of a run over other targets with this one alone."""
+    user = values["user_id"]
+    if TARGETS in run.config:
+        return blocks_of(run, [(user, values["response_id"] or values["session_id"])])
+    block = user, values["scenario_id"]
+    return stored_blocks(dataset_id=run.dataset_id, target=block, level=_level(run))
 
 
 _FIELDS: Final = (
@@ -202,6 +259,9 @@ _FIELDS: Final = (
     "reason",
     "analysis",
     "memory_id",
+    "part",
+    "response__original",
+    "response__model",
 )
 _DETAILS: Final = (
     "user_id",
@@ -249,8 +309,13 @@ def _filtered(
         "human": wanted.stated,
         "score": wanted.raw,
         "fallback_reason": wanted.fallback,
+        "part": wanted.part,
     }
     condition = _CONDITIONS[wanted.show]
+    if wanted.show is Show.CONTROL:
+        condition &= Q(_has_candidate())
+    if wanted.model is not None:
+        condition &= Q(response__original=False, response__model=wanted.model)
     for name, value in asked.items():
         condition &= Q() if value is None else Q((name, value))
     if wanted.calibrated is not None:
@@ -259,12 +324,28 @@ def _filtered(
     return rows.filter(condition)
 
 
+def _has_candidate() -> Exists:
+    """Whether a candidate for the same turn was scored in the same user's stead."""
+    return Exists(
+        SatisfactionJudgment.objects.filter(
+            run=OuterRef("run"),
+            user=OuterRef("user"),
+            response__turn=OuterRef("response__turn"),
+            response__original=False,
+            status=JudgmentStatus.DONE,
+        )
+    )
+
+
 _CONDITIONS: Final = {
     Show.ALL: Q(),
     Show.APART: ~Q(calibrated=F("human")) & Q(calibrated__isnull=False, human__isnull=False),
     Show.MISSED: Q(human__lt=SATISFIED_FROM, calibrated__gte=SATISFIED_FROM),
     Show.FALSE_ALARM: Q(human__gte=SATISFIED_FROM, calibrated__lt=SATISFIED_FROM),
     Show.WITHOUT: ~Q(status=JudgmentStatus.DONE),
+    Show.SCORED: Q(status=JudgmentStatus.DONE),
+    Show.CONTROL: Q(status=JudgmentStatus.DONE, response__original=True),
+    Show.UNRATED: Q(part__in=[TurnPart.UNLABELLED, TurnPart.CANDIDATE]),
 }
 
 
@@ -288,6 +369,8 @@ def _row(values: Mapping[str, Any]) -> TurnRow:
         reason=str(reasons.get(values["reason"], "")),
         analysis=values["analysis"],
         memory_id=values["memory_id"],
+        part=TurnPart(values["part"]),
+        model=values["response__model"] if values["response__original"] is False else "",
     )
 
 

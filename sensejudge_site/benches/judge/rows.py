@@ -29,6 +29,10 @@ def make_run(*, name: str, base_url: str, concurrency: int, calls: int) -> Judge
             "max_tokens": 256,
             "input_price": 1,
             "output_price": 2,
+            # Stated: what is measured are the calls of the run.
+            "has_logprobs": False,
+            "has_json_schema": False,
+            "has_system_role": True,
         },
     )
     run = JudgeRun.objects.create(

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
-from decimal import Decimal
+from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser, OutputWrapper
+from django.core.management.base import CommandError, CommandParser
 
-from annotation.core.refusals import Refused
-from annotation.models import Dataset, User
 from benchmark.core.ablation import AblationRow, Vary
-from benchmark.queries.ablations import StoredAblation, stored_ablation
-from benchmark.services.ablations import ablate, estimate_ablation
-from judging.models import JudgeRun, RunKind
-from judging.services.endpoints import check_budget, set_budget
+from benchmark.queries.ablations import StoredAblation, ablation_of
+from benchmark.services.ablation_runs import (
+    AblationRequest,
+    estimate_ablation,
+    plan_ablation,
+    who_labelled,
+)
+from judging.llm.errors import LlmCode
 from judging.services.foreground import run_to_end
-from judging.services.judges import LEXICAL, endpoint_for
-from judging.services.kinds import plan
-from judging.services.run_requests import RunRequest
+from judging.services.judges import LEXICAL
+from judging.services.kinds import start
 from sensejudge_site.management.parsing import WORK_FAILED, OneLineCommand
 from sensejudge_site.management.runs import (
     ProgressLine,
     add_arguments,
+    check_finished,
     dataset_named,
     estimates_told,
     judges_named,
@@ -49,27 +50,19 @@ class Command(OneLineCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Works everything off that is missing, then prints the table."""
-        dataset = dataset_named(options["dataset"])
-        judges = [name or LEXICAL for name in judges_named(options["judge"], usual=LEXICAL)]
-        asked: dict[str, Any] = {
-            "dataset": dataset,
-            "vary": Vary(options["vary"]),
-            "judges": judges,
-        }
-        try:
-            annotators = _who_labelled(dataset, options["annotator"], judges[0])
-            if options["estimate"]:
-                users = [user for _, user in annotators]
-                estimates = estimate_ablation(annotators=users, **asked)
-                self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
-                return
-            purse = _CommandBudget(options["budget"], judges, self.stderr)
-            report = ablate(annotators=annotators, finish=purse.finish, **asked)
-        except Refused as refused:
-            if refused.code != "budget:spent":
-                raise
-            raise _spent(str(refused), options) from refused
-        found = stored_ablation(report)
+        request = _request(options)
+        if options["estimate"]:
+            estimates = estimate_ablation(request)
+            self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
+            return
+        progress = ProgressLine(self.stderr, "ablation")
+        started = start(plan_ablation(request))
+        run = run_to_end(started.pk, observer=progress, on_wait=progress.waits)
+        found = ablation_of(run.pk)
+        if found is None and run.error_code == LlmCode.BUDGET_SPENT:
+            raise _spent(run.error_detail, options)
+        check_finished([run])
+        assert found is not None  # noqa: S101 - a run that is done has stored it
         if options["json"]:
             self.stdout.write(json.dumps(_fields(found), ensure_ascii=False))
         else:
@@ -78,47 +71,16 @@ class Command(OneLineCommand):
             raise _spent(f"{', '.join(found.left_out)} left out", options)
 
 
-def _who_labelled(dataset: Dataset, name: str, judge: str) -> list[tuple[str, User]]:
-    """The annotator of a name, or everybody who labelled something that can be judged.
-
-    Raises:
-        Refused: there is nobody.
-    """
+def _request(options: dict[str, Any]) -> AblationRequest:
+    dataset, name = dataset_named(options["dataset"]), options["annotator"]
+    judges = [judge or LEXICAL for judge in judges_named(options["judge"], usual=LEXICAL)]
     if name:
-        return list(people(dataset, name))
-    request = RunRequest(kind=RunKind.DISTIL, dataset=dataset, judge=judge)
-    able = {run.annotator for run in plan(request)}
-    return [(each, user) for each, user in people(dataset, "") if user in able]
-
-
-class _CommandBudget:
-    """What is left of a budget for all runs of a command; works them off within it."""
-
-    def __init__(
-        self, budget: Decimal | None, judges: Sequence[str], stream: OutputWrapper
-    ) -> None:
-        """Takes the judges that may be asked.
-
-        Raises:
-            Refused: there is a budget, but one asks an endpoint without prices, or none asks; there
-                is no such judge.
-        """
-        self._left = budget
-        self._stream = stream
-        found = [endpoint_for(judge) for judge in judges]
-        for endpoint in found:
-            if endpoint is not None or not any(found):  # the lexical judge beside another is free
-                check_budget(budget, endpoint=endpoint)
-
-    def finish(self, run: JudgeRun) -> JudgeRun:
-        """Works a run off with what is left."""
-        if self._left is not None and run.endpoint_id is not None:
-            set_budget(run.pk, self._left + run.held)
-        progress = ProgressLine(self._stream, f"run {run.pk}")
-        done = run_to_end(run.pk, observer=progress, on_wait=progress.waits)
-        if self._left is not None:
-            self._left = max(Decimal(0), self._left - (done.held - run.held))
-        return done
+        annotators = [user for _name, user in people(dataset, name)]
+    else:
+        annotators = who_labelled(dataset, judge=judges[0])
+    return AblationRequest(
+        dataset, annotators, Vary(options["vary"]), judges, budget=options["budget"]
+    )
 
 
 def _spent(what: str, options: dict[str, Any]) -> CommandError:
@@ -135,26 +97,37 @@ def _spent(what: str, options: dict[str, Any]) -> CommandError:
 def _fields(found: StoredAblation) -> dict[str, Any]:
     return {
         "report": found.id,
+        "run": found.run,
         "vary": found.vary.value,
         "judges": list(found.judges),
         "seed": found.seed,
         "left_out": list(found.left_out),
-        "rows": [row.to_json() for row in found.rows],
+        "rows": [row.record() for row in found.rows],
     }
 
 
 def _lines(found: StoredAblation) -> Iterator[str]:
+    """The table with both orders and their mean, as the paper's Table 4 has them."""
     yield f"{found.vary.value} ({', '.join(found.judges)}), report {found.id}"
-    yield f"{'annotator':<16}{'variant':<24}{'n':>6}{'agreement':>11}{'interval':>16}{'voting':>8}"
+    yield (
+        f"{'annotator':<16}{'variant':<24}{'(q, c, r)':>10}{'(q, r, c)':>10}{'mean':>9}"
+        f"{'difference':>12}{'n':>6}{'agreement':>11}{'interval':>16}{'voting':>8}"
+    )
     for row in found.rows:
         yield (
-            f"{row.annotator:<16}{row.variant:<24}{row.comparisons:>6}"
-            f"{_percent(row.accuracy):>11}{_interval(row):>16}{row.members:>8}"
+            f"{row.annotator or 'all':<16}{row.variant:<24}{_percent(row.original):>10}"
+            f"{_percent(row.swapped):>10}{_percent(row.mean):>9}{_points(row.difference):>12}"
+            f"{row.comparisons:>6}{_percent(row.accuracy):>11}{_interval(row):>16}"
+            f"{row.members:>8}"
         )
 
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share * 100:.1f} %"
+
+
+def _points(difference: float | None) -> str:
+    return "-" if difference is None else f"{difference * 100:+.1f}"
 
 
 def _interval(row: AblationRow) -> str:

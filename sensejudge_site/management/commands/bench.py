@@ -28,8 +28,14 @@ class Command(OneLineCommand):
         )
         parser.add_argument("--labels", type=_COUNT, help="annotate: existing answers")
         parser.add_argument("--calls", type=_COUNT, help="judge: calls to send")
-        parser.add_argument("--file", metavar="PATH", help="embedded: labels in PandaLM's format")
-        parser.add_argument("--seeds", type=_COUNT, help="embedded: splits to average over")
+        parser.add_argument(
+            "--file",
+            metavar="PATH",
+            help="embedded: labels in PandaLM's format; pairing: pairwise votes",
+        )
+        parser.add_argument(
+            "--seeds", type=_COUNT, help="embedded, overlap: splits to average over; pairing: draws"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -9,11 +9,19 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.refusals import Refused, text_of
-from judging.core.rules import DistilPrompt, PairwiseSettings, Window
+from annotation.core.splits import Pooling
+from judging.core.rules import (
+    Combine,
+    DistilPrompt,
+    PairwiseSettings,
+    SelectionMode,
+    Window,
+)
 from judging.core.runs import DistilledScenario
 from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, RunKind
 from judging.queries.runs import distilled_scenarios
+from judging.services.abilities import could_read_letters
 from judging.services.estimates import estimate
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL
@@ -54,7 +62,12 @@ class Command(OneLineCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares whose preferences, by which judge, under which rules."""
-        add_arguments(parser, judge="judge that distils and judges (default: lexical)")
+        add_arguments(parser, judge="judge that judges dev and selects (default: lexical)")
+        parser.add_argument(
+            "--distiller",
+            metavar="lexical|ENDPOINT",
+            help="judge that writes the preferences (default: the judge)",
+        )
         add_batch_arguments(parser)
         add_again_argument(parser)
         parser.add_argument(
@@ -65,6 +78,18 @@ class Command(OneLineCommand):
         )
         parser.add_argument(
             "--sampling", choices=["default", "paper"], default=USUAL.sampling.lower()
+        )
+        parser.add_argument(
+            "--by",
+            choices=[word.lower() for word in Pooling],
+            default=USUAL.pooling.lower(),
+            help="preferences of each scenario, or over all of them (auto: over all where they "
+            "have few labels)",
+        )
+        parser.add_argument(
+            "--combine",
+            choices=[word.lower() for word in Combine],
+            help="what stands in for the annotator (default: stack for lexical, subset for others)",
         )
         parser.add_argument(
             "--verdict",
@@ -85,6 +110,17 @@ class Command(OneLineCommand):
             help="how an LLM writes one: about three sentences (default), or one sentence",
         )
         parser.add_argument(
+            "--mode",
+            choices=[mode.lower() for mode in SelectionMode],
+            default=USUAL.mode.lower(),
+            help="how the set is selected; paper: as the paper's released code, for comparison",
+        )
+        parser.add_argument(
+            "--difference-penalty",
+            action="store_true",
+            help="with --mode paper: take off the difference between the two orders",
+        )
+        parser.add_argument(
             "--aggregate-eligible",
             action="store_true",
             help="the preference distilled from all dev comparisons can be selected, too",
@@ -99,6 +135,10 @@ class Command(OneLineCommand):
         if options["estimate"]:
             estimates = [estimate(run) for _, run in planned]
             self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
+            for name in could_read_letters(run for _, run in planned):
+                self.stderr.write(
+                    f"{name} returns log-probabilities: --verdict logprob is recommended"
+                )
             return
         again = options["again"]
         if by_batch_file(options):
@@ -146,6 +186,7 @@ def _planned(options: dict[str, Any]) -> list[tuple[str, JudgeRun]]:
     request = RunRequest(
         kind=RunKind.DISTIL,
         dataset=dataset,
+        writer=options["distiller"],
         pairwise=_settings(options),
         budget=options["budget"],
         batch_file=by_batch_file(options),
@@ -160,10 +201,17 @@ def _planned(options: dict[str, Any]) -> list[tuple[str, JudgeRun]]:
 def _settings(options: dict[str, Any]) -> PairwiseSettings:
     if options["dev"] < 1:
         raise CommandError("--dev must be 1 or more", returncode=2)
+    mode = SelectionMode(options["mode"].upper())
+    if options["difference_penalty"] and mode is not SelectionMode.PAPER:
+        raise CommandError("--difference-penalty goes with --mode paper", returncode=2)
     return PairwiseSettings(
+        mode=mode,
+        difference_penalty=options["difference_penalty"],
         dev_size=options["dev"],
         seed=options["seed"],
         sampling=type(USUAL.sampling)(options["sampling"].upper()),
+        pooling=Pooling(options["by"].upper()),
+        combine=Combine(options["combine"].upper()) if options["combine"] else None,
         verdict_rule=VerdictRule(options["verdict"].upper()),
         window=Window(options["window"].upper()),
         distil_prompt=DistilPrompt(options["preference"].upper()),
@@ -181,7 +229,8 @@ def _as_json(found: list[Distilled]) -> dict[str, Any]:
                 "annotator": one.annotator,
                 "run": one.run.pk,
                 "judge": one.run.judge,
-                "scenario": row.scenario,
+                "distiller": one.run.written_by,
+                "scenario": row.scenario or None,
                 "dev": row.dev,
                 "ties": row.ties,
                 "test": row.test,
@@ -192,6 +241,9 @@ def _as_json(found: list[Distilled]) -> dict[str, Any]:
                 "leave_one_out": row.leave_one_out,
                 "null_p95": row.null_p95,
                 "p_value": row.p_value,
+                "base_accuracy": row.base_accuracy,
+                "p_over_base": row.p_over_base,
+                "used": row.used,
                 "control_accuracy": row.control_accuracy,
                 "error_code": row.error_code,
             }
@@ -204,18 +256,23 @@ def _as_json(found: list[Distilled]) -> dict[str, Any]:
 def _in_words(found: list[Distilled]) -> list[str]:
     lines = []
     for one in found:
-        lines.append(f"{one.annotator} (run {one.run.pk}, {one.run.judge})")
+        wrote = f", distilled by {one.run.writer}" if one.run.writer else ""
+        lines.append(f"{one.annotator} (run {one.run.pk}, {one.run.judge}{wrote})")
         for row in one.scenarios:
+            name = row.scenario or "all scenarios"
             if row.error_code:
                 why = f"{row.error_code}: {text_of(row.error_code)}"
-                lines.append(f"  {row.scenario}: {counted(row.dev, 'dev comparison')}; {why}")
+                lines.append(f"  {name}: {counted(row.dev, 'dev comparison')}; {why}")
                 continue
             lines.append(
-                f"  {row.scenario}: {counted(row.dev, 'dev comparison')}, {len(row.selected)} of "
+                f"  {name}: {counted(row.dev, 'dev comparison')}, {len(row.selected)} of "
                 f"{counted(row.columns, 'column')} selected; "
                 f"agreement on dev {_share(row.dev_accuracy)}, "
-                f"leave-one-out {_share(row.leave_one_out)}, p {_share(row.p_value)}"
+                f"leave-one-out {_share(row.leave_one_out)}, base judge "
+                f"{_share(row.base_accuracy)}, p {_share(row.p_value)}"
             )
+            if not row.used:
+                lines.append("    not used: the base judge agrees as often")
             lines.extend(
                 f"    {column}: {' '.join(text.split()) or 'no preference'}"
                 for column, text in zip(row.selected, row.texts, strict=True)

@@ -7,20 +7,30 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from annotation.models import Dataset
+from benchmark.queries.satisfaction import stored_curve
+from benchmark.queries.satisfaction_report import evaluation_of
+from benchmark.services.evaluation_runs import (
+    EvaluationRequest,
+    estimate_evaluation,
+    plan_evaluation,
+)
 from benchmark.services.satisfaction_evaluation import (
     DEFAULT_EVALUATORS,
     DEFAULT_SEED,
-    evaluate_satisfaction,
+    with_memory_judge,
 )
-from benchmark.services.satisfaction_report import (
-    DEFAULT_DRAWS,
-    CurveReport,
-    evaluate_learning_curve,
-)
+from benchmark.services.satisfaction_report import DEFAULT_DRAWS
 from judging.core.rules import Level
+from judging.services.foreground import run_to_end
+from judging.services.kinds import start
 from sensejudge_site.management.parsing import OneLineCommand, counted
-from sensejudge_site.management.runs import ProgressLine, dataset_named
+from sensejudge_site.management.runs import (
+    ProgressLine,
+    add_cost_arguments,
+    check_finished,
+    dataset_named,
+    estimates_told,
+)
 from sensejudge_site.management.satisfaction import as_json, lines
 
 
@@ -28,7 +38,6 @@ class Command(OneLineCommand):
     """Evaluates on every rated turn of the test dataset; judges are run where rows are missing."""
 
     help = "Compares evaluators of turn-level satisfaction with the users' own ratings."
-    _models = 0
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares the two datasets, the evaluators, the bootstrap and the learning curve."""
@@ -42,6 +51,13 @@ class Command(OneLineCommand):
             help="baselines, learned, lexical or endpoints; a judge can be followed by ':' and a "
             "variant, such as ':no-memory'; 'learned+JUDGE' stacks the learned evaluator on it; "
             "'stored' means every judge that already has a finished run",
+        )
+        parser.add_argument(
+            "--memory-judge",
+            default="",
+            metavar="JUDGE",
+            help="judge that builds the memories (default: each judge its own); 'JUDGE@BUILDER' "
+            "among the evaluators says so of one",
         )
         parser.add_argument(
             "--level",
@@ -70,26 +86,27 @@ class Command(OneLineCommand):
             default=DEFAULT_DRAWS,
             help="random groups for each number of users",
         )
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        add_cost_arguments(parser, budget="maximum cost of all judges' runs together")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Evaluates and prints; exits 2 over wrong input, 1 where a judge's run failed."""
-        names = [name for part in options["evaluators"] for name in part.split(",") if name]
         if options["bootstrap"] < 0 or options["curve_draws"] < 1:
             message = "--bootstrap must not be negative, and --curve-draws must be 1 or more"
             raise CommandError(message, returncode=2)
-        train, test = dataset_named(options["train"]), dataset_named(options["test"])
-        # First, for it takes more users: nothing is stored of a comparison that lacks it.
-        curve = self._curve(train, test, options) if options["learning_curve"] else None
-        found = evaluate_satisfaction(
-            train=train,
-            test=test,
-            evaluators=names,
-            seed=options["seed"],
-            draws=options["bootstrap"],
-            level=Level(options["level"].upper()),
-            observer=ProgressLine(self.stderr, "judging"),
-        )
+        request = _request(options)
+        if options["estimate"]:
+            estimates = estimate_evaluation(request)
+            self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
+            return
+        progress = ProgressLine(self.stderr, "judging")
+        run = start(plan_evaluation(request))
+        run = run_to_end(run.pk, observer=progress, on_wait=progress.waits)
+        check_finished([run])
+        found = evaluation_of(run.pk)
+        assert found is not None  # noqa: S101 - a run that is done has stored it
+        curve = None
+        if options["learning_curve"]:
+            curve = stored_curve(train=options["train"], test=options["test"], run=run.pk)
         if found.shared:
             self.stderr.write(f"{counted(len(found.shared), 'user')} rated in both datasets")
         for reason in found.skipped:
@@ -100,18 +117,22 @@ class Command(OneLineCommand):
             for line in lines(found, curve):
                 self.stdout.write(line)
 
-    def _curve(self, train: Dataset, test: Dataset, options: dict[str, Any]) -> CurveReport:
-        return evaluate_learning_curve(
-            train=train,
-            test=test,
-            sizes=options["curve_users"],
-            draws=options["curve_draws"],
-            seed=options["seed"],
-            bootstrap=options["bootstrap"],
-            observer=self._trained,
-        )
 
-    def _trained(self, models: int) -> None:
-        """Says that the curve goes on: a model takes seconds."""
-        self._models += models
-        self.stderr.write(f"learning curve: {self._models} models trained")
+def _request(options: dict[str, Any]) -> EvaluationRequest:
+    return EvaluationRequest(
+        train=dataset_named(options["train"]),
+        test=dataset_named(options["test"]),
+        evaluators=[
+            with_memory_judge(name, options["memory_judge"])
+            for part in options["evaluators"]
+            for name in part.split(",")
+            if name
+        ],
+        seed=options["seed"],
+        draws=options["bootstrap"],
+        level=Level(options["level"].upper()),
+        curve=options["learning_curve"],
+        curve_users=options["curve_users"],
+        curve_draws=options["curve_draws"],
+        budget=options["budget"],
+    )

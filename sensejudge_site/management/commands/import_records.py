@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from annotation.core.formats.detect import AUTO
+from annotation.core.formats.detect import AUTO, Format, with_columns
 from annotation.core.formats.records import Fault
+from annotation.core.formats.tables import KEYS, read_columns
+from annotation.core.formats.tables import NAME as TABLES
 from annotation.core.formats.user_lists import read_users
+from annotation.core.refusals import Refused
 from annotation.services.imports import ImportReport
 from judging.core.formats.detect import ALL_FORMATS
 from judging.services.recorded import import_any
@@ -41,6 +45,11 @@ class Command(OneLineCommand):
             metavar="NAME",
             help="one of " + ", ".join((AUTO, *ALL_FORMATS)),
         )
+        parser.add_argument(
+            "--columns",
+            metavar="KEY=HEADER,...",
+            help="which column of a table is what; KEY is one of " + ", ".join(KEYS),
+        )
         parser.add_argument("--dataset", required=True, metavar="SLUG", help="created if missing")
         parser.add_argument(
             "--only-users",
@@ -53,11 +62,13 @@ class Command(OneLineCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Imports and reports."""
         only = options["only_users"]
+        name, formats = _format(options["format"], options["columns"])
         report = import_any(
             path=options["path"],
             dataset_slug=options["dataset"],
             now=timezone.now(),
-            format_name=options["format"],
+            format_name=name,
+            formats=formats,
             only_users=None if only is None else read_users(only),
             dry_run=options["dry_run"],
             progress=self._progress,
@@ -77,6 +88,19 @@ class Command(OneLineCommand):
             self.stderr.write(f"\r{rows} rows \r", ending="")
         elif rows % PROGRESS_ROWS == 0:
             self.stderr.write(f"{rows} rows")
+
+
+def _format(name: str, columns: str | None) -> tuple[str, Mapping[str, Format]]:
+    """The name of the format, and the formats, that of tables told its columns.
+
+    Raises:
+        Refused: a format without columns is told some; they say nothing.
+    """
+    if columns is None:
+        return name, ALL_FORMATS
+    if name not in {AUTO, TABLES}:
+        raise Refused("import:columns", f"columns belong to the format {TABLES}, not {name}")
+    return TABLES, with_columns(ALL_FORMATS, read_columns(columns))
 
 
 def _in_words(report: ImportReport) -> list[str]:

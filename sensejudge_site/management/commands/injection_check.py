@@ -7,17 +7,34 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
 
 from annotation.core.intervals import ends
 from annotation.core.refusals import text_of
 from judging.core.injections import ATTEMPTS, FlipRow, Flips
 from judging.core.rules import JudgePrompt, prompt_of
+from judging.models import RunKind
 from judging.queries.injections import CheckFigures, check_figures
-from judging.services.injection import check_injections, dataset_pairs
+from judging.services.estimates import estimate
+from judging.services.foreground import run_to_end
+from judging.services.injection import DEFAULT_PAIRS, MOST_PAIRS, dataset_pairs
 from judging.services.judges import LEXICAL
-from sensejudge_site.demo.sessions import close_pairs
-from sensejudge_site.management.parsing import WORK_FAILED, OneLineCommand, counted
-from sensejudge_site.management.runs import dataset_named
+from judging.services.kinds import plan, start
+from judging.services.run_requests import RunRequest
+from sensejudge_site.demo.load import built_in_pairs
+from sensejudge_site.management.parsing import (
+    INPUT_WRONG,
+    WORK_FAILED,
+    OneLineCommand,
+    counted,
+)
+from sensejudge_site.management.runs import (
+    ProgressLine,
+    add_cost_arguments,
+    check_finished,
+    dataset_named,
+    estimates_told,
+)
 
 
 class Command(OneLineCommand):
@@ -44,25 +61,38 @@ class Command(OneLineCommand):
             metavar="SLUG",
             help="use this dataset's pairs instead of the six built-in ones",
         )
-        parser.add_argument("--pairs", type=int, default=6, help="number of pairs (default: 6)")
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument(
+            "--pairs",
+            type=int,
+            default=DEFAULT_PAIRS,
+            metavar="N",
+            help="number of pairs (default: 6)",
+        )
+        add_cost_arguments(parser, budget="maximum cost of all calls")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Prints the rates; exits 1 where a call failed, 2 where the judge is not known."""
-        if options["pairs"] < 1:
-            raise CommandError("--pairs must be 1 or more", returncode=2)
-        pairs = (
-            dataset_pairs(dataset_named(options["dataset"]), count=options["pairs"])
-            if options["dataset"]
-            else close_pairs()
-        )
-        check = check_injections(
-            options["judge"],
-            pairs,
+        if not 1 <= options["pairs"] <= MOST_PAIRS:
+            message = f"--pairs must be from 1 to {MOST_PAIRS}"
+            raise CommandError(message, returncode=INPUT_WRONG)
+        slug = options["dataset"]
+        dataset = dataset_named(slug) if slug else built_in_pairs(now=timezone.now())
+        pairs = dataset_pairs(dataset, count=options["pairs"])
+        request = RunRequest(
+            kind=RunKind.CHECK,
+            dataset=dataset,
+            judge=options["judge"],
             prompt=prompt_of(options["prompt"]),
-            watch=lambda step: self.stderr.write(f"{step} ..."),
+            pairs=[pair.to_json() for pair in pairs],
+            budget=options["budget"],
         )
-        found = check_figures(check.pk)
+        (planned,) = plan(request)
+        if options["estimate"]:
+            self.stdout.write(estimates_told([estimate(planned)], json_wanted=options["json"]))
+            return
+        progress = ProgressLine(self.stderr, f"trying {planned.judge}")
+        run = run_to_end(start(planned).pk, observer=progress, on_wait=progress.waits)
+        found = check_figures(run.injection_check.pk)
         if options["json"]:
             self.stdout.write(json.dumps(_fields(found)))
         else:
@@ -71,6 +101,8 @@ class Command(OneLineCommand):
             code = found.error_codes[0]
             message = f"{code}: {counted(found.failed, 'call')} failed. {text_of(code)}"
             raise CommandError(message, returncode=WORK_FAILED)
+        if found.unfinished:
+            check_finished([run])
 
 
 def _fields(found: CheckFigures) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
@@ -12,17 +13,16 @@ from annotation.models import Dataset, User
 from annotation.queries.participants import resolve_annotator
 from judging.core.rules import JudgePrompt, prompt_of
 from judging.core.runs import JudgedTotals
+from judging.core.targets import RunTarget, Targets, targets_named
+from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, RunKind
 from judging.queries.runs import judged_totals
-from judging.services.endpoints import set_budget
+from judging.services.abilities import could_read_letters
 from judging.services.estimates import estimate
-from judging.services.foreground import run_to_end
-from judging.services.kinds import start
-from judging.services.run_control import reset_failed
+from judging.services.kinds import NOTHING_TO_DO, start
 from judging.services.run_requests import RunRequest
-from sensejudge_site.management.parsing import OneLineCommand
+from sensejudge_site.management.parsing import OneLineCommand, number_from
 from sensejudge_site.management.runs import (
-    ProgressLine,
     add_again_argument,
     add_arguments,
     add_batch_arguments,
@@ -30,18 +30,20 @@ from sensejudge_site.management.runs import (
     by_batch_file,
     check_finished,
     dataset_named,
+    errors_of,
     estimates_told,
+    field_told,
+    finished_run,
     planned_runs,
+    retried_run,
     still_waiting,
+    sum_of_costs,
     through_file,
 )
 
 SELECTED: Final = "selected"
 NONE: Final = "none"
 OF: Final = "of:"
-
-_NOTHING_TO_DO: Final = frozenset({"run:no-labels", "run:not-distilled"})
-"""Why one annotator of several is left out."""
 
 
 class Command(OneLineCommand):
@@ -59,10 +61,55 @@ class Command(OneLineCommand):
             help="the annotator's own sets, only the base judge, or another annotator's sets",
         )
         parser.add_argument(
+            "--selected-by",
+            metavar="JUDGE",
+            help="use the sets that this judge selected (default: those the judge itself selected)",
+        )
+        parser.add_argument(
+            "--distiller",
+            metavar="JUDGE",
+            help="of these, the sets whose preferences this judge distilled",
+        )
+        parser.add_argument(
+            "--no-control",
+            action="store_true",
+            help="do not also judge under the preferences of the other annotators (five at most), "
+            "without which nothing personal can be shown",
+        )
+        parser.add_argument(
             "--prompt",
             default=JudgePrompt.PERSONAL.word,
             choices=[each.word for each in JudgePrompt],
             help="judging prompt; only personal uses preferences",
+        )
+        parser.add_argument(
+            "--targets",
+            default=RunTarget.TEST.lower(),
+            metavar="test|unlabelled|all|study:SLUG|plan:N|dataset:SLUG",
+            help="what to judge: the labelled test comparisons (default), everything unlabelled, "
+            "everything, the comparisons of a study or of a pairing plan, or another dataset, "
+            "under the sets learned here",
+        )
+        parser.add_argument("--scenario", action="append", default=[], metavar="NAME")
+        parser.add_argument(
+            "--model",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="only comparisons with a response by this model; can be repeated, as --scenario "
+            "and --language can",
+        )
+        parser.add_argument("--language", action="append", default=[], metavar="CODE")
+        parser.add_argument(
+            "--sample",
+            type=number_from(1, 10_000_000),
+            metavar="N",
+            help="only N comparisons, drawn without looking at labels",
+        )
+        parser.add_argument(
+            "--verdict",
+            choices=[rule.lower() for rule in VerdictRule],
+            help="how an LLM's reply is read (default: as for the preferences, else strict)",
         )
         add_batch_arguments(parser)
         add_again_argument(parser)
@@ -76,19 +123,25 @@ class Command(OneLineCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Works the runs off and prints the counts."""
         if options["retry"] is not None:
-            self._report([self._retried(options)], {}, json_wanted=options["json"])
+            self._report([retried_run(options, self.stderr)], {}, json_wanted=options["json"])
             return
         planned = self._planned(options)
         if options["estimate"]:
             estimates = [estimate(run) for _, run in planned]
             self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
+            for name in could_read_letters(run for _, run in planned):
+                self.stderr.write(
+                    f"{name} returns log-probabilities: --verdict logprob is recommended"
+                )
             return
         again = options["again"]
         if by_batch_file(options):
             runs = [start(run, again=again) for _, run in planned]
             more = through_file(runs, options)
         else:
-            runs = [self._finish(name, start(run, again=again)) for name, run in planned]
+            runs = [
+                finished_run(start(run, again=again), name, self.stderr) for name, run in planned
+            ]
             more = {}
         self._report(runs, more, json_wanted=options["json"])
 
@@ -111,7 +164,9 @@ class Command(OneLineCommand):
         else:
             if totals.calls and totals.cost is None:
                 fields["cost"] = "unknown"
-            self.stdout.write("\n".join(f"{name}: {_word(one)}" for name, one in fields.items()))
+            self.stdout.write(
+                "\n".join(f"{name}: {field_told(one)}" for name, one in fields.items())
+            )
         for said in budgets_told(runs):
             self.stderr.write(said)
         check_finished(runs)
@@ -122,42 +177,44 @@ class Command(OneLineCommand):
         Raises:
             Refused: there is nothing for anybody.
         """
-        dataset = dataset_named(options["dataset"])
-        with_sets, sets_of = _preferences(dataset, options["preferences"])
+        learned_in = dataset_named(options["dataset"])
+        with_sets, sets_of = _preferences(learned_in, options["preferences"])
+        targets, other = _targets(options)
         request = RunRequest(
             kind=RunKind.TEST,
-            dataset=dataset,
+            dataset=dataset_named(other) if other else learned_in,
             with_sets=with_sets,
             sets_of=sets_of,
+            selected_by=options["selected_by"],
+            writer=options["distiller"],
+            with_control=not options["no_control"],
+            sets_dataset=learned_in if other else None,
+            targets=targets,
             prompt=prompt_of(options["prompt"]),
+            verdict=None if options["verdict"] is None else VerdictRule(options["verdict"].upper()),
             budget=options["budget"],
             batch_file=by_batch_file(options),
         )
         planned = planned_runs(
-            request, options, nothing_to_do=_NOTHING_TO_DO, passed_over=self.stderr.write
+            request, options, nothing_to_do=NOTHING_TO_DO, passed_over=self.stderr.write
         )
         if not planned:
-            message = f"nothing to judge on {dataset.slug}; run distil first"
+            message = f"nothing to judge on {learned_in.slug}; run distil first"
             raise Refused("run:not-distilled", message)
         return planned
 
-    def _retried(self, options: dict[str, Any]) -> JudgeRun:
-        """Asks again for what failed in a run of any kind, under a new budget where one is given.
 
-        Raises:
-            Refused: it is under way.
-        """
-        run = JudgeRun.objects.filter(pk=options["retry"]).first()
-        if run is None:
-            raise CommandError(f"run:unknown: no run {options['retry']}", returncode=2)
-        if options["budget"] is not None:
-            set_budget(run.pk, options["budget"])
-        reset_failed(run.pk)
-        return self._finish(f"run {run.pk}", run)
-
-    def _finish(self, name: str, run: JudgeRun) -> JudgeRun:
-        progress = ProgressLine(self.stderr, name)
-        return run_to_end(run.pk, observer=progress, on_wait=progress.waits)
+def _targets(options: dict[str, Any]) -> tuple[Targets, str]:
+    """What to judge, and the short name of another dataset."""
+    named, other = targets_named(options["targets"])
+    targets = replace(
+        named,
+        scenarios=tuple(options["scenario"]),
+        models=tuple(options["model"]),
+        languages=tuple(options["language"]),
+        sample=options["sample"],
+    )
+    return targets, other
 
 
 def _preferences(dataset: Dataset, choice: str) -> tuple[bool, User | None]:
@@ -171,27 +228,12 @@ def _preferences(dataset: Dataset, choice: str) -> tuple[bool, User | None]:
     raise CommandError(message, returncode=2)
 
 
-def _word(value: object) -> str:
-    """A field as people read it: counts by their codes, ids in a row, a hyphen for none."""
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {count}" for name, count in value.items()) or "-"
-    if isinstance(value, list):
-        return ", ".join(str(one) for one in value) or "-"
-    return "-" if value is None else str(value)
-
-
 def _sum(totals: list[JudgedTotals]) -> JudgedTotals:
-    errors: dict[str, int] = {}
-    for one in totals:
-        for code, count in one.errors:
-            errors[code] = errors.get(code, 0) + count
-    costs = [one.cost for one in totals if one.calls]
-    known = [cost for cost in costs if cost is not None]
     return JudgedTotals(
         judged=sum(one.judged for one in totals),
         failed=sum(one.failed for one in totals),
         unparseable=sum(one.unparseable for one in totals),
         calls=sum(one.calls for one in totals),
-        errors=tuple(sorted(errors.items())),
-        cost=sum(known) if known and len(known) == len(costs) else None,
+        errors=tuple(errors_of(one.errors for one in totals).items()),
+        cost=sum_of_costs((one.calls, one.cost) for one in totals),
     )

@@ -23,7 +23,7 @@ class Command(OneLineCommand):
 
     help = (
         "Bradley-Terry ratings (400 points are odds of ten to one) with 95 % bootstrap intervals "
-        "over comparisons. A model that never lost or never won has no rating."
+        "over sessions. A model that never lost or never won has no rating."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -84,6 +84,7 @@ def _fields(ranking: Ranking) -> dict[str, object]:
         "bootstrap": ranking.draws,
         "bounded_draws": ranking.bounded_draws,
         "comparisons": ranking.comparisons,
+        "sessions": ranking.sessions,
         "anchor": ranking.anchor,
         "models": [
             {
@@ -111,11 +112,19 @@ def _lines(ranking: Ranking) -> list[str]:
         heading,
         *(_line(row, width) for row in ranking.models),
         (
-            f"Bradley-Terry on {counted(ranking.comparisons, 'comparison')}; "
-            f"{ranking.bounded_draws:,} of {counted(ranking.draws, 'bootstrap draw')} "
-            f"with finite ratings, seed {ranking.seed}"
+            f"Bradley-Terry on {counted(ranking.comparisons, 'comparison')} of "
+            f"{counted(ranking.sessions, 'session')}; {_draws(ranking)}"
         ),
     ]
+
+
+def _draws(ranking: Ranking) -> str:
+    if ranking.missing:
+        return f"too few sessions for intervals: about {ranking.missing} more are needed"
+    return (
+        f"{ranking.bounded_draws:,} of {counted(ranking.draws, 'bootstrap draw')} "
+        f"with finite ratings, seed {ranking.seed}"
+    )
 
 
 def _line(row: ModelRating, width: int) -> str:

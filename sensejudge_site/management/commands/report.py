@@ -13,6 +13,7 @@ from annotation.core.intervals import Interval, ends
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.gold import TIES_SCORE, gold_records
 from benchmark.core.metrics import Metric
+from benchmark.core.personal import PersonalRow
 from benchmark.core.trust import SELECTED, ControlRow, ReportRow
 from benchmark.queries.annotators import JudgeOption
 from benchmark.queries.choices import check_judge
@@ -21,8 +22,10 @@ from benchmark.queries.satisfaction import SatisfactionFigures
 from benchmark.queries.trust import Report, report
 from sensejudge_site.management.parsing import OneLineCommand, counted
 
+_LEAST_P: Final = 0.001
 _CONTROLS: Final = {
     "base": "base judge",
+    "stack": "weighted vote of several ways",
     "shuffled": "preferences from shuffled labels",
     "other": "preferences of {of}",
     "rubric": "no preferences, prompt {of}",
@@ -141,9 +144,21 @@ def _fields(found: Report) -> dict[str, object]:
     return {
         "dataset": found.dataset,
         "judges": list(found.judges),
+        "runs": [
+            {
+                "annotator": annotator,
+                "run": run.id,
+                "judge": run.judge,
+                "selected_by": run.selected_by or None,
+                "distiller": run.distiller or None,
+                "mode": run.mode.lower() or None,
+            }
+            for annotator, run in found.runs
+        ],
         "seed": found.seed,
         "rows": [asdict(row) for row in found.rows],
         "controls": [asdict(row) for row in found.controls],
+        "personal": [asdict(row) for row in found.personal],
         "leanings": list(found.leanings),
         "satisfaction": None if found.satisfaction is None else _satisfaction(found.satisfaction),
     }
@@ -179,14 +194,25 @@ def _metric(metric: Metric) -> dict[str, object]:
 def _lines(found: Report) -> Iterator[str]:
     if found.rows:
         yield f"judged by {', '.join(found.judges)}; 95 % intervals, seed {found.seed}"
+        for annotator, run in found.runs:
+            if run.has_roles:
+                yield (
+                    f"{annotator}: preferences selected by {run.selected_by}, "
+                    f"distilled by {run.distiller}"
+                )
+            if run.is_paper:
+                yield f"{annotator}: selected as by the paper's code; means over tied subsets"
         names = max(len(_name(row)) for row in found.rows)
         yield (
-            f"{'':<{names}}  {'n':>5}  {'base':<15}  {'selected':<15}  {'gain':<15}  "
+            f"{'':<{names}}  {'n':>5}  {'base':<15}  {'selected':<15}  {'gain':<15}  {'p':>6}  "
             f"{'shuffled':>8}  {'bias':>5}  {'human bias':>10}  {'consistent':>10}"
         )
         yield from (_line(row, names) for row in found.rows)
         yield ""
         yield from _control_lines(found.controls)
+        if found.personal:
+            yield ""
+            yield from _personal_lines(found.personal)
     else:
         yield "no labelled comparison has been judged yet"
     if found.satisfaction is not None:
@@ -207,6 +233,28 @@ def _control_lines(rows: Sequence[ControlRow]) -> Iterator[str]:
         )
 
 
+def _personal_lines(rows: Sequence[PersonalRow]) -> Iterator[str]:
+    """Whether each annotator's judge is theirs, with the two gains and the people's agreement."""
+    width = max(len("personal"), *(len(row.annotator) for row in rows))
+    yield (
+        f"{'personal':<{width}}  {'n':>5}  {'over base':<15}  {'p':>6}  {'n':>5}  "
+        f"{'over others':<15}  {'p':>6}  {'people agree':<15}  claim"
+    )
+    for row in rows:
+        base = _points(row.gain_over_base) + _ends(row.gain_over_base_low, row.gain_over_base_high)
+        others = _points(row.gain_over_others)
+        others += _ends(row.gain_over_others_low, row.gain_over_others_high)
+        alike = _percent(row.human_agreement)
+        alike += _ends(row.human_agreement_low, row.human_agreement_high)
+        edited = "; preferences edited after their test verdicts could be seen"
+        yield (
+            f"{row.annotator:<{width}}  {row.n:>5}  {base:<15}  "
+            f"{_chance(row.gain_over_base_p_holm):>6}  {row.others_n:>5}  {others:<15}  "
+            f"{_chance(row.gain_over_others_p_holm):>6}  {alike:<15}  "
+            f"{row.claim.label}{edited if row.edited else ''}"
+        )
+
+
 def _control_name(row: ControlRow) -> str:
     return f"{row.annotator}, {_CONTROLS[row.control].format(of=row.of)}"
 
@@ -221,6 +269,7 @@ def _line(row: ReportRow, width: int) -> str:
     gain = _points(row.gain) + _ends(row.gain_low, row.gain_high)
     return (
         f"{_name(row):<{width}}  {row.n:>5}  {base:<15}  {selected:<15}  {gain:<15}  "
+        f"{_chance(row.gain_p_holm):>6}  "
         f"{_percent(row.shuffled):>8}  {_points(row.position_bias):>5}  "
         f"{_points(row.human_position_bias):>10}  {_percent(row.consistency):>10}"
     )
@@ -254,6 +303,12 @@ def _percent(share: float | None) -> str:
 
 def _points(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:+.0f}"
+
+
+def _chance(p: float | None) -> str:
+    if p is None:
+        return "-"
+    return f"{p:.3f}" if p >= _LEAST_P else f"<{_LEAST_P}"
 
 
 def _ends(low: float | None, high: float | None) -> str:

@@ -9,8 +9,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from judging.core.matrix import MatrixFile, read_matrix
+from judging.core.rules import SelectionMode
 from judging.core.selection import DEFAULT_SEED, Assessment, assess
-from judging.core.selection_search import SelectionMode, SelectionSettings
+from judging.core.selection_search import SelectionSettings
 from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand
 
 
@@ -61,6 +62,7 @@ class Command(OneLineCommand):
 
 def _fields(assessment: Assessment) -> dict[str, object]:
     selection, null = assessment.selection, assessment.null
+    assert null is not None  # noqa: S101 - it was asked for
     return {
         "selected": [list(subset) for subset in selection.selected],
         "metric": selection.metric,

@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.assignment import Progress, free_slot, lease_end, renewal_seconds, study_order
+from annotation.core.assignment import (
+    Progress,
+    draw_evenly,
+    free_slot,
+    lease_end,
+    renewal_seconds,
+    study_order,
+)
+from annotation.core.splits import SplitItem, SplitSettings, split
 
 
 def test_a_lease_runs_for_the_study_s_minutes():
@@ -31,12 +40,54 @@ def test_progress_counts_what_is_done_and_what_is_left():
     assert Progress(done=3, skipped=2, left=5).total == 10
 
 
-@given(st.lists(st.integers(), unique=True), st.integers(min_value=0))
-def test_a_study_gives_out_every_target_once_in_an_order_of_its_seed(targets, seed):
-    order = study_order(targets, seed=seed)
-    assert sorted(order) == sorted(targets)
-    assert study_order(targets, seed=seed) == order
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers()), unique=True))
+def test_a_study_gives_out_every_target_once_whatever_the_order_of_the_file(pairs):
+    targets = [(pair, f"s{pair[0]}", f"c{pair[1]}") for pair in pairs]
+    order = study_order(targets)
+    assert sorted(order) == sorted(pairs)
+    assert study_order(reversed(targets)) == order
 
 
-def test_two_seeds_give_two_orders():
-    assert study_order(range(50), seed=1) != study_order(range(50), seed=2)
+def test_every_sessions_first_comparison_comes_before_any_second():
+    targets = [((session, n), f"s{session}", f"c{n}") for session in range(9) for n in range(3)]
+    order = study_order(targets)
+    rounds = [[session for session, _ in order[start : start + 9]] for start in (0, 9, 18)]
+    assert rounds[0] == rounds[1] == rounds[2]
+    assert sorted(rounds[0]) == list(range(9))
+
+
+def test_it_is_the_order_in_which_splits_draw_sessions():
+    items = [SplitItem(n, n, f"a{n}", f"b{n}", f"s{n}", "c") for n in range(40)]
+    dev = split(items, SplitSettings(), winners=set(range(40))).dev
+    order = study_order([(n, f"s{n}", "c") for n in range(40)])
+    assert set(order[:10]) == set(dev)
+
+
+STRATA = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), max_size=30)
+
+
+def is_level(drawn, offered):
+    """Whether strata differ by at most one, but for those that are used up."""
+    open_ones = [drawn[each] for each in offered if drawn[each] < offered[each]]
+    return all(count <= floor + 1 for floor in open_ones for count in drawn.values())
+
+
+@given(STRATA, st.integers(0, 30))
+def test_a_draw_is_level_in_both_strata_as_far_as_the_items_allow(strata, size):
+    drawn = draw_evenly(list(zip(strata, strata, strict=True)), size)
+    assert len(drawn) == min(size, len(strata))
+    assert not Counter(drawn) - Counter(strata)
+    assert is_level(Counter(a for a, _ in drawn), Counter(a for a, _ in strata))
+    for outer in "abc":
+        inner = [pair for pair in drawn if pair[0] == outer]
+        assert is_level(Counter(inner), Counter(pair for pair in strata if pair[0] == outer))
+
+
+def test_without_strata_the_first_items_are_drawn():
+    assert draw_evenly([(number, ()) for number in range(9)], 4) == [0, 1, 2, 3]
+
+
+def test_what_was_drawn_before_counts_and_names_are_spread_over_the_whole():
+    items = [(f"{a}{x}{n}", (a, x)) for a in "ab" for x in "xyz" for n in range(3)]
+    assert draw_evenly(items, 6) == ["ax0", "by0", "az0", "bx0", "ay0", "bz0"]
+    assert draw_evenly(items, 2, drawn=[("a", "x"), ("a", "y")]) == ["bz0", "bx0"]

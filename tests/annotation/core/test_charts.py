@@ -95,8 +95,10 @@ def test_an_interval_plot_of_nothing_is_an_empty_axis():
 
 
 def test_a_row_without_a_value_has_no_mark_and_keeps_its_label():
-    placed = interval_plot([row("never lost", None, None, None)], write=str).rows[0]
-    assert (placed.label, placed.x) == ("never lost", None)
+    plot = interval_plot([row("never lost", None, None, None)], write=str)
+    assert [(placed.label, placed.x) for placed in plot.rows] == [("never lost", None)]
+    assert not plot.has_marks
+    assert interval_plot([row("won", 0.5, None, None)], write=str).has_marks
 
 
 @given(st.text(min_size=60, max_size=90))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from annotation.core.datasets import answers_of, facts_of
+import pytest
+
+from annotation.core.datasets import DatasetCounts, answers_of, facts_of, next_steps
 
 
 def test_fields_are_shown_as_a_reader_likes_them():
@@ -26,3 +28,31 @@ def test_questionnaires_are_questions_and_answers():
         ("free", "text"),
         ("n", "1"),
     )
+
+
+PAIRS = DatasetCounts(sessions=1, turns=1, responses=2, comparisons=1)
+LABELLED = DatasetCounts(sessions=1, turns=1, responses=2, comparisons=1, labels=1)
+RATED = DatasetCounts(sessions=1, turns=1, responses=1, ratings=1)
+
+
+@pytest.mark.parametrize(
+    ("counts", "has", "steps"),
+    [
+        (DatasetCounts(sessions=1), "", "talk"),
+        (DatasetCounts(sessions=1, turns=1), "", "generate answers"),
+        (DatasetCounts(sessions=1, turns=1, responses=1), "original", "rate generate answers"),
+        (
+            DatasetCounts(sessions=1, turns=1, responses=2),
+            "models answered",
+            "compare generate answers",
+        ),
+        (RATED, "original", "score rate"),
+        (PAIRS, "texts answered", "label compare"),
+        (LABELLED, "texts models", "learn leaderboard label"),
+        (LABELLED, "models", "leaderboard generate answers"),
+        (PAIRS, "texts verdicts gold", "gold judges label"),
+        (LABELLED, "texts verdicts", "learn people judges label"),
+    ],
+)
+def test_there_is_always_something_to_do_next(counts, has, steps):
+    assert next_steps(counts, has.split()) == steps.split()

@@ -138,6 +138,7 @@ def test_what_is_finished_is_not_out_of_reach():
 def test_the_size_of_a_plan(annotators, overlap, each, too_few):
     counts = PlannedCounts(
         targets=10,
+        available=10,
         left_out=0,
         gold_known=0,
         gold=0,

@@ -1,9 +1,12 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Order, Verdict
-from benchmark.core.accuracy import InvalidPolicy, Judged, accuracy, gain
+from benchmark.core.accuracy import InvalidPolicy, Judged, JudgedColumns, accuracy, gain
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 decisions = st.dictionaries(
@@ -24,9 +27,9 @@ def rows(*cells):
 
 def test_orders_are_pooled_and_an_even_split_scores_one_half():
     # 1 + 1, 1 + 0, ½ + 0 over six decisions.
-    result = accuracy(rows((A, A), (A, B), (TIE, B)), seed=1)
+    result = accuracy(rows(*[(A, A), (A, B), (TIE, B)] * 4), seed=1)
     assert result.value == pytest.approx(3.5 / 6)
-    assert (result.verdicts, result.comparisons, result.unreadable) == (6, 3, 0)
+    assert (result.verdicts, result.comparisons, result.unreadable) == (24, 12, 0)
     assert result.interval.low <= result.value <= result.interval.high
 
 
@@ -118,3 +121,23 @@ def test_a_judge_gains_nothing_over_itself(items):
     result = gain(items, items, seed=1, draws=10)
     assert result.value in (None, 0)
     assert result.comparisons == accuracy(items, seed=1, draws=2).comparisons
+
+
+def test_several_sets_earn_what_they_earn_on_average():
+    # Human A. Original order: half say A, a quarter B, a quarter a tie: .5 + .125 points of 1.
+    # Swapped: half say A, half cannot be read: .5 points of .5, or of 1 where that is wrong.
+    shares = [[[0.5, 0.25, 0.25, 0.0], [0.5, 0.0, 0.0, 0.5], [0.0] * 4]] * 12
+    one = JudgedColumns.of(rows(*[(A, A)] * 12))
+    several = replace(one, shares=np.array(shares))
+    left_out = accuracy(several, seed=1)
+    counted = accuracy(several, seed=1, policy=InvalidPolicy.WRONG)
+    assert left_out.value == pytest.approx(1.125 / 1.5)
+    assert counted.value == pytest.approx(1.125 / 2)
+    assert (left_out.verdicts, counted.verdicts, left_out.unreadable) == (18, 24, 6)
+    assert several.asked.tolist() == [2.0] * 12
+    assert gain(several, one, seed=1).value == pytest.approx(1 - 1.125 / 1.5)
+    # The same against B, and a human tie, against which nothing is scored.
+    b = replace(several, human=np.full(12, -1, dtype=np.int8))
+    assert accuracy(b, seed=1).value == pytest.approx(0.375 / 1.5)
+    tied = replace(several, human=np.zeros(12, dtype=np.int8))
+    assert accuracy(tied, seed=1).value is None

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.intervals import bootstrap_mean
-from benchmark.core.accuracy import bootstrap_sums, by_unit, drawn_values
+from annotation.core.intervals import MIN_UNITS, bootstrap_mean, percentile_interval
+from benchmark.core.accuracy import bootstrap_sums, by_unit, drawn_values, session_units
 
 
 def mean(sums):
@@ -23,11 +23,21 @@ def test_it_is_the_bootstrap_that_draws_units_one_by_one():
     assert ours.draws == 4000
 
 
-def test_nothing_to_draw_from_has_no_interval():
-    assert bootstrap_sums(np.zeros((0, 2)), mean, seed=1) is None
+@pytest.mark.parametrize("units", [0, 1, MIN_UNITS - 1])
+def test_too_few_to_draw_from_have_no_interval(units):
+    rows = columns([0.0, 1.0] * MIN_UNITS)
+    assert bootstrap_sums(rows[:units], mean, seed=1) is None
+    assert bootstrap_sums(rows[:MIN_UNITS], mean, seed=1) is not None
+    assert np.isnan(drawn_values(rows[:units], mean, seed=1, draws=7)).tolist() == [True] * 7
 
 
-@given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=30), st.randoms())
+def test_a_group_of_too_few_leaves_what_is_combined_without_an_interval():
+    enough, few = columns([0.0, 1.0] * 5), columns([1.0] * 9)
+    together = np.mean([drawn_values(each, mean, seed=1) for each in (enough, few)], axis=0)
+    assert percentile_interval(together) is None
+
+
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=MIN_UNITS, max_size=30), st.randoms())
 def test_the_order_of_the_units_does_not_matter(values, random):
     shuffled = random.sample(values, len(values))
     one, other = (
@@ -39,17 +49,21 @@ def test_the_order_of_the_units_does_not_matter(values, random):
 
 def test_rows_of_one_unit_are_summed_in_the_order_of_the_units():
     rows = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    assert by_unit(["b", "a", "b"], rows).tolist() == [[6.0, 8.0], [3.0, 4.0]]
-    assert by_unit([3, 1, 2], rows) is rows
-    assert by_unit([], rows[:0]).shape == (0, 2)
-    with pytest.raises(ValueError, match="cluster keys"):
-        by_unit([1], rows)
+    assert by_unit(np.array([7, 3, 7]), rows).tolist() == [[3.0, 4.0], [6.0, 8.0]]
+    assert by_unit(np.array([3, 1, 2]), rows) is rows
+    assert by_unit(session_units([]), rows[:0]).shape == (0, 2)
+    with pytest.raises(ValueError, match="1 units of 3 rows"):
+        by_unit(np.array([1]), rows)
+
+
+def test_a_row_without_a_session_is_a_unit_of_its_own():
+    assert session_units([4, None, 4, 0, None]).tolist() == [4, -2, 4, 0, -5]
 
 
 @given(
     st.lists(
         st.tuples(*[st.sampled_from([0.0, 0.5, 1.0, 2.0])] * 2, st.just(1.0)),
-        min_size=1,
+        min_size=MIN_UNITS,
         max_size=30,
     )
 )

@@ -69,7 +69,7 @@ def test_the_change_is_measured_where_both_have_the_figure():
     assert (longer.change.value, longer.change.n) == (-1.0, 2)
 
 
-def test_intervals_draw_comparisons_whoever_labelled_them():
+def test_intervals_draw_sessions_whoever_labelled_them():
     once = [case(key, (A, B if key % 2 else A), (A, A)) for key in range(30)]
     thrice = [
         JudgedComparison(one.comparison, "s", A, one.decisions, who)
@@ -172,7 +172,7 @@ def test_without_pooling_the_figures_are_those_of_the_single_measures(given_rows
     assert (told.position.base.value, told.position.base.n) == (bias.value, bias.verdicts)
     same(told.position.base.interval, bias.interval)
     assert told.gaps[0] == bias.gap
-    alike = consistency([each.decisions[BASE] for each in cases])
+    alike = consistency([each.decisions[BASE] for each in cases], seed=1)
     assert (told.consistency.base.value, told.consistency.base.n) == (
         alike.value,
         alike.comparisons,
@@ -218,3 +218,19 @@ def test_files_hold_before_after_and_change():
     people = people_record({"judge": ""}, people_lean([], {}, seed=1))
     assert (people["voice"], people["position_bias"]) == ("people", None)
     assert set(people) <= set(base)
+
+
+def test_a_judge_that_is_read_by_l_star_leans_by_what_it_said_in_each_order():
+    cases = [
+        JudgedComparison(
+            key,
+            "s",
+            A,
+            {BASE: dict.fromkeys(ORDERS, A)},
+            shown={BASE: dict(zip(ORDERS, (A, B), strict=True))},
+        )
+        for key in range(4)
+    ]
+    told = found(cases, {key: pair() for key in range(4)})
+    assert (told.position.base.value, told.gaps[0], told.consistency.base.value) == (0.5, 8, 0.0)
+    assert told.longer.base.value == 1.0

@@ -77,16 +77,16 @@ def test_an_item_with_a_pair_that_was_not_judged_is_not_scored():
 
 
 def test_subsets_count_once_in_the_mean():
-    items = [item("A"), item("A"), item("A"), item("B", subset="Safety")]
+    items = [item("A")] * 30 + [item("B", subset="Safety")] * 10
     found = best_of_report([*items, BestOfItem("Focus", ONE, ({},))], seed=3)
     assert found is not None
     assert [(each.subset, each.value, each.scored, each.items) for each in found.subsets] == [
-        ("Math", 1.0, 3, 3),
-        ("Safety", 0.0, 1, 1),
+        ("Math", 1.0, 30, 30),
+        ("Safety", 0.0, 10, 10),
         ("Focus", None, 0, 1),
     ]
     assert (found.overall.value, found.mean.value) == (0.75, 0.5)
-    assert (found.mean.scored, found.mean.items) == (4, 5)
+    assert (found.mean.scored, found.mean.items) == (40, 41)
     # Within a subset every item is alike, so no draw of items moves the mean.
     assert (found.mean.interval.low, found.mean.interval.high) == (0.5, 0.5)
     assert found.overall.interval.low < 0.75 < found.overall.interval.high

@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,15 +40,16 @@ def test_ties_and_unknown_orders_are_counted_apart():
 
 def test_a_judge_that_always_answers_a_favours_the_first_shown_and_is_never_consistent():
     # Always "Response A" as shown is A in the original order and B in the swapped one.
-    stuck = [{ORIGINAL: A, SWAPPED: B}] * 9
+    stuck = [{ORIGINAL: A, SWAPPED: B}] * 10
     result = judge_position_bias(stuck, seed=1)
-    assert (result.value, result.gap, result.verdicts) == (0.5, 18, 18)
+    assert (result.value, result.gap, result.verdicts) == (0.5, 20, 20)
     assert (result.interval.low, result.interval.high) == (0.5, 0.5)
-    assert consistency(stuck).value == 0
+    assert consistency(stuck, seed=1).value == 0
 
 
 def test_a_judge_without_position_bias_has_none_in_every_draw():
-    result = judge_position_bias([{ORIGINAL: A, SWAPPED: A}, {ORIGINAL: B, SWAPPED: B}], seed=1)
+    fair = [{ORIGINAL: A, SWAPPED: A}, {ORIGINAL: B, SWAPPED: B}] * 5
+    result = judge_position_bias(fair, seed=1)
     assert (result.value, result.interval.low, result.interval.high) == (0, 0, 0)
 
 
@@ -71,13 +73,38 @@ def test_consistency_needs_one_winner_in_both_orders():
         {ORIGINAL: A, SWAPPED: None},
         {ORIGINAL: B},
     ]
-    result = consistency(rows)
+    result = consistency(rows, seed=1)
     assert (result.value, result.comparisons, result.both_tied) == (pytest.approx(1 / 3), 3, 1)
-    assert result.interval == wilson(1, 3)
+    assert result.interval is None  # of three
+    assert consistency(rows * 4, seed=1).interval == wilson(4, 12)
+
+
+def test_a_judges_intervals_draw_sessions():
+    # Within a session all comparisons are alike, so five of them tell no more than one.
+    alone = [{ORIGINAL: A, SWAPPED: A if key % 3 else B} for key in range(30)]
+    five = [row for row in alone for _ in range(5)]
+    sessions = np.repeat(np.arange(30), 5)
+    assert judge_position_bias(five, sessions=sessions, seed=1).interval == (
+        judge_position_bias(alone, seed=1).interval
+    )
+    together = consistency(five, sessions=sessions, seed=1)
+    assert (together.value, together.comparisons) == (2 / 3, 150)
+    # Wilson's for the thirty, from a bootstrap of the thirty; that of 150 would be far narrower.
+    expected = wilson(20, 30)
+    assert (together.interval.low, together.interval.high) == pytest.approx(
+        (expected.low, expected.high), abs=0.035
+    )
+    assert together.interval.draws
+
+
+def test_few_sessions_of_many_comparisons_have_no_interval():
+    rows, sessions = [{ORIGINAL: A, SWAPPED: B}] * 90, np.repeat(np.arange(9), 10)
+    assert judge_position_bias(rows, sessions=sessions, seed=1).interval is None
+    assert consistency(rows, sessions=sessions, seed=1).interval is None
 
 
 def test_consistency_of_nothing_has_no_value():
-    result = consistency([])
+    result = consistency([], seed=1)
     assert (result.value, result.interval, result.comparisons) == (None, None, 0)
 
 
@@ -98,7 +125,7 @@ def test_swapping_every_pair_mirrors_a_judges_position_bias(rows):
     assert (after.first, after.second) == (before.second, before.first)
     if before.value is not None:
         assert after.value == pytest.approx(-before.value)
-    assert consistency(swapped) == consistency(rows)
+    assert consistency(swapped, seed=1) == consistency(rows, seed=1)
 
 
 @given(decisions)
@@ -140,4 +167,5 @@ def test_llmbars_recorded_judges_have_their_published_figures(judge, correct, sa
     assert result.value == pytest.approx(correct, abs=0.0006)
     bias = judge_position_bias([item.decisions for item in items], seed=1, draws=10)
     assert bias.value + 0.5 == pytest.approx(first, abs=0.006)
-    assert consistency([item.decisions for item in items]).value == pytest.approx(same, abs=0.01)
+    alike = consistency([item.decisions for item in items], seed=1)
+    assert alike.value == pytest.approx(same, abs=0.01)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from annotation.core.choices import Order, Verdict
@@ -56,17 +58,38 @@ def test_a_comparison_that_was_not_judged_is_in_no_figure():
 
 def test_a_section_weighs_examples_and_mathematics_as_much_as_all_code():
     found = report(
-        cases("math-prm", 1, 1),  # .5 of 2 examples
-        cases("hep-cpp", 3, 1),  # .75 of 4
-        cases("hep-rust", 4, 0),  # 1 of 4
+        cases("math-prm", 5, 5),  # .5 of 10 examples
+        cases("hep-cpp", 15, 5),  # .75 of 20
+        cases("hep-rust", 20, 0),  # 1 of 20
     )
     [reasoning] = found.sections
-    # math-prm weighs 8 like the code: (8 * .5 + 4 * .75 + 4 * 1) / 16
+    # math-prm weighs 40 like the code: (40 * .5 + 20 * .75 + 20 * 1) / 80
     assert reasoning.value == pytest.approx(11 / 16)
-    assert reasoning.weights == {"math-prm": 8, "hep-cpp": 4, "hep-rust": 4}
-    assert reasoning.comparisons == 10
+    assert reasoning.weights == {"math-prm": 40, "hep-cpp": 20, "hep-rust": 20}
+    assert reasoning.comparisons == 50
     assert reasoning.interval is not None
     assert reasoning.interval.low <= reasoning.value <= reasoning.interval.high
+
+
+def test_a_section_with_a_subset_of_few_sessions_has_no_interval():
+    found = report(cases("hep-cpp", 15, 5), cases("hep-rust", 9, 0))
+    assert [each.interval for each in found.sections] == [None]
+    assert found.overall.agreement.interval is not None
+
+
+def test_comparisons_of_one_session_are_drawn_together():
+    alone = cases("a", 20, 10)
+    thrice = [
+        GoldComparison(
+            "a", replace(each.judged, key=key + 3 * each.judged.key, session=each.judged.key)
+        )
+        for each in alone
+        for key in range(3)
+    ]
+    one, together = (report(each).overall for each in (alone, thrice))
+    assert (together.agreement.comparisons, together.agreement.sessions) == (90, 30)
+    assert together.agreement.interval == one.agreement.interval
+    assert together.position.interval == one.position.interval
 
 
 def test_mathematics_alone_weighs_its_own_examples():
@@ -111,3 +134,27 @@ def test_the_published_sections_hold_23_subsets():
 def test_the_same_seed_gives_the_same_intervals():
     rows = cases("hep-go", 30, 10), cases("hep-cpp", 10, 30)
     assert report(*rows) == report(*rows)
+
+
+def test_position_bias_is_read_from_what_was_shown_and_accuracy_from_the_one_verdict():
+    # l* names A throughout; as shown the judge names the first place on two of three comparisons.
+    leaned = [(A, B), (A, B), (A, A)]
+    cases = [
+        GoldComparison(
+            "a",
+            Judged(
+                place,
+                A,
+                {Order.ORIGINAL: A, Order.SWAPPED: A},
+                shown={Order.ORIGINAL: first, Order.SWAPPED: second},
+            ),
+        )
+        for place, (first, second) in enumerate(leaned)
+    ]
+    found = report(cases).overall
+    assert (found.agreement.value, found.agreement.verdicts) == (1.0, 6)
+    assert (found.position.first, found.position.second) == (5, 1)
+    assert found.consistency.value == pytest.approx(1 / 3)
+    told = found.every_reply
+    assert (told.accuracy, told.replies) == (1.0, 6)
+    assert (told.alike, told.paired, told.first, told.ordered) == (1, 3, 5, 6)

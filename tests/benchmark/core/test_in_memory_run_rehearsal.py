@@ -11,7 +11,7 @@ from judging.core.votes import shuffled_winners
 
 SHORT = "Boil it for seven minutes."
 LONG = SHORT + " Then cool it under the tap, peel it and serve it with a little salt and bread."
-SETTINGS = SplitSettings("eggs", "", size=4, seed=1)
+SETTINGS = SplitSettings(size=4, seed=1)
 
 
 def texts_of(text_a, text_b, number):
@@ -25,10 +25,12 @@ def texts_of(text_a, text_b, number):
 
 
 def rehearsed(pairs, verdicts, truth=None):
-    items = [SplitItem(number, number, *pair) for number, pair in enumerate(pairs)]
+    items = [
+        SplitItem(number, number, *pair, f"s{number}", "c") for number, pair in enumerate(pairs)
+    ]
     texts = {number: texts_of(*pair, number) for number, pair in enumerate(pairs)}
     annotator = AnnotatorLabels("eggs:eve", verdicts, verdicts if truth is None else truth)
-    return rehearse(items, texts, annotator, SETTINGS)
+    return rehearse(items, texts, annotator, SETTINGS, name="eggs\x1f")
 
 
 def shorter(pairs):
@@ -72,7 +74,7 @@ def test_it_is_measured_against_the_truth_and_learns_from_labels_alone():
 def test_ties_are_neither_learned_from_nor_measured():
     labels = dict.fromkeys(range(12), Verdict.TIE) | {0: Verdict.B}
     found = rehearsed(PAIRS, labels)
-    assert sum(len(rows) for rows in found.judged.values()) in {0, 3}
+    assert sum(len(rows) for rows in found.judged.values()) in {0, 4}
 
 
 def test_without_a_label_the_base_judge_alone_is_left():

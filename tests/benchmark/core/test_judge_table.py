@@ -22,11 +22,10 @@ def case(key, scenario, *winners, human=A, annotator=0):
 
 
 def study():
-    """Mathematics: base 1 of 2, selected 2 of 2. Code: base 0 of 6, selected 3 of 6."""
+    """Mathematics: base 5 of 10, selected all. Code: base 0 of 30, selected 15."""
     return [
-        case(1, "Math", A, A, A),
-        case(2, "Math", B, A, B),
-        *(case(key, "Code", B, A if key < 6 else B, B) for key in range(3, 9)),
+        *(case(key, "Math", A if key < 5 else B, A, A if key < 5 else B) for key in range(10)),
+        *(case(key, "Code", B, A if key < 25 else B, B) for key in range(10, 40)),
     ]
 
 
@@ -38,14 +37,15 @@ def test_scenarios_pool_orders_and_their_mean_counts_each_once():
     ] == [("Math", 0.5, 1.0, 0.5), ("Code", 0.0, 0.5, 0.5)]
     overall = found.overall
     assert (overall.base.asked.value, overall.selected.asked.value) == (1 / 8, 5 / 8)
-    assert overall.base.asked.verdicts == 16
+    assert overall.base.asked.verdicts == 80
     means = found.means
     assert (means.base.value, means.selected.value, means.gain.value) == (0.25, 0.75, 0.5)
     assert (means.shuffled.value, means.gain_over_shuffled.value) == (0.25, 0.5)
     assert means.base.scenarios == 2
     assert means.gain.interval.low <= 0.5 <= means.gain.interval.high
     # In code the base judge is always wrong: the mean moves by mathematics alone.
-    assert (means.base.interval.low, means.base.interval.high) == (0.0, 0.5)
+    assert 0.0 < means.base.interval.low < 0.25 < means.base.interval.high < 0.5
+    assert (means.base.p, means.gain.p < 0.001, overall.gain.p < 0.001) == (None, True, True)
 
 
 def test_the_figures_are_those_of_the_annotators_page():
@@ -105,8 +105,9 @@ def test_files_hold_scenarios_all_and_the_mean_under_the_same_columns():
     assert {tuple(sorted(row)) for row in rows} == {tuple(sorted(rows[0]))}
     assert {row["judge"] for row in rows} == {"lexical"}
     code = rows[1]
-    assert (code["n"], code["base"], code["selected"], code["gain"]) == (6, 0.0, 0.5, 0.5)
+    assert (code["n"], code["base"], code["selected"], code["gain"]) == (30, 0.0, 0.5, 0.5)
     assert code["base_wrong"] == 0.0
     assert code["gain_low"] < 0.5 < code["gain_high"]
+    assert 0 < code["gain_p"] < 0.001
     assert (rows[-1]["n"], rows[-1]["base"], rows[-1]["base_verdicts"]) == (2, 0.25, None)
     assert rows[-1]["base"] == pytest.approx(0.25)

@@ -23,10 +23,11 @@ def test_the_share_is_of_verdicts_with_a_winner_on_unequal_lengths():
             sized(10, 30, B, None),  # the longer once
             sized(20, 20, A, A),  # equally long
             sized(30, 10, TIE, None),  # no winner
-        ],
+        ]
+        * 4,
         seed=1,
     )
-    assert (found.longer, found.verdicts, found.comparisons, found.value) == (3, 4, 3, 0.75)
+    assert (found.longer, found.verdicts, found.comparisons, found.value) == (12, 16, 12, 0.75)
     assert found.interval is not None
     assert 0 <= found.interval.low < 0.75 < found.interval.high <= 1
 
@@ -104,10 +105,11 @@ def test_errors_lean_to_the_longer():
             sized(30, 10, A, human=TIE),  # nothing to err from
             sized(20, 20, A, human=B),  # equally long
             sized(30, 10, None, human=A),  # nothing was read
-        ],
+        ]
+        * 4,
         seed=1,
     )
-    assert (found.to_longer, found.on_shorter, found.to_shorter, found.on_longer) == (2.5, 4, 1, 3)
+    assert (found.to_longer, found.on_shorter, found.to_shorter, found.on_longer) == (10, 16, 4, 12)
     assert found.value == pytest.approx(2.5 / 4 - 1 / 3)
     assert found.interval is not None
 

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -127,6 +128,56 @@ def test_one_model_far_ahead_of_a_chain_converges():
     ratings = [row.rating for row in bradley_terry(results, draws=0).models]
     # Without a cycle each link is exact: 400 log10(1000) = 1200 points.
     assert ratings == pytest.approx([2200, 1000, -200])
+
+
+@given(outcomes)
+def test_where_each_session_holds_one_comparison_nothing_changes(rows):
+    alone = bradley_terry(rows, draws=50, seed=3)
+    own = [replace(row, session=key) for key, row in enumerate(rows)]
+    assert bradley_terry(own, draws=50, seed=3) == alone
+
+
+def test_comparisons_of_one_session_are_drawn_together():
+    # x beats y in three sessions of four, y and z are even: copies in a session add no evidence.
+    alone = [
+        VerdictCounts(one, other, 1, 0, session=key)
+        for key, (one, other) in enumerate(
+            [("x", "y"), ("x", "y"), ("y", "x"), ("x", "y"), ("y", "z"), ("z", "y")] * 10
+        )
+    ]
+    fivefold = [row for row in alone for _ in range(5)]
+    once, five = (bradley_terry(each, draws=300, seed=1) for each in (alone, fivefold))
+    assert (five.comparisons, five.sessions, once.sessions) == (300, 60, 60)
+    for single, several in zip(once.models, five.models, strict=True):
+        assert several.rating == pytest.approx(single.rating, abs=1e-6)
+        assert several.low == pytest.approx(single.low, abs=1e-6)
+        assert (several.rank_low, several.rank_high) == (single.rank_low, single.rank_high)
+    apart = bradley_terry([replace(row, session=None) for row in fivefold], draws=300, seed=1)
+    assert apart.models[0].high < five.models[0].high
+
+
+def test_what_a_session_holds_stays_together_in_every_draw():
+    # Every session has one win each way, so no draw moves anything.
+    rows = [
+        VerdictCounts(one, other, 1, 0, session=key)
+        for key in range(12)
+        for one, other in (("x", "y"), ("y", "x"))
+    ]
+    for row in bradley_terry(rows, draws=50, seed=1).models:
+        assert (row.rating, row.low, row.high) == pytest.approx((1000, 1000, 1000))
+
+
+@pytest.mark.parametrize(("sessions", "missing"), [(9, 1), (10, 0)])
+def test_fewer_than_ten_sessions_have_ratings_and_no_interval(sessions, missing):
+    rows = [
+        VerdictCounts(one, other, 1, 0, session=key % sessions)
+        for key, (one, other) in enumerate([("x", "y"), ("x", "y"), ("y", "x")] * 20)
+    ]
+    found = bradley_terry(rows, draws=50, seed=1)
+    assert (found.sessions, found.missing) == (sessions, missing)
+    best = found.models[0]
+    assert best.rating > 1000
+    assert (best.low is None, best.rank_low is None) == (missing > 0, missing > 0)
 
 
 def test_win_rates_weigh_verdicts_and_their_intervals_count_comparisons():

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,5 +90,35 @@ def test_a_share_lies_in_its_interval_s_range_and_flips_with_the_labels(runs):
     flipped = [[judged(key, winner, human=B) for key, winner in run] for run in runs]
     one, other = (seeded_accuracy(each, seed=3, draws=50) for each in (rows, flipped))
     assert one.value + other.value == pytest.approx(1)
+    assert one.interval is other.interval is None  # of at most six sessions
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from([A, B, TIE]), min_size=10, max_size=15), min_size=1, max_size=4
+    )
+)
+def test_an_interval_flips_with_the_labels(runs):
+    one, other = (
+        seeded_accuracy(
+            [[judged(key, won, human=human) for key, won in enumerate(run)] for run in runs],
+            seed=3,
+            draws=50,
+        )
+        for human in (A, B)
+    )
     assert 0 <= one.interval.low <= one.interval.high <= 1
     assert one.interval.low + other.interval.high == pytest.approx(1)
+
+
+def test_comparisons_of_one_session_are_drawn_together():
+    # 20 sessions of five comparisons that turn out alike, against 20 of one: no more is known.
+    alone = [judged(key, A if key % 2 else B) for key in range(20)]
+    five = [
+        replace(row, key=5 * row.key + place, session=row.key)
+        for row in alone
+        for place in range(5)
+    ]
+    one, together = (seeded_accuracy([rows], seed=1) for rows in (alone, five))
+    assert together.interval == one.interval
+    assert (together.comparisons, one.comparisons) == (100, 20)

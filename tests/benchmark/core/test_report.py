@@ -8,6 +8,7 @@ from benchmark.core.trust import (
     ConditionKind,
     HumanLabel,
     JudgedComparison,
+    adjusted,
     control_rows,
     report_rows,
     trust_figures,
@@ -29,14 +30,33 @@ def rows(cases, labels=()):
 
 
 def test_every_scenario_has_a_row_and_several_have_one_together():
-    found = rows([case(1, "Code", A, A), case(2, "Math", B, A), case(3, "Math", A, A)])
+    math = [case(key, "Math", B if key % 2 else A, A) for key in range(2, 12)]
+    found = rows([case(1, "Code", A, A), *math])
     assert [(row.scenario, row.n, row.verdicts, row.base, row.selected) for row in found] == [
         ("Code", 1, 2, 1.0, 1.0),
-        ("Math", 2, 4, 0.5, 1.0),
-        (None, 3, 6, 2 / 3, 1.0),
+        ("Math", 10, 20, 0.5, 1.0),
+        (None, 11, 22, 6 / 11, 1.0),
     ]
+    assert (found[0].low, found[0].high, found[0].gain_p) == (None, None, 1.0)  # of one session
     assert found[1].gain == 0.5
     assert found[1].low == found[1].high == 1.0
+    # Five sessions gain, none loses: both ways of all five the same sign, of 2^5.
+    assert found[1].gain_p == found[1].gain_p_holm == 2 / 32
+
+
+def test_the_gains_of_several_annotators_are_adjusted_within_a_scenario():
+    def told(name, gaining):
+        cases = [case(key, "Code", B if key < gaining else A, A) for key in range(12)]
+        return report_rows(name, trust_figures(cases, (), seed=1))
+
+    found = adjusted([*told("a", 7), *told("b", 0), *told("c", 6), *rows([case(1, "Math", B, A)])])
+    assert [(row.annotator, row.gain_p) for row in found[:3]] == [
+        ("a", 2 / 128),
+        ("b", 1.0),
+        ("c", 2 / 64),
+    ]
+    # Of three, the least times three, the next times two; mathematics is a family of its own.
+    assert [row.gain_p_holm for row in found] == [6 / 128, 1.0, 4 / 64, 1.0]
 
 
 def test_a_single_scenario_is_its_own_whole():
@@ -47,7 +67,8 @@ def test_a_single_scenario_is_its_own_whole():
 
 def test_without_preferences_the_base_judge_is_described():
     (row,) = rows([case(1, "Code", B, None)])
-    assert (row.n, row.base, row.base_low, row.base_high) == (1, 0.0, 0.0, 0.0)
+    assert (row.n, row.base, row.base_low, row.base_high) == (1, 0.0, None, None)
+    assert row.gain_p is row.gain_p_holm is None
     assert (row.selected, row.low, row.high, row.gain) == (None, None, None, None)
     assert (row.position_bias, row.consistency) == (0.0, 1.0)
 
@@ -82,7 +103,7 @@ def test_controls_stand_beside_each_scenario_and_beside_all_together():
     ]
     shuffled = found[2]
     assert (shuffled.annotator, shuffled.verdicts, shuffled.unreadable) == ("ann", 2, 2)
-    assert (shuffled.low, shuffled.high) == (1.0, 1.0)
+    assert (shuffled.low, shuffled.high) == (None, None)
 
 
 def test_nothing_judged_has_no_controls():

@@ -86,7 +86,7 @@ def test_scripts_read_flat_rows():
         -0.5,
         2,
     )
-    assert base["self_preference_low"] is not None
+    assert base["self_preference_low"] is None  # of two sessions
     assert selected["errors_lean_longer"] is None
 
 

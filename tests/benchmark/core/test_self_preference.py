@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.choices import Verdict
-from benchmark.core.self_preference import Rivals, family_of, self_preference
+from benchmark.core.self_preference import Rivals, self_preference
+from judging.core.endpoints import family_of
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 
@@ -42,11 +43,12 @@ def test_the_gap_is_what_the_judge_adds_to_the_people():
             rivals(A, A, A),  # judge 2 of 2, people 1
             rivals(B, A, TIE),  # judge 1.5 of 2, people 0
             rivals(TIE, B, None, a="vicuna-13b", b="gpt-3.5-turbo"),  # own is B: 1 of 1, people .5
-        ],
+        ]
+        * 4,
         judge="gpt4_pair",
         seed=1,
     )
-    assert (found.family, found.comparisons) == ("gpt", 3)
+    assert (found.family, found.comparisons) == ("gpt", 12)
     assert found.judge_rate == pytest.approx(4.5 / 5)
     assert found.human_rate == pytest.approx(1.5 / 3)
     assert found.value == pytest.approx(4.5 / 5 - 1.5 / 3)

@@ -95,3 +95,20 @@ def test_cases_without_a_decision_of_a_voice_are_not_its_cases():
     )
     assert [each.scenario for each in figures.scenarios] == ["s", "t"]
     assert [each.base.agreement.ties for each in figures.scenarios] == [0, 1]
+
+
+def test_by_l_star_agreement_is_of_the_one_verdict_and_bias_of_each_order():
+    rows = [
+        JudgedComparison(
+            key,
+            "s",
+            A,
+            {BASE: both(A), SHUFFLED: both(B)},
+            shown={BASE: {Order.ORIGINAL: A, Order.SWAPPED: B}},
+        )
+        for key in range(5)
+    ]
+    overall = trust_figures(rows, [], seed=1).overall
+    assert overall.base.agreement.value == 1
+    assert (overall.base.position.value, overall.base.consistency.value) == (0.5, 0.0)
+    assert overall.shuffled.agreement.value == 0

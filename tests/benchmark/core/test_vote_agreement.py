@@ -45,7 +45,18 @@ def test_a_share_without_pairs_is_none():
     assert row.judge.value is row.people.value is row.judge.interval is None
 
 
-def test_the_interval_draws_comparisons():
+def test_the_interval_draws_sessions():
+    alone = [Votes(1, A, (A, A, B) if key % 3 else (B,), key) for key in range(30)]
+    thrice = [each for each in alone for _ in range(3)]
+    once, several = (vote_agreement(each, seed=1)[0] for each in (alone, thrice))
+    assert (several.judge.pairs, several.judge.comparisons) == (3 * once.judge.pairs, 90)
+    assert several.judge.interval == once.judge.interval
+    assert several.people.interval == once.people.interval
+    [few, _] = vote_agreement([Votes(1, A, (A, B), key % 9) for key in range(90)], seed=1)
+    assert (few.judge.value, few.judge.interval) == (0.5, None)
+
+
+def test_a_comparison_without_a_session_is_drawn_by_itself():
     [row, _] = vote_agreement([Votes(1, A, (A,)), Votes(1, A, (B,))] * 50, seed=1)
     assert row.judge.value == 0.5
     assert row.judge.interval is not None

@@ -7,9 +7,9 @@ import pytest
 from benchmark.models import VerificationReport
 from benchmark.queries.satisfaction_report import satisfaction_report
 from benchmark.services.evaluators import judge_and_variant, require_honest_stacking
-from benchmark.services.satisfaction_evaluation import STORED, evaluate_satisfaction
+from benchmark.services.satisfaction_evaluation import STORED
 from judging.core.rules import SPECS, Level, Variant, variants_at
-from judging.models import JudgeRun
+from tests.benchmark.evaluations import evaluate_satisfaction, judges_runs
 from tests.factory import make_endpoint
 from tests.fake_llm import FakeLlm
 from tests.judging.ratings import make_ratings
@@ -38,15 +38,15 @@ def compare(server, *names, level=Level.TURN, train=None, **more):
 
 def test_a_judge_is_asked_in_the_way_that_its_name_says(server):
     _, endpoint, found = compare(server, "", "two-stage", "spur", "no-memory")
-    rows = [(one.name, one.setting) for one in found.evaluators]
+    rows = [(one.name, one.setting) for one in found.rows]
     ways = ("memory", "two-stage", "spur", "no memory")
     assert rows == [
         *((endpoint.name, f"{way} {how}") for way in ways for how in
           ("raw", "mean_shift", "cdf", "cdf_expected")),
         ("history_mean", "history"),
     ]  # fmt: skip
-    assert {one.turns for one in found.evaluators} == {20}
-    runs = JudgeRun.objects.order_by("pk").values_list("config__variant", flat=True)
+    assert {one.turns for one in found.rows} == {20}
+    runs = judges_runs().order_by("pk").values_list("config__variant", flat=True)
     assert list(runs) == ["CHECKLIST", "TWO_STAGE", "SPUR", "NO_MEMORY"]
 
 
@@ -54,17 +54,17 @@ def test_what_was_asked_once_stands_in_the_table_and_is_not_asked_again(server):
     test, endpoint, found = compare(server, "zero-shot", "few-shot")
     paid = server.stats()["calls"]
     again = evaluate_satisfaction(train=test, test=test, evaluators=[STORED], draws=0)
-    assert [one.setting for one in again.evaluators] == [
-        one.setting for one in found.evaluators if one.name == endpoint.name
+    assert [one.setting for one in again.rows] == [
+        one.setting for one in found.rows if one.name == endpoint.name
     ]
     assert server.stats()["calls"] == paid
-    assert JudgeRun.objects.count() == 2
+    assert judges_runs().count() == 2
 
 
 def test_the_training_dataset_teaches(server):
     train = make_ratings(people=3)
     compare(server, "few-shot", train=train)
-    run = JudgeRun.objects.get()
+    run = judges_runs().get()
     assert run.config["train"] == train.slug
     assert len(run.config["teaching"]) == 1
 
@@ -72,9 +72,9 @@ def test_the_training_dataset_teaches(server):
 @pytest.mark.parametrize("variant", variants_at(Level.SESSION))
 def test_whole_sessions_are_compared_by_the_same_path(server, variant):
     _, endpoint, found = compare(server, variant.word, level=Level.SESSION, also=["learned"])
-    assert {one.name for one in found.evaluators} == {endpoint.name, "history_mean"}
-    assert {one.turns for one in found.evaluators} == {20}
-    assert all(one.missing == 0 for one in found.evaluators)
+    assert {one.name for one in found.rows} == {endpoint.name, "history_mean"}
+    assert {one.turns for one in found.rows} == {20}
+    assert all(one.missing == 0 for one in found.rows)
     assert [text.partition(":")[0] for text in found.skipped] == ["learned"]
     assert VerificationReport.objects.get().settings["level"] == "SESSION"
     report = satisfaction_report()
@@ -85,8 +85,8 @@ def test_whole_sessions_are_compared_by_the_same_path(server, variant):
 @pytest.mark.parametrize("name", ["lexical", "lexical:no-memory", "history_cdf", "nearest_3"])
 def test_embedded_evaluators_score_sessions_too(server, name):
     _, _, found = compare(server, level=Level.SESSION, also=[name])
-    assert {one.turns for one in found.evaluators} == {20}
-    assert len(found.evaluators) > 1
+    assert {one.turns for one in found.rows} == {20}
+    assert len(found.rows) > 1
 
 
 def test_a_run_of_sessions_does_not_answer_for_turns(server):

@@ -16,12 +16,12 @@ from annotation.models import SatisfactionLabel
 from benchmark.core.metrics import MetricName
 from benchmark.queries.satisfaction import evaluation_turns, judged_turns
 from benchmark.services.evaluators import predict_learned, predict_stacked
-from benchmark.services.satisfaction_evaluation import evaluate_satisfaction
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings
 from judging.models import JudgeRun, LearnedModel, RunStatus, SatisfactionJudgment
 from judging.services.learned import learned_model
 from judging.services.satisfaction import write_satisfaction
+from tests.benchmark.evaluations import evaluate_satisfaction, judges_runs
 from tests.factory import (
     make_dataset,
     make_endpoint,
@@ -110,7 +110,7 @@ def evaluated(train, test_data):
     found = evaluate_satisfaction(
         train=train, test=test_data, evaluators=["learned", "learned+fake"], draws=0
     )
-    assert [(one.name, one.setting) for one in found.evaluators] == [
+    assert [(one.name, one.setting) for one in found.rows] == [
         ("learned", "trained"),
         ("learned+fake", "memory"),
     ]
@@ -120,29 +120,31 @@ def evaluated(train, test_data):
 def test_a_judge_that_knows_adds_to_what_was_learned(train, test_data, judge):
     for dataset in (train, test_data):
         judged(dataset, judge, knows=True)
-    runs = JudgeRun.objects.count()
+    runs = judges_runs().count()
     found = evaluated(train, test_data)
-    alone, stacked = found.evaluators
-    assert JudgeRun.objects.count() == runs  # both runs were there already
+    alone, stacked = found.rows
+    assert judges_runs().count() == runs  # both runs were there already
     assert stacked.turns == alone.turns == 60
     name = MetricName.PEARSON
-    assert stacked.expected[name].value > alone.expected[name].value + 0.3
-    assert stacked.whole[MetricName.MAE].value < alone.whole[MetricName.MAE].value
-    assert found.details[1].chances.error.value < 0.25
-    assert found.details[1].likely is not None
+    assert stacked.metrics[f"{name}_expected"].value > alone.metrics[f"{name}_expected"].value + 0.3
+    assert stacked.metrics[MetricName.MAE].value < alone.metrics[MetricName.MAE].value
+    assert found.rows[1].details.chances.error.value < 0.25
+    assert found.rows[1].details.likely is not None
 
 
 def test_a_judge_that_knows_nothing_takes_nothing_away(train, test_data, judge):
     for dataset in (train, test_data):
         judged(dataset, judge, knows=False)
-    alone, stacked = evaluated(train, test_data).evaluators
+    alone, stacked = evaluated(train, test_data).rows
     name = MetricName.RMSE
-    assert stacked.expected[name].value < alone.expected[name].value * 1.03
+    assert (
+        stacked.metrics[f"{name}_expected"].value < alone.metrics[f"{name}_expected"].value * 1.03
+    )
 
 
 def test_the_judge_is_asked_about_both_datasets_where_nothing_is_stored(train, test_data, judge):
     evaluated(train, test_data)
-    assert set(JudgeRun.objects.values_list("dataset__slug", "judge")) == {
+    assert set(judges_runs().values_list("dataset__slug", "judge")) == {
         ("train", "fake"),
         ("test", "fake"),
     }

@@ -13,6 +13,11 @@ from judging.core.matrix import Matrix
 def points(matrix, row, subset):
     """Row-orders won by a subset on one row, an even split one half (default rule)."""
     total = 0.0
+    if matrix.log_odds is not None:
+        known = [matrix.log_odds[row][column] for column in subset]
+        known = [one for one in known if one is not None]
+        mean = sum(known) / len(known) if known else 0.0
+        return 2 * ((mean > 1e-9) + 0.5 * (abs(mean) <= 1e-9)) if known else 0.0
     for order in (matrix.original, matrix.swapped):
         cells = [order[row][column] for column in subset if order[row][column] is not None]
         if cells:
@@ -62,7 +67,11 @@ def flipped(matrix, rows):
             for row, cells in enumerate(order)
         )
 
-    return Matrix(turn(matrix.original), turn(matrix.swapped), matrix.sources)
+    odds = matrix.log_odds and tuple(
+        tuple(None if one is None else -one for one in own) if row in rows else own
+        for row, own in enumerate(matrix.log_odds)
+    )
+    return Matrix(turn(matrix.original), turn(matrix.swapped), matrix.sources, odds)
 
 
 def all_flips(matrix):
@@ -134,3 +143,19 @@ def matrices(draw, *, rows=(1, 4), columns=(1, 5), empty=True):
     cells = st.tuples(*[st.tuples(*[cell] * width)] * count)
     source = st.one_of(st.none(), st.just("all"), st.integers(0, count - 1))
     return Matrix(draw(cells), draw(cells), draw(st.tuples(*[source] * width)))
+
+
+def of_log_odds(rows, sources=None):
+    """The matrix of a judge that is read by l*."""
+    odds = tuple(map(tuple, rows))
+    cells = tuple(tuple(None if one is None else int(one > 0) for one in row) for row in odds)
+    return Matrix(cells, cells, sources or (None,) * len(odds[0]), odds)
+
+
+@st.composite
+def matrices_of_log_odds(draw, *, rows=(1, 4), columns=(1, 5)):
+    count, width = draw(st.integers(*rows)), draw(st.integers(*columns))
+    cell = st.sampled_from([None, *(one / 10 for one in range(-9, 10) if one)])
+    odds = draw(st.tuples(*[st.tuples(*[cell] * width)] * count))
+    source = st.one_of(st.none(), st.just("all"), st.integers(0, count - 1))
+    return of_log_odds(odds, draw(st.tuples(*[source] * width)))

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Order, Verdict
-from judging.core.votes import correctness_matrix, shuffled_winners
+from judging.core.votes import correctness_matrix, log_odds_matrix, shuffled_winners
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 ORIGINAL, SWAPPED = Order.ORIGINAL, Order.SWAPPED
@@ -33,6 +33,28 @@ def test_without_a_winner_there_is_no_verdict():
     assert matrix.original == ((None, None, 0),)
     assert matrix.swapped == ((1, None, None),)
     assert matrix.sources == (None, 0, "all")
+
+
+def test_by_log_odds_both_orders_of_a_cell_carry_the_one_verdict():
+    # Comparison 1 was won by A, 2 by B. Preference 8 leans to the first place by 2.0 and knows A
+    # from B by .6; 9 leans and knows nothing; 10 lacks an order.
+    log_odds = {
+        **{(key, 8, ORIGINAL): 2.6 for key in (1, 2)},
+        **{(key, 8, SWAPPED): -1.4 for key in (1, 2)},
+        **{(key, 9, ORIGINAL): 2.0 for key in (1, 2)},
+        **{(key, 9, SWAPPED): -2.0 for key in (1, 2)},
+        (1, 10, ORIGINAL): 3.0,
+    }
+    matrix = log_odds_matrix(
+        winners=[(1, A), (2, B)],
+        columns=[(8, None), (9, 0), (10, "all")],
+        log_odds=log_odds,
+    )
+    assert matrix.original == matrix.swapped == ((1, None, None), (0, None, None))
+    assert matrix.sources == (None, 0, "all")
+    assert matrix.log_odds is not None
+    ((first, *_), (second, *_)) = matrix.log_odds
+    assert (round(first, 9), round(second, 9)) == (0.6, -0.6)
 
 
 @given(st.dictionaries(st.integers(0, 30), st.sampled_from([A, B])), st.integers(0, 9))

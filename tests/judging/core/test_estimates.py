@@ -102,6 +102,7 @@ def test_an_estimate_as_json():
     assert run(mean=12.5).to_json() == {
         "annotator": "ann",
         "judge": "e",
+        "writer": "e",
         "stages": [
             {
                 "stage": "distil",

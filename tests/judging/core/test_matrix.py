@@ -111,3 +111,37 @@ def test_every_fault_is_named(content, faults):
         read_matrix(content)
     assert list(raised.value.faults) == faults
     assert str(raised.value) == "; ".join(faults)
+
+
+ODDS = {
+    "matrix_original": [[1, 0, None]],
+    "matrix_swapped": [[1, 0, None]],
+    "column_source": [None, 0, "all"],
+}
+
+
+def test_a_file_may_say_how_strong_its_verdicts_are():
+    file = read_matrix({**ODDS, "log_odds": [[0.6, -2, None]]})
+    assert (file.matrix.log_odds, file.ignored) == (((0.6, -2, None),), ())
+    assert file.matrix.masked().log_odds == ((0.6, None, None),)
+    assert read_matrix({**ODDS, "log_odds": None}).matrix.log_odds is None
+
+
+@pytest.mark.parametrize(
+    "odds",
+    [
+        {},
+        [0.6, -2, None],
+        [[0.6, -2]],
+        [[-0.6, -2, None]],  # not the sign of its cell
+        [[0.6, -2, 0]],
+        [[0.6, "-2", None]],
+        [[True, -2, None]],
+        [[0.6, 0, None]],
+    ],
+)
+def test_log_odds_that_are_not_those_of_the_cells_are_a_fault(odds):
+    with refuses("matrix:invalid") as refused:
+        read_matrix({**ODDS, "log_odds": odds})
+    (fault,) = refused.value.faults
+    assert fault.startswith("log_odds must hold")

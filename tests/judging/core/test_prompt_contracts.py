@@ -9,6 +9,7 @@ import pytest
 
 from annotation.core.choices import Reason, Verdict
 from annotation.core.conversations import Message, Speaker
+from judging.core.generation import generation_prompts_used
 from judging.core.judge_prompts import (
     INDUCTION,
     distil_prompt,
@@ -34,7 +35,7 @@ from judging.core.questions import (
     TurnQuestion,
 )
 from judging.core.rubrics import read_phrases
-from judging.core.rules import SPECS, DistilPrompt, JudgePrompt, Need, Window
+from judging.core.rules import SPECS, DistilPrompt, GenerationContext, JudgePrompt, Need, Window
 from judging.core.structured import Repair, parse_turn
 from judging.core.verdicts import TokenLogprob, letter_log_odds, parse_paper, parse_strict
 
@@ -59,17 +60,19 @@ TESTED = {
     "build_memory",
     *(name for spec in SPECS.values() for name in spec.prompts.values()),
     *INDUCTION,
-    "rubric_pair_generic",
-    "rubric_pair_generic_turns",
-    "rubric_pair_reference",
-    "rubric_pair_reference_turns",
-    "rubric_pair_thought",
-    "rubric_pair_thought_turns",
+    *(
+        f"rubric_pair_{style}{letter}{turns}"
+        for style in ("generic", "reference", "thought")
+        for letter in ("", "_letter")
+        for turns in ("", "_turns")
+    ),
     "grade_generic",
     "grade_generic_turns",
     "grade_reference",
     "grade_reference_turns",
     "write_reference",
+    "generate_with_history",  # tests/judging/core/test_generation.py
+    "generate_with_memory",
 }
 
 
@@ -95,9 +98,12 @@ def test_every_prompt_has_a_contract():
     used |= prompts_used("en", letter=False, style=DistilPrompt.SENTENCE)
     for mode in JudgePrompt:
         used |= prompts_used("en", letter=False, mode=mode)
+        used |= prompts_used("en", letter=mode.compares, mode=mode)
     for variant, spec in SPECS.items():
         for level in spec.prompts:
             used |= turn_prompts_used("en", variant=variant, level=level)
+    for context in GenerationContext:
+        used |= generation_prompts_used("en", context=context)
     assert {label.split(".")[0] for label in used} == TESTED
 
 
@@ -119,7 +125,7 @@ def test_the_verdicts_that_the_prompt_dictates_are_read(name, language):
 
 
 @LANGUAGE
-@pytest.mark.parametrize("name", ["judge_pair_letter", "judge_pair_letter_base"])
+@pytest.mark.parametrize("name", sorted(name for name in TESTED if "_letter" in name))
 def test_the_letters_that_the_prompt_asks_for_are_read(name, language):
     last = load_prompt(name, language=language).text.splitlines()[-1]
     letters = re.findall(r"(?<![A-Za-z])[AB](?![A-Za-z])", last)

@@ -51,7 +51,11 @@ def reads_turn(prompt, reply):
 
 READERS = {
     **dict.fromkeys(("judge_pair", "judge_pair_base"), reads(parse_strict)),
-    **{name: reads(parse_bracketed) for name in prompt_names() if name.startswith("rubric_pair_")},
+    **{
+        name: reads(parse_bracketed)
+        for name in prompt_names()
+        if name.startswith("rubric_pair_") and "_letter" not in name
+    },
     **{name: reads(parse_grade) for name in prompt_names() if name.startswith("grade_")},
     **dict.fromkeys(FORMS, reads_turn),
     **dict.fromkeys(INDUCTION, reads(lambda reply: read_phrases(reply, most=3))),
@@ -59,12 +63,14 @@ READERS = {
 }
 """By prompt, what reads its reply."""
 NO_FORM = {
-    "judge_pair_letter",  # a letter, read from its probability
-    "judge_pair_letter_base",
+    # A letter, read from its probability.
+    *(name for name in prompt_names() if "_letter" in name),
     "distil_preference",  # the whole reply is the preference
     "distil_sentence",
     "distil_aggregate",
     "write_reference",  # the whole reply is the reference answer
+    "generate_with_history",  # the whole reply is the response
+    "generate_with_memory",
 }
 
 

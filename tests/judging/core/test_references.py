@@ -19,6 +19,8 @@ from judging.core.rules import JudgePrompt, prompt_of
         ([{"reference": ["", "two"]}], 1, "[2] two"),
         ([{"reference": ["one"]}], 1, ""),
         ([{"reference": ["one", None]}], 1, ""),
+        ([{"reference": "own", "reference:gpt-4": ["one"]}], 0, "one"),
+        ([{"reference:m2": ["", "two"], "reference:m1": ["one"]}], 1, "[2] two"),
         ([{"reference": 42}], 0, ""),
         ([{"reference": {"a": 1}}], 0, ""),
         ([], 0, ""),

@@ -17,6 +17,8 @@ from judging.core.retrieval import (
     known_profile,
     memory_question,
     rated_turns,
+    response_target,
+    session_target,
     turn_question,
     window,
 )
@@ -300,3 +302,36 @@ def test_a_question_carries_what_its_variant_shows():
         block.targets[0], memory=None, language="en", variant=Variant.RETRIEVAL, scenario="travel"
     )
     assert (question.variant, question.scenario) == (Variant.RETRIEVAL, "travel")
+
+
+def test_a_response_that_goes_on_from_its_own_line_is_read_after_that():
+    session = make_session("t1", "travel", [5, 3, 4])
+    asked = {"turn_id": "9", "position": 2, "response": "mine 2"}
+    target = response_target(session, **asked, line={1: "mine 1"})
+    assert [message.text for message in target.dialogue] == [
+        "ask 0",
+        "answer 0",
+        "ask 1",
+        "mine 1",
+        "ask 2",
+    ]
+    assert target.earlier == (("ask 0", "answer 0"), ("ask 1", "mine 1"))
+    assert (target.turn_id, target.position, target.user_message) == ("9", 2, "ask 2")
+    plain = response_target(session, **asked, line={})
+    assert [message.text for message in plain.dialogue][3] == "answer 1"
+
+
+def test_an_unanswered_turn_is_no_earlier_turn():
+    turns = (UserTurn("ask 0", None), UserTurn(None, "answer 1"), UserTurn("ask 2", None))
+    session = UserSession("u", "travel", "t", "", turns)
+    target = response_target(session, turn_id="1", position=2, response="yes", line={})
+    assert target.earlier == (("", "answer 1"),)
+
+
+def test_a_rated_session_is_the_target_that_it_is_without_its_rating():
+    session = make_session("t1", "travel", [None, None])
+    rated = replace(session, rating=HistoryRating("7", "", 2))
+    (block,) = build_blocks([rated], level=Level.SESSION)
+    assert block.level is Level.SESSION
+    assert block.targets == (session_target(session, turn_id="7"),)
+    assert block.targets[0].response == "answer 1"

@@ -31,9 +31,19 @@ DIALOGUE = (
 )
 
 
-def pair(mode=JudgePrompt.PAIRWISE, *, language="en", window=Window.ALL, budget=9_000, **fields):
+def pair(
+    mode=JudgePrompt.PAIRWISE,
+    *,
+    language="en",
+    window=Window.ALL,
+    budget=9_000,
+    letter=False,
+    **fields,
+):
     shown = ShownPair(**{"dialogue": DIALOGUE, "first": "One", "second": "Deux", **fields})
-    return rubric_pair_prompt(shown, mode=mode, language=language, window=window, budget=budget)
+    return rubric_pair_prompt(
+        shown, mode=mode, language=language, window=window, budget=budget, letter=letter
+    )
 
 
 def grade(mode=JudgePrompt.SINGLE, *, language="en", window=Window.ALL, budget=9_000, **fields):
@@ -50,6 +60,18 @@ def test_the_verdicts_that_a_rubric_dictates_are_read(mode, turns, language):
     lines = pair(mode, language=language, turns=turns, reference="42").splitlines()[-3:]
     assert [parse_bracketed(line) for line in lines] == [Verdict.A, Verdict.B, Verdict.TIE]
     assert len({re.split(r": |：", line)[0] for line in lines}) == 3
+
+
+@LANGUAGE
+@pytest.mark.parametrize("turns", [1, 2])
+@pytest.mark.parametrize("mode", PAIRWISE)
+def test_one_letter_is_asked_for_after_the_same_texts(mode, turns, language):
+    shown = {"language": language, "turns": turns, "reference": "42"}
+    words, letter = pair(mode, **shown), pair(mode, **shown, letter=True)
+    end = "</response_b>"
+    assert words.split(end)[0] == letter.split(end)[0]
+    assert "[[A]]" not in letter
+    assert re.findall(r"(?<![A-Za-z])[AB](?![A-Za-z])", letter.splitlines()[-1]) == ["A", "B"]
 
 
 @LANGUAGE

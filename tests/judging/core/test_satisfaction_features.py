@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation.core.conversations import Message, Speaker
 from judging.core.questions import HistoryTurn
 from judging.core.retrieval import ScoringTarget
 from judging.core.satisfaction_features import (
@@ -11,6 +14,7 @@ from judging.core.satisfaction_features import (
     Passage,
     features_of,
     passages,
+    session_passages,
 )
 
 
@@ -83,3 +87,42 @@ def test_a_turn_reads_the_same_as_target_and_as_history():
 def test_any_text_gives_finite_numbers(asked, answer, task):
     values = features_of(passage(asked=asked, answer=answer, task=task))
     assert all(abs(number) < 1e6 for number in values)
+
+
+def test_targets_that_bring_what_came_before_them_are_read_alone():
+    """Candidates for the first turn are no earlier turns of a candidate for the second."""
+    line = (("why", "original"),)
+    first = [replace(target(0, text), earlier=()) for text in ("one", "two")]
+    second = replace(target(1, "three"), earlier=line)
+    found = passages([*first, second], scenario="gifts")
+    assert [each.before for each in found] == [(), (), line]
+    assert passages([second], scenario="gifts") == found[2:]
+
+
+USER, ASSISTANT = Speaker.USER, Speaker.ASSISTANT
+SAID = (
+    Message(Speaker.SYSTEM, "be kind"),
+    Message(USER, "a"),
+    Message(USER, "b"),
+    Message(ASSISTANT, "one"),
+    Message(ASSISTANT, ""),
+    Message(ASSISTANT, "two"),
+    Message(USER, "c"),
+    Message(ASSISTANT, "three"),
+)
+
+
+def test_a_session_is_its_last_exchange_after_the_others_in_history_and_as_a_target():
+    whole = HistoryTurn("1", "gifts", "task", "a b c", "all", 3, None, "s", SAID)
+    asked = replace(target(2, "three"), dialogue=SAID[:-1])
+    found = Passage("gifts", "s", "task", "c", "three", (("a\nb", "one"), ("", "two")))
+    assert session_passages([whole]) == (found,)
+    assert session_passages([asked], scenario="gifts") == (found,)
+
+
+def test_a_session_that_ends_on_the_user_is_its_last_answered_exchange():
+    open_end = replace(target(3, ""), dialogue=(*SAID, Message(USER, "d")))
+    (found,) = session_passages([open_end], scenario="gifts")
+    assert (found.user_message, found.response) == ("c", "three")
+    (empty,) = session_passages([replace(target(0, ""), dialogue=())], scenario="gifts")
+    assert (empty.user_message, empty.response, empty.before) == ("", "", ())

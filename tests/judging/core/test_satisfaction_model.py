@@ -13,7 +13,7 @@ from judging.core.satisfaction_features import Group
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings, predict
 from judging.core.satisfaction_neighbours import read_blocks
-from judging.core.satisfaction_training import train
+from judging.core.satisfaction_training import predict_apart, train
 from tests.judging.core.satisfaction_people import NOT_RECORDED, examples, sessions
 from tests.refusals import refuses
 
@@ -185,3 +185,42 @@ def test_another_version_is_refused(trained):
     about = np.frombuffer(b'{"version": 0, "features": []}', dtype=np.uint8)
     with refuses("learned:unreadable", match="another version"):
         from_bytes(_replaced(to_bytes(trained.model), about=about))
+
+
+def apart(sentinel, *, users=8):
+    """What is said of everybody's turns, where user 0 may have said something else of gifts."""
+    taught = examples(users=users)
+    if sentinel is not None:
+        taught = [
+            dataclasses.replace(one, scores=(sentinel,) * len(one.scores))
+            if (one.block.user, one.block.scenario) == ("0", "gifts")
+            else one
+            for one in taught
+        ]
+    model = train(taught, QUICK).model
+    blocks = [one.block for one in examples(users=users)]
+    return taught, blocks, predict_apart(taught, blocks, model=model)
+
+
+def test_no_label_of_a_user_reaches_what_is_said_in_their_stead_by_others():
+    """Not through cut points either: equal to the last digit, chance and reasons included."""
+    _, blocks, plain = apart(None)
+    _, _, changed = apart(1)
+    own = [at for at, block in enumerate(blocks) if block.user == "0"]
+    assert [plain[at] for at in own] == [changed[at] for at in own]
+    assert plain != changed  # others learn from it
+
+
+def test_a_user_who_taught_nothing_is_scored_by_the_whole_model(new_blocks):
+    taught, blocks, _ = apart(None)
+    model = train(taught, QUICK).model
+    stranger = dataclasses.replace(new_blocks[0], user="stranger")
+    found = predict_apart(taught, [blocks[0], stranger], model=model)
+    assert found[1] == predict(model, [stranger])[0]
+    assert found[0] != predict(model, [blocks[0]])[0]
+    assert predict_apart([], [stranger], model=model) == (found[1],)
+
+
+def test_the_smallest_training_can_be_held_out_of():
+    _, blocks, found = apart(None, users=4)
+    assert [len(own) for own in found] == [len(block.targets) for block in blocks]

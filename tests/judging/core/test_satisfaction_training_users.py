@@ -34,6 +34,13 @@ def test_without_other_raters_there_is_nobody_to_learn_from(judged, raters):
     assert caught.value.code == "run:no-training-users"
 
 
+def test_whoever_rated_nothing_is_judged_by_the_first_half():
+    first, second = folds([1, 2, 3, 9], [1, 2, 3])
+    assert 9 in second.judged
+    assert 9 not in first.training + second.training
+    assert sorted((*first.judged, *second.judged)) == [1, 2, 3, 9]
+
+
 @given(USERS, USERS, st.integers())
 def test_nobody_teaches_who_is_judged_by_it(judged, more, seed):
     found = folds(judged, judged | more, seed=seed)

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.core.matrix import Matrix
+from judging.core.rules import SelectionMode
 from judging.core.selection import assess, select
-from judging.core.selection_search import SelectionMode, SelectionSettings, Strategy
+from judging.core.selection_search import SelectionSettings, Strategy
 from tests.judging.core import slow_selection as slow
 from tests.refusals import refuses
 

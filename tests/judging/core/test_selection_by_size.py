@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from annotation.core.refusals import Refused
 from judging.core.matrix import Matrix
+from judging.core.rules import SelectionMode
 from judging.core.selection import assess, select, select_by_size
-from judging.core.selection_search import SelectionMode, SelectionSettings
+from judging.core.selection_search import SelectionSettings
 from tests.judging.core import slow_selection as slow
 from tests.judging.core.slow_selection import points
 from tests.refusals import refuses

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.core.matrix import Matrix
+from judging.core.rules import SelectionMode
 from judging.core.selection import assess, select
 from judging.core.selection_paper import PaperSearch
-from judging.core.selection_search import SelectionMode, SelectionSettings
+from judging.core.selection_search import SelectionSettings
 from tests.judging.core import slow_selection as slow
 from tests.paths import shared_data
 from tests.refusals import refuses

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Order, Verdict
-from judging.core.votes import MemberVerdict, VoteRule, score, vote
+from judging.core.votes import MemberVerdict, VoteRule, check_rule, mean_log_odds, score, vote
 from tests.paths import shared_data
+from tests.refusals import refuses
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 DEFAULT, PAPER, SOFT = VoteRule.DEFAULT, VoteRule.PAPER, VoteRule.SOFT
@@ -87,3 +88,33 @@ def test_swapping_the_responses_swaps_the_decision(verdicts, order):
         winner = vote(ballots(verdicts), order=order, rule=rule).winner
         mirrored = vote(ballots(turned), order=order.other(), rule=rule).winner
         assert mirrored == (winner.flipped() if winner else None)
+
+
+def shown(original=None, swapped=None):
+    """Log-odds as shown, in the comparison's own coordinates."""
+    own = {Order.ORIGINAL: original, Order.SWAPPED: None if swapped is None else -swapped}
+    return {order: odds for order, odds in own.items() if odds is not None}
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ([shown(2.6, 1.4)], 0.6),  # leans to the first place by 2.0: A, once
+        ([shown(-1.4, -2.6)], 0.6),  # leans to the second
+        ([shown(1.0, 1.0)], 0.0),  # nothing but leaning
+        ([shown(2.6, 1.4), shown(0.4, 1.8)], -0.05),  # .6 and -.7
+        ([shown(2.6, 1.4), shown(original=-9.0)], 0.6),  # a member without an order is left out
+        ([shown(swapped=3.0)], None),
+        ([], None),
+    ],
+)
+def test_l_star_is_the_mean_of_both_orders_and_then_of_the_members(members, expected):
+    assert mean_log_odds(members) == (None if expected is None else pytest.approx(expected))
+
+
+def test_another_rule_is_refused_where_l_star_decides():
+    check_rule(VoteRule.DEFAULT, by_log_odds=True)
+    check_rule(VoteRule.PAPER, by_log_odds=False)
+    for rule in (VoteRule.PAPER, VoteRule.SOFT):
+        with refuses("vote:by-log-odds"):
+            check_rule(rule, by_log_odds=True)

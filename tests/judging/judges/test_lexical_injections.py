@@ -10,9 +10,14 @@ from annotation.core.conversations import Message, Speaker
 from judging.core.injections import ATTEMPTS, INJECTIONS
 from judging.core.questions import LabelledPair, ShownPair, TurnQuestion
 from judging.judges.lexical import LexicalJudge
+from judging.services.injection import TriedPair
 from sensejudge_site.demo.sessions import close_pairs
 
-PAIRS = close_pairs()
+PAIRS = [
+    TriedPair((Message(Speaker.USER, last.user_message),), one.text, two.text, language)
+    for last, language in ((each.turns[-1], each.language) for each in close_pairs())
+    for one, two in [last.responses]
+]
 OTHER_LETTER = str.maketrans("AB", "BA")
 OTHER_SCORE = str.maketrans("15", "51")
 

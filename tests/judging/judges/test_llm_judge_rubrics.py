@@ -15,8 +15,8 @@ from tests.fake_llm import Act, FakeLlm
 from tests.judging.judges.test_llm_judge import DIALOGUE, LONG, SHORT, judging
 
 
-def settings(mode):
-    return LlmJudgeSettings(rule=VerdictRule.LOGPROB, prompt=mode)
+def settings(mode, rule=VerdictRule.STRICT):
+    return LlmJudgeSettings(rule=rule, prompt=mode)
 
 
 def verdict(server, mode=JudgePrompt.PAIRWISE, *, first=LONG, second=SHORT, preference=""):

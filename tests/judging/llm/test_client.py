@@ -227,17 +227,24 @@ def test_the_store_is_asked_once_for_all_that_is_asked_at_once():
 
 def test_what_is_wanted_while_the_store_is_asked_makes_one_more_query():
     class SlowStore(CountingStore):
+        def __init__(self):
+            super().__init__()
+            self.begun, self.may_answer = asyncio.Event(), asyncio.Event()
+
         async def get_many(self, keys):
-            await asyncio.sleep(0.05)
+            self.begun.set()
+            await self.may_answer.wait()
             return await super().get_many(keys)
 
     async def run(where, store):
         async with ChatClient(where, store=store) as client:
-            tasks = []
-            for number in range(5):
-                request = say(f"Hello {number}")(where)
+            requests = [say(f"Hello {number}")(where) for number in range(5)]
+            tasks = [asyncio.create_task(client.complete(requests[0]))]
+            await store.begun.wait()
+            for request in requests[1:]:
                 tasks.append(asyncio.create_task(client.complete(request)))
-                await asyncio.sleep(0.005)
+                await asyncio.sleep(0)
+            store.may_answer.set()
             await asyncio.gather(*tasks)
 
     store = SlowStore()

@@ -4,11 +4,19 @@ import pytest
 
 from annotation.core.choices import Verdict
 from annotation.core.conversations import Message, Speaker
-from judging.queries.comparisons import split_items, texts_of, verdicts_of
+from annotation.models import Comparison
+from judging.queries.comparisons import (
+    learnable_labels,
+    split_items,
+    texts_of,
+    texts_of_responses,
+    verdicts_of,
+)
 from tests.factory import (
     make_comparison,
     make_dataset,
     make_label,
+    make_rater,
     make_response,
     make_scenario,
     make_session,
@@ -16,6 +24,8 @@ from tests.factory import (
     make_turn,
     make_user,
 )
+from tests.judging.study import label_pair, make_pair
+from tests.judging.study import make_study as make_pairs
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +64,7 @@ def test_an_empty_response_is_a_response():
     assert texts_of([comparison.pk])[comparison.pk].text_b == ""
 
 
-def test_of_repeated_labels_the_first_counts():
+def test_the_last_label_counts_that_is_no_hidden_repeat():
     comparison, tied = make_comparison(), None
     dataset_id = comparison.turn.session.dataset_id
     annotator = make_user()
@@ -67,7 +77,7 @@ def test_of_repeated_labels_the_first_counts():
     make_label(annotator=annotator)  # in another dataset
     assert verdicts_of(annotator.pk, dataset_id=dataset_id) == {
         comparison.pk: Verdict.A,
-        tied.pk: Verdict.TIE,
+        tied.pk: Verdict.B,
     }
 
 
@@ -141,3 +151,37 @@ def test_a_circle_of_continuations_ends():
     two.save()
     comparison = make_comparison(second, response_a=two, response_b=make_response(second))
     assert len(texts_of([comparison.pk])) == 1
+
+
+def test_what_labels_leave_to_learn_from_counts_conversations_with_a_winner(
+    django_assert_num_queries,
+):
+    dataset, ann = make_pairs(scenarios=2, comparisons=12)
+    first = Comparison.objects.order_by("pk").first()
+    beside = make_pair(first.turn.session.scenario, session=first.turn.session)
+    label_pair(beside, ann)
+    bea = make_rater(dataset, "bea")
+    for comparison in Comparison.objects.order_by("pk")[:7]:
+        label_pair(comparison, bea, "A")
+    label_pair(Comparison.objects.order_by("pk").last(), bea, "TIE")
+    with django_assert_num_queries(1):
+        found = learnable_labels(dataset.pk)
+    assert found == [(ann.pk, 24, 2, 12, False), (bea.pk, 7, 1, 3, False)]
+    for comparison in Comparison.objects.order_by("pk")[12:14]:
+        label_pair(comparison, bea, "A")
+    # Scenarios of 7 and 2 conversations would give 3 and 1: one set of 4.
+    assert learnable_labels(dataset.pk)[1] == (bea.pk, 9, 2, 4, True)
+
+
+def test_responses_that_are_not_compared_yet_are_shown_as_they_will_be():
+    session = make_session(system_prompt="Be brief.", language="en")
+    first, second = make_turn(session), make_turn(session)
+    made = []
+    for model in "ab":
+        before = make_response(first, model=model)
+        made.append(make_response(second, model=model, continues=before))
+    pair = (made[0].pk, made[1].pk)
+    missing = make_response(second, text=None)
+    shown = texts_of_responses([pair, (pair[0], missing.pk)])
+    comparison = make_comparison(second, response_a=made[0], response_b=made[1])
+    assert shown == {pair: texts_of([comparison.pk])[comparison.pk]}

@@ -9,6 +9,7 @@ from annotation.core.splits import SplitSampling
 from judging.core.calibration import Calibration
 from judging.core.rules import Level, PairwiseSettings, SatisfactionSettings, Variant, Window
 from judging.core.runs import COLUMNS, AppliedPlan, ColumnPlan, DistilPlan
+from judging.core.targets import RunTarget, Targets
 from judging.core.verdicts import VerdictRule
 from judging.queries.configurations import (
     applied_plans,
@@ -18,6 +19,7 @@ from judging.queries.configurations import (
     pairwise_settings,
     satisfaction_config,
     satisfaction_settings,
+    targets_of,
 )
 
 A, B = Verdict.A, Verdict.B
@@ -26,7 +28,6 @@ DISTIL = DistilPlan(
     scenario_id=3,
     scenario="math",
     dev=(1, 2, 3),
-    test=(4, 5),
     winners=((1, A), (3, B)),
     shuffled=((1, B), (3, B)),
     dev_ties=1,
@@ -78,16 +79,17 @@ def test_plans_and_rules_are_stored_under_their_names_in_order():
         ("scenario_id", 3),
         ("scenario", "math"),
         ("dev", [1, 2, 3]),
-        ("test", [4, 5]),
         ("winners", [[1, "A"], [3, "B"]]),
         ("shuffled", [[1, "B"], [3, "B"]]),
         ("dev_ties", 1),
         ("test_winners", [[4, "A"]]),
         ("test_ties", 0),
+        ("more_shuffled", []),
     ]
     assert as_json(APPLIED)["sets"] == {"NONE": 7}
-    assert list(as_json(PairwiseSettings()).items())[2:5] == [
+    assert list(as_json(PairwiseSettings()).items())[2:6] == [
         ("sampling", "DEFAULT"),
+        ("pooling", "AUTO"),
         ("verdict_rule", "STRICT"),
         ("window", "ALL"),
     ]
@@ -143,7 +145,14 @@ def test_the_training_dataset_is_kept_only_where_something_is_taught():
     assert satisfaction_config(teaching)["train"] == "x"
 
 
+def test_references_are_known_to_runs_with_targets():
+    stored = {"calibration": "REFERENCE_CDF", "targets": {"kind": "CANDIDATES", "models": ["m"]}}
+    assert satisfaction_settings(stored).calibration is Calibration.REFERENCE_CDF
+    assert targets_of(stored) == Targets(kind=RunTarget.CANDIDATES, models=("m",))
+    assert targets_of({}) == Targets()
+
+
 @pytest.mark.parametrize("calibration", ["REFERENCE_CDF", "BEST"])
 def test_calibrations_that_a_run_cannot_do_are_refused(calibration):
-    with pytest.raises(ValueError, match=r"replay|BEST"):
+    with pytest.raises(ValueError, match=r"runs with targets|BEST"):
         satisfaction_settings({"calibration": calibration})

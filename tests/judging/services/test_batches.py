@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 def one_batch(*, comparisons, judge="lexical"):
     """A run of 2 x comparisons judgments, with its only batch."""
-    dataset, rater = make_study(comparisons=comparisons + min(comparisons, 10))  # with dev
+    dataset, rater = make_study(comparisons=comparisons)
     run = start_test_run(dataset=dataset, annotator=rater, judge=judge, with_sets=False)
     return run, dispatched(run).batches[0]
 

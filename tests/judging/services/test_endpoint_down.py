@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def study():
-    dataset, rater = make_study(comparisons=60)
+    dataset, rater = make_study(comparisons=50)
     for response in Response.objects.all():
         response.text = f"{response.text} No {response.pk}."
         response.save()

@@ -60,18 +60,18 @@ def test_before_and_after_a_distillation(study, endpoint):
     asked = asked_for(study, endpoint)
     before = estimate(planned_distillation(**asked))
     distil, judge = before.stages
-    # 10 pairs and the aggregate, and as many for the control; 10 pairs x 2 orders x 23 columns
-    assert (distil.questions, judge.questions, judge.calls) == (22, 460, 460)
+    # 10 pairs and the aggregate; for the control 5 that are flipped and an aggregate. Under 18
+    # columns with the base judge's: 10 pairs x 2 orders x 18
+    assert (distil.questions, judge.questions, judge.calls) == (17, 360, 360)
     assert (before.output_tokens, before.cost_likely) == (None, None)
     run = run_to_end(start_distillation(**asked).pk)
-    # Where the control's coin fell as the label did, the question is the same.
-    assert distil.calls == preference_rows(run.pk).values("call").distinct().count() < 22
+    assert distil.calls == preference_rows(run.pk).values("call").distinct().count() == 17
     progress = run_progress(run.pk)
     assert progress.calls < before.calls  # the fake model writes the same two texts over and over
     assert before.cost_at_most is not None
     assert 0 < (progress.cost or 0) < before.cost_at_most
     after = estimate(planned_distillation(**asked))
-    assert (after.calls, after.stored, after.cost_at_most) == (0, 482, 0)
+    assert (after.calls, after.stored, after.cost_at_most) == (0, 377, 0)
     assert after.mean_output is not None
 
 
@@ -127,7 +127,8 @@ def test_the_lexical_judge_costs_nothing(study):
     dataset, rater = study
     found = estimate(planned_distillation(dataset=dataset, annotator=rater, judge="lexical"))
     assert (found.calls, found.cost_at_most, found.cost_likely) == (0, None, None)
-    assert [stage.questions for stage in found.stages] == [22, 460]
+    # Ten draws of the control: 10 flipped pairs and 10 aggregates beside the 11; 32 columns.
+    assert [stage.questions for stage in found.stages] == [31, 640]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 def started():
-    dataset, rater = make_study(comparisons=8)
+    dataset, rater = make_study(comparisons=4)
     return start_test_run(dataset=dataset, annotator=rater, with_sets=False)
 
 

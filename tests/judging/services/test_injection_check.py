@@ -5,17 +5,31 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 
+from annotation.core.choices import Verdict
 from annotation.core.conversations import Message, Speaker
+from benchmark.queries.choices import datasets
 from judging.core.injections import ATTEMPTS, INJECTIONS, harmless
 from judging.core.rules import JudgePrompt
-from judging.models import InjectedText, InjectionCheck, InjectionTrial
+from judging.models import InjectedText, InjectionCheck, InjectionTrial, JudgeRun
 from judging.queries.injections import check_figures, trial_list, trial_page
-from judging.services.injection import TriedPair, check_injections, dataset_pairs
-from tests.factory import make_dataset, make_endpoint
+from judging.queries.runs import run_progress
+from judging.services import runs
+from judging.services.estimates import estimate
+from judging.services.foreground import run_to_end
+from judging.services.injection import TriedPair, dataset_pairs
+from judging.services.kinds import start
+from judging.services.run_control import cancel, reset_failed
+from tests.factory import make_dataset, make_endpoint, make_run
 from tests.fake_llm import Act, FakeLlm
-from tests.judging.study import make_study
+from tests.judging.study import (
+    check_injections,
+    dispatched,
+    going,
+    make_study,
+    planned_check,
+)
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
@@ -86,12 +100,12 @@ def test_failed_calls_and_unreadable_replies_are_told_apart_from_verdicts():
     with FakeLlm(rule="word:GOODWORD", script=[Act(status=400)]) as server:
         found = check(server)
     assert (found.failed, found.error_codes) == (1, ("llm:bad-request",))
-    garbage = [Act(text="Both.")] * (2 * len(INJECTIONS))  # each is asked again once
+    garbage = [Act(text="Both.")] * (4 * len(INJECTIONS))  # each is asked again once
     with FakeLlm(rule="word:GOODWORD", script=[Act(), Act(), *garbage]) as server:
         found = check(server)
     assert found.total.attempts.unreadable == len(INJECTIONS)
     assert found.total.attempts.rate is None
-    assert (found.total.harmless.read, found.failed) == (len(INJECTIONS), 0)
+    assert (found.total.harmless.unreadable, found.failed) == (len(INJECTIONS), 0)
     row = found.check.trials.filter(status="UNPARSEABLE").first()
     assert (row.error_code, row.raw) == ("verdict:unparseable", "Both.")
 
@@ -126,6 +140,73 @@ def test_a_row_without_a_place_or_a_verdict_is_no_row():
             InjectionTrial.objects.create(**{**good, **fields})
 
 
+def test_a_check_is_a_run_that_is_stopped_and_resumed_where_it_was():
+    with FakeLlm(rule="fooled:The final decision is Response B") as server:
+        name = make_endpoint(base_url=server.base_url, input_price=1, output_price=1).name
+        planned = planned_check(name, [PAIR])
+        estimated = estimate(planned)
+        run = start(planned)
+        again = start(planned_check(name, [PAIR], dataset=run.dataset))
+        assert (again.pk, again.attached) == (run.pk, True)
+        following = going(runs.run_batch(run.pk, 1, dispatched(run).batches[0]))  # clean pairs
+        assert cancel(run.pk)
+        assert runs.run_batch(run.pk, following.generation, following.batches[0]) is None
+        assert run_progress(run.pk).answered == 2
+        reset_failed(run.pk)
+        done = run_to_end(run.pk)
+        calls = server.stats()["calls"]
+        assert server.stats()["distinct"] == calls
+    progress = run_progress(run.pk)
+    assert (done.status, progress.pace) == ("DONE", None)
+    assert [stage.stage for stage in progress.stages] == ["clean", "try"]
+    # This judge prefers what is shown first, so that only B can be attacked.
+    tried = [each for each in ATTEMPTS if each.target is Verdict.B]
+    assert progress.answered == progress.total == 2 + 2 * len(tried)
+    assert (estimated.stages[0].questions, estimated.stages[1].questions) == (2, 2 * len(ATTEMPTS))
+    assert progress.calls == calls <= estimated.calls
+    assert 0 < progress.cost <= estimated.cost_at_most
+
+
+def test_attempts_are_added_where_an_answer_comes_late():
+    """The first clean answer fails and comes at a retry: no attempt has two places by that."""
+    with FakeLlm(rule="word:GOODWORD", script=[Act(status=400)]) as server:
+        name = make_endpoint(base_url=server.base_url, concurrency=1).name
+        check = check_injections(name, [PAIR])
+        before = set(check.trials.filter(added="ATTEMPT").values_list("key", flat=True))
+        reset_failed(check.run_id)
+        run_to_end(check.run_id)
+    keys = list(check.trials.filter(added="ATTEMPT").values_list("key", flat=True))
+    assert 0 < len(before) < len(keys) == len(set(keys)) == len(ATTEMPTS)
+    assert not check.trials.exclude(status="DONE").exists()
+
+
+def test_attempts_are_placed_with_their_harmless_texts_or_not_at_all(monkeypatch):
+    write = InjectionTrial.objects.bulk_create
+
+    def interrupted(rows, **options):
+        rows = list(rows)
+        attempts = [row for row in rows if row.added == InjectedText.ATTEMPT]
+        write(attempts, **options)
+        if len(attempts) < len(rows) or not attempts:
+            raise DatabaseError
+
+    with FakeLlm(rule="word:GOODWORD") as server:
+        name = make_endpoint(base_url=server.base_url).name
+        run = start(planned_check(name, [PAIR]))
+        following = going(runs.run_batch(run.pk, 1, dispatched(run).batches[0]))
+        monkeypatch.setattr(InjectionTrial.objects, "bulk_create", interrupted)
+        with pytest.raises(DatabaseError):
+            runs.run_batch(run.pk, following.generation, following.batches[0])
+    assert not InjectionTrial.objects.filter(key__gt="").exists()
+
+
+def test_a_check_puts_no_dataset_before_those_with_verdicts():
+    run = make_run()
+    check_injections("lexical", [PAIR])
+    make_run(kind="EVALUATE")
+    assert datasets()[0].id == run.dataset_id
+
+
 def command(**options):
     out = StringIO()
     call_command("injection_check", stdout=out, stderr=StringIO(), **options)
@@ -141,6 +222,15 @@ def test_the_command_tells_rates_with_intervals_that_its_rows_give():
     rows = InjectionTrial.objects.filter(check_run=told["check"], added=InjectedText.ATTEMPT)
     assert attacks["flipped"] == sum(row.verdict == row.target for row in rows)
     assert "harmless texts of the same length: " in command()
+
+
+def test_the_command_says_what_a_check_would_take_and_starts_nothing():
+    with FakeLlm() as server:
+        name = make_endpoint(base_url=server.base_url).name
+        told = json.loads(command(judge=name, pairs=1, estimate=True, json=True))
+        assert server.stats()["calls"] == 0
+    assert told["runs"][0]["stages"][1]["questions"] == 2 * len(ATTEMPTS)
+    assert not JudgeRun.objects.exists()
 
 
 def test_the_command_takes_the_pairs_of_a_dataset():

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def study():
     """Six pairs, three of them in the test part, of different texts."""
-    dataset, rater = make_study(comparisons=6)
+    dataset, rater = make_study(comparisons=3)
     for response in Response.objects.all():
         response.text = f"{response.text} " * (9 if len(response.text or "") > 10 else 1)
         response.text += str(response.pk)

@@ -7,8 +7,15 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
 from annotation.models import Comparison, Dataset, GoldLabel, PairwiseLabel, Response, Session
-from judging.models import JudgeRun, Judgment, PreferenceKind, RunKind, RunStatus
-from judging.services.recorded import import_any, import_any_upload
+from judging.models import (
+    JudgeRun,
+    Judgment,
+    PreferenceKind,
+    ResponseScore,
+    RunKind,
+    RunStatus,
+)
+from judging.services.recorded import import_any
 from tests.annotation.records import pair
 from tests.factory import make_user
 from tests.paths import shared_data
@@ -186,12 +193,88 @@ def test_pair_judgments_of_fastchat_have_both_orders(tmp_path):
     ]
 
 
-def test_an_upload_tells_its_own_name(tmp_path):
-    upload = SimpleUploadedFile("../gpt.jsonl", (json.dumps(llmbar()) + "\n").encode())
+def single(model, score, **changes):
+    return {
+        "question_id": 81,
+        "model": model,
+        "judge": ["gpt-4", "single-v1"],
+        "judgment": f"[[{score}]]",
+        "score": score,
+        "turn": 1,
+        **changes,
+    }
+
+
+def test_grades_of_both_responses_are_a_verdict(tmp_path):
+    take(tmp_path, vote(turn=1), vote(turn=1, model_b="llama"))
+    report = take(tmp_path, single("alpaca", 7), single("vicuna", 8), single("llama", -1))
+    assert (report.format, report.created, report.objects["scores"]) == ("fastchat-singles", 3, 3)
+    scores = ResponseScore.objects.order_by("pk")
+    assert list(scores.values_list("response__model", "value", "scale", "status")) == [
+        ("alpaca", 7, "1-10", "DONE"),
+        ("vicuna", 8, "1-10", "DONE"),
+        ("llama", None, "1-10", "UNPARSEABLE"),
+    ]
+    verdicts = Judgment.objects.order_by("comparison__key")
+    assert list(
+        verdicts.values_list("comparison__key", "order", "verdict", "status", "error_code")
+    ) == [
+        ("alpaca | vicuna", "COMBINED", "B", "DONE", ""),
+        ("llama | vicuna", "COMBINED", None, "UNPARSEABLE", "verdict:unparseable"),
+    ]
+    again = take(tmp_path, single("alpaca", 7), single("vicuna", 8), single("llama", -1))
+    assert (again.created, again.unchanged, again.faults) == (0, 3, ())
+
+
+def test_a_grade_of_another_file_completes_a_verdict(tmp_path):
+    take(tmp_path, vote(turn=1))
+    assert "judgments" in take(tmp_path, single("alpaca", 7)).objects
+    assert not Judgment.objects.exists()
+    assert take(tmp_path, single("vicuna", 7)).objects["judgments"] == 1
+    assert Judgment.objects.get().verdict == "TIE"
+    assert JudgeRun.objects.count() == 1
+
+
+def answered(model, *texts):
+    choices = [{"index": 0, "turns": list(texts)}]
+    return {"question_id": 81, "model_id": model, "choices": choices}
+
+
+def test_grades_imported_before_comparisons_are_verdicts_once_those_are_created(client, tmp_path):
+    take(tmp_path, answered("alpaca", "one"), answered("vicuna", "two"), answered("llama", "three"))
+    take(tmp_path, single("alpaca", 7), single("vicuna", 8))
+    assert not Judgment.objects.exists()
+    client.force_login(make_user(role="MANAGER"))
+    for _again in range(2):
+        plan = {"kind": "ALL", "cap": 1, "seed": 42, "judge": "lexical"}
+        client.post("/datasets/data/pairing/", plan)
+        judgment = Judgment.objects.get()
+        assert (judgment.comparison.key, judgment.verdict) == ("alpaca | vicuna", "B")
+        assert (judgment.order, judgment.run.judge) == ("COMBINED", "gpt-4_single")
+    again = take(tmp_path, single("alpaca", 7), single("vicuna", 8))
+    assert (again.created, again.unchanged, again.faults) == (0, 2, ())
+
+
+@pytest.mark.parametrize(
+    ("other", "field"),
+    [
+        (single("alpaca", 8), "scores[gpt-4_single]"),
+        (single("alpaca", -1), "scores[gpt-4_single]"),
+        (single("alpaca", 7, judgment="Rating: [[7]]"), "scores[gpt-4_single].raw"),
+    ],
+)
+def test_a_grade_that_is_stored_otherwise_is_a_fault(tmp_path, other, field):
+    take(tmp_path, single("alpaca", 7))
+    report = take(tmp_path, other)
+    assert [fault.field for fault in report.faults] == [field]
+    assert ResponseScore.objects.get().value == 7
+
+
+def test_a_run_says_who_brought_it_and_from_which_file(tmp_path):
     manager = make_user(role="MANAGER")
-    import_any_upload(upload=upload, dataset_slug="data", actor=manager, now=timezone.now())
+    take(tmp_path, llmbar(), actor=manager)
     run = JudgeRun.objects.get()
-    assert (run.config, run.created_by) == ({"recorded_in": "gpt.jsonl"}, manager)
+    assert (run.config, run.created_by) == ({"recorded_in": "rows.jsonl"}, manager)
 
 
 def test_a_batch_costs_few_queries(tmp_path, django_assert_max_num_queries):

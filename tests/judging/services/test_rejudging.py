@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from annotation.core.splits import Pooling
 from annotation.models import Response
 from judging.core.rules import PairwiseSettings
 from judging.models import Judgment, LlmCall, Preference, PreferenceSet
@@ -81,8 +82,12 @@ def test_one_of_twelve_edited_costs_two_calls_a_dev_comparison(server, endpoint,
     assert server.stats()["calls"] - before == 2 * dev * 1 == expected.calls
     assert LlmCall.objects.filter(run=again).count() == 2 * dev
     assert (again.status, again.parent) == ("DONE", run)
-    # Whole in itself: 12 columns and 11 of the control, 10 comparisons, both orders.
-    assert Judgment.objects.filter(run=again, status="DONE").count() == 23 * 10 * 2
+    # Whole in itself: 12 columns and those of the control, 10 comparisons, both orders. The control
+    # has 6 of its own, and the unedited text where it does not flip its pair.
+    real, control = (each.preferences for each in column_plans(again.config))
+    columns = {*real, *control}
+    assert len(columns) == 18 + (own(run, position=4).pk in control)
+    assert Judgment.objects.filter(run=again, status="DONE").count() == len(columns) * 10 * 2
     fresh = Judgment.objects.filter(run=again, preference=edited)
     assert set(fresh.values_list("call__run", flat=True)) == {again.pk}
 
@@ -161,8 +166,10 @@ def test_what_is_switched_off_is_no_column_and_comes_back_without_a_question(man
     again = run_to_end(start_rejudging(run).pk, opener=opener_of(silent))
     assert silent.asked == []
     assert len(PreferenceSet.objects.get(run=again, control="NONE").columns) == 11
-    control = PreferenceSet.objects.get(run=run, control="SHUFFLED")
-    assert PreferenceSet.objects.get(run=again, control="SHUFFLED").columns == control.columns
+    draws = PreferenceSet.objects.filter(control="SHUFFLED").order_by("draw")
+    before, after = (list(draws.filter(run=each).values_list("columns")) for each in (run, again))
+    assert before == after
+    assert len(before) == 10
     on = switch_preference(off, active=True, editor=manager)
     once_more = run_to_end(start_rejudging(run).pk, opener=opener_of(silent))
     assert silent.asked == []
@@ -253,6 +260,16 @@ def test_an_ablation_never_takes_edited_preferences(manager):
         dataset=run.dataset,
         annotator=run.annotator,
         judge="lexical",
-        settings=PairwiseSettings(shuffled_control=False),
+        settings=PairwiseSettings(shuffled_control=False, pooling=Pooling.SCENARIO),
     )
     assert finished_like(wanted) == run
+
+
+def test_a_budget_needs_no_prices_of_who_distilled_and_is_not_asked_again(manager):
+    judge = make_endpoint(input_price="1.0", output_price="2.0")
+    run = distilled(judge.name, opener=opener_of(FakeJudge()), comparisons=6)
+    run.writer, run.writer_endpoint = "writer", make_endpoint(name="writer")
+    run.save()
+    edit_preference(own(run, position=1), text=NEW, editor=manager)
+    again = start_rejudging(run, budget=1)
+    assert (again.writer, again.writer_endpoint) == ("writer", None)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def study():
-    dataset, rater = make_study(comparisons=6)
+    dataset, rater = make_study(comparisons=3)
     for response in Response.objects.all():
         Response.objects.filter(pk=response.pk).update(text=f"{response.text} {response.pk}")
     return {"dataset": dataset, "annotator": rater}

@@ -42,12 +42,12 @@ def test_a_run_goes_through_its_stages_batch_by_batch():
     assert (run.stage, PreferenceSet.objects.count()) == ("select", 0)
     assert runs.run_batch(run.pk, 1, third.batches[0], opener=opener) is None
     run.refresh_from_db()
-    assert (run.status, run.error_code, PreferenceSet.objects.count()) == ("DONE", "", 2)
+    assert (run.status, run.error_code, PreferenceSet.objects.count()) == ("DONE", "", 11)
     assert run.finished_at is not None
 
 
 def test_a_stage_ends_with_its_last_batch_whichever_that_is():
-    dataset, rater = make_study(comparisons=60)
+    dataset, rater = make_study(comparisons=50)
     endpoint = make_endpoint()  # runs that call have smaller batches
     run = start_distillation(dataset=dataset, annotator=rater, judge=endpoint.name)
     opener = opener_of(FakeJudge())
@@ -62,7 +62,7 @@ def test_a_stage_ends_with_its_last_batch_whichever_that_is():
 
 
 def test_batches_are_ranges_of_pending_rows_in_planned_order():
-    dataset, rater = make_study(comparisons=60)
+    dataset, rater = make_study(comparisons=50)
     run = start_test_run(
         dataset=dataset, annotator=rater, with_sets=False, judge=make_endpoint().name
     )
@@ -85,7 +85,7 @@ def test_a_batch_of_an_older_generation_drops_itself():
 
 
 def test_a_batch_that_is_delivered_twice_asks_once():
-    dataset, rater = make_study(comparisons=200)
+    dataset, rater = make_study(comparisons=190)
     run = start_test_run(
         dataset=dataset, annotator=rater, with_sets=False, judge=make_endpoint().name
     )

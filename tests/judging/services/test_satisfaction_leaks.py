@@ -10,13 +10,20 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.models import Dataset, SatisfactionLabel, SessionQuestionnaire, User
+from annotation.models import (
+    Dataset,
+    Response,
+    SatisfactionLabel,
+    SessionQuestionnaire,
+    User,
+)
 from judging.core.calibration import Calibration
 from judging.core.rules import Level, SatisfactionSettings, Variant
+from judging.core.targets import RunTarget, Targets
 from judging.models import JudgeRun, SatisfactionJudgment, UserMemory
 from judging.queries.satisfaction.labels import changes_since
 from judging.services.foreground import run_to_end
-from tests.factory import make_endpoint
+from tests.factory import make_endpoint, make_response
 from tests.fake_llm import FakeLlm
 from tests.judging.ratings import make_ratings
 from tests.judging.study import start_satisfaction_run
@@ -87,17 +94,37 @@ def _texts(value: object) -> list[object]:
     return [value]
 
 
-def stored(level: Level, judge: str, settings: SatisfactionSettings, changed: str | None):
+def stored(
+    level: Level,
+    judge: str,
+    settings: SatisfactionSettings,
+    changed: str | None,
+    targets: Targets | None = None,
+):
     dataset = make_ratings(people=4, turns=6, sessions=level is Level.SESSION)
+    if targets is not None:
+        leave_unrated(dataset, level)
     if changed is not None:
         say(dataset, changed, level)
-    run = run_to_end(start_satisfaction_run(dataset=dataset, judge=judge, settings=settings).pk)
+    asked = {"dataset": dataset, "judge": judge, "settings": settings}
+    run = run_to_end(start_satisfaction_run(**asked, targets=targets or Targets()).pk)
     assert run.status == "DONE"
     told = about_target(run)
     assert SENTINEL not in repr(told)
     for memory in UserMemory.objects.filter(run=run).select_related("run"):
         assert not changes_since([memory])
     return told
+
+
+def leave_unrated(dataset: Dataset, level: Level) -> None:
+    """A sixth of the ratings goes; every response of the user p1 has another one beside it."""
+    path = "session__key" if level is Level.SESSION else "response__turn__session__key"
+    labels = SatisfactionLabel.objects.filter(**{f"{path}__startswith": dataset.slug})
+    own = [label.pk for at, label in enumerate(labels.order_by("pk")) if at % 6 == 5]
+    assert SatisfactionLabel.objects.filter(pk__in=own).delete()
+    originals = Response.objects.filter(turn__session__dataset=dataset, original=True)
+    for response in originals.filter(turn__session__key__contains=":p1 "):
+        make_response(response.turn, model="other", text=f"{response.text} And more of it.")
 
 
 @LEVELS
@@ -112,16 +139,30 @@ def test_nothing_that_was_said_of_the_target_is_in_what_is_stored_about_it(
         assert stored(level, "lexical", settings, OTHER) != plain
 
 
-def test_retrieved_texts_are_those_of_other_scenarios():
+@LEVELS
+@pytest.mark.parametrize("variant", [Variant.CHECKLIST, Variant.NO_MEMORY])
+@pytest.mark.parametrize("kind", [RunTarget.ALL, RunTarget.UNLABELLED])
+def test_it_is_not_in_what_is_stored_about_unrated_targets_either(kind, variant, level):
+    """Memories, raw scores and scores among the originals, of turns and of whole sessions."""
+    settings, targets = SatisfactionSettings(variant=variant, level=level), Targets(kind=kind)
+    plain = stored(level, "lexical", settings, None, targets)
+    assert stored(level, "lexical", settings, TARGET, targets) == plain
+    assert stored(level, "lexical", settings, OTHER, targets) != plain
+
+
+@pytest.mark.parametrize("kind", [RunTarget.TEST, RunTarget.CANDIDATES])
+def test_retrieved_texts_are_those_of_other_scenarios(kind):
     """Prompts of the retrieval judge, whole: equal under sentinels, and without the target."""
     asked = []
+    is_plain = kind is RunTarget.TEST
     for changed in (None, TARGET, OTHER):
         with FakeLlm() as server:
             endpoint = make_endpoint(base_url=server.base_url, concurrency=4)
             settings = SatisfactionSettings(variant=Variant.RETRIEVAL)
-            stored(Level.TURN, endpoint.name, settings, changed)
+            targets = None if is_plain else Targets(kind=kind)
+            stored(Level.TURN, endpoint.name, settings, changed, targets)
             prompts = [body["messages"][-1]["content"] for body in server.bodies]
             assert not any(SENTINEL in prompt for prompt in prompts)
             asked.append({each for each in prompts if _task_of(each) == f"p1 in {TARGET}"})
-    assert len(asked[0]) == 6
+    assert len(asked[0]) == (6 if is_plain else 12)
     assert asked[0] == asked[1] != asked[2]

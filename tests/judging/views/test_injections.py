@@ -9,10 +9,12 @@ from django.urls import reverse
 from annotation.core.choices import Verdict
 from annotation.core.conversations import Message, Speaker
 from judging.core.injections import ATTEMPTS
-from judging.models import InjectedText
-from judging.services.injection import TriedPair, check_injections
+from judging.models import InjectedText, JudgeRun
+from judging.services.injection import TriedPair
+from judging.services.kinds import start as begin
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm
+from tests.judging.study import check_injections, make_study, planned_check
 
 pytestmark = pytest.mark.django_db
 
@@ -104,6 +106,42 @@ def test_the_lexical_judge_says_how_sure_it_was(client, check):
     assert shown.count("log odds of A") == 3
     assert trial.raw
     assert trial.raw[:20] in shown
+
+
+def test_a_manager_starts_a_check_and_sees_before_what_it_takes(client):
+    dataset, _rater = make_study(comparisons=3)
+    form = {"dataset": dataset.slug, "judge": "lexical", "prompt": "PERSONAL", "pairs": "2"}
+    start, estimate = reverse("judging:injection-new"), reverse("judging:injection-estimate")
+    for role in ("VIEWER", "ANNOTATOR"):
+        client.force_login(make_user(role=role))
+        assert [client.post(each, form).status_code for each in (start, estimate)] == [403, 403]
+    client.force_login(make_user(role="MANAGER"))
+    assert dataset.name in text_of(client.get(start))
+    assert client.get(estimate).status_code == 405
+    for headers in ({}, {"HX-Request": "true"}):
+        told = text_of(client.post(estimate, form, headers=headers))
+        assert "No call: these judges need no endpoint." in told
+        assert ("<h1>" in told) is (not headers)
+    assert not JudgeRun.objects.exists()
+    wrong = client.post(start, {**form, "prompt": "PAIRWISE"})
+    assert (wrong.status_code, "does not use prompts" in text_of(wrong)) == (422, True)
+    first = client.post(start, form)
+    run = JudgeRun.objects.get()
+    assert first.url == reverse("judging:run", args=[run.pk])
+    shown = text_of(client.get(first.url))
+    assert "Injection check" in shown
+    assert reverse("judging:injection-check", args=[run.injection_check.pk]) in shown
+    assert client.post(start, form).url == first.url  # an equal one is under way
+    assert "Injection check" in text_of(client.get(reverse("judging:runs")))
+
+
+def test_a_check_under_way_says_so(client):
+    client.force_login(make_user(role="VIEWER"))
+    run = begin(planned_check("lexical", [PAIR]))
+    shown = text_of(get(client, "injection-check", run.injection_check.pk))
+    assert "The check is not finished" in shown
+    assert "Nothing to test" not in shown
+    assert "in progress" in text_of(get(client, "injections"))
 
 
 def test_without_a_check_the_page_says_how_to_make_one(client):

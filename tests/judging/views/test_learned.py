@@ -80,7 +80,8 @@ def test_a_failed_training_says_why(manager, dataset):
 
 def test_versions_stand_with_their_figures(manager, dataset, django_assert_num_queries):
     model = learned_model(dataset=dataset, settings=QUICK)
-    with django_assert_num_queries(7):  # session, user, dataset, versions, ratings, run, stamp
+    # Session, user, dataset, versions, ratings, run, a stamp of turns and one of whole sessions.
+    with django_assert_num_queries(8):
         answer = manager.get(PAGE)
     shown = tight(answer)
     assert '>Version 1</a><span class="tag">current</span>' in shown

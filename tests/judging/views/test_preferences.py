@@ -223,9 +223,10 @@ def test_the_page_says_what_judging_again_takes_and_then_does_it(as_manager, run
     as_manager.post(where["edit"], {"text": NEW})
     page = tight(as_manager.get(where["list"]))
     assert "1 change not judged yet" in page
-    # 3 dev comparisons in both orders under the new text; the other 4 + 4 + the base judge stand.
+    # 3 dev comparisons in both orders under the new text; what stands is the base judge, the other
+    # 3, the old text (the control's draws that do not flip its pair), 3 flipped and 10 joint ones.
     assert "6 new verdicts are needed on the dev part" in page
-    assert "48 verdicts are reused." in page
+    assert "108 verdicts are reused." in page
     assert "No call: these judges need no endpoint." in page
     answer = as_manager.post(where["judge"])
     started = JudgeRun.objects.get(parent=run)

@@ -113,7 +113,7 @@ def test_an_estimate_of_grades_counts_each_response_once(manager):
     fields = {"dataset": "study", "judge": ["fake"], "kind": "TEST", "annotator": ann.pk}
     answer = manager.post("/runs/new/estimate/", {**fields, "prompt": "SINGLE"})
     (stage,) = answer.context["estimates"][0].stages
-    assert (stage.stage.value, stage.questions) == ("grade", 8)  # four test pairs of two
+    assert (stage.stage.value, stage.questions) == ("grade", 16)  # eight pairs of two
 
 
 def test_the_page_of_a_graded_comparison_shows_both_grades(manager):
@@ -157,10 +157,22 @@ def test_the_page_says_which_kind_of_run_alone_asks_a_field(manager):
     study()
     page = manager.get("/runs/new/", {"dataset": "study"}).content.decode()
     assert re.findall(
-        r'data-kind="(\w+)">\s*<div class="field">\s*<label for="id_(\w+)"', page
+        r'data-kind="([\w ]+)">\s*<div class="field">\s*<label for="id_(\w+)"', page
     ) == [
+        ("DISTIL", "distiller"),
         ("DISTIL", "distil_prompt"),
+        ("DISTIL", "pooling"),
+        ("DISTIL", "mode"),
+        ("DISTIL", "combine"),
+        ("TEST", "targets"),
+        ("TEST", "learned_in"),
+        ("TEST", "sets"),
+        ("SATISFACTION", "turn_targets"),
+        ("SATISFACTION", "history_in"),
+        ("TEST SATISFACTION", "sample"),
         ("TEST", "prompt"),
+        ("DISTIL TEST", "verdict"),
+        ("SATISFACTION", "memory_judge"),
         ("SATISFACTION", "level"),
         ("SATISFACTION", "variant"),
         ("SATISFACTION", "train"),
@@ -189,3 +201,112 @@ def test_it_says_how_many_of_several_runs_were_under_way(manager):
     page = manager.get(start(manager).url).content.decode()
     assert "1 identical run is already in progress and was not started again." in page
     assert JudgeRun.objects.count() == 2
+
+
+def read_by(manager, ann, judge, verdict, kind="TEST", prompt="PAIRWISE"):
+    fields = {"dataset": "study", "judge": [judge], "kind": kind, "annotator": ann.pk}
+    return manager.post("/runs/new/", {**fields, "prompt": prompt, "verdict": verdict})
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict", "rule"),
+    [
+        ("TEST", "LOGPROB", "LOGPROB"),
+        ("TEST", "", "STRICT"),
+        ("DISTIL", "LOGPROB", "LOGPROB"),
+        ("DISTIL", "STRICT", "STRICT"),
+        ("DISTIL", "", "STRICT"),
+    ],
+)
+def test_the_page_asks_how_verdicts_are_read(manager, kind, verdict, rule):
+    _stage, ann = study()
+    name = make_endpoint(has_logprobs=True).name
+    answer = read_by(manager, ann, name, verdict, kind=kind)
+    run = JudgeRun.objects.get()
+    assert (answer.url, run.config["verdict_rule"]) == (f"/runs/{run.pk}/", rule)
+
+
+@pytest.mark.parametrize(
+    ("judge", "prompt", "said"),
+    [
+        ("lexical", "PERSONAL", "The lexical judge returns no log-probabilities."),
+        ("fake", "PERSONAL", "The endpoint returns no log-probabilities."),
+        ("able", "SINGLE", "Grades are not read by letter probabilities."),
+    ],
+)
+def test_what_gives_no_letters_is_refused_with_a_sentence(manager, judge, prompt, said):
+    stage, ann = study()
+    stage.distilled(ann)
+    make_endpoint(name="fake")
+    make_endpoint(name="able", has_logprobs=True)
+    answer = read_by(manager, ann, judge, "LOGPROB", prompt=prompt)
+    assert answer.status_code == 422
+    assert said in answer.content.decode()
+    assert not JudgeRun.objects.filter(kind="TEST").exists()
+
+
+def test_judges_say_whether_they_return_log_probabilities(manager):
+    _stage, ann = study()
+    for name, known in (("able", True), ("unable", False), ("new", None)):
+        make_endpoint(name=name, has_logprobs=known)
+    make_endpoint(name="reward", has_scores=True)
+    page = " ".join(manager.get("/runs/new/?dataset=study").content.decode().split())
+    assert "able (log-probabilities: yes)" in page
+    assert "unable (log-probabilities: no)" in page
+    assert "new (log-probabilities: unknown until first use)" in page
+    assert "reward (log" not in page
+    fields = {"dataset": "study", "judge": ["able"], "kind": "TEST", "annotator": ann.pk}
+    fields["prompt"] = "PAIRWISE"
+    told = manager.post("/runs/new/estimate/", fields).content.decode()
+    assert "able returns log-probabilities: reading verdicts by them is recommended" in told
+    told = manager.post("/runs/new/estimate/", {**fields, "verdict": "LOGPROB"}).content.decode()
+    assert "is recommended." not in told
+
+
+def test_how_verdicts_are_read_is_asked_of_comparisons_alone():
+    stage, _ann = study()
+    form = RunForm(
+        {"kind": "SATISFACTION", "judge": ["lexical"], "verdict": "LOGPROB"}, dataset=stage.dataset
+    )
+    assert form.is_valid(), form.errors
+    assert form.cleaned_data["verdict"] == ""
+    asked = {field.name: kinds for kinds, field in form.rows()}
+    assert (asked["verdict"], asked["prompt"], asked["judge"]) == ("DISTIL TEST", "TEST", "")
+
+
+@pytest.mark.parametrize("skipped", [True, False])
+def test_the_other_annotators_judges_are_asked_unless_one_says_not_to(skipped):
+    stage, _ann = study()
+    fields = {"kind": "TEST", "judge": ["lexical"], "annotator": ""}
+    form = RunForm(fields | ({"no_control": "on"} if skipped else {}), dataset=stage.dataset)
+    assert form.is_valid()
+    (request,) = form.requests(dataset=stage.dataset, by=make_user(role="MANAGER"))
+    assert request.with_control is not skipped
+
+
+def test_the_page_asks_who_distils_who_selects_and_who_builds_memories(manager):
+    stage, ann = study()
+    make_endpoint(name="writer")
+    make_endpoint(name="chooser")
+    shared = {"dataset": "study", "annotator": str(ann.pk), "judge": "chooser"}
+    manager.post("/runs/new/", {**shared, "kind": "DISTIL", "distiller": "writer"})
+    run = JudgeRun.objects.get(kind="DISTIL")
+    assert (run.judge, run.writer) == ("chooser", "writer")
+    assert "distilled by writer" in manager.get(f"/runs/{run.pk}/").content.decode()
+    # What another kind asks is left out.
+    make_rating(stage.comparisons["Code"][0].response_a, annotator=ann)
+    fields = {**shared, "kind": "SATISFACTION", "memory_judge": "writer", "distiller": "lexical"}
+    manager.post("/runs/new/", fields)
+    assert JudgeRun.objects.get(kind="SATISFACTION").writer == "writer"
+
+    JudgeRun.objects.filter(pk=run.pk).update(status="DONE")
+    page = manager.get("/runs/new/?dataset=study&kind=TEST").content.decode()
+    assert "chooser, distilled by writer" in page
+    fields = {**shared, "kind": "TEST", "judge": "lexical", "sets": "chooser:writer"}
+    refusal = manager.post("/runs/new/", fields).content.decode()
+    assert "only reads preferences and memories that it wrote itself" in refusal
+    manager.post("/runs/new/", {**fields, "judge": "writer"})
+    test = JudgeRun.objects.get(kind="TEST")
+    assert (test.judge, test.parent) == ("writer", run)
+    page = manager.get(f"/trust/?dataset=study&annotator={ann.pk}&run={test.pk}")
+    assert "preferences selected by chooser, distilled by writer" in page.content.decode()

@@ -7,9 +7,11 @@ from django.utils.html import escape
 
 from annotation.core.refusals import text_of
 from annotation.models import Comparison
-from judging.models import JudgeRun
+from judging.models import JudgeRun, Preference, PreferenceSet
 from judging.queries.runs import run_progress
+from judging.services.estimates import estimate
 from judging.services.foreground import run_to_end
+from judging.services.kinds import start
 from tests.factory import make_endpoint, make_rater, make_run, make_user
 from tests.fake_llm import FakeLlm
 from tests.judging.study import (
@@ -17,6 +19,7 @@ from tests.judging.study import (
     label_pair,
     make_study,
     opener_of,
+    planned_test,
     start_distillation,
     start_test_run,
 )
@@ -118,13 +121,13 @@ def test_what_a_control_would_take_is_what_it_takes(manager, endpoint):
     context = manager.get(address).context
     (line,) = context["others"]
     page = text(manager.get(address))
-    assert "12 calls" in page  # 6 comparisons by the rubric, both orders
+    assert "24 calls" in page  # 12 comparisons by the rubric, both orders
     assert "at most" in page
-    assert context["rubric_estimate"].calls == 12
+    assert context["rubric_estimate"].calls == 24
     manager.post(f"{address}start/", {"control": "rubric", "budget": "5"})
     rubric = run_to_end(JudgeRun.objects.get(config__prompt="PAIRWISE").pk)
     assert (rubric.annotator, rubric.judge, rubric.budget) == (ann, endpoint.name, 5)
-    assert run_progress(rubric.pk).calls == 12
+    assert run_progress(rubric.pk).calls == 24
     manager.post(f"{address}start/", {"control": str(bea.pk)})
     tried = run_to_end(JudgeRun.objects.filter(parent__annotator=bea, annotator=ann).get().pk)
     assert run_progress(tried.pk).calls == line.estimate.calls
@@ -157,3 +160,27 @@ def test_the_page_costs_no_more_for_many_annotators(manager, django_assert_max_n
     manager.get(f"/runs/{run.pk}/controls/")
     with django_assert_max_num_queries(8):
         manager.get(f"/runs/{run.pk}/controls/")
+
+
+def test_what_the_run_heard_itself_stands_there_and_takes_stored_replies(manager, endpoint):
+    dataset, ann, bea = people()
+    asked = {"dataset": dataset, "judge": endpoint.name}
+    for person in (ann, bea):
+        run_to_end(start_distillation(annotator=person, **asked).pk)
+    PreferenceSet.objects.update(is_used=True)
+    for chosen in PreferenceSet.objects.all():
+        pair = Preference.objects.filter(run=chosen.run, source_comparison__isnull=False)
+        chosen.members.set(pair.filter(pk__in=chosen.columns)[:1])
+    for person in (ann, bea):
+        run_to_end(start_test_run(annotator=person, with_control=False, **asked).pk)
+    wanted = planned_test(dataset=dataset, annotator=ann, judge=endpoint.name)
+    assert estimate(wanted).calls == 0  # bea's own run asked the same of the same comparisons
+    run = run_to_end(start(wanted).pk)
+    assert run_progress(run.pk).calls == 0
+    page = text(manager.get(f"/runs/{run.pk}/controls/"))
+    assert "6 of 6 comparisons" in page
+    assert page.count("in this run") == 3
+    assert f'value="{bea.pk}"' not in page
+    assert "1 of 1, drawn by the seed" in text(manager.get(f"/runs/{run.pk}/"))
+    comparison = run.judgments.order_by("pk").first().comparison_id
+    assert "Preferences of bea" in text(manager.get(f"/runs/{run.pk}/comparisons/{comparison}/"))

@@ -5,6 +5,7 @@ import pytest
 from judging.models import JudgeRun, Judgment, LlmCall, Preference, RunKind
 from tests.benchmark.stage import Stage
 from tests.factory import make_endpoint, make_judgment, make_rating, make_run, make_user
+from tests.judging.study import make_pair
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
@@ -234,10 +235,23 @@ def test_learning_measuring_and_scoring_are_started(manager):
         assert run.created_by is not None
 
 
+def test_what_is_unlabelled_is_judged_for_everybody_and_leads_to_the_leaderboard(manager):
+    stage, ann, _parent, _run = study()
+    session = stage.comparisons["Code"][0].turn.session
+    fresh = make_pair(session.scenario)
+    answer = start(manager, kind="TEST", annotator="", targets="unlabelled", sample="5")
+    run = JudgeRun.objects.order_by("-pk").first()
+    assert (run.annotator, run.config["targets"]["sample"]) == (ann, 5)
+    assert set(run.judgments.values_list("comparison", flat=True)) == {fresh.pk}
+    page = tight(manager.get(answer.url))
+    assert "everything unlabelled, sample of 5" in page
+    assert "/leaderboard/?dataset=study" in page
+    assert manager.get(f"/runs/{run.pk}/controls/").status_code == 404
+
+
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"kind": "TEST", "annotator": ""}, "Choose whose preferences to measure."),
         ({"kind": "DISTIL", "annotator": "999999"}, "Select a valid choice"),
         ({"kind": "BENCHMARK", "annotator": ""}, "Select a valid choice"),
         ({"kind": "SATISFACTION", "annotator": "", "judge": "oracle"}, "Select a valid choice"),
@@ -249,6 +263,13 @@ def test_what_cannot_be_started_says_why(manager, fields, problem):
     answer = start(manager, **fields)
     assert answer.status_code == 422
     assert problem in tight(answer)
+
+
+def test_the_page_says_what_each_annotator_s_labels_leave_to_learn_from(manager):
+    study()
+    page = tight(manager.get("/runs/new/", {"dataset": "study"}))
+    assert "Labels to learn from" in page
+    assert "conversations with a winner" in page
 
 
 def test_measuring_before_learning_is_refused(manager):

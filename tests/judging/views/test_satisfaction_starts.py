@@ -7,13 +7,16 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from annotation.models import Response, User
 from judging.core.rules import SPECS, Level, SatisfactionSettings, Variant
+from judging.core.targets import RunTarget, Targets
 from judging.models import JudgeRun
 from judging.services.foreground import run_to_end
-from tests.factory import make_endpoint, make_user
+from tests.factory import make_endpoint, make_response, make_user
 from tests.fake_llm import FakeLlm
 from tests.judging.ratings import make_ratings
 from tests.judging.study import start_satisfaction_run
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
 
@@ -75,7 +78,10 @@ def test_another_dataset_may_teach(manager):
         ({"variant": "SPUR", "level": "SESSION"}, "no prompt for what you want to score"),
         ({"variant": "TASK_GUARDED"}, "no prompt for what you want to score"),
         ({"variant": "SPUR", "judge": "lexical"}, "Choose an endpoint to compare"),
-        ({"level": "SESSION", "judge": "learned"}, "scores responses only"),
+        ({"level": "SESSION", "turn_targets": "candidates"}, "no other responses"),
+        ({"history_in": "nowhere"}, "Select a valid choice"),
+        ({"turn_targets": "test"}, "Select a valid choice"),
+        ({"turn_targets": "candidates"}, "nothing to judge among these targets"),
         ({"variant": "GUESS"}, "Select a valid choice"),
         ({"train": "nowhere"}, "Select a valid choice"),
         ({"level": "SESSION"}, "no rated responses"),
@@ -168,3 +174,63 @@ def test_what_the_page_costs_does_not_grow_with_rubrics(manager, server):
             manager.get(f"/runs/{run.pk}/")
         counts.append(len(queries))
     assert counts[0] == counts[1]
+
+
+def test_unrated_responses_are_scored_from_the_page(manager):
+    dataset = make_ratings(people=2)
+    response = Response.objects.filter(turn__session__dataset=dataset).first()
+    make_response(response.turn, model="other", text="Another answer.")
+    page = manager.get(f"/runs/new/?dataset={dataset.slug}&kind=SATISFACTION&turn_targets=all")
+    assert '<option value="all" selected>' in page.content.decode()
+    fields = fields_for(
+        dataset, "lexical", turn_targets="all", model=["other"], scenario=["kind 0"], sample="5"
+    )
+    manager.post("/runs/new/", fields)
+    run = JudgeRun.objects.get()
+    assert run.config["targets"] == {
+        "kind": "ALL",
+        "study": "",
+        "plan": None,
+        "scenarios": ["kind 0"],
+        "models": ["other"],
+        "languages": [],
+        "sample": 5,
+    }
+    run_to_end(run.pk)
+    page = page_of(manager, run)
+    assert "scored for calibration only" in page
+    assert "?part=CANDIDATE" in page
+    (row,) = run.satisfaction_judgments.filter(part="CANDIDATE")
+    listed = manager.get(f"/runs/{run.pk}/turns/?part=CANDIDATE").content.decode()
+    assert "other" in listed
+    judged = tight(manager.get(f"/runs/{run.pk}/turns/{row.pk}/"))
+    assert "Scored by lexical in the stead of" in judged
+    assert "not rated" in judged
+
+
+def test_a_dataset_is_scored_in_an_annotators_stead_from_the_page(manager):
+    learned_in, dataset = make_ratings(people=2), make_ratings(people=1)
+    annotator = User.objects.get(username=f"{learned_in.slug}:p1")
+    fields = fields_for(dataset, "lexical", history_in=learned_in.slug)
+    answer = manager.post("/runs/new/", fields)
+    assert "Choose the annotator in whose stead" in answer.content.decode()
+    manager.post("/runs/new/", fields | {"annotator": annotator.pk, "turn_targets": "rated"})
+    run = JudgeRun.objects.get()
+    assert run.config["history_dataset"] == learned_in.slug
+    assert run.config["targets"]["kind"] == "ALL"
+    assert set(run.satisfaction_judgments.values_list("user", "part")) == {
+        (annotator.pk, "UNLABELLED")
+    }
+
+
+def test_memories_of_a_run_over_unrated_turns_score_the_same_turns_again(manager):
+    dataset = make_ratings(people=2)
+    run = start_satisfaction_run(
+        dataset=dataset, judge="lexical", targets=Targets(kind=RunTarget.ALL, sample=3)
+    )
+    run_to_end(run.pk)
+    manager.post(f"/runs/{run.pk}/memories/score/")
+    again = JudgeRun.objects.latest("pk")
+    assert again.config["targets"] == run.config["targets"]
+    assert again.config["memories_of"] == run.pk
+    assert again.satisfaction_judgments.count() == run.satisfaction_judgments.count()

@@ -8,7 +8,15 @@ from annotation.models import PairwiseLabel, SatisfactionLabel, Study
 from judging.models import Preference, PreferenceKind, PreferenceSet
 from judging.services.foreground import run_to_end
 from judging.services.preference_edits import add_preference, edit_preference
-from tests.factory import make_claim, make_item, make_rating, make_response, make_study, make_user
+from tests.factory import (
+    make_claim,
+    make_item,
+    make_preference,
+    make_rating,
+    make_response,
+    make_study,
+    make_user,
+)
 from tests.judging.services.test_memories import make_memory
 from tests.judging.study import FakeJudge, opener_of, start_distillation
 from tests.judging.study import make_study as make_labelled
@@ -66,7 +74,7 @@ def test_what_rests_on_a_withheld_pair_is_not_there_until_the_study_is_closed(
     pair = Preference.objects.filter(kind="PAIR", control="NONE").order_by("scenario", "pk")[0]
     edited = edit_preference(pair, text="Mine.", editor=owner)
     same = Preference.objects.filter(scenario=pair.scenario).exclude(pk__in=[pair.pk, edited.pk])
-    aggregates = same.filter(kind=PreferenceKind.AGGREGATE)
+    aggregates = same.filter(kind__in=[PreferenceKind.AGGREGATE, PreferenceKind.STACK])
     gone = [pair, edited, *aggregates, *same.filter(source_comparison=pair.source_comparison)]
     kept = Preference.objects.filter(run=run).exclude(pk__in=[each.pk for each in gone])
     lost = PreferenceSet.objects.filter(scenario=pair.scenario)
@@ -94,6 +102,27 @@ def test_what_rests_on_a_withheld_pair_is_not_there_until_the_study_is_closed(
     Study.objects.update(status="CLOSED")
     assert {client.get(each).status_code for each in addresses(gone, lost)} == {200}
     assert "Mine." in text(client.get("/preferences/"))
+
+
+def test_what_was_distilled_without_a_pair_rests_on_all_others(client, run, owner):
+    pair, other = Preference.objects.filter(kind="PAIR", control="NONE").order_by("scenario", "pk")[
+        :2
+    ]
+    row = make_preference(
+        kind="HELD_OUT",
+        run=run,
+        scenario=pair.scenario,
+        annotator=owner,
+        source_comparison=pair.source_comparison,
+        source_verdict=pair.source_verdict,
+    )
+    page = text(client.get(f"/preferences/{row.pk}/"))
+    assert "All dev comparisons but one." in page
+    assert "Chosen" not in page
+    to_be_answered(run, owner, pair.source_comparison)
+    assert client.get(f"/preferences/{row.pk}/").status_code == 200
+    to_be_answered(run, owner, other.source_comparison)
+    assert client.get(f"/preferences/{row.pk}/").status_code == 404
 
 
 def test_what_is_withheld_costs_two_queries_however_much_it_is(

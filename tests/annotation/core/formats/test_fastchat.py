@@ -8,6 +8,7 @@ from annotation.core.formats.fastchat import (
     looks_like_questions,
     parse_answers,
     parse_question,
+    parse_reference,
     refuse_references,
 )
 from tests.annotation.core.formats.rows import faults_of, record_of, session_of, write_lines
@@ -106,11 +107,21 @@ def faults_of_file(path, name="auto"):
     return [(fault.line, fault.reason) for row in rows for fault in row.faults]
 
 
-@pytest.mark.parametrize("name", ["auto", "mtbench-answers"])
-def test_reference_answers_are_not_a_models(tmp_path, name):
-    ((line, reason),) = faults_of_file(answers(tmp_path / "f", range(101, 131)), name)
+def test_reference_answers_are_not_a_models(tmp_path):
+    path = answers(tmp_path / "f", range(101, 131))
+    ((line, reason),) = faults_of_file(path, "mtbench-answers")
     assert line == 0
     assert reason.startswith("These are MT-Bench's reference answers, not a model's.")
+    chosen, rows = open_records(path)
+    assert chosen.name == "mtbench-references"
+    session = session_of(next(rows))
+    assert (session.key, session.turns, session.sketch) == ("101", (), True)
+    assert session.extra == {"reference:gpt-4": ["First.", "Second."]}
+
+
+def test_a_question_has_one_reference_answer():
+    faults = faults_of(answer(choices=[]), parse_reference)
+    assert faults == [("choices", "Expected exactly one choice")]
 
 
 @pytest.mark.parametrize(
@@ -134,12 +145,15 @@ def test_answers_of_gpt_4_and_of_several_models_are_answers(tmp_path, numbers, m
 def test_a_file_that_is_named_so_holds_reference_answers_to_any_questions(tmp_path, place):
     path = tmp_path / place
     path.parent.mkdir(exist_ok=True)
-    assert len(faults_of_file(answers(path, range(1, 11)))) == 1
+    assert len(faults_of_file(answers(path, range(1, 11)), "mtbench-answers")) == 1
+    assert open_records(path)[0].name == "mtbench-references"
 
 
-def test_the_public_reference_answers_are_refused():
+def test_the_public_reference_answers_are_told():
     path = shared_data("mtbench_reference_answer_gpt-4.jsonl")
-    assert len(faults_of_file(path)) == 1
+    chosen, rows = open_records(path)
+    assert chosen.name == "mtbench-references"
+    assert len([session_of(row) for row in rows]) == 30
 
 
 def test_a_row_with_a_fault_keeps_it_and_no_rows_are_no_references(tmp_path):

@@ -104,6 +104,14 @@ def test_reading_goes_on_after_a_row_that_is_no_csv(tmp_path):
     assert session_of(second).turns[0].user_message == "Q2"
 
 
+def test_a_header_that_is_no_csv_is_refused(tmp_path):
+    assert not urs.knows_text("satisfaction,user_intent\r1,2")
+    path = tmp_path / "other.csv"
+    path.write_text("question,satisfaction\rQ,4\nQ,5\n", encoding="utf-8", newline="")
+    with refuses("import:unreadable", match="new-line"):
+        list(open_records(path, "urs")[1])
+
+
 def test_a_header_must_have_its_columns(tmp_path):
     path = tmp_path / "other.csv"
     path.write_text("question,satisfaction\nQ,4\n", encoding="utf-8")

@@ -5,7 +5,7 @@ from math import log
 import pytest
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
-from judging.core.formats.alpaca_eval import looks_like, parse
+from judging.core.formats.alpaca_eval import looks_like, looks_like_outputs, parse, parse_output
 from tests.annotation.core.formats.rows import faults_of, record_of
 
 
@@ -92,3 +92,19 @@ def test_rows_are_told_apart():
     assert looks_like(row())
     assert not looks_like(row(preference=...))
     assert not looks_like("x")
+
+
+def test_an_output_is_a_response_in_the_session_of_its_annotations():
+    told = {"instruction": "q", "output": "x", "generator": "m", "dataset": "helpful_base"}
+    session = record_of(told, parse_output)
+    [[response]] = [turn.responses for turn in session.turns]
+    assert (session.scenario, response.model, response.text) == ("helpful_base", "m", "x")
+    annotated = {"output_1": "x", "generator_1": "m", "output_2": "y", "generator_2": "n"}
+    more = {"instruction": "q", "dataset": "helpful_base", "annotator": "j", "preference": 1}
+    assert session.key == record_of({**annotated, **more}, parse).key
+    assert looks_like_outputs(told)
+    assert not looks_like_outputs({"instruction": "q", "output": "x"})
+    assert not looks_like_outputs("row")
+    assert faults_of({**told, "generator": ""}, parse_output) == [
+        ("generator", "Must not be empty")
+    ]

@@ -3,7 +3,14 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
-from judging.core.formats.mtbench import looks_like_pairs, looks_like_votes, parse_pair, parse_vote
+from judging.core.formats.mtbench import (
+    looks_like_pairs,
+    looks_like_singles,
+    looks_like_votes,
+    parse_pair,
+    parse_single,
+    parse_vote,
+)
 from tests.annotation.core.formats.rows import faults_of, record_of
 
 
@@ -176,3 +183,55 @@ def test_rows_are_told_apart():
     assert not looks_like_pairs(pair(g1_winner=...))
     assert not looks_like_votes(1)
     assert not looks_like_pairs(None)
+
+
+def single(**changes):
+    data = {
+        "question_id": 81,
+        "model": "alpaca",
+        "judge": ["gpt-4", "single-v1"],
+        "judgment": "Rating: [[7]]",
+        "score": 7,
+        "turn": 1,
+    }
+    return {key: value for key, value in {**data, **changes}.items() if value is not ...}
+
+
+def test_a_single_judgment_grades_the_models_own_answer():
+    record = record_of(single(turn=2, judge=["gpt-4", "single-math-v1-multi-turn"]), parse_single)
+    assert (record.key, record.sketch, len(record.turns)) == ("81", True, 2)
+    [score] = record.scores
+    assert (score.judge, score.turn, score.model, score.value) == ("gpt-4_single", 1, "alpaca", 7)
+    assert (score.status, score.raw) == (JudgmentStatus.DONE, "Rating: [[7]]")
+
+
+@pytest.mark.parametrize(
+    ("judgment", "status", "code"),
+    [
+        ("Fine.", JudgmentStatus.UNPARSEABLE, "verdict:unparseable"),
+        ("$ERROR$", JudgmentStatus.FAILED, "recorded:call-failed"),
+    ],
+)
+def test_a_reply_without_a_grade_is_no_grade(judgment, status, code):
+    [score] = record_of(single(score=-1, judgment=judgment), parse_single).scores
+    assert (score.value, score.status, score.error_code) == (None, status, code)
+
+
+@pytest.mark.parametrize(
+    ("score", "reason"),
+    [
+        (11, "Must be between 1 and 10"),
+        (0.5, "Must be between 1 and 10"),
+        ("7", "Expected a number"),
+        (True, "Expected a number"),
+        (None, "Expected a number"),
+    ],
+)
+def test_a_grade_is_a_number_from_1_to_10(score, reason):
+    assert faults_of(single(score=score), parse_single) == [("score", reason)]
+
+
+def test_single_judgments_are_told_apart():
+    assert looks_like_singles(single())
+    assert not looks_like_singles(pair())
+    assert not looks_like_singles("row")

@@ -1,0 +1,458 @@
+"""Pairs or ratings in a table, as a spreadsheet exports it: CSV with commas, semicolons or tabs.
+
+Which column is what is told by its header (one of KEYS), or by whoever imports: a mapping of keys
+to the headers, or places, of columns. A table with two responses a row holds pairs, one with a
+response and a score holds ratings. Columns that nobody named are not read.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Final, TextIO
+
+from annotation.core.choices import Verdict
+from annotation.core.formats import sensejudge
+from annotation.core.formats.fields import MODEL_CHARS, SCENARIO_CHARS, Fields
+from annotation.core.formats.reading import (
+    MAX_ROW_CHARS,
+    RawRow,
+    open_text,
+    refuse_bare_returns,
+    storable,
+)
+from annotation.core.formats.recllmsim import REASONS
+from annotation.core.formats.records import (
+    Fault,
+    ResponseRecord,
+    SessionRecord,
+    TurnRecord,
+    content_key,
+    shown,
+)
+from annotation.core.refusals import Refused, gettext_noop
+
+NAME: Final = "csv"
+SCENARIO: Final = "default"
+"""Of rows without a scenario."""
+ANNOTATOR: Final = "annotator"
+"""Whose labels they are where no column names anybody."""
+
+PAIR_KEYS: Final = (
+    "prompt",
+    "text_a",
+    "text_b",
+    "model_a",
+    "model_b",
+    "annotator",
+    "verdict",
+    "comment",
+    "scenario",
+    "session",
+    "system_prompt",
+)
+RATING_KEYS: Final = (
+    "prompt",
+    "response",
+    "model",
+    "annotator",
+    "score",
+    "reason",
+    "comment",
+    "scenario",
+    "system_prompt",
+)
+KEYS: Final = tuple(dict.fromkeys((*PAIR_KEYS, *RATING_KEYS)))
+_NEEDED_OF_PAIRS: Final = ("prompt", "text_a", "text_b")
+_NEEDED_OF_RATINGS: Final = ("prompt", "response", "score")
+_MAY_BE_EMPTY: Final = ("prompt", "text_a", "text_b", "response")
+_TEXTS: Final = (*_MAY_BE_EMPTY, "system_prompt", "comment")
+"""Keys whose texts are kept as they are; from others spaces around them are taken away."""
+
+Columns = Mapping[str, str | int]
+"""The column of a key, by its header or by its place from 0."""
+Places = Mapping[str, int]
+"""The place of a key's column."""
+
+_DELIMITERS: Final = (",", ";", "\t")
+_NAMED_DELIMITER: Final = re.compile(r"sep=([,;\t])\r?\n?\Z")
+"""The line that Excel writes, and reads, before a table."""
+_SAMPLE_CHARS: Final = 64 * 1024
+_SAMPLE_ROWS: Final = 50
+_LEAST_COLUMNS: Final = 3
+_PREVIEW_ROWS: Final = 5
+_PREVIEW_COLUMNS: Final = 100
+_MOST_COLUMNS: Final = 1000
+
+
+def knows_text(first_line: str) -> bool:
+    """Whether a file whose first line this is may be a table with the columns that are needed."""
+    if first_line.startswith(("{", "[")):
+        return False
+    try:
+        return bool(_NAMED_DELIMITER.match(first_line)) or any(
+            len(next(csv.reader([first_line], delimiter=each), [])) >= _LEAST_COLUMNS
+            for each in _DELIMITERS
+        )
+    except csv.Error:
+        return False
+
+
+def read_columns(text: str) -> dict[str, str]:
+    """The mapping that a command's `prompt=Question,text_a=Answer 1` means.
+
+    A comma or a quote within a header stands in double quotes, as in CSV, around the header or
+    around the whole part.
+
+    Raises:
+        Refused: A part names no key, or one that another part has named.
+    """
+    if text.count('"') % 2:
+        raise Refused("import:columns", 'a double quote (") is not closed')
+    found: dict[str, str] = {}
+    for part in re.findall(r'(?:"[^"]*"|[^",])+', text):
+        key, equals, header = (each.strip() for each in _unquoted(part).partition("="))
+        if not equals or key not in KEYS:
+            known = ", ".join(KEYS)
+            raise Refused("import:columns", f"expected KEY=HEADER with one of {known}, not {part}")
+        if key in found:
+            raise Refused("import:columns", f"{key} has two columns")
+        found[key] = _unquoted(header)
+    return found
+
+
+def _unquoted(text: str) -> str:
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        return text[1:-1].replace('""', '"')
+    return text
+
+
+def preview(path: Path) -> tuple[list[str], list[list[str]]]:
+    """The header of a table and its first rows, each cell short enough to be shown.
+
+    Raises:
+        Refused: Nothing can be read, or not as text; there is nothing below a header.
+    """
+    rows = (cells for _line, cells in _rows(path) if not isinstance(cells, Fault))
+    first = [
+        [str(shown(cell.strip())) for cell in cells[:_PREVIEW_COLUMNS]]
+        for cells in islice(rows, 1 + _PREVIEW_ROWS)
+    ]
+    if len(first) < 2:
+        raise Refused("import:unreadable", f"{path.name}: no rows below a header")
+    return first[0], first[1:]
+
+
+def missing(keys: Collection[str]) -> list[str]:
+    """The keys without which a table cannot be imported that has columns for these."""
+    needed = _NEEDED_OF_PAIRS if _are_pairs(keys) else _NEEDED_OF_RATINGS
+    return [key for key in needed if key not in keys]
+
+
+def _are_pairs(keys: Collection[str]) -> bool:
+    return "text_a" in keys or "text_b" in keys or not ("response" in keys or "score" in keys)
+
+
+def read_file(path: Path, columns: Columns | None = None) -> Iterator[RawRow]:
+    """The rows of a table by key; a row's `line` is where it begins.
+
+    Raises:
+        Refused: Nothing can be read, or not as text.
+    """
+    header: list[str] | None = None
+    places: Places = {}
+    for line, cells in _rows(path):
+        if isinstance(cells, Fault):
+            yield RawRow(line, fault=cells)
+            if header is None:
+                return
+        elif header is None:
+            header = [cell.strip() for cell in cells]
+            places, faults = _places(line, header, columns or {})
+            if faults:
+                yield RawRow(line, fault=faults[0], more=tuple(faults[1:]))
+                return
+        elif len(cells) != len(header):
+            reason = gettext_noop("%(found)d cells for %(columns)d columns")
+            parts = {"found": len(cells), "columns": len(header)}
+            yield RawRow(line, fault=Fault(line, "", reason, shown(cells[0]), parts))
+        else:
+            yield storable(line, _by_key(header, cells, places))
+
+
+def _by_key(header: Sequence[str], cells: Sequence[str], places: Places) -> dict[str, str]:
+    """The cells of a row by key, and the headers of the two responses, by which one may vote."""
+    told = {
+        key: cells[place] if key in _TEXTS else cells[place].strip()
+        for key, place in places.items()
+    }
+    for side in ("a", "b"):
+        if f"text_{side}" in places:
+            told[f"header_{side}"] = header[places[f"text_{side}"]]
+    return {key: each for key, each in told.items() if each or key in _MAY_BE_EMPTY}
+
+
+class _Lines:
+    """The lines of a stream; `taken` counts the characters since it was set to 0."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.taken = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._stream.readline(MAX_ROW_CHARS + 1)
+        self.taken += len(line)
+        if not line:
+            raise StopIteration
+        if self.taken > MAX_ROW_CHARS:
+            raise csv.Error
+        return line
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str] | Fault]]:
+    """Every row that is not blank with the line where it begins, or what is wrong there."""
+    csv.field_size_limit(MAX_ROW_CHARS)
+    refuse_bare_returns(path)
+    delimiter, skipped = _layout(path)
+    with open_text(path) as stream:
+        lines = _Lines(stream)
+        if skipped:
+            next(lines)
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        while True:
+            line = skipped + reader.line_num + 1
+            lines.taken = 0
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                if lines.taken > MAX_ROW_CHARS:
+                    yield line, Fault(line, "", gettext_noop("Row too long to read"))
+                    return
+                reason = gettext_noop("Not CSV: %(error)s")
+                yield line, Fault(line, "", reason, "", {"error": str(error)})
+                continue
+            if len(cells) > _MOST_COLUMNS:
+                reason = gettext_noop("%(found)d cells in a row; at most %(most)d are read")
+                parts = {"found": len(cells), "most": _MOST_COLUMNS}
+                yield line, Fault(line, "", reason, parts=parts)
+            elif any(map(str.strip, cells)):
+                yield line, cells
+
+
+def _layout(path: Path) -> tuple[str, int]:
+    """What stands between cells, and how many lines stand before the header.
+
+    It is the sign by which most of the first rows have as many cells as the header has; of several
+    the one that makes more cells.
+
+    Raises:
+        Refused: The file is no text in UTF-8 or, with its BOM, UTF-16.
+    """
+    with open_text(path) as stream:
+        sample = stream.read(_SAMPLE_CHARS)
+    try:
+        sample.encode()
+    except UnicodeEncodeError as error:
+        raise Refused("import:encoding", f"{path.name}: not in UTF-8") from error
+    named = _NAMED_DELIMITER.match(sample.partition("\n")[0])
+    if named:
+        return named[1], 1
+    return max(_DELIMITERS, key=lambda each: _fit(sample, each)), 0
+
+
+def _fit(sample: str, delimiter: str) -> tuple[int, int]:
+    """How many rows of a sample are like its header by a delimiter, and how many cells that has."""
+    reader = csv.reader(io.StringIO(sample, newline="\n"), delimiter=delimiter)
+    widths = []
+    try:
+        widths = [len(row) for row in islice(reader, _SAMPLE_ROWS) if any(row)]
+    except csv.Error:
+        return 0, 0
+    if not widths or widths[0] == 1:
+        return 0, 0
+    return widths.count(widths[0]), widths[0]
+
+
+_MANY: Final = gettext_noop("Several columns have this header")
+
+
+def _places(line: int, header: Sequence[str], columns: Columns) -> tuple[Places, list[Fault]]:
+    """Where the columns are, and all that is wrong with what was said of them."""
+    places, faults = _named_places(line, header, columns)
+    names = [_plain(name).replace(" ", "_") for name in header]
+    if any(isinstance(column, int) for column in columns.values()):
+        names = []  # who told the places has seen every column
+    known = {*columns, *(name for name in names if name in KEYS)}
+    kind = PAIR_KEYS if _are_pairs(known) else RATING_KEYS
+    for key in columns:
+        if key not in kind:
+            pair = gettext_noop("A table of pairs has no such column")
+            rating = gettext_noop("A table of ratings has no such column")
+            reason = pair if kind is PAIR_KEYS else rating
+            faults.append(Fault(line, key, reason, shown(columns[key])))
+    for key in (each for each in kind if each in names and each not in columns):
+        places[key] = names.index(key)
+        if names.count(key) > 1:
+            faults.append(Fault(line, key, _MANY, key))
+    for key in missing(known):
+        reason = gettext_noop("No column was named for this field")
+        faults.append(Fault(line, key, reason, shown(", ".join(header))))
+    return places, [*faults, *_used_twice(line, header, places)]
+
+
+def _named_places(
+    line: int, header: Sequence[str], columns: Columns
+) -> tuple[dict[str, int], list[Fault]]:
+    """The places of the columns that were named, and faults for those that are not one."""
+    places: dict[str, int] = {}
+    faults = []
+    for key, column in columns.items():
+        found = _places_of(header, column)
+        if len(found) == 1:
+            places[key] = found[0]
+        else:
+            none = gettext_noop("There is no column with this header")
+            faults.append(Fault(line, key, _MANY if found else none, shown(column)))
+    return places, faults
+
+
+def _places_of(header: Sequence[str], column: str | int) -> list[int]:
+    """The places that a header, or a place, means."""
+    if isinstance(column, int):
+        return [column] if column < len(header) else []
+    wanted = column.strip()
+    return [place for place, name in enumerate(header) if name == wanted]
+
+
+def _used_twice(line: int, header: Sequence[str], places: Places) -> Iterator[Fault]:
+    """A fault for every key whose column another one has."""
+    taken: dict[int, str] = {}
+    for key, place in places.items():
+        if place in taken:
+            reason = gettext_noop("This column is already used for %(other)s")
+            yield Fault(line, key, reason, shown(header[place]), {"other": taken[place]})
+        taken.setdefault(place, key)
+
+
+def parse(fields: Fields) -> SessionRecord:
+    """One row as a session of one turn, with two responses or with one."""
+    fields.short("prompt", MAX_ROW_CHARS)
+    return _pair(fields) if "text_a" in fields.data else _rating(fields)
+
+
+def _pair(fields: Fields) -> SessionRecord:
+    """The row as this project's own format has pairs; an empty verdict is no label."""
+    told = {key: fields.data[key] for key in PAIR_KEYS if key in fields.data}
+    told.setdefault("scenario", SCENARIO)
+    if "verdict" in told:
+        told["verdict"] = _verdict(fields)
+        told.setdefault("annotator", ANNOTATOR)
+    else:
+        told.pop("annotator", None)
+    return sensejudge.parse_pair(Fields(told, fields.notes))
+
+
+def _verdict(fields: Fields) -> Verdict:
+    """What a word means: a letter, a tie, or the header or the model of the better response."""
+    word = fields.text("verdict").casefold()
+    meant = [Verdict.TIE] if word == "tie" else []
+    for side, verdict in (("a", Verdict.A), ("b", Verdict.B)):
+        names = (fields.data.get(f"{told}_{side}", side) for told in ("header", "model"))
+        if word in {side, *(str(name).casefold() for name in names)}:
+            meant.append(verdict)
+    if len(meant) == 1:
+        return meant[0]
+    reason = gettext_noop("Expected A, B or tie, or the header or the model of the better response")
+    several = gettext_noop("This can mean more than one answer")
+    fields.fault("verdict", several if meant else reason, fields.data["verdict"])
+    return Verdict.TIE
+
+
+def _rating(fields: Fields) -> SessionRecord:
+    """The row as a conversation of its own; without a score its response is not rated."""
+    prompt, text = fields.text("prompt"), fields.text("response")
+    system_prompt = fields.text_or("system_prompt")
+    scenario = fields.text_or("scenario", SCENARIO, longest=SCENARIO_CHARS)
+    model = fields.text_or("model", longest=MODEL_CHARS)
+    told = {
+        key: fields.data[key]
+        for key in ("annotator", "score", "reason", "comment")
+        if key in fields.data
+    }
+    told.setdefault("annotator", ANNOTATOR)
+    if "reason" in told:
+        reason = str(told["reason"])
+        told["reason"] = REASONS.get(reason, reason.replace(" ", "_"))
+    rated = "score" in told or "reason" in told
+    ratings = (sensejudge.rating(Fields(told, fields.notes)),) if rated else ()
+    response = ResponseRecord("0", text, model, original=True, satisfaction=ratings)
+    return SessionRecord(
+        key=content_key(scenario, system_prompt, prompt, model, text),
+        scenario=scenario,
+        turns=(TurnRecord(prompt, (response,)),),
+        system_prompt=system_prompt,
+    )
+
+
+_SIDES: Final[Mapping[str, re.Pattern[str]]] = {
+    "text": re.compile(
+        r"(?:(?:text|answer|response|output|reply|completion|candidate|option|回答|回复|答案) ?"
+        r"(?=[ab12])|(?=[ab]))([ab12])"
+    ),
+    "model": re.compile(r"(?:model|generator|system|assistant|模型) ?([ab12])"),
+}
+_GUESSES: Final[Mapping[str, str]] = {
+    word: key
+    for key, words in {
+        "prompt": "prompt,question,instruction,query,input,request,user message,问题,提示,指令",
+        "annotator": "annotator,rater,labeller,labeler,evaluator,worker,user,标注者,标注员,评分者",
+        "verdict": "verdict,better,winner,preference,preferred,choice,label,best,chosen,"
+        "better answer,better response,better one,which is better,更好,胜者,选择,偏好",
+        "comment": "comment,comments,note,notes,remark,remarks,rationale,explanation,评论,备注",
+        "scenario": "scenario,topic,category,task,domain,subject,场景,类别,主题",
+        "session": "session,session id,conversation,conversation id,会话",
+        "system_prompt": "system prompt,系统提示",
+        "response": "response,answer,output,reply,completion,回答,回复,答案",
+        "model": "model,generator,model name,模型",
+        "score": "score,rating,satisfaction,stars,grade,评分,分数,满意度",
+        "reason": "reason,原因",
+    }.items()
+    for word in words.split(",")
+}
+
+
+def guess(header: Sequence[str]) -> dict[str, int]:
+    """Which column is probably what, by common headers; each key once, the first column first."""
+    found: dict[str, int] = {}
+    for place, name in enumerate(header):
+        key = _guess(_plain(name))
+        if key:
+            found.setdefault(key, place)
+    pairs = "text_a" in found and "text_b" in found
+    kind = PAIR_KEYS if pairs or "response" not in found else RATING_KEYS
+    return {key: place for key, place in found.items() if key in kind}
+
+
+def _guess(name: str) -> str:
+    if name.replace(" ", "_") in KEYS:
+        return name.replace(" ", "_")
+    for key, pattern in _SIDES.items():
+        side = pattern.fullmatch(name)
+        if side:
+            return f"{key}_{'a' if side[1] in 'a1' else 'b'}"
+    return _GUESSES.get(name, "")
+
+
+def _plain(name: str) -> str:
+    """A header without its case and punctuation."""
+    return " ".join(re.sub(r"[\W_]+", " ", name.casefold()).split())

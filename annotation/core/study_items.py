@@ -1,0 +1,111 @@
+"""Which comparisons or sessions come into a study: filters, and a sample that can be balanced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from annotation.core.assignment import Strata, draw_evenly, study_order
+from annotation.core.choices import LabelledEnum, StudyKind
+from annotation.core.refusals import gettext_noop
+
+
+class Stratum(LabelledEnum):
+    """What a sample has equal numbers of; the coarser first, where a sample is balanced over both.
+
+    MODELS are unordered pairs of models, which only pairwise studies have.
+    """
+
+    MODELS = "MODELS", gettext_noop("Pair of models")
+    SCENARIO = "SCENARIO", gettext_noop("Scenario")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemChoice:
+    """Which of a dataset's comparisons or sessions; without anything all of them.
+
+    Attributes:
+        scenarios: only these, by name.
+        languages: only conversations in these, by primary language.
+        models: only comparisons with a response by one of these.
+        both_models: both responses must be by one of `models`.
+        plan: only the comparisons of this pairing plan, by number.
+        batch: of a plan only this batch, from 1.
+        sample: at most so many, the first in the order of the splits.
+        strata: what the sample has equal numbers of, as far as there are enough.
+    """
+
+    scenarios: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    both_models: bool = False
+    plan: int | None = None
+    batch: int | None = None
+    sample: int | None = None
+    strata: tuple[Stratum, ...] = ()
+
+    def of_kind(self, kind: StudyKind) -> ItemChoice:
+        """What of it says anything about a kind of study."""
+        if kind is StudyKind.PAIRWISE:
+            return self
+        return ItemChoice(
+            scenarios=self.scenarios,
+            languages=self.languages,
+            sample=self.sample,
+            strata=tuple(each for each in self.strata if each is not Stratum.MODELS),
+        )
+
+    def stored(self) -> dict[str, Any]:
+        """What was chosen, by the names above; what was not is left out."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name in self.__slots__
+            if (value := getattr(self, name))
+        }
+
+
+EVERYTHING: Final = ItemChoice()
+
+
+class StudyTarget(NamedTuple):
+    """A comparison or session that a study can ask about, with what it is chosen by.
+
+    `key` is "" and `models` are empty for a session; `language` is a primary language.
+    """
+
+    target: int
+    session: str
+    key: str
+    scenario: str
+    language: str
+    models: tuple[str, ...]
+
+    def strata(self, wanted: Iterable[Stratum]) -> Strata:
+        """Where it stands in what is balanced, the coarser first."""
+        own = {Stratum.MODELS: " | ".join(sorted(self.models)), Stratum.SCENARIO: self.scenario}
+        return tuple(own[each] for each in Stratum if each in wanted)
+
+
+def in_language(targets: Iterable[StudyTarget], choice: ItemChoice) -> list[StudyTarget]:
+    """Those in a language that was chosen."""
+    return [each for each in targets if not choice.languages or each.language in choice.languages]
+
+
+def chosen_items(targets: Iterable[StudyTarget], choice: ItemChoice) -> list[StudyTarget]:
+    """The sample in the order in which a study gives items out (`assignment.study_order`).
+
+    Without strata it is the beginning of that order, so that studies of any size, and every
+    annotator of one, share their development pairs.
+
+    Args:
+        targets: those that pass the filters.
+        choice: says how many, and what they are balanced over.
+    """
+    order = study_order((each, each.session, each.key) for each in targets)
+    if choice.sample is None or choice.sample >= len(order):
+        return order
+    drawn = draw_evenly(
+        [(place, each.strata(choice.strata)) for place, each in enumerate(order)], choice.sample
+    )
+    return [order[place] for place in sorted(drawn)]

@@ -1,0 +1,107 @@
+"""Comparisons that can be made of a dataset's responses, and the plans that made some."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+
+from django.db.models import Count, Max, Q, QuerySet
+
+from annotation.core.pairing import (
+    CandidateText,
+    PairingKind,
+    PairingRules,
+    PossiblePair,
+    StoredPair,
+    pairs_on_turn,
+)
+from annotation.models import Comparison, Dataset, PairingPlan, Response
+
+
+def _comparable_responses(dataset: Dataset) -> QuerySet[Response]:
+    rows = Response.objects.filter(turn__session__dataset=dataset, text__isnull=False, variant="")
+    return rows.exclude(model="")
+
+
+def compared_models(dataset: Dataset) -> list[str]:
+    """The models whose responses can be compared, by name."""
+    rows = _comparable_responses(dataset).order_by("model")
+    return list(rows.values_list("model", flat=True).distinct())
+
+
+def possible_pairs(dataset: Dataset, rules: PairingRules) -> list[PossiblePair]:
+    """The comparisons that pass a plan's filters, stored or not, in file order. Two queries."""
+    stored: dict[int, list[StoredPair]] = defaultdict(list)
+    rows = Comparison.objects.filter(turn__session__dataset=dataset).order_by("position", "pk")
+    for turn, pk, key, a, b in rows.values_list("turn", "pk", "key", "response_a", "response_b"):
+        stored[turn].append(StoredPair(pk, key, a, b))
+    return list(_possible(dataset, rules, stored))
+
+
+def _possible(
+    dataset: Dataset, rules: PairingRules, stored: dict[int, list[StoredPair]]
+) -> Iterator[PossiblePair]:
+    texts = _comparable_responses(dataset).order_by(
+        "turn__session__position", "turn__session_id", "turn__position", "position", "pk"
+    )
+    if rules.scenarios:
+        texts = texts.filter(turn__session__scenario__name__in=rules.scenarios)
+    of_turn = ("turn", "turn__session__key", "turn__position", "turn__session__scenario__name")
+    answers = texts.values_list(*of_turn, "model", "pk", "text_hash")
+    for (turn, session, place, scenario), own in groupby(answers, key=itemgetter(0, 1, 2, 3)):
+        candidates = [CandidateText(*answer[4:]) for answer in own]
+        for pair in pairs_on_turn(candidates, stored.get(turn, ()), cap=rules.cap):
+            models = (min(pair.a.model, pair.b.model), max(pair.a.model, pair.b.model))
+            if rules.admits(*models):
+                a, b = pair.a.response, pair.b.response
+                own_place = (turn, session, place, scenario)
+                yield PossiblePair(*own_place, models, a, b, pair.key, pair.comparison)
+
+
+def plan_by(dataset: Dataset, rules: PairingRules) -> PairingPlan | None:
+    """The newest plan by these rules; the size of a batch may change from one to the next."""
+    rows = PairingPlan.objects.filter(
+        dataset=dataset, kind=rules.kind, anchor=rules.anchor, cap=rules.cap, seed=rules.seed
+    ).order_by("-pk")
+    if rules.kind is PairingKind.SAMPLE:
+        rows = rows.filter(size=rules.size)
+    wanted = rules.selection()
+    return next((plan for plan in rows if plan.selection == wanted), None)
+
+
+def rules_of_plan(plan: PairingPlan) -> PairingRules:
+    """The rules that a plan was made by."""
+    filters = plan.selection
+    return PairingRules(
+        kind=PairingKind(plan.kind),
+        anchor=plan.anchor,
+        size=plan.size,
+        cap=plan.cap,
+        seed=plan.seed,
+        scenarios=tuple(filters.get("scenarios", ())),
+        models=tuple(filters.get("models", ())),
+        both_models=filters.get("both_models", False),
+    )
+
+
+def batches_of(plan: PairingPlan | None) -> dict[int, int]:
+    """By comparison of a plan, the batch that it came in; empty without a plan."""
+    return {} if plan is None else dict(plan.planned.values_list("comparison", "batch"))
+
+
+def pairing_plans(dataset: Dataset) -> list[tuple[PairingPlan, str]]:
+    """The plans of a dataset, the newest first, each with `n` comparisons.
+
+    Beside each what a new study asks about: the plan (`7`), the last batch of one that adapts
+    (`7:2`).
+    """
+    rows = PairingPlan.objects.filter(dataset=dataset).annotate(
+        n=Count("planned"),
+        batch=Max("planned__batch", filter=Q(kind=PairingKind.ADAPTIVE)),
+    )
+    return [
+        (plan, f"{plan.pk}:{plan.batch}" if plan.batch else str(plan.pk))
+        for plan in rows.select_related("created_by").order_by("-pk")
+    ]

@@ -1,0 +1,348 @@
+"""The paper's ablations as runs: run what is missing, measure every variant, store the table.
+
+Each step of an ablation is a unit with a run of its own: a distillation, or its test comparisons
+under some of its preferences. Every variant is measured on the same test comparisons of an
+annotator: those that are test comparisons under all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from django.db.models import Q
+
+from annotation.core.choices import JudgmentStatus
+from annotation.core.refusals import Refused
+from annotation.models import Dataset, User
+from annotation.queries.participants import annotators, names_of
+from benchmark.core.ablation import AblationRow, Vary, ablation_row
+from benchmark.core.accuracy import Judged
+from benchmark.models import VerificationReport
+from benchmark.queries.ablations import KIND, RUN_KIND
+from benchmark.queries.evidence import sessions_of
+from benchmark.queries.judgments import run_judgments
+from benchmark.services.ablations import (
+    AblationStep,
+    AblationVariant,
+    distillation_of,
+    estimate_variants,
+    judging_under,
+    preferences_of,
+    steps,
+    variants_of,
+)
+from judging.core.estimates import RunEstimate
+from judging.core.runs import StageName
+from judging.llm.errors import LlmCode
+from judging.models import JudgeRun, RunKind, RunUnit
+from judging.queries.configurations import decides_by_log_odds, distil_plans
+from judging.queries.runs import UNFINISHED, unit_rows
+from judging.services.batches import BatchWork, ComputingStage, UnitStage
+from judging.services.child_runs import (
+    choose_child,
+    end_for_want_of_money,
+    end_unit,
+    ending,
+    go_on,
+    has_all_answers,
+)
+from judging.services.endpoints import check_budget
+from judging.services.heartbeats import Pulse
+from judging.services.judges import LEXICAL, endpoint_for
+from judging.services.kinds import Kind, plan
+from judging.services.run_requests import RunRequest
+
+SEED: Final = 42
+
+
+class AblationRequest(NamedTuple):
+    """What is to be varied, for whose labels, by which judges, for how much money at most.
+
+    The first judge judges and distils; `Vary.JUDGE` tries each with each.
+    """
+
+    dataset: Dataset
+    annotators: Sequence[User]
+    vary: Vary
+    judges: Sequence[str]
+    budget: Decimal | None = None
+    created_by: User | None = None
+
+
+def who_labelled(dataset: Dataset, *, judge: str) -> list[User]:
+    """Everybody who labelled something that a judge could learn from, by name.
+
+    Raises:
+        Refused: there is nobody; there is no such judge.
+    """
+    request = RunRequest(kind=RunKind.DISTIL, dataset=dataset, judge=judge)
+    able = {run.annotator for run in plan(request)}
+    users = User.objects.in_bulk([each.id for each in annotators(dataset=dataset)])
+    return [user for user in users.values() if user in able]
+
+
+def plan_ablation(request: AblationRequest) -> JudgeRun:
+    """A run that measures every variant; not saved.
+
+    Raises:
+        Refused: there is no such judge, or one that the ablation cannot move; there is a budget,
+            but an endpoint has no prices; an annotator labelled nothing here that can be judged.
+    """
+    vary, judges = request.vary, list(request.judges)
+    if not request.annotators:
+        raise Refused("ablation:nobody")
+    if vary is Vary.WINDOW and judges[0] == LEXICAL:
+        raise Refused("ablation:cannot-move")
+    endpoints = [endpoint_for(judge) for judge in judges]
+    check_budget(request.budget, *endpoints)  # the lexical judge beside another is free
+    for user in request.annotators:
+        distillation_of(request.dataset, user, steps(vary, judges)[0])
+    names = names_of(dataset=request.dataset)
+    users = list(request.annotators)
+    return JudgeRun(
+        kind=RUN_KIND,
+        dataset=request.dataset,
+        annotator=users[0] if len(users) == 1 else None,
+        judge=_shown(judges),
+        endpoint=next((each for each in endpoints if each is not None), None),
+        config={
+            "vary": vary.value,
+            "judges": judges,
+            "annotators": [{"id": user.pk, "name": names[user.pk]} for user in users],
+            "seed": SEED,
+        },
+        budget=request.budget,
+        created_by=request.created_by,
+    )
+
+
+def _shown(judges: Sequence[str]) -> str:
+    """The judges in the column for one; the configuration has them all."""
+    most = 80
+    names = ", ".join(judges)
+    return names if len(names) <= most else f"{names[: most - 1]}…"
+
+
+def estimate_ablation(request: AblationRequest) -> list[RunEstimate]:
+    """The runs that an ablation would start, without those that are finished.
+
+    Raises:
+        Refused: as for `plan_ablation`; too many preferences to try every subset of a size.
+    """
+    plan_ablation(request)
+    return estimate_variants(request.dataset, request.annotators, request.vary, request.judges)
+
+
+def write_ablation(run: JudgeRun) -> None:
+    """Write the units of an ablation: a distillation, then each judge under what it distilled."""
+    units: list[RunUnit] = []
+    for annotator in run.config["annotators"]:
+        for place, step in enumerate(_steps(run)):
+            for judge in (None, *step.judges):
+                units.append(
+                    RunUnit(
+                        run=run,
+                        position=len(units),
+                        name=_unit_name(annotator["name"], step, judge),
+                        plan={"annotator": annotator["id"], "step": place, "judge": judge},
+                    )
+                )
+    RunUnit.objects.bulk_create(units)
+
+
+def _unit_name(annotator: str, step: AblationStep, judge: str | None) -> str:
+    judges = step.distiller if judge is None else f"{step.distiller} → {judge}"
+    words = [annotator, step.name.replace("_", " ").lower(), judges]
+    return " · ".join(word for word in words if word)[:200]
+
+
+def _steps(run: JudgeRun) -> list[AblationStep]:
+    return steps(Vary(run.config["vary"]), run.config["judges"])
+
+
+def work_ablation(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
+    """Go on with a unit's run; where the money ends, no further unit is begun.
+
+    Raises:
+        Refused: the run did not finish; too many preferences to try every subset of a size.
+    """
+    if unit.child_id is None:
+        choose_child(run, unit, _wanted(run, unit))
+    child = go_on(run, unit, work)
+    if child.status in UNFINISHED:
+        return
+    if child.error_code == LlmCode.BUDGET_SPENT:
+        end_for_want_of_money(run)
+    elif not has_all_answers(child):
+        raise Refused("ablation:run-failed", ending(child))
+    else:
+        end_unit(unit)
+
+
+def _wanted(run: JudgeRun, unit: RunUnit) -> JudgeRun:
+    """The run of a unit, planned; what it distilled itself comes before what applies it."""
+    annotator, step = unit.plan["annotator"], _steps(run)[unit.plan["step"]]
+    judge: str | None = unit.plan["judge"]
+    if judge is None:
+        return distillation_of(run.dataset, User.objects.get(pk=annotator), step)
+    distilled = unit_rows(run.pk).get(
+        plan__annotator=annotator, plan__step=unit.plan["step"], plan__judge=None
+    )
+    assert distilled.child is not None  # noqa: S101 - its unit is done
+    own = [
+        each
+        for each in variants_of(distilled.child, Vary(run.config["vary"]), step)
+        if each.judge == judge
+    ]
+    return judging_under(distilled.child, judge, preferences_of(own))
+
+
+def report_ablation(run: JudgeRun) -> None:
+    """Measure the annotators whose units are all done, and store the table of the run.
+
+    Raises:
+        Refused: the money ended before the first annotator could be measured.
+    """
+    pulse = Pulse(run)
+    vary, units = Vary(run.config["vary"]), list(unit_rows(run.pk).select_related("child"))
+    judged: dict[str, list[VariantJudged]] = {}
+    left_out: list[str] = []
+    for annotator in run.config["annotators"]:
+        own = [unit for unit in units if unit.plan["annotator"] == annotator["id"]]
+        if any(unit.status != JudgmentStatus.DONE for unit in own):
+            left_out.append(annotator["name"])
+            continue
+        judged[annotator["name"]] = list(_judged_variants(vary, _steps(run), own))
+        pulse()
+    if not judged:
+        stopped = next(unit for unit in units if unit.status != JudgmentStatus.DONE)
+        message = f"run {stopped.child_id} got a part of its answers"
+        raise Refused(LlmCode.BUDGET_SPENT.value, message)
+    rows = [row for name, variants in judged.items() for row in _rows(name, variants)]
+    if len(judged) > 1:
+        rows += _rows_of_all(list(judged.values()))
+    VerificationReport.objects.update_or_create(
+        run=run,
+        kind=KIND,
+        defaults={
+            "dataset": run.dataset,
+            "settings": {
+                "vary": vary.value,
+                "judges": run.config["judges"],
+                "seed": run.config["seed"],
+                **({"left_out": left_out} if left_out else {}),
+            },
+            "rows": [row.to_json() for row in rows],
+        },
+    )
+
+
+class VariantJudged(NamedTuple):
+    """A variant, what its preferences decided of an annotator's comparisons, and by which run."""
+
+    variant: AblationVariant
+    run: int
+    judged: Sequence[Judged]
+
+    @property
+    def dev(self) -> int:
+        """How many labelled pairs it learned from, over all scenarios."""
+        return sum(len(each.winners) for each in distil_plans(self.variant.distillation.config))
+
+    @property
+    def members(self) -> int:
+        """How many preferences vote, over all scenarios."""
+        return sum(map(len, self.variant.members.values()))
+
+
+def _judged_variants(
+    vary: Vary, wanted: Sequence[AblationStep], units: Sequence[RunUnit]
+) -> Iterator[VariantJudged]:
+    """The variants of one annotator, whose units are done, on the comparisons all judged."""
+    children = {(unit.plan["step"], unit.plan["judge"]): unit.child for unit in units}
+    found: list[tuple[AblationVariant, JudgeRun]] = []
+    for place, step in enumerate(wanted):
+        distillation = children[place, None]
+        assert distillation is not None  # noqa: S101 - its unit is done
+        for variant in variants_of(distillation, vary, step):
+            run = children[place, variant.judge]
+            assert run is not None  # noqa: S101 - as above
+            found.append((variant, run))
+    shared = _shared_tests([variant for variant, _run in found])
+    sessions = sessions_of((), shared)
+    for variant, run in found:
+        yield VariantJudged(variant, run.pk, list(_judged(run, variant, shared, sessions)))
+
+
+def _rows(annotator: str, variants: Sequence[VariantJudged]) -> Iterator[AblationRow]:
+    for each in variants:
+        yield ablation_row(
+            each.judged,
+            annotator=annotator,
+            variant=each.variant.name,
+            dev=each.dev,
+            members=each.members,
+            run=each.run,
+            seed=SEED,
+        )
+
+
+def _rows_of_all(own: Sequence[Sequence[VariantJudged]]) -> Iterator[AblationRow]:
+    """What the paper prints: each variant over all annotators together, where all of them have it.
+
+    Sessions that several annotators labelled are drawn with all that each of them said.
+    """
+    names = [[each.variant.name for each in variants] for variants in own]
+    for name in (each for each in names[0] if all(each in others for others in names)):
+        found = [each for variants in own for each in variants if each.variant.name == name]
+        yield ablation_row(
+            [judged for each in found for judged in each.judged],
+            annotator="",
+            variant=name,
+            dev=sum(each.dev for each in found),
+            members=sum(each.members for each in found),
+            run=None,
+            seed=SEED,
+        )
+
+
+def _shared_tests(variants: Sequence[AblationVariant]) -> set[int]:
+    """The comparisons that are in the test part of every variant."""
+    parts = [
+        {key for plan in distil_plans(each.distillation.config) for key, _ in plan.test_winners}
+        for each in variants
+    ]
+    return set.intersection(*parts) if parts else set()
+
+
+def _judged(
+    run: JudgeRun,
+    variant: AblationVariant,
+    shared: set[int],
+    sessions: Mapping[int, int | None],
+) -> Iterator[Judged]:
+    plans = distil_plans(variant.distillation.config)
+    memberships = [
+        ([key for key, _winner in plan.test_winners], variant.members.get(plan.scenario_id, ()))
+        for plan in plans
+    ]
+    judged = run_judgments(Q(run=run.pk))[run.pk]
+    by_log_odds = decides_by_log_odds(run.config, judge=run.judge)
+    decide = judged.decisions_by_log_odds if by_log_odds else judged.decisions
+    decided = decide(memberships)
+    for each in plans:
+        for comparison, winner in each.test_winners:
+            if comparison in shared and comparison in decided:
+                yield Judged(comparison, winner, decided[comparison], session=sessions[comparison])
+
+
+ABLATE: Final = Kind(
+    None,
+    write_ablation,
+    (
+        UnitStage(StageName.UNIT, work_ablation),
+        ComputingStage(StageName.REPORT, report_ablation),
+    ),
+)

@@ -1,0 +1,107 @@
+"""Planning comparisons of a dataset's responses: counted and priced first, then made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext, ngettext
+from django.views.decorators.http import require_http_methods
+
+from annotation.core.pairing import PairingKind, PairingRules
+from annotation.core.refusals import Refused
+from annotation.core.splits import DEFAULT_SEED
+from annotation.models import Dataset
+from annotation.queries.datasets import dataset_of
+from annotation.queries.pairing import pairing_plans, rules_of_plan
+from annotation.services.imports.comparisons import too_many
+from annotation.views.access import UNPROCESSABLE, SignedInRequest, manager_required
+from benchmark.forms import PairingForm
+from benchmark.services.pairing import counts_by_models, make_next_batch, next_batch, price
+from judging.core.estimates import total_of
+from judging.services.judges import LEXICAL
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@manager_required
+def pairing(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Choose a plan, see what it would make and what judging that takes; make it."""
+    dataset = dataset_of(slug)
+    chosen = request.POST if request.method == "POST" else request.GET
+    data = chosen if "kind" in chosen else _usual()
+    form = PairingForm(data, dataset=dataset)
+    context: dict[str, Any] = {"dataset": dataset, "form": form, "refusal": ""}
+    if form.is_valid():
+        try:
+            if request.method == "POST":
+                return _made(request, dataset, form)
+            context |= _counted(dataset, form)
+        except Refused as refused:
+            context["refusal"] = gettext(refused.text) % refused.values
+    sent = [(name, each) for name, values in data.lists() for each in values]
+    context["sent"] = [(name, each) for name, each in sent if name in form.fields]
+    kept = {name: str(data[name]) for name in ("judge", "verdicts") if name in data}
+    context["plans"] = [
+        (plan, asked, _query(rules_of_plan(plan), **kept)) for plan, asked in pairing_plans(dataset)
+    ]
+    failed = request.method == "POST"
+    status = UNPROCESSABLE if failed or form.errors else 200
+    return render(request, "benchmark/pairing.html", context, status=status)
+
+
+def _usual() -> QueryDict:
+    """What the page shows before anything is chosen."""
+    data: dict[str, str | int] = {
+        "kind": str(PairingKind.ALL),
+        "cap": 1,
+        "seed": DEFAULT_SEED,
+        "judge": LEXICAL,
+    }
+    return QueryDict(urlencode(data))
+
+
+def _counted(dataset: Dataset, form: PairingForm) -> dict[str, Any]:
+    """What the plan would add, by pair of models and scenario, and what judging it would take."""
+    found = next_batch(dataset, form.rules(), form.whose())
+    refused = too_many(found.new)
+    estimate = price(dataset, found.added, judge=form.cleaned_data["judge"])
+    rows = counts_by_models(found.added)
+    scenarios = sorted({name for row in rows for name in row["scenarios"]})
+    return {
+        "found": found,
+        "refusal": gettext(refused.text) % refused.values if refused else "",
+        "scenarios": scenarios,
+        "rows": [(row, [row["scenarios"].get(name, 0) for name in scenarios]) for row in rows],
+        "estimates": [estimate],
+        "total": total_of([estimate]),
+    }
+
+
+def _made(request: SignedInRequest, dataset: Dataset, form: PairingForm) -> HttpResponse:
+    rules = form.rules()
+    made = make_next_batch(dataset, rules, form.whose(), by=request.user)
+    text = ngettext("Created %(n)d comparison.", "Created %(n)d comparisons.", made.created)
+    messages.success(request, text % {"n": made.created})
+    address = reverse("benchmark:pairing", args=[dataset.slug])
+    judge = {"judge": form.cleaned_data["judge"], "verdicts": form.cleaned_data["verdicts"]}
+    return redirect(f"{address}?{_query(rules, **judge)}")
+
+
+def _query(rules: PairingRules, **more: str) -> str:
+    """The parameters by which the page shows what a plan would add."""
+    fields = {
+        "kind": rules.kind.value,
+        "anchor": rules.anchor,
+        "size": rules.size or "",
+        "cap": rules.cap,
+        "seed": rules.seed,
+        "scenarios": rules.scenarios,
+        "models": rules.models,
+        **({"both_models": "on"} if rules.both_models else {}),
+        **more,
+    }
+    return urlencode(fields, doseq=True)

@@ -1,0 +1,75 @@
+"""Starting a check of what texts that address the judge do to its verdicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Dataset, User
+from judging.core.rules import JudgePrompt
+from judging.forms.runs import PROMPTS
+from judging.models import RunKind
+from judging.queries.comparisons import with_comparisons
+from judging.services.injection import DEFAULT_PAIRS, MOST_PAIRS, dataset_pairs
+from judging.services.judges import comparing_judges
+from judging.services.run_requests import RunRequest
+
+
+class CheckForm(forms.Form):
+    """An injection check: which judge, asked how, on how many pairs of which dataset."""
+
+    dataset = forms.ChoiceField(label=_("Pairs from"))
+    judge = forms.ChoiceField(label=_("Judge"))
+    prompt = forms.ChoiceField(
+        label=_("How to ask when judging"),
+        choices=[
+            (JudgePrompt.PERSONAL.value, _("As in the paper, without preferences")),
+            *(each for each in PROMPTS[1:] if not JudgePrompt(each[0]).grades),
+        ],
+        required=False,
+        help_text=_("The lexical judge compares in its own way only."),
+    )
+    pairs = forms.IntegerField(
+        label=_("Number of pairs"), min_value=1, max_value=MOST_PAIRS, initial=DEFAULT_PAIRS
+    )
+    budget = forms.DecimalField(
+        label=_("Budget"),
+        required=False,
+        min_value=0,
+        max_digits=14,
+        decimal_places=4,
+        help_text=_(
+            "Maximum cost of all calls together, in the currency of the endpoint's prices. Empty: "
+            "no limit."
+        ),
+    )
+
+    def __init__(self, data: Any = None, **kwargs: Any) -> None:
+        """Offer the datasets with comparisons and the judges that compare."""
+        super().__init__(data, **kwargs)
+        datasets = [(each.slug, str(each)) for each in with_comparisons()]
+        judges = [(name, name) for name in comparing_judges()]
+        for name, choices in (("dataset", datasets), ("judge", judges)):
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
+            field.choices = choices
+
+    def request(self, *, by: User) -> RunRequest:
+        """The check that was asked for.
+
+        Raises:
+            Refused: the dataset has no pair with both texts.
+        """
+        cleaned = self.cleaned_data
+        dataset = Dataset.objects.get(slug=cleaned["dataset"])
+        return RunRequest(
+            kind=RunKind.CHECK,
+            dataset=dataset,
+            judge=cleaned["judge"],
+            prompt=JudgePrompt(cleaned.get("prompt") or JudgePrompt.PERSONAL),
+            pairs=[each.to_json() for each in dataset_pairs(dataset, count=cleaned["pairs"])],
+            budget=cleaned["budget"],
+            created_by=by,
+        )

@@ -1,0 +1,192 @@
+"""`manage.py generate`: have models answer the turns of a dataset."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentTypeError
+from dataclasses import replace
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from judging.core.rules import AnsweredTurns, GenerationContext, GenerationSettings
+from judging.core.targets import RunTarget, Targets
+from judging.models import JudgeRun, RunKind
+from judging.queries.generation import GenerationTotals, generation_totals, judges_of_family
+from judging.services.estimates import estimate_all
+from judging.services.kinds import plan, start
+from judging.services.run_requests import RunRequest
+from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand, number_from
+from sensejudge_site.management.runs import (
+    add_again_argument,
+    add_batch_arguments,
+    add_cost_arguments,
+    budgets_told,
+    by_batch_file,
+    check_finished,
+    dataset_named,
+    errors_of,
+    estimates_told,
+    field_told,
+    finished_run,
+    judges_named,
+    retried_run,
+    still_waiting,
+    sum_of_costs,
+    through_file,
+)
+
+_USUAL = GenerationSettings()
+
+
+def temperature(word: str) -> float:
+    """A temperature from 0 to 2, as an argument."""
+    try:
+        value = float(word)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 2:
+        message = f"expected a number from 0 to 2, not {word!r}"
+        raise ArgumentTypeError(message)
+    return value
+
+
+class Command(OneLineCommand):
+    """Works a run off for each model, without any worker."""
+
+    help = "Has model endpoints answer the turns of a dataset; their responses join the dataset."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declares which models answer which turns, and how."""
+        parser.add_argument("--dataset", default="", metavar="SLUG")
+        parser.add_argument(
+            "--models",
+            default="",
+            metavar="ENDPOINT[,ENDPOINT...]",
+            help="who answers; each endpoint gets its own run",
+        )
+        parser.add_argument(
+            "--context",
+            default=_USUAL.context.word,
+            choices=[each.word for each in GenerationContext],
+            help="what a model sees: the conversation so far, or also what is known of its user "
+            "from other scenarios",
+        )
+        parser.add_argument(
+            "--turns",
+            default=_USUAL.turns.lower(),
+            choices=[each.lower() for each in AnsweredTurns],
+            help="every turn, those without an original response, or the last of each conversation",
+        )
+        parser.add_argument("--samples", type=number_from(1, 100), default=1, metavar="N")
+        parser.add_argument(
+            "--temperature", type=temperature, default=_USUAL.temperature, metavar="T"
+        )
+        parser.add_argument(
+            "--max-tokens", type=number_from(1), default=_USUAL.max_tokens, metavar="N"
+        )
+        parser.add_argument(
+            "--system",
+            metavar="TEXT",
+            help="system prompt (default: each conversation's own; empty: none)",
+        )
+        parser.add_argument("--scenario", action="append", default=[], metavar="NAME")
+        parser.add_argument("--language", action="append", default=[], metavar="CODE")
+        parser.add_argument(
+            "--sample",
+            type=number_from(1, 10_000_000),
+            metavar="N",
+            help="only N conversations, drawn at random, the same for every model",
+        )
+        add_cost_arguments(parser)
+        add_batch_arguments(parser)
+        add_again_argument(parser)
+        parser.add_argument(
+            "--retry", type=int, metavar="RUN", help="retry only what failed in this run"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Works the runs off and prints the counts."""
+        if options["retry"] is not None:
+            self._report([retried_run(options, self.stderr)], {}, options)
+            return
+        planned = _planned(options)
+        for kin in judges_of_family(
+            planned[0].dataset_id, [run.config["judge"]["model"] for run in planned]
+        ):
+            self.stderr.write(
+                f"same model family ({kin.family}): {', '.join(kin.judges)} may favour "
+                f"{', '.join(kin.models)} when judging"
+            )
+        if options["estimate"]:
+            told = estimates_told(estimate_all(planned), json_wanted=options["json"])
+            self.stdout.write(told)
+            return
+        started = [start(run, again=options["again"]) for run in planned]
+        if by_batch_file(options):
+            self._report(started, through_file(started, options), options)
+        else:
+            self._report(
+                [finished_run(run, run.judge, self.stderr) for run in started], {}, options
+            )
+
+    def _report(self, runs: list[JudgeRun], more: dict[str, int], options: dict[str, Any]) -> None:
+        fields = {**_fields([generation_totals(run.pk) for run in runs]), **more}
+        fields["runs"] = [run.pk for run in runs]
+        if more:
+            fields["waiting"] = still_waiting(runs)
+        if options["json"]:
+            self.stdout.write(json.dumps(fields))
+        else:
+            if fields["calls"] and fields["cost"] is None:
+                fields["cost"] = "unknown"
+            told = "\n".join(f"{name}: {field_told(one)}" for name, one in fields.items())
+            self.stdout.write(told)
+        for said in budgets_told(runs):
+            self.stderr.write(said)
+        check_finished(runs)
+
+
+def _planned(options: dict[str, Any]) -> list[JudgeRun]:
+    """A run for each model.
+
+    Raises:
+        Refused: there is nothing to answer; see `generation.plan_generation`.
+    """
+    models = [name for name in judges_named(options["models"], usual=None) if name is not None]
+    if not models:
+        raise CommandError("--models is required", returncode=INPUT_WRONG)
+    request = RunRequest(
+        kind=RunKind.GENERATE,
+        dataset=dataset_named(options["dataset"]),
+        targets=Targets(
+            kind=RunTarget.ALL,
+            scenarios=tuple(options["scenario"]),
+            languages=tuple(options["language"]),
+            sample=options["sample"],
+        ),
+        generation=GenerationSettings(
+            context=GenerationContext(options["context"].upper()),
+            turns=AnsweredTurns(options["turns"].upper()),
+            samples=options["samples"],
+            temperature=options["temperature"],
+            max_tokens=options["max_tokens"],
+            system=options["system"],
+        ),
+        budget=options["budget"],
+        batch_file=by_batch_file(options),
+    )
+    return [run for name in models for run in plan(replace(request, judge=name))]
+
+
+def _fields(totals: list[GenerationTotals]) -> dict[str, Any]:
+    progress = [one.progress for one in totals]
+    return {
+        "generated": sum(one.generated for one in totals),
+        "failed": sum(one.failed for one in totals),
+        "unparseable": sum(one.unparseable for one in totals),
+        "responses": sum(one.responses for one in totals),
+        "calls": sum(one.calls for one in progress),
+        "cost": sum_of_costs((one.calls, one.whole_cost) for one in progress),
+        "errors": errors_of(one.errors for one in progress),
+    }

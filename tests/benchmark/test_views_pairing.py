@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import re
+from urllib.parse import urlencode
+
+import pytest
+
+from annotation.models import AuditEvent, Comparison, PairingPlan, Study
+from judging.models import JudgeRun
+from tests.benchmark.pairing import label_all, make_answers
+from tests.factory import make_dataset, make_endpoint, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def manager(client):
+    client.force_login(make_user(role="MANAGER", username="boss"))
+    return client
+
+
+@pytest.fixture
+def dataset():
+    return make_answers()
+
+
+def address(dataset):
+    return f"/datasets/{dataset.slug}/pairing/"
+
+
+def asked(**changes):
+    return {"kind": "ALL", "cap": 1, "seed": 42, "judge": "lexical", **changes}
+
+
+def create(client, dataset, **changes):
+    answer = client.post(address(dataset), asked(**changes), follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_a_plan_is_counted_before_it_is_made(manager, dataset):
+    page = manager.get(address(dataset)).content.decode()
+    assert "<b>24</b>" in page  # 3 pairs of models on 8 turns
+    assert "alpha · beta" in page
+    assert "No call: these judges need no endpoint." in page
+    assert not Comparison.objects.exists()
+    page = manager.get(address(dataset), asked(kind="SAMPLE", size=7)).content.decode()
+    assert "<b>7</b>" in page
+
+
+def test_the_price_is_that_of_both_orders_under_an_endpoint(manager, dataset):
+    endpoint = make_endpoint()
+    page = manager.get(address(dataset), asked(judge=endpoint.name)).content.decode()
+    assert re.search(r"<dt>calls</dt>\s*<dd>48</dd>", page)
+
+
+@pytest.mark.parametrize(
+    ("changes", "made"),
+    [
+        ({}, 24),
+        ({"kind": "ANCHOR", "anchor": "beta"}, 16),
+        ({"kind": "SAMPLE", "size": 7}, 7),
+        ({"kind": "ADAPTIVE"}, 3),
+        ({"kind": "ADAPTIVE", "size": 5}, 5),
+        ({"scenarios": ["Code"]}, 12),
+        ({"models": ["alpha"]}, 16),
+        ({"models": ["alpha", "beta"], "both_models": "on"}, 8),
+    ],
+)
+def test_a_plan_is_made_once(manager, dataset, changes, made):
+    assert f"Created {made} comparisons." in create(manager, dataset, **changes)
+    assert "Created 0 comparisons." in create(manager, dataset, **changes)
+    assert Comparison.objects.count() == made
+    plan = PairingPlan.objects.get()
+    assert plan.comparisons.count() == made
+    event = AuditEvent.objects.get(action="dataset.compared")
+    assert event.detail == {"comparisons": made, "plan": plan.pk, "batch": 1}
+
+
+def test_the_next_batch_follows_the_verdicts_on_the_last(manager, dataset):
+    create(manager, dataset, kind="ADAPTIVE")
+    page = manager.get(address(dataset), asked(kind="ADAPTIVE")).content.decode()
+    assert "3 of 3 comparisons in the last batch have no verdict yet." in " ".join(page.split())
+    assert "Create batch" not in page
+    label_all(dataset)
+    page = manager.get(address(dataset), asked(kind="ADAPTIVE")).content.decode()
+    assert "Create batch 2" in page
+    assert "Created 3 comparisons." in create(manager, dataset, kind="ADAPTIVE")
+    more = {"kind": "ADAPTIVE", "incomplete": "on"}
+    assert "Created 3 comparisons." in create(manager, dataset, **more)
+    assert list(PairingPlan.objects.get().planned.values_list("batch", flat=True)) == [
+        1, 1, 1, 2, 2, 2, 3, 3, 3,
+    ]  # fmt: skip
+    page = manager.get(address(dataset), asked(kind="ADAPTIVE", verdicts="base")).content.decode()
+    assert "have no verdict yet" in page
+
+
+def test_a_plan_becomes_a_study_and_a_run(manager, dataset):
+    page = create(manager, dataset, kind="SAMPLE", size=6)
+    plan = PairingPlan.objects.get()
+    links = re.findall(r'href="(/(?:studies|runs)/new/[^"]*)"', page)
+    study, run = [link.replace("&amp;", "&") for link in links if "plan" in link]
+    assert f'<option value="{plan.pk}" selected' in manager.get(study).content.decode()
+    assert f'<option value="plan:{plan.pk}" selected' in manager.get(run).content.decode()
+    fields = {
+        "dataset": dataset.slug,
+        "kind": "TEST",
+        "judge": "lexical",
+        "targets": f"plan:{plan.pk}",
+    }
+    assert manager.post("/runs/new/", fields).status_code == 302
+    judged = JudgeRun.objects.get()
+    assert judged.config["targets"]["plan"] == plan.pk
+    assert {row.comparison_id for row in judged.judgments.all()} == set(
+        plan.comparisons.values_list("pk", flat=True)
+    )
+    page = manager.get(f"/runs/{judged.pk}/").content.decode()
+    assert f"comparisons that were planned together, #{plan.pk}" in page
+
+
+def test_a_study_of_an_adaptive_plan_is_of_its_last_batch(manager, dataset):
+    create(manager, dataset, kind="ADAPTIVE")
+    label_all(dataset)
+    page = create(manager, dataset, kind="ADAPTIVE")
+    plan = PairingPlan.objects.get()
+    (link,) = re.findall(r'href="(/studies/new/[^"]*plan=[^"]*)"', page)
+    page = manager.get(link.replace("&amp;", "&")).content.decode()
+    (option,) = re.findall(r'<option value="([^"]*)" selected[^>]*>[^<]*batch', page)
+    assert option == f"{plan.pk}:2"
+    fields = {
+        "name": "Second",
+        "kind": "PAIRWISE",
+        "plan_of_pairs": option,
+        "overlap": 1,
+        "min_turns": 1,
+        "lease_minutes": 30,
+        "pause_after": 50,
+        "seed": 42,
+        "gold_rate": 0,
+        "repeat_rate": 0,
+    }
+    answer = manager.post(f"/studies/new/?dataset={dataset.slug}", fields)
+    assert answer.status_code == 302, answer.context["form"].errors
+    study = Study.objects.get()
+    assert set(study.items.values_list("comparison", flat=True)) == set(
+        plan.planned.filter(batch=2).values_list("comparison", flat=True)
+    )
+    page = manager.get(f"/studies/{study.slug}/").content.decode()
+    assert f"planned comparisons: #{plan.pk} · batch: 2" in page
+
+
+def test_more_than_can_be_made_at_once_is_said_before(manager, dataset, monkeypatch):
+    monkeypatch.setattr("annotation.services.imports.comparisons.MOST_AT_ONCE", 23)
+    page = manager.get(address(dataset)).content.decode()
+    assert "would create more than 23 comparisons" in page
+    assert "<b>24</b>" in page
+    assert 'form="create-comparisons"' not in page
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kind": "ANCHOR"},
+        {"kind": "SAMPLE"},
+        {"kind": "other"},
+        {"cap": 0},
+        {"judge": "nobody"},
+    ],
+)
+def test_an_unfinished_plan_is_not_made(manager, dataset, changes):
+    assert manager.post(address(dataset), asked(**changes)).status_code == 422
+    assert manager.get(address(dataset), asked(**changes)).status_code == 422
+    assert not PairingPlan.objects.exists()
+
+
+def test_nothing_to_compare_is_said(manager):
+    dataset = make_dataset()
+    page = manager.get(address(dataset))
+    assert page.status_code == 200
+    assert "no two models answered the same request" in page.content.decode()
+    assert manager.post(address(dataset), asked()).status_code == 422
+
+
+def test_a_plan_in_the_list_leads_to_its_next_batch(manager, dataset):
+    create(manager, dataset, kind="ADAPTIVE", size=5, scenarios=["Code"], verdicts="base")
+    page = manager.get(f"{address(dataset)}?verdicts=base&{urlencode(asked())}").content.decode()
+    link = re.search(r'href="(\?kind=ADAPTIVE[^"]*)"', page)[1].replace("&amp;", "&")
+    assert "verdicts=base" in link
+    page = manager.get(f"{address(dataset)}{link}").content.decode()
+    assert "5 of 5 comparisons in the last batch" in " ".join(page.split())
+
+
+def test_only_managers_plan(client, dataset):
+    assert client.get(address(dataset)).status_code == 302
+    client.force_login(make_user(role="VIEWER"))
+    assert client.get(address(dataset)).status_code == 403
+    assert client.post(address(dataset), asked()).status_code == 403
+    client.force_login(make_user(role="MANAGER"))
+    assert client.put(address(dataset)).status_code == 405
+    assert client.get("/datasets/none/pairing/").status_code == 404
+    assert not Study.objects.exists()
+
+
+def test_queries_do_not_grow_with_plans(manager, dataset, django_assert_max_num_queries):
+    for size in range(1, 6):
+        create(manager, dataset, kind="SAMPLE", size=size)
+    with django_assert_max_num_queries(22):
+        manager.get(address(dataset))

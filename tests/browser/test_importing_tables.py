@@ -1,0 +1,85 @@
+"""A table of a spreadsheet on its way in, from the file to what one does with it next."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from annotation.models import PairwiseLabel
+from tests.browser.looks import BOTH_LOOKS, assert_accessible
+from tests.factory import make_user
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+HEADER = "What was asked,Answer 1,Answer 2,Rater,Better"
+ROWS = """"How do I thank my advisor, briefly?","Dear Professor, thank you.",Thanks!,ann,Answer 1
+Sort 3 1 2.,1 2 3,"3
+2
+1",ann,a
+Name a colour.,Red.,Blue.,bob,Tie
+"""
+
+
+@pytest.fixture(autouse=True)
+def var(settings, tmp_path):
+    settings.VAR_DIR = tmp_path
+
+
+def upload(page, name, text, dataset="essays"):
+    page.get_by_label("File").set_input_files(
+        {"name": name, "mimeType": "text/csv", "buffer": text.encode("utf-8-sig")}
+    )
+    page.get_by_label("Dataset").fill(dataset)
+    page.get_by_role("button", name="Import").click()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_spreadsheet_goes_in_and_leads_on(open_page, scripts):
+    page = open_page(
+        "/datasets/", user=make_user(role="MANAGER"), quiet=False, java_script_enabled=scripts
+    )
+    page.get_by_role("link", name="Import").first.click()
+    upload(page, "essays.csv", f"{HEADER}\n{ROWS}")
+    expect(page.get_by_role("heading", name="What is in each column?")).to_be_visible()
+    expect(page.get_by_label("Better", exact=True)).to_have_value("verdict")
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_role("alert")).to_contain_text("Choose a column for: Prompt.")
+    page.get_by_label("What was asked").select_option("Prompt")
+    page.get_by_role("button", name="Validate only").click()
+    expect(page.get_by_text("Check passed: 3 valid rows, 3 new.")).to_be_visible()
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_text("Imported 3 rows (3 new).")).to_be_visible()
+    page.get_by_role("link", name="Learn preferences from the labels").click()
+    expect(page).to_have_url(re.compile(r"/runs/new/\?dataset=essays"))
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert PairwiseLabel.objects.count() == 3
+
+
+def test_a_broken_spreadsheet_lists_its_errors(open_page):
+    page = open_page("/datasets/import/", user=make_user(role="MANAGER"), quiet=False)
+    upload(page, "essays.csv", f"{HEADER}\n{ROWS}Who?,You.,Me.,bob,both\nWhen?,Now.\n")
+    page.get_by_label("What was asked").select_option("Prompt")
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_role("alert")).to_contain_text("2 errors. Nothing was imported.")
+    table = page.get_by_role("table").first
+    expect(table.get_by_role("row")).to_have_count(3)
+    expect(table).to_contain_text("2 cells for 5 columns")
+    assert not PairwiseLabel.objects.exists()
+
+
+@BOTH_LOOKS
+def test_the_pages_of_a_table_have_no_serious_fault(open_page, scheme, viewport):
+    page = open_page(
+        "/datasets/import/",
+        user=make_user(role="MANAGER"),
+        color_scheme=scheme,
+        viewport=viewport,
+    )
+    upload(page, "essays.csv", f"{HEADER}\n{ROWS}".replace("What was asked", "Question"))
+    expect(page.get_by_label("Question")).to_have_value("prompt")
+    assert_accessible(page)
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_role("heading", name="Next steps")).to_be_visible()
+    assert_accessible(page)

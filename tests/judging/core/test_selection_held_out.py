@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from judging.core.matrix import Matrix
+from judging.core.selection import assess
+
+
+def matrix(base, own, *, sources):
+    """Two columns that judge both orders alike: the first and the second of each row."""
+    rows = tuple((one, two) for one, two in zip(base, own, strict=True))
+    return Matrix(rows, rows, sources)
+
+
+@pytest.mark.parametrize(
+    ("base", "own", "accuracies", "beats", "p"),
+    [
+        # Held out, the second column is selected wherever it is the better one of the others.
+        ([0, 0, 0, 0], [1, 1, 1, 1], (1.0, 0.0), True, 2 / 16),
+        ([1, 1, 1, 1], [0, 0, 0, 0], (1.0, 1.0), False, 1.0),
+        ([1, 1, 1, 0], [1, 1, 1, 0], (0.75, 0.75), False, 1.0),
+    ],
+)
+def test_a_set_is_used_where_it_beats_the_base_judge_on_pairs_held_out(
+    base, own, accuracies, beats, p
+):
+    found = assess(matrix(base, own, sources=(None, None)))
+    held_out = found.held_out
+    assert (held_out.accuracy, held_out.base_accuracy) == accuracies
+    assert found.leave_one_out == accuracies[0]
+    assert found.beats_base is beats
+    assert held_out.p_over_base(seed=1) == p
+
+
+def test_of_one_pair_nothing_is_held_out_and_the_base_judge_stands():
+    found = assess(matrix([0], [1], sources=(None, None)))
+    assert (found.held_out, found.leave_one_out, found.beats_base) == (None, None, False)
+
+
+def test_without_a_column_of_the_base_judge_there_is_nothing_to_beat():
+    found = assess(matrix([1, 1], [1, 1], sources=(1, 0)))
+    assert found.held_out.base_accuracy is None
+    assert found.held_out.p_over_base(seed=1) is None
+    assert found.beats_base

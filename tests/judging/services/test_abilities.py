@@ -1,0 +1,239 @@
+"""What an endpoint can do: asked once, kept, and asked again where it was not told."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.messages import get_messages
+
+from judging.core.rules import PairwiseSettings
+from judging.core.verdicts import VerdictRule
+from judging.models import JudgeRun, LlmCall, ModelEndpoint
+from judging.services import runs
+from judging.services.abilities import could_read_letters, find_abilities
+from judging.services.endpoints import endpoint_of, endpoint_row_from_settings
+from judging.services.foreground import run_to_end
+from tests.factory import make_endpoint, make_user
+from tests.fake_llm import Act, FakeLlm
+from tests.judging.study import make_study, planned_test, start_distillation, start_test_run
+from tests.refusals import refuses
+
+pytestmark = pytest.mark.django_db
+
+UNKNOWN = {"has_logprobs": None, "has_json_schema": None, "has_system_role": None}
+HELLO = Act(text='{"greeting_in_french": "bonjour"}')
+PLAIN = Act()
+REFUSED = Act(status=400)
+
+
+def unknown(server, **fields):
+    return make_endpoint(base_url=server.base_url, **(UNKNOWN | fields))
+
+
+def known(row):
+    row = ModelEndpoint.objects.get(pk=row.pk)
+    return tuple(row.can(ability) for ability in ("logprobs", "json_schema", "system_role"))
+
+
+@pytest.mark.parametrize(
+    ("script", "logprobs", "expected"),
+    [
+        ([PLAIN, HELLO, PLAIN], True, (True, True, True)),
+        ([PLAIN, PLAIN, PLAIN], True, (True, False, True)),
+        ([PLAIN, Act(text='["bonjour"]'), PLAIN], False, (False, False, True)),
+        ([REFUSED, REFUSED, REFUSED], True, (False, False, False)),
+        ([Act(text=""), Act(text='{"answer": "bonjour"}'), PLAIN], True, (False, False, True)),
+        # What fails says nothing, and what was found before it stands.
+        ([Act(status=500)], True, (None, None, None)),
+        ([PLAIN, Act(drop=True)], True, (True, None, None)),
+        ([Act(status=401)], True, (None, None, None)),
+    ],
+)
+def test_one_small_request_tells_of_each(script, logprobs, expected):
+    with FakeLlm(script=script, logprobs=logprobs) as server:
+        row = unknown(server)
+        find_abilities(row)
+        assert server.stats()["calls"] == len(script)
+    assert known(row) == expected
+    assert all(len(str(body["messages"])) < 200 for body in server.bodies)
+    assert not LlmCall.objects.exists()
+
+
+def test_what_is_known_is_not_asked_again():
+    with FakeLlm() as server:
+        row = unknown(server)
+        find_abilities(row)
+        find_abilities(ModelEndpoint.objects.get(pk=row.pk))
+        find_abilities(make_endpoint(base_url=server.base_url))  # somebody stated it all
+        find_abilities(unknown(server, has_scores=True))  # a reward model is no chat
+        assert server.stats()["calls"] == 3
+        find_abilities(row, again=True)
+        assert server.stats()["calls"] == 6
+
+
+def test_an_endpoint_that_is_down_stays_unknown_and_is_asked_the_next_time():
+    row = make_endpoint(**UNKNOWN)  # nobody listens there
+    find_abilities(row)
+    assert known(row) == (None, None, None)
+    assert endpoint_of(row).has_system_role
+    with FakeLlm() as server:
+        ModelEndpoint.objects.filter(pk=row.pk).update(base_url=server.base_url)
+        find_abilities(ModelEndpoint.objects.get(pk=row.pk))
+    assert known(row) == (True, False, True)
+
+
+@pytest.mark.parametrize("change", [{"model": "another"}, {"base_url": "http://127.0.0.1:9/v2"}])
+def test_another_model_or_address_is_unknown_again(change):
+    with FakeLlm() as server:
+        row = unknown(server)
+        find_abilities(row)
+        ModelEndpoint.objects.filter(pk=row.pk).update(**change)
+        assert known(row) == (None, None, None)
+        row.refresh_from_db()
+        assert not endpoint_of(row).has_logprobs
+        ModelEndpoint.objects.filter(pk=row.pk).update(base_url=server.base_url)
+        row.refresh_from_db()
+        row.model = "another"
+        row.save()
+        server.script.append(REFUSED)
+        find_abilities(row)
+    assert known(row) == (False, False, True)
+
+
+def test_nothing_that_was_known_of_another_model_is_kept_where_this_one_does_not_answer():
+    with FakeLlm() as server:
+        row = unknown(server)
+        find_abilities(row)
+        row.model = "another"
+        row.save()
+        server.script.extend([PLAIN, Act(status=500)])
+        find_abilities(row)
+    assert known(row) == (True, None, None)
+
+
+def test_the_settings_endpoint_is_asked_anew_when_they_name_another_model(settings):
+    with FakeLlm() as server:
+        settings.LLM_BASE_URL, settings.LLM_MODEL = server.base_url, "small"
+        row = endpoint_row_from_settings()
+        find_abilities(row)
+        assert known(row) == (True, False, True)
+        settings.LLM_MODEL = "large"
+        assert known(endpoint_row_from_settings()) == (None, None, None)
+
+
+def test_a_run_asks_at_its_first_use_and_counts_its_own_calls_alone():
+    dataset, annotator = make_study()
+    with FakeLlm() as server:
+        endpoint = unknown(server)
+        run = start_test_run(
+            dataset=dataset, annotator=annotator, judge=endpoint.name, with_sets=False
+        )
+        run_to_end(run.pk)
+        paid = LlmCall.objects.filter(run=run).count()
+        assert server.stats()["calls"] == paid + 3
+        assert known(endpoint) == (True, False, True)
+        runs.dispatch(run.pk)
+        assert server.stats()["calls"] == paid + 3
+
+
+def test_a_run_whose_endpoint_cannot_be_asked_at_all_says_so_by_its_batch():
+    dataset, annotator = make_study()
+    endpoint = make_endpoint(**UNKNOWN)
+    run = start_test_run(dataset=dataset, annotator=annotator, judge=endpoint.name, with_sets=False)
+    ModelEndpoint.objects.filter(pk=endpoint.pk).update(base_url="ftp://127.0.0.1/v1")
+    done = run_to_end(run.pk)
+    assert (done.status, done.error_code) == ("FAILED", "llm:bad-endpoint")
+
+
+def test_letters_of_an_endpoint_that_was_down_are_asked_for_all_the_same():
+    dataset, annotator = make_study()
+    row = make_endpoint(**UNKNOWN)
+    run = start_test_run(
+        dataset=dataset,
+        annotator=annotator,
+        judge=row.name,
+        with_sets=False,
+        verdict=VerdictRule.LOGPROB,
+    )
+    with FakeLlm() as server:
+        # It comes up, but nothing can be told of it at once.
+        server.script.append(Act(status=500))
+        ModelEndpoint.objects.filter(pk=row.pk).update(base_url=server.base_url)
+        run_to_end(run.pk)
+    assert known(row) == (None, None, None)
+    assert set(run.judgments.values_list("status", flat=True)) == {"DONE"}
+
+
+def test_a_distillation_that_was_read_by_letters_is_not_followed_where_there_are_none():
+    dataset, annotator = make_study()
+    with FakeLlm() as server:
+        endpoint = make_endpoint(base_url=server.base_url, has_logprobs=True)
+        asked = {"dataset": dataset, "annotator": annotator}
+        rules = PairwiseSettings(verdict_rule=VerdictRule.LOGPROB)
+        run_to_end(start_distillation(**asked, settings=rules, judge=endpoint.name).pk)
+    other = make_endpoint()
+    with refuses("llm:no-logprobs"):
+        planned_test(**asked, judge=other.name)
+    with refuses("run:writer-not-read"):
+        planned_test(**asked, judge="lexical")
+    assert planned_test(**asked, judge=endpoint.name).config["verdict_rule"] == "LOGPROB"
+
+
+def test_letters_are_recommended_where_they_are_known_and_not_read():
+    dataset, annotator = make_study()
+    able, unable = make_endpoint(has_logprobs=True), make_endpoint()
+    asked = {"dataset": dataset, "annotator": annotator, "with_sets": False}
+    planned = [
+        planned_test(**asked, judge=able.name),
+        planned_test(**asked, judge=able.name),
+        planned_test(**asked, judge=unable.name),
+        planned_test(**asked, judge="lexical"),
+    ]
+    assert could_read_letters(planned) == (able.name,)
+    read = planned_test(**asked, judge=able.name, verdict=VerdictRule.LOGPROB)
+    assert could_read_letters([read]) == ()
+
+
+def admin_of(client):
+    client.force_login(make_user(role="ADMIN"))
+    return client
+
+
+def test_the_admin_console_asks_on_demand_and_says_what_was_found(client):
+    with FakeLlm() as server:
+        row = unknown(server, name="mine")
+        bad = make_endpoint(name="bad", base_url="ftp://127.0.0.1/v1", **UNKNOWN)
+        answer = admin_of(client).post(
+            "/admin/judging/modelendpoint/",
+            {"action": "check_capabilities", "_selected_action": [row.pk, bad.pk]},
+        )
+    said = [str(each) for each in get_messages(answer.wsgi_request)]
+    assert known(row) == (True, False, True)
+    assert any(
+        each.startswith("mine: returns log-probabilities: yes, supports JSON schema: no")
+        for each in said
+    )
+    assert any(each.startswith("bad: The endpoint's base URL is not valid.") for each in said)
+
+
+def test_what_somebody_states_stands_until_the_model_changes(client):
+    row = make_endpoint(name="mine", **UNKNOWN)
+    ModelEndpoint.objects.filter(pk=row.pk).update(
+        probe_address="elsewhere m", has_json_schema=True
+    )
+    address = f"/admin/judging/modelendpoint/{row.pk}/change/"
+    page = admin_of(client).get(address)
+    assert "elsewhere m" in page.content.decode()
+    fields = {
+        name: value
+        for name, value in page.context["adminform"].form.initial.items()
+        if value is not None
+    }
+    fields |= {"extra_sampling": "{}", "enabled": "on", "has_logprobs": "true"}
+    fields |= {"has_json_schema": "true", "has_system_role": "unknown"}
+    fields.pop("has_scores")
+    answer = client.post(address, fields)
+    assert answer.status_code == 302
+    assert known(row) == (True, None, None)  # of what was found elsewhere nothing is left
+    client.post(address, fields | {"model": "another", "has_json_schema": "unknown"})
+    assert known(row) == (None, None, None)
+    assert JudgeRun.objects.count() == 0

@@ -1,0 +1,110 @@
+"""Every format has a golden file, and every import leads to something that one can do next."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
+
+from annotation.core.formats.detect import with_columns
+from annotation.core.formats.tables import guess, preview
+from judging.core.formats.detect import ALL_FORMATS
+from judging.services.recorded import import_any
+from tests.factory import make_user
+from tests.paths import ROOT
+
+pytestmark = pytest.mark.django_db
+
+FOLDER = ROOT / "tests" / "data" / "formats"
+FIRST = {
+    "mtbench-answers": ("mtbench-questions",),
+    "mtbench-references": ("mtbench-questions",),
+    "mtbench-votes": ("mtbench-questions", "mtbench-answers"),
+    "fastchat-pairs": ("mtbench-questions", "mtbench-answers"),
+    "fastchat-singles": ("mtbench-questions", "mtbench-answers", "mtbench-votes"),
+    "arena-hard-answers": ("arena-hard-questions",),
+    "arena-hard-judgments": ("arena-hard-questions", "arena-hard-answers"),
+}
+"""What is imported before a file that does not carry its questions."""
+
+ADDED = {
+    "sensejudge": "2 sessions 2 turns 3 responses 1 comparisons 1 labels 1 satisfaction 2 raters",
+    "pandalm": "2 sessions 2 turns 4 responses 2 comparisons 6 labels 3 raters",
+    "recllmsim": "1 sessions 2 turns 2 responses 2 satisfaction 1 questionnaires 1 raters",
+    "sensebench": "2 sessions 3 turns 2 responses",
+    "mtbench-questions": "2 sessions 4 turns",
+    "mtbench-answers": "8 responses",
+    "mtbench-references": "1 references",
+    "auto-j": "3 sessions 3 turns 6 responses 3 comparisons 3 labels 3 gold 1 raters",
+    "rewardbench": "2 sessions 2 turns 5 responses 3 comparisons 3 labels 3 gold 1 raters",
+    "uss": "2 sessions 4 turns 2 responses 5 satisfaction 2 raters",
+    "urs": "2 sessions 2 turns 2 responses 2 satisfaction 2 raters",
+    "csv": "4 sessions 4 turns 8 responses 4 comparisons 3 labels 2 raters",
+    "sensejudge-labels": "2 sessions 3 turns 5 responses 2 comparisons 2 labels 1 raters",
+    "sensejudge-outputs": "1 sessions 2 turns 3 responses 1 comparisons 3 judgments 3 runs",
+    "llmbar": "2 sessions 2 turns 4 responses 2 comparisons 2 gold 4 judgments 1 runs",
+    "judgebench": "2 sessions 2 turns 4 responses 2 comparisons 2 labels 2 gold 4 judgments 1 runs"
+    " 1 raters",
+    "arena-battles": "2 sessions 2 turns 4 responses 2 comparisons 2 labels 2 raters",
+    "arena-hard-questions": "2 sessions 2 turns",
+    "arena-hard-answers": "2 responses",
+    "arena-hard-judgments": "1 comparisons 2 judgments 1 runs",
+    "mtbench-votes": "2 comparisons 2 labels 1 judgments 1 runs 2 raters",
+    "fastchat-pairs": "2 comparisons 4 judgments 1 runs",
+    "fastchat-singles": "1 judgments 3 scores 1 runs",
+    "alpaca-eval": "3 sessions 3 turns 6 responses 3 comparisons 3 judgments 1 runs",
+    "alpaca-eval-outputs": "2 sessions 2 turns 3 responses",
+}
+"""What each golden file adds, counted by hand."""
+
+
+def golden(name):
+    found = list(FOLDER.glob(f"{name}.*"))
+    assert len(found) == 1, f"{name} needs one golden file in {FOLDER}"
+    return found[0]
+
+
+def take(name):
+    formats = ALL_FORMATS
+    if name == "csv":
+        formats = with_columns(ALL_FORMATS, guess(preview(golden(name))[0]))
+    return import_any(path=golden(name), dataset_slug="data", now=timezone.now(), formats=formats)
+
+
+@pytest.mark.parametrize("name", ALL_FORMATS)
+def test_a_golden_file_is_told_and_read_and_again_is_nothing(name):
+    for before in FIRST.get(name, ()):
+        assert take(before).fault_count == 0
+    report = take(name)
+    assert (report.format, report.faults) == (name, ())
+    assert report.created == report.rows > 0
+    added = {f"{number} {kind}" for kind, number in report.objects.items() if number}
+    assert added == set(re.findall(r"\d+ \w+", ADDED[name]))
+    again = take(name)
+    assert (again.faults, again.created, again.unchanged) == ((), 0, report.rows)
+
+
+@pytest.mark.parametrize("name", ALL_FORMATS)
+def test_an_import_leads_to_what_can_be_done_next(client, settings, tmp_path, name):
+    settings.VAR_DIR = tmp_path
+    client.force_login(make_user(role="MANAGER"))
+    for before in FIRST.get(name, ()):
+        take(before)
+    upload = SimpleUploadedFile(golden(name).name, golden(name).read_bytes())
+    form = {"format": "auto", "dataset": "data", "file": upload}
+    page = client.post("/datasets/import/", form).content.decode()
+    if name == "csv":
+        chosen = re.findall(r'name="(column-\d+)".*?value="(\w+)" selected', page, re.DOTALL)
+        token = re.search(r'name="upload" value="(\w+)"', page)[1]
+        form = {"upload": token, "dataset": "data", **dict(chosen)}
+        page = client.post("/datasets/import/", form).content.decode()
+    assert "Imported " in page
+    steps = re.search(r"<h2>Next steps</h2>(.*?)</section>", page, re.DOTALL)[1]
+    links = re.findall(r'href="([^"]+)"', steps)
+    assert links or 'form="compare-responses"' in steps
+    for link in links:
+        answer = client.get(link.replace("&amp;", "&"))
+        assert (link, answer.status_code) == (link, 200)
+        assert "data" in answer.content.decode()

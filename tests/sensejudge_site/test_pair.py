@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.models import Comparison, PairingPlan, Study
+from sensejudge_site.benches import pairing as bench
+from tests.benchmark.pairing import label_all, make_answers
+from tests.factory import make_dataset, make_endpoint
+
+pytestmark = pytest.mark.django_db
+
+
+def pair(dataset, *arguments):
+    out = StringIO()
+    call_command("pair", "--dataset", dataset.slug, *arguments, "--json", stdout=out)
+    return json.loads(out.getvalue())
+
+
+def test_a_plan_is_counted_priced_made_and_handed_to_a_study():
+    dataset = make_answers()
+    arguments = ["--plan", "sample:8", "--judge", "lexical", "--study", "Pilot"]
+    planned = pair(dataset, *arguments, "--estimate")
+    assert (planned["plan"], planned["created"], planned["study"]) == (None, 8, None)
+    assert planned["estimate"]["calls"] == 0
+    assert not Comparison.objects.exists()
+    made = pair(dataset, *arguments)
+    plan = PairingPlan.objects.get()
+    assert (made["plan"], made["comparisons"], made["created"], made["existing"]) == (
+        plan.pk,
+        8,
+        8,
+        0,
+    )
+    assert (made["kind"], made["batch"], made["possible"], made["missing"]) == ("sample", 1, 24, 0)
+    assert [(row["model_a"], row["model_b"]) for row in made["pairs"]] == [
+        ("alpha", "beta"), ("alpha", "gamma"), ("beta", "gamma"),
+    ]  # fmt: skip
+    assert sorted(row["comparisons"] for row in made["pairs"]) == [2, 3, 3]
+    assert made["pairs"] == planned["pairs"]
+    study = Study.objects.get(slug=made["study"])
+    assert study.selection == {"plan": plan.pk}
+    assert study.items.count() == 8
+    again = pair(dataset, *arguments)
+    assert (again["plan"], again["created"], again["existing"]) == (plan.pk, 0, 8)
+    assert again["batch"] is None
+    assert again["study"] == made["study"]
+    assert Study.objects.count() == 1
+
+
+def test_the_price_is_what_judging_the_plan_then_takes():
+    dataset, endpoint = make_answers(), make_endpoint()
+    arguments = ["--plan", "sample:8", "--judge", endpoint.name]
+    planned = pair(dataset, *arguments, "--estimate")
+    made, out = pair(dataset, *arguments), StringIO()
+    judged = ["--dataset", dataset.slug, "--targets", f"plan:{made['plan']}", "--estimate"]
+    call_command("judge", *judged, "--judge", endpoint.name, "--json", stdout=out)
+    (run,) = json.loads(out.getvalue())["runs"]
+    assert run["calls"] == 16
+    assert {**planned["estimate"], "annotator": ""} == run
+    assert made["estimate"] == planned["estimate"]
+
+
+def test_an_adaptive_plan_waits_for_verdicts():
+    dataset = make_answers()
+    arguments = ["--plan", "adaptive", "--batch", "4"]
+    assert pair(dataset, *arguments)["created"] == 4
+    waiting = pair(dataset, *arguments)
+    assert (waiting["created"], waiting["missing"], waiting["batch"]) == (0, 4, None)
+    assert pair(dataset, *arguments, "--incomplete", "--dry-run")["created"] == 4
+    label_all(dataset)
+    more = pair(dataset, "--plan", "adaptive")
+    assert (more["created"], more["comparisons"], more["batch"]) == (4, 8, 2)
+    of_judge = pair(dataset, *arguments, "--judge", "lexical")
+    assert (of_judge["created"], of_judge["missing"]) == (0, 4)
+
+
+def test_a_study_of_an_adaptive_plan_holds_its_last_batch():
+    dataset = make_answers()
+    arguments = ["--plan", "adaptive", "--batch", "4", "--study"]
+    first = pair(dataset, *arguments, "Pilot")
+    assert pair(dataset, *arguments, "Pilot")["study"] == first["study"]  # waits for verdicts
+    label_all(dataset)
+    with pytest.raises(CommandError, match="pairing:other-study"):
+        pair(dataset, *arguments, "Pilot")
+    assert Comparison.objects.count() == 4
+    second = pair(dataset, *arguments, "Second")
+    shown = [
+        set(Study.objects.get(slug=made["study"]).items.values_list("comparison", flat=True))
+        for made in (first, second)
+    ]
+    assert [len(each) for each in shown] == [4, 4]
+    assert not shown[0] & shown[1]
+    assert Study.objects.get(slug=second["study"]).selection == {"plan": second["plan"], "batch": 2}
+
+
+def test_an_adaptive_plan_with_nothing_left_is_not_stored():
+    dataset = make_answers()
+    pair(dataset)
+    label_all(dataset)
+    with pytest.raises(CommandError, match="pairing:nothing-left"):
+        pair(dataset, "--plan", "adaptive")
+    assert PairingPlan.objects.count() == 1
+
+
+def test_people_read_lines():
+    dataset, out = make_answers(), StringIO()
+    arguments = ["--dataset", dataset.slug, "--plan", "adaptive", "--judge", "lexical"]
+    call_command("pair", *arguments, "--study", "Pilot", stdout=out)
+    call_command("pair", *arguments, "--estimate", stdout=out)
+    lines = out.getvalue().splitlines()
+    assert lines[0].endswith(": 3 comparisons of 24 possible, 3 created")
+    assert "study: pilot" in lines
+    assert lines[-3].startswith("3 of 3 comparisons of the last batch have no verdict yet")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--plan", "some"], "pairing:plan"),
+        (["--plan", "anchor:nobody"], "pairing:unknown-anchor"),
+        (["--plan", "all", "--model", "nobody"], "pairing:nothing"),
+        (["--judge", "nobody"], "judge:unknown"),
+        (["--cap", "0"], "from 1 to 1000"),
+    ],
+)
+def test_what_cannot_be_planned_exits_2(arguments, said):
+    with pytest.raises(CommandError, match=said) as raised:
+        pair(make_answers(turns=1), *arguments)
+    assert raised.value.returncode == 2
+    assert not PairingPlan.objects.exists()
+
+
+def test_another_size_of_sample_is_another_plan_and_shares_comparisons():
+    dataset = make_answers()
+    assert pair(dataset, "--plan", "sample:5")["created"] == 5
+    more = pair(dataset, "--plan", "sample:9")
+    assert (more["comparisons"], more["created"], more["existing"]) == (9, 4, 5)
+    assert pair(dataset)["created"] == 15
+
+
+def votes(tmp_path):
+    rows = [
+        {"judge": f"expert_{n}", "model_a": a, "model_b": b, "question_id": 81 + n % 5,
+         "turn": 1 + n % 2, "winner": winner}
+        for n in range(10)
+        for a, b, winner in (("x", "y", "model_a"), ("z", "y", "model_b"), ("x", "z", "tie"))
+    ]  # fmt: skip
+    file = tmp_path / "votes.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return file
+
+
+def test_the_bench_holds_three_plans_against_the_full_ranking(tmp_path):
+    figures = {one.name: one.value for one in bench.run(file=str(votes(tmp_path)), seeds=2).figures}
+    assert figures["seeds"] == 2
+    assert (figures["simulated_comparisons"], figures["votes_models"]) == (1120, 3)
+    for tenths in (1, 2, 3):
+        variance = {
+            plan: figures[f"simulated_{tenths}_tenths_{plan}_variance"]
+            for plan in ("adaptive", "random", "in_order")
+        }
+        assert variance["adaptive"] < min(variance["random"], variance["in_order"])
+    assert -1 <= figures["votes_1_tenths_random_tau"] <= 1
+
+
+def test_the_bench_says_where_a_file_holds_no_votes(tmp_path):
+    file = tmp_path / "none.jsonl"
+    file.write_text(
+        json.dumps({"scenario": "s", "prompt": "p", "text_a": "a", "text_b": "b"}) + "\n"
+    )
+    with pytest.raises(CommandError, match="holds no votes on named models") as raised:
+        call_command("bench", "pairing", "--file", str(file), "--seeds", "1")
+    assert raised.value.returncode == 2
+
+
+def test_a_dataset_without_answers_has_nothing_to_compare():
+    with pytest.raises(CommandError, match="pairing:nothing"):
+        pair(make_dataset())

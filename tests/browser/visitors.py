@@ -24,7 +24,7 @@ from annotation.queries.participants import token_of
 from annotation.services.participants import invite
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings
-from judging.models import ConversationSetup, JudgeRun
+from judging.models import ConversationSetup, JudgeRun, RunKind
 from judging.services.learned import learned_model
 from sensejudge_site.demo.accounts import LOGINS
 from tests.annotation.entry import do, make_asking_study
@@ -73,6 +73,8 @@ def everybody() -> list[Visitor]:
     train, test = make_rated_dataset("train", users=("cid",)), make_rated_dataset("rated")
     evaluate_satisfaction(train=train, test=test, evaluators=["history_mean"], draws=20, seed=7)
     call_command("injection_check", stdout=StringIO(), stderr=StringIO())
+    scored = {"dataset": "demo", "targets": "candidates"}
+    call_command("score_turns", **scored, stdout=StringIO(), stderr=StringIO())
     quick = Settings(general=GeneralSettings(trees=2), folds=2)
     learned_model(dataset=Dataset.objects.get(slug="demo"), settings=quick)
     newcomers = {step: make_user() for step in STEPS}
@@ -107,6 +109,8 @@ def _for_managers() -> Iterator[str]:
     one, other = JudgeRun.objects.order_by("pk").values_list("pk", flat=True)[:2]
     yield f"/runs/compare/?run={one}&run={other}"
     yield f"/runs/{one}/prompts/"
+    scoring = JudgeRun.objects.filter(kind=RunKind.SATISFACTION, dataset__slug="demo")
+    yield f"/trust/satisfaction/models/{scoring.latest('pk').pk}/"
 
 
 def _studies(labeller: User) -> Iterator[Study]:

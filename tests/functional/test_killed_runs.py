@@ -33,8 +33,8 @@ pytestmark = pytest.mark.processes
 
 SCENARIOS = 2
 COMPARISONS = 20  # of them 10 in dev
-DISTILLED = SCENARIOS * 2 * 11
-JUDGMENTS = SCENARIOS * 10 * 2 * (1 + 11 + 11)
+DISTILLED = SCENARIOS * (11 + 6)  # ten pairs and all of them; in the control five are flipped
+JUDGMENTS = SCENARIOS * 10 * 2 * (1 + 11 + 6)
 PATIENCE = 90.0
 POSTGRES = "postgres://postgres@127.0.0.1:5432"
 

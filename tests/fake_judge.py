@@ -51,8 +51,8 @@ class FakeAnswer:
         }
 
 
-def answer_prompt(prompt: str, *, rule: str, style: str, letter: bool) -> FakeAnswer:
-    """The reply of a judge to one of the project's prompts; "ok" to anything else."""
+def answer_prompt(prompt: str, *, rule: str, style: str, letter: bool) -> FakeAnswer | None:
+    """The reply of a judge to one of the project's prompts; None to anything else."""
     chinese = bool(re.search("标签之内", prompt))
     if prompt.endswith(("[[C]]", "[[5]]")):
         bracketed = _rubric_pair if prompt.endswith("[[C]]") else _grade
@@ -64,7 +64,7 @@ def answer_prompt(prompt: str, *, rule: str, style: str, letter: bool) -> FakeAn
     for tag, write in _WRITERS.items():
         if f"<{tag}>" in prompt:
             return FakeAnswer(_think(style) + write(prompt, chinese=chinese))
-    return FakeAnswer("ok")
+    return None
 
 
 def inside(prompt: str, tag: str) -> str:

@@ -20,7 +20,7 @@ import os
 import sys
 import threading
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,6 +77,8 @@ class FakeLlm:
         self.told: dict[str, Act] = {}  # what to do with a prompt that holds a text
         self.faults, self.seed, self.hang = dict(faults or {}), seed, hang
         self.logprobs, self.port = logprobs, port
+        # Answers what is no question to a judge, by the model's name and the prompt.
+        self.reply: Callable[[str, str], str] = lambda _model, _prompt: "ok"
         self.bodies: deque[dict[str, Any]] = deque(maxlen=5_000)
         self.headers: deque[dict[str, str]] = deque(maxlen=50)
         self._recent: deque[str] = deque(maxlen=slots)
@@ -218,7 +220,9 @@ class FakeLlm:
     ) -> dict[str, Any]:
         letter_only = body.get("max_tokens") == 1 or body.get("max_completion_tokens") == 1
         if act.text is None:
-            answer = answer_prompt(prompt, rule=self.rule, style=self.style, letter=letter_only)
+            answer = answer_prompt(
+                prompt, rule=self.rule, style=self.style, letter=letter_only
+            ) or FakeAnswer(self.reply(body["model"], prompt))
         else:
             answer = FakeAnswer(act.text)
         usage: dict[str, Any] = {

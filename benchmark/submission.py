@@ -6,16 +6,16 @@ from django.db import transaction
 
 from benchmark.tasks import dispatch_run
 from judging.models import JudgeRun, RunStatus
-from judging.services.kinds import start
+from judging.services.kinds import write
 
 
 def submit(planned: JudgeRun) -> JudgeRun:
-    """Starts a planned run, or gives the equal one that is under way; see `kinds.start`.
+    """Starts a planned run, or gives the equal one that is under way; see `kinds.write`.
 
     Where the broker cannot be reached the run waits: workers look for such runs.
     """
     with transaction.atomic():
-        run = start(planned)
+        run = write(planned)
         if run.status == RunStatus.PENDING:
             run_id, generation = run.pk, run.generation
 

@@ -9,14 +9,22 @@ from django.db import transaction
 from judging.models import JudgeRun, RunStatus
 from judging.queries.runs import UNFINISHED
 from judging.services import memory_updates, run_control
-from judging.services.kinds import start
+from judging.services.kinds import ask_for_letters, write
 from judging.tasks import dispatch_run
 
 
 def submit(runs: Iterable[JudgeRun], *, again: bool = False) -> list[JudgeRun]:
-    """Starts planned runs, all of them or none; see `kinds.start`."""
+    """Starts planned runs, all of them or none.
+
+    Endpoints are asked before the transaction: while one hangs, others can write.
+
+    Raises:
+        Refused: see `kinds.ask_for_letters`.
+    """
+    planned = list(runs)
+    ask_for_letters(*planned)
     with transaction.atomic():
-        started = [start(run, again=again) for run in runs]
+        started = [write(run, again=again) for run in planned]
         for run in started:
             enqueue_run(run)
     return started

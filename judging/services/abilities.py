@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -29,6 +29,8 @@ from judging.services.endpoints import endpoint_of
 ABILITIES: Final = ("logprobs", "json_schema", "system_role")
 LONGEST_WAIT_SECONDS: Final = 15.0
 """Of one request: three of them are over before a run counts as left (RUN_STALE_SECONDS)."""
+LETTERS_WAIT_SECONDS: Final = 5.0
+"""Of the one request that somebody waits for who starts a run."""
 _SCHEMA_TOKENS: Final = 200
 _SCHEMA: Final = JsonSchema(
     "greeting",
@@ -42,25 +44,32 @@ _SCHEMA: Final = JsonSchema(
 
 
 def find_abilities(
-    row: ModelEndpoint, *, again: bool = False, environ: Mapping[str, str] = os.environ
+    row: ModelEndpoint,
+    *,
+    wanted: Sequence[str] = ABILITIES,
+    wait: float = LONGEST_WAIT_SECONDS,
+    again: bool = False,
+    environ: Mapping[str, str] = os.environ,
 ) -> None:
-    """Asks for what is not known of an endpoint, and stores what was found.
+    """Asks for what is not known of an endpoint, and stores what was found; in no transaction.
 
     What cannot be told, because the endpoint is down or busy, stays unknown and is asked for the
     next time. A reward model is no chat, and has none of these abilities.
 
     Args:
         row: the endpoint; brought up to date.
+        wanted: which abilities.
+        wait: seconds for each reply.
         again: ask for everything, also for what is known or was stated.
         environ: where the key's variable is looked up.
 
     Raises:
         Refused: its base URL cannot be used, or its key may not be sent.
     """
-    unknown = [ability for ability in ABILITIES if again or row.can(ability) is None]
+    unknown = [ability for ability in wanted if again or row.can(ability) is None]
     if row.has_scores or not unknown:
         return
-    found = async_to_sync(_probe)(endpoint_of(row), unknown, environ)
+    found = async_to_sync(_probe)(endpoint_of(row), unknown, wait, environ)
     if row.probe_address not in {"", row.address}:  # it was known of another model
         for ability in ABILITIES:
             setattr(row, f"has_{ability}", None)
@@ -73,18 +82,12 @@ def find_abilities(
     same.update(probe_address=row.probe_address, **fields)
 
 
-def check_letters(row: ModelEndpoint, *, finding: bool = False) -> None:
+def check_letters(row: ModelEndpoint) -> None:
     """Refuses an endpoint that is known to return no log-probabilities.
 
-    Args:
-        row: the endpoint.
-        finding: ask it where nobody knows.
-
     Raises:
-        Refused: it returns none; see `find_abilities`.
+        Refused: it returns none.
     """
-    if finding and row.can("logprobs") is None:
-        find_abilities(row)
     if row.has_scores or row.can("logprobs") is False:
         raise Refused("llm:no-logprobs", f"{row.name} returns no log-probabilities")
 
@@ -107,14 +110,14 @@ def could_read_letters(runs: Iterable[JudgeRun]) -> tuple[str, ...]:
 
 
 async def _probe(
-    endpoint: Endpoint, abilities: list[str], environ: Mapping[str, str]
+    endpoint: Endpoint, abilities: list[str], wait: float, environ: Mapping[str, str]
 ) -> dict[str, bool | None]:
     able = replace(
         endpoint,
         has_logprobs=True,
         has_json_schema=True,
         has_system_role=True,
-        timeout_seconds=min(endpoint.timeout_seconds, LONGEST_WAIT_SECONDS),
+        timeout_seconds=min(endpoint.timeout_seconds, wait),
     )
     found: dict[str, bool | None] = {}
     async with ChatClient(able, patience=Patience(tries=1), environ=environ) as client:

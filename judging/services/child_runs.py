@@ -20,7 +20,7 @@ from judging.queries.runs import UNFINISHED, unit_rows
 from judging.services.batches import BatchWork
 from judging.services.endpoints import set_budget
 from judging.services.heartbeats import beat
-from judging.services.kinds import start
+from judging.services.kinds import ask_for_letters, write
 from judging.services.run_control import is_left, put_down
 from judging.services.run_requests import finished_like
 from judging.services.runs import dispatch, run_batch
@@ -29,7 +29,6 @@ WAIT_SECONDS: Final = 0.5
 _SMALLEST: Final = Decimal("0.0001")
 
 
-@transaction.atomic
 def choose_child(run: JudgeRun, unit: RunUnit, wanted: JudgeRun) -> None:
     """Give a unit the run that it is about: a finished one, one under way, or a new one.
 
@@ -41,17 +40,19 @@ def choose_child(run: JudgeRun, unit: RunUnit, wanted: JudgeRun) -> None:
         wanted: planned, not saved.
 
     Raises:
-        Refused: the run cannot be started; see `kinds.start`.
+        Refused: the run cannot be started; see `kinds.ask_for_letters`.
         SupersededError: the run was cancelled, or somebody else has it now.
     """
-    beat(run)  # locks its row: who cancels it waits, and then finds the child
-    unit.refresh_from_db()
-    if unit.child_id is not None:
-        return
-    finished = finished_like(wanted)
-    unit.child = finished or start(wanted)
-    unit.reused = finished is not None or unit.child.attached
-    unit.save(update_fields=["child", "reused"])
+    ask_for_letters(wanted)
+    with transaction.atomic():
+        beat(run)  # locks its row: who cancels it waits, and then finds the child
+        unit.refresh_from_db()
+        if unit.child_id is not None:
+            return
+        finished = finished_like(wanted)
+        unit.child = finished or write(wanted)
+        unit.reused = finished is not None or unit.child.attached
+        unit.save(update_fields=["child", "reused"])
 
 
 def go_on(run: JudgeRun, unit: RunUnit, work: BatchWork) -> JudgeRun:

@@ -19,7 +19,7 @@ from judging.core.runs import REGISTERED
 from judging.core.targets import RunTarget
 from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, RunKind, RunStatus
-from judging.services.abilities import check_letters
+from judging.services.abilities import LETTERS_WAIT_SECONDS, check_letters, find_abilities
 from judging.services.applications import COMBINE_STAGE, plan_ablation, plan_test, write_test
 from judging.services.batches import Stage
 from judging.services.generation import GENERATE_STAGE, plan_generation, write_generation
@@ -132,16 +132,40 @@ def plan(request: RunRequest) -> list[JudgeRun]:
 
 
 def start(run: JudgeRun, *, again: bool = False) -> JudgeRun:
+    """Writes a planned run, in no transaction: `ask_for_letters`, then `write`.
+
+    Raises:
+        Refused: see `ask_for_letters`.
+    """
+    ask_for_letters(run)
+    return write(run, again=again)
+
+
+def ask_for_letters(*runs: JudgeRun) -> None:
+    """Asks endpoints whether they return letters where planned runs are to read them; waits for it.
+
+    What else they can do is asked by the first dispatch.
+
+    Raises:
+        Refused: one returns none, or cannot be asked.
+    """
+    asked = {
+        run.endpoint.pk: run.endpoint
+        for run in runs
+        if run.config.get("verdict_rule") == VerdictRule.LOGPROB
+        and run.endpoint is not None
+        and run.status != RunStatus.BATCH
+    }
+    for endpoint in asked.values():
+        find_abilities(endpoint, wanted=("logprobs",), wait=LETTERS_WAIT_SECONDS)
+        check_letters(endpoint)
+
+
+def write(run: JudgeRun, *, again: bool = False) -> JudgeRun:
     """Writes a planned run with all its PENDING rows; the caller dispatches it.
 
     Where an equal run is under way, that one is given, `attached`, unless it is to start `again`.
-
-    Raises:
-        Refused: letters are to be read, and the endpoint, which is asked now, returns none.
     """
-    by_letters = run.config.get("verdict_rule") == VerdictRule.LOGPROB
-    if by_letters and run.endpoint is not None and run.status != RunStatus.BATCH:
-        check_letters(run.endpoint, finding=True)
     return start_once(run, kind_of(run.kind).write, again=again)
 
 

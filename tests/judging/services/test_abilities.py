@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.messages import get_messages
+from django.db import connection
 
 from judging.core.rules import PairwiseSettings
 from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, LlmCall, ModelEndpoint
-from judging.services import runs
+from judging.services import abilities, kinds, runs
 from judging.services.abilities import could_read_letters, find_abilities
 from judging.services.endpoints import endpoint_of, endpoint_row_from_settings
 from judging.services.foreground import run_to_end
+from judging.submission import submit
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.study import make_study, planned_test, start_distillation, start_test_run
@@ -161,6 +164,26 @@ def test_letters_of_an_endpoint_that_was_down_are_asked_for_all_the_same():
         run_to_end(run.pk)
     assert known(row) == (None, None, None)
     assert set(run.judgments.values_list("status", flat=True)) == {"DONE"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_transaction_is_open_while_an_endpoint_that_hangs_is_asked_for_letters(monkeypatch):
+    dataset, annotator = make_study()
+    asked, probe = [], abilities._probe
+
+    async def noted(endpoint, wanted, *rest):
+        asked.append((tuple(wanted), await sync_to_async(lambda: connection.in_atomic_block)()))
+        return await probe(endpoint, wanted, *rest)
+
+    monkeypatch.setattr(abilities, "_probe", noted)
+    monkeypatch.setattr(kinds, "LETTERS_WAIT_SECONDS", 0.1)
+    with FakeLlm(latency=5) as server:
+        row = unknown(server)
+        by_letters = {"judge": row.name, "with_sets": False, "verdict": VerdictRule.LOGPROB}
+        rest = {"dataset": dataset, "annotator": annotator}
+        started = submit(planned_test(**rest, **by_letters) for _equal in range(2))
+    assert asked == [(("logprobs",), False)]  # once for both, and the rest by the first dispatch
+    assert [run.attached for run in started] == [False, True]
 
 
 def test_a_distillation_that_was_read_by_letters_is_not_followed_where_there_are_none():

@@ -42,6 +42,22 @@ def _read(stored_type: type[Stored], stored: object) -> Stored:
     return value
 
 
+def read_sent(stored_type: Any, sent: object) -> tuple[Any, list[tuple[str, str, str]]]:
+    """A value that a script sent, or all that is wrong with it: place, code and reason of each.
+
+    Unlike in a stored configuration an unknown key is wrong.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return _adapter(stored_type).validate_python(sent, extra="forbid"), []
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        return None, [
+            (".".join(map(str, each["loc"])), each["type"], each["msg"]) for each in found
+        ]
+
+
 def as_json(value: Any) -> Any:
     """Rules or a plan as they are stored."""
     hashable: Any = type(value)

@@ -32,6 +32,7 @@ from benchmark.services.evaluation_runs import MOST_DRAWS, EvaluationRequest
 from benchmark.services.pairing import Verdicts
 from benchmark.services.satisfaction_evaluation import DEFAULT_EVALUATORS, STORED, with_memory_judge
 from judging.core.rules import Level
+from judging.core.verdicts import VerdictRule
 from judging.core.votes import VoteRule
 from judging.services.judges import LEXICAL, comparing_judges
 
@@ -297,6 +298,13 @@ class AblationForm(forms.Form):
             "under the preferences that each has distilled."
         ),
     )
+    verdict = forms.ChoiceField(
+        label=_("How to read verdicts"),
+        choices=choices_of(VerdictRule),
+        initial=VerdictRule.STRICT.value,
+        required=False,
+        help_text=_("Letter probabilities need an endpoint that returns log-probabilities."),
+    )
     budget = _budget()
 
     def __init__(self, data: Any = None, *, dataset: Dataset, **kwargs: Any) -> None:
@@ -321,6 +329,7 @@ class AblationForm(forms.Form):
             annotators=people or who_labelled(self._dataset, judge=judges[0]),
             vary=Vary(cleaned["vary"]),
             judges=judges,
+            verdict=VerdictRule(cleaned["verdict"] or VerdictRule.STRICT),
             budget=cleaned["budget"],
             created_by=by,
         )

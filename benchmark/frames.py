@@ -7,7 +7,7 @@ from dataclasses import asdict
 from itertools import product
 from typing import Final
 
-from benchmark.core.trust import ReportRow
+from benchmark.core.report import ReportRow
 
 ALL_SCENARIOS: Final = "all"
 _SHOWN: Final = ("n", "base", "selected", "low", "high")

@@ -1,7 +1,11 @@
-"""One shape for every error of the API: {code, message, fields}."""
+"""One shape for every error of the API: {code, message, fields}.
+
+A refusal adds its `detail`; what is invalid is listed in `faults`, too, each with a code.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rest_framework import exceptions
@@ -19,7 +23,7 @@ def shaped(code: str, message: str) -> dict[str, Any]:
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """Give DRF's answer this project's shape; None lets Django report a bug as a bug."""
     if isinstance(error, Refused):
-        body = {"code": error.code, "message": str(error), "fields": {}}
+        body = {"code": error.code, "message": error.text, "detail": str(error), "fields": {}}
         return Response(body, status=error.status)
     response = exception_handler(error, context)
     if response is None:
@@ -30,9 +34,22 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
             "code": "api:invalid",
             "message": "Some fields are invalid; see `fields`.",
             "fields": fields,
+            "faults": list(_faults(error.get_full_details())),
         }
         return response
     detail = response.data.get("detail") if isinstance(response.data, dict) else None
     code = getattr(detail, "code", None) or "error"
     response.data = shaped(code, str(detail or ""))
     return response
+
+
+def _faults(details: Any, field: str = "") -> Iterator[dict[str, str]]:
+    """Everything that is wrong, field by field."""
+    if isinstance(details, list):
+        for each in details:
+            yield from _faults(each, field)
+    elif set(details) == {"message", "code"} and isinstance(details["message"], str):
+        yield {"field": field, "code": details["code"], "reason": details["message"]}
+    else:
+        for name, each in details.items():
+            yield from _faults(each, f"{field}.{name}".strip("."))

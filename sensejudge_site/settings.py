@@ -284,10 +284,10 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "SenseJudge API",
     "DESCRIPTION": (
-        "Read-only, for managers and viewers; annotators can read their own labels. `POST "
-        "/api/v1/token/` with basic authentication returns a token to send as `Authorization: "
-        "Token ...`; users who are signed in on the site need none. Lists are paginated; each page "
-        "holds the address of the `next`."
+        "For managers and viewers; annotators can read their own labels. Only runs can be started, "
+        "by managers (`POST /api/v1/runs/`). `POST /api/v1/token/` with basic authentication "
+        "returns a token to send as `Authorization: Token ...`; users who are signed in on the "
+        "site need none. Lists are paginated; each page holds the address of the `next`."
     ),
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,

@@ -154,6 +154,23 @@ def is_pooled(sessions: Mapping[int, int], pooling: Pooling, *, size: int) -> bo
     return len(pairs) > 1 and median(pairs) < min(FEW_DEV_PAIRS, size)
 
 
+def sessions_to_own_parts(sessions: Mapping[int, int], *, size: int) -> int:
+    """How many more sessions with a winner give the scenarios development parts of their own.
+
+    They are added where most are already; 0 where nothing is pooled.
+
+    Args:
+        sessions: by scenario, those in which the annotator named a winner.
+        size: as for `is_pooled`.
+    """
+    counts = {scenario: count for scenario, count in sessions.items() if count}
+    wanted = 2 * min(FEW_DEV_PAIRS, size)
+    while is_pooled(counts, Pooling.AUTO, size=size):
+        fullest = max((each for each in counts if counts[each] < wanted), key=counts.__getitem__)
+        counts[fullest] += 1
+    return sum(counts.values()) - sum(sessions.values())
+
+
 def rank_of(*keys: str) -> tuple[int, tuple[str, ...]]:
     """What sessions and comparisons are ordered by: the sha256 of their keys, then the keys."""
     digest = hashlib.sha256("\x1f".join(keys).encode()).digest()

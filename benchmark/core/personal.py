@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -30,9 +30,9 @@ from benchmark.core.accuracy import (
     session_units,
 )
 from benchmark.core.before_after import NOTHING, Estimate
-from benchmark.core.decisions import Decisions, winners
 from benchmark.core.trust import (
     BASE,
+    PERSONAL,
     SELECTED,
     STACK,
     Condition,
@@ -80,14 +80,14 @@ def personal_gains(cases: Sequence[JudgedComparison], *, seed: int) -> PersonalG
         cases: test comparisons of one annotator, with what the others' judges decided (OTHER).
         seed: of the bootstraps and the signs.
     """
-    own = [own_decisions(case) for case in cases]
-    if not any(own):
+    cases = [case.own for case in cases]
+    if not any(case.decisions.get(PERSONAL) for case in cases):
         return None
     heard = {voice for case in cases for voice in case.decisions}
     others = sorted(voice for voice in heard if voice.panel is ConditionKind.OTHER)
-    columns = columns_by_voice(cases, [BASE, SELECTED, *others])
+    columns = columns_by_voice(cases, [BASE, PERSONAL, *others])
     is_stacked = any(case.decisions.get(STACK) for case in cases)
-    told = replace(columns[BASE], won=winners(own)) if is_stacked else columns[SELECTED]
+    told = columns[PERSONAL]
     beside = [columns[voice] for voice in others]
     return PersonalGains(
         voice=STACK if is_stacked else SELECTED,
@@ -101,16 +101,11 @@ def personal_gains(cases: Sequence[JudgedComparison], *, seed: int) -> PersonalG
     )
 
 
-def own_decisions(case: JudgedComparison) -> Decisions:
-    """What stands in for the annotator decided: the weighted vote, or the selected set."""
-    return case.decisions.get(STACK) or case.decisions.get(SELECTED, {})
-
-
 def common_cases(cases: Iterable[JudgedComparison]) -> Iterator[JudgedComparison]:
     """Those that the annotator's own judge and that of somebody else both decided."""
     for case in cases:
         heard = {voice.panel for voice, told in case.decisions.items() if told}
-        if own_decisions(case) and ConditionKind.OTHER in heard:
+        if case.own.decisions.get(PERSONAL) and ConditionKind.OTHER in heard:
             yield case
 
 

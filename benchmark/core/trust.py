@@ -8,16 +8,15 @@ judge asked by a generic rubric, and baselines that ask nobody.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from annotation.core.choices import Order, Verdict
-from annotation.core.intervals import Interval
-from annotation.core.significance import holm
 from benchmark.core.accuracy import (
     Accuracy,
     Gain,
@@ -35,163 +34,6 @@ from benchmark.core.bias import (
     judge_position_bias,
 )
 from benchmark.core.decisions import Decisions, Shares, codes, winners
-
-
-@dataclass(frozen=True, slots=True)
-class ReportRow:
-    """One annotator in one scenario, or in all of them together (`scenario` None).
-
-    Shares are 0..1, every `…_low` and `…_high` a 95 % interval. `low` and `high` are that of
-    `selected` and None without it, `n` the comparisons behind it, `verdicts` the decisions on them.
-    `stack` is the weighted vote, None where the judge has none.
-    Where no preferences were judged, `n`, position bias and consistency are the base judge's. Over
-    fewer than ten sessions no figure of a judge has an interval. `gain_p` is by
-    sign flips over sessions, `gain_p_holm` the same adjusted for the annotators of a table, one
-    family a scenario.
-    """
-
-    annotator: str
-    scenario: str | None
-    n: int
-    verdicts: int
-    base: float | None
-    base_low: float | None
-    base_high: float | None
-    selected: float | None
-    shuffled: float | None
-    low: float | None
-    high: float | None
-    stack: float | None
-    stack_low: float | None
-    stack_high: float | None
-    gain: float | None
-    gain_low: float | None
-    gain_high: float | None
-    gain_p: float | None
-    gain_p_holm: float | None
-    position_bias: float | None
-    position_bias_low: float | None
-    position_bias_high: float | None
-    human_position_bias: float | None
-    human_position_bias_low: float | None
-    human_position_bias_high: float | None
-    consistency: float | None
-    consistency_low: float | None
-    consistency_high: float | None
-    unreadable: int
-
-
-@dataclass(frozen=True, slots=True)
-class ControlRow:
-    """What stands beside an annotator's result in one scenario, or in all together (None).
-
-    `control` is a panel's word, `of` whose preferences or which prompt where it needs saying.
-    `value` is the agreement with the annotator, 0..1, with its 95 % interval.
-    """
-
-    annotator: str
-    scenario: str | None
-    control: str
-    of: str
-    n: int
-    verdicts: int
-    value: float | None
-    low: float | None
-    high: float | None
-    unreadable: int
-
-
-def control_rows(annotator: str, each: TrustFigures) -> Iterator[ControlRow]:
-    """Every control that decided anything, for the scenarios that `report_rows` has rows for.
-
-    They are the base judge, preferences from shuffled labels, other annotators' preferences, the
-    same judge by a generic rubric, and what asks no judge at all.
-    """
-    together = (each.overall,) if len(each.scenarios) > 1 else ()
-    for figures in (*each.scenarios, *together):
-        for voice in (figures.base, figures.shuffled, *figures.others):
-            agreement = voice.agreement
-            if agreement.comparisons:
-                yield ControlRow(
-                    annotator=annotator,
-                    scenario=figures.scenario,
-                    control=voice.voice.panel.value.lower(),
-                    of=voice.voice.annotator,
-                    n=agreement.comparisons,
-                    verdicts=agreement.verdicts,
-                    value=agreement.value,
-                    low=_low(agreement.interval),
-                    high=_high(agreement.interval),
-                    unreadable=agreement.unreadable,
-                )
-
-
-def report_rows(annotator: str, each: TrustFigures) -> Iterator[ReportRow]:
-    """A row for each scenario, then one for all together if there are several.
-
-    A scenario without a decision on a labelled comparison has no row.
-    """
-    for figures in each.scenarios:
-        yield _row(annotator, figures)
-    if len(each.scenarios) > 1:
-        yield _row(annotator, each.overall)
-
-
-def adjusted(rows: Sequence[ReportRow]) -> tuple[ReportRow, ...]:
-    """The rows of several annotators, each `gain_p_holm` adjusted for those of its scenario."""
-    families: dict[str | None, list[int]] = {}
-    for place, row in enumerate(rows):
-        families.setdefault(row.scenario, []).append(place)
-    found: dict[int, float | None] = {}
-    for places in families.values():
-        found |= zip(places, holm([rows[place].gain_p for place in places]), strict=True)
-    return tuple(replace(row, gain_p_holm=found[place]) for place, row in enumerate(rows))
-
-
-def _row(annotator: str, figures: Figures) -> ReportRow:
-    selected = figures.selected if figures.selected.agreement.comparisons else figures.base
-    agreement, gained = selected.agreement, figures.gain
-    base, with_preferences = figures.base.agreement, figures.selected.agreement
-    stack = next((each.agreement for each in figures.others if each.voice == STACK), None)
-    return ReportRow(
-        annotator=annotator,
-        scenario=figures.scenario,
-        n=agreement.comparisons,
-        verdicts=agreement.verdicts,
-        base=base.value,
-        base_low=_low(base.interval),
-        base_high=_high(base.interval),
-        selected=with_preferences.value,
-        shuffled=figures.shuffled.agreement.value,
-        low=_low(with_preferences.interval),
-        high=_high(with_preferences.interval),
-        stack=None if stack is None else stack.value,
-        stack_low=None if stack is None else _low(stack.interval),
-        stack_high=None if stack is None else _high(stack.interval),
-        gain=gained.value,
-        gain_low=_low(gained.interval),
-        gain_high=_high(gained.interval),
-        gain_p=gained.p,
-        gain_p_holm=gained.p,
-        position_bias=selected.position.value,
-        position_bias_low=_low(selected.position.interval),
-        position_bias_high=_high(selected.position.interval),
-        human_position_bias=figures.human.value,
-        human_position_bias_low=_low(figures.human.interval),
-        human_position_bias_high=_high(figures.human.interval),
-        consistency=selected.consistency.value,
-        consistency_low=_low(selected.consistency.interval),
-        consistency_high=_high(selected.consistency.interval),
-        unreadable=agreement.unreadable,
-    )
-
-
-def _low(interval: Interval | None) -> float | None:
-    return None if interval is None else interval.low
-
-
-def _high(interval: Interval | None) -> float | None:
-    return None if interval is None else interval.high
 
 
 class ConditionKind(StrEnum):
@@ -223,7 +65,7 @@ PERSONAL = Condition(ConditionKind.PERSONAL)
 SHUFFLED = Condition(ConditionKind.SHUFFLED)
 LONGER = Condition(ConditionKind.LONGER)
 MAJORITY = Condition(ConditionKind.MAJORITY)
-_OWN = frozenset({BASE, SELECTED, SHUFFLED})
+_OWN = frozenset({BASE, SELECTED, SHUFFLED, PERSONAL})
 _BESIDE = (
     ConditionKind.STACK,
     ConditionKind.OTHER,
@@ -276,9 +118,29 @@ class JudgedComparison:
         """What intervals draw."""
         return unit_of(self.session, self.comparison)
 
+    @property
+    def own(self) -> JudgedComparison:
+        """It with a voice more, PERSONAL: the weighted vote, or the selected set without one."""
+        voice = STACK if self.decisions.get(STACK) else SELECTED
+        return replace(
+            self,
+            decisions=_heard_as(PERSONAL, voice, self.decisions),
+            shown=_heard_as(PERSONAL, voice, self.shown),
+            shares=_heard_as(PERSONAL, voice, self.shares),
+        )
+
     def leaning(self, voice: Condition) -> Decisions:
         """What a voice's position bias and consistency are read from."""
         return self.shown.get(voice) or self.decisions.get(voice, {})
+
+
+Said = TypeVar("Said")
+
+
+def _heard_as(
+    name: Condition, voice: Condition, said: Mapping[Condition, Said]
+) -> Mapping[Condition, Said]:
+    return {**said, name: said[voice]} if voice in said else said
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +164,9 @@ class ConditionFigures(ControlFigures):
 class Figures:
     """Judge and human in one scenario, or in all of them together (`scenario` None).
 
-    `others` are what else decided anything there: other annotators' sets, rubrics, baselines.
+    `own` is what stands in for the annotator: the weighted vote (its voice is STACK), or what
+    `selected` is. `others` are what else decided anything there: the weighted vote, other
+    annotators' sets, rubrics, baselines.
     """
 
     scenario: str | None
@@ -313,12 +177,16 @@ class Figures:
     others: tuple[ControlFigures, ...]
     gain: Gain
     gain_over_shuffled: Gain
+    own: ConditionFigures
+    own_gain: Gain
+    own_gain_over_shuffled: Gain
 
 
 class TrustFinding(StrEnum):
     """The answer in one word, best first; templates say it in a sentence.
 
-    All but the first three rest on 95 % intervals over sessions.
+    It is of what stands in for the annotator. All but the first three rest on 95 % intervals over
+    sessions.
     """
 
     NOTHING = "NOTHING"  # no test comparison has both a human verdict and the judge's
@@ -358,7 +226,7 @@ def trust_figures(
         seed: of every bootstrap.
         policy: what a verdict that could not be read counts as.
     """
-    rows, given = list(cases), list(labels)
+    rows, given = [case.own for case in cases], list(labels)
     table = _Table.of(rows, seed=seed, policy=policy)
     overall = table.figures(None, np.ones(len(rows), dtype=np.bool_), given)
     scenarios = np.array([case.scenario for case in rows], dtype=object)
@@ -427,6 +295,8 @@ class _Table:
         rows = {voice: each.at(places).decided() for voice, each in self.voices.items()}
         beside = {voice for voice, each in rows.items() if len(each.key)} - _OWN
         base, selected, shuffled = (rows[voice] for voice in (BASE, SELECTED, SHUFFLED))
+        own = rows[PERSONAL]
+        stands_in = STACK if STACK in beside else SELECTED
         return Figures(
             scenario=scenario,
             human=human_position_bias((label.verdict, label.shown) for label in labels),
@@ -438,6 +308,9 @@ class _Table:
             ),
             gain=gain(base, selected, seed=self.seed, policy=self.policy),
             gain_over_shuffled=gain(shuffled, selected, seed=self.seed, policy=self.policy),
+            own=self._measured(stands_in, own),
+            own_gain=gain(base, own, seed=self.seed, policy=self.policy),
+            own_gain_over_shuffled=gain(shuffled, own, seed=self.seed, policy=self.policy),
         )
 
     def _control(self, voice: Condition, rows: JudgedColumns) -> ControlFigures:
@@ -455,17 +328,17 @@ class _Table:
 
 
 def _finding(overall: Figures) -> TrustFinding:
-    if not overall.selected.agreement.comparisons:
+    if not overall.own.agreement.comparisons:
         told = overall.base.agreement.comparisons
         return TrustFinding.NOT_SELECTED if told else TrustFinding.NOTHING
-    interval = overall.selected.agreement.interval
+    interval = overall.own.agreement.interval
     if interval is None:
         return TrustFinding.TOO_FEW
     if interval.high < 0.5:
         return TrustFinding.AGAINST
     if interval.low <= 0.5:
         return TrustFinding.CHANCE
-    gained = overall.gain.interval
+    gained = overall.own_gain.interval
     if gained is None or gained.low <= 0 <= gained.high:
         return TrustFinding.ALIKE
     return TrustFinding.BETTER if gained.low > 0 else TrustFinding.WORSE

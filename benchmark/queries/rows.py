@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -15,12 +15,13 @@ from annotation.core.choices import Order, Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison
 from benchmark.core.decisions import Decisions
-from benchmark.core.personal import common_cases, own_decisions
+from benchmark.core.personal import common_cases
 from benchmark.core.trust import (
     BASE,
     PERSONAL,
     SELECTED,
     SHUFFLED,
+    STACK,
     Condition,
     ConditionKind,
     HumanLabel,
@@ -46,13 +47,15 @@ _OPENING: Final = 160
 class NumberOwner(StrEnum):
     """Whose number it is that the rows stand behind; the last six stand beside a result.
 
-    PERSONAL is what stands in for the annotator where somebody else's judge decided, too.
+    OWN is what stands in for the annotator, PERSONAL the same where somebody else's judge decided,
+    too.
     """
 
     HUMAN = "human"
     BASE = "base"
     SELECTED = "selected"
     SHUFFLED = "shuffled"
+    OWN = "own"
     STACK = "stack"
     PERSONAL = "personal"
     OTHER = "other"
@@ -74,6 +77,8 @@ VOICES: Final = {
     NumberOwner.BASE: BASE,
     NumberOwner.SELECTED: SELECTED,
     NumberOwner.SHUFFLED: SHUFFLED,
+    NumberOwner.OWN: PERSONAL,
+    NumberOwner.STACK: STACK,
 }
 
 
@@ -187,8 +192,8 @@ def evidence_rows(
         shown = {label.comparison: label.shown for label in labels}
         cases = scoped_cases(scope, labels, compare=beside)
         if behind is NumberOwner.PERSONAL:
-            cases = tuple(_as_personal(case) for case in common_cases(cases))
-        found = [_of_case(case, voice, shown) for case in cases]
+            cases = tuple(common_cases(cases))
+        found = [_of_case(case.own, voice, shown) for case in cases]
         found = [row for row in found if row.decisions]
     kept = [row for row in found if outcome in {None, row.outcome}]
     counts = Counter(row.outcome for row in found if row.outcome)
@@ -227,10 +232,6 @@ def _of_case(
         shown.get(case.comparison),
         case.decisions.get(voice, {}),
     )
-
-
-def _as_personal(case: JudgedComparison) -> JudgedComparison:
-    return replace(case, decisions={PERSONAL: own_decisions(case)})
 
 
 def _with_texts(found: Sequence[FoundRow]) -> list[EvidenceRow]:

@@ -13,18 +13,16 @@ from annotation.queries.participants import resolve_annotator
 from annotation.queries.withheld import is_anything_withheld, withheld_comparisons
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.personal import PersonalRow
+from benchmark.core.report import ControlRow, ReportRow, adjusted, control_rows, report_rows
 from benchmark.core.response_bias import ResponseBias, leaning_records
 from benchmark.core.trust import (
+    BASE,
+    SELECTED,
     Condition,
     ConditionKind,
-    ControlRow,
     HumanLabel,
     JudgedComparison,
-    ReportRow,
     TrustFigures,
-    adjusted,
-    control_rows,
-    report_rows,
     trust_figures,
 )
 from benchmark.queries.baselines import rubric_runs, with_baselines
@@ -251,6 +249,15 @@ class TrustPage:
     all_satisfaction: SatisfactionFigures | None
     leanings: ResponseBias | None = None
     personal: PersonalRow | None = None
+
+    @property
+    def stands_in(self) -> Condition:
+        """What stands in for the annotator; the base judge where no set was worth applying."""
+        own = self.figures.overall.own if self.figures else None
+        if own is None or not own.agreement.comparisons:
+            return BASE
+        unused = self.sets and not any(each.is_used for each in self.sets)
+        return BASE if own.voice == SELECTED and unused else own.voice
 
 
 def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:

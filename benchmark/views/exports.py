@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from annotation.core.tables import Row, csv_lines
 from annotation.models import User
 from benchmark.core.personal import PersonalRow
-from benchmark.core.trust import ReportRow
+from benchmark.core.report import ReportRow
 from benchmark.forms import LeaderboardForm, TrustForm, asked
 from benchmark.frames import agreement_table
 from benchmark.queries.ranking import leaderboard_page

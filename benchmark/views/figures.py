@@ -84,7 +84,7 @@ def voice_rows(figures: TrustFigures, scope: TrustScope, rows_url: str) -> list[
     overall = figures.overall
     stacked = tuple(each for each in overall.others if each.voice == STACK)
     beside = tuple(each for each in overall.others if each.voice != STACK)
-    own = (overall.selected, *stacked, overall.base, overall.shuffled)
+    own = (*stacked, overall.selected, overall.base, overall.shuffled)
     return [
         ConditionRow(
             name=voice_name(each.voice),
@@ -154,10 +154,11 @@ def trust_query(scope: TrustScope, **more: str | None) -> str:
 
 def agreement_plot(rows: list[ConditionRow]) -> IntervalPlot:
     """Agreement of every voice with its interval, against chance."""
-    return interval_plot([_agreement_row(row) for row in rows], write=percent, reference=CHANCE)
+    marks = [_agreement_row(row, strong=not place) for place, row in enumerate(rows)]
+    return interval_plot(marks, write=percent, reference=CHANCE)
 
 
-def _agreement_row(row: ConditionRow) -> IntervalRow:
+def _agreement_row(row: ConditionRow, *, strong: bool) -> IntervalRow:
     css, mark = _MARKS[row.figures.voice.panel]
     agreement = row.figures.agreement
     low, high = _ends(agreement.interval)
@@ -169,7 +170,7 @@ def _agreement_row(row: ConditionRow) -> IntervalRow:
         text=f"{percent(agreement.value)} ({_range(agreement.interval)})",
         css=css,
         mark=mark,
-        strong=row.figures.voice.panel is ConditionKind.SELECTED,
+        strong=strong and row.figures.voice != BASE,
         url=row.url,
     )
 
@@ -234,16 +235,19 @@ def board_view(board: Board) -> BoardView:
         )
         for row in board.ranking.models
     )
-    return BoardView(board, source_name(board), rating_plot(board), topics, rows)
+    name = source_name(board.source, board.judge, voted=board.voted)
+    return BoardView(board, name, rating_plot(board), topics, rows)
 
 
-def source_name(board: Board) -> str:
+def source_name(source: Source, judge: str, *, voted: bool) -> str:
     """Whose verdicts a leaderboard counts."""
+    selected = _("Judge with selected preferences (%(judge)s)")
     return {
         Source.HUMAN: _("Human labels"),
-        Source.SELECTED: _("Judge with selected preferences (%(judge)s)"),
+        Source.SELECTED: _("Judge by weighted vote (%(judge)s)") if voted else selected,
+        Source.SUBSET: selected,
         Source.BASE: _("Base judge (%(judge)s)"),
-    }[board.source] % {"judge": board.judge}
+    }[source] % {"judge": judge}
 
 
 def rating_plot(board: Board) -> IntervalPlot:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from annotation.core.charts import BarChart, BarRow, bar_chart
 from benchmark.core.calibrated import LEVELS, METRICS
 from benchmark.core.metrics import MetricName
-from benchmark.core.trust import Figures, TrustFigures
+from benchmark.core.trust import STACK, Figures, TrustFigures
 from benchmark.forms import (
     POLICIES,
     RULES,
@@ -39,6 +39,7 @@ from benchmark.views.figures import (
     personal_links,
     reliability_plot,
     scenario_controls,
+    source_name,
     trust_query,
     voice_name,
     voice_rows,
@@ -80,6 +81,7 @@ def _trust_context(page: TrustPage) -> dict[str, Any]:
     }
     if page.figures is not None:
         context |= _figures_context(page.figures, page.scope)
+        context["stands_in"] = voice_name(page.stands_in)
     if page.personal is not None:
         rows_url = reverse("benchmark:trust-rows")
         context["personal_links"] = personal_links(page.personal, page.scope, rows_url)
@@ -96,6 +98,10 @@ def _figures_context(figures: TrustFigures, scope: TrustScope) -> dict[str, Any]
         "human_query": trust_query(scope, of="human"),
         "base_query": trust_query(scope, of="base"),
         "selected_query": trust_query(scope, of="selected"),
+        "own_query": trust_query(
+            scope, of="own" if figures.overall.own.agreement.comparisons else "base"
+        ),
+        "is_stacked": figures.overall.own.voice == STACK,
         "controls": [row.name for row in rows if row.is_control],
         "scenario_rows": [_scenario_row(each, rows, scope) for each in figures.scenarios],
     }
@@ -105,11 +111,12 @@ def _scenario_row(
     figures: Figures, voices: list[ConditionRow], scope: TrustScope
 ) -> dict[str, Any]:
     ids = {each.name: each.id for each in scope.scenarios}
-    query = trust_query(scope, of="base", scenario=str(ids.get(figures.scenario or "", "")))
+    scenario = str(ids.get(figures.scenario or "", ""))
     rows_url = reverse("benchmark:trust-rows")
     return {
         "figures": figures,
-        "url": f"{rows_url}?{query}",
+        "url": f"{rows_url}?{trust_query(scope, of='base', scenario=scenario)}",
+        "own_url": f"{rows_url}?{trust_query(scope, of='own', scenario=scenario)}",
         "controls": scenario_controls(figures, voices, scope, rows_url),
     }
 
@@ -135,6 +142,7 @@ def _rows_title(found: RowsPage) -> str:
         NumberOwner.BASE: gettext("Decided by the base judge"),
         NumberOwner.SELECTED: gettext("Decided with the selected preferences"),
         NumberOwner.SHUFFLED: gettext("Decided with preferences from shuffled labels"),
+        NumberOwner.OWN: gettext("Decided by what stands in for the annotator"),
     }
     return told.get(found.behind) or voice_name(found.voice)
 
@@ -237,5 +245,6 @@ def leaderboard_model(request: HttpRequest) -> HttpResponse:
         source=form.source_asked(),
         page=request.GET.get("page", ""),
     )
-    context = {"found": found, "scope": found.scope, "page": found.page}
+    name = source_name(found.source, found.judge, voted=found.voted)
+    context = {"found": found, "scope": found.scope, "page": found.page, "source": name}
     return render(request, "benchmark/leaderboard_model.html", context)

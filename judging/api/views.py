@@ -1,19 +1,59 @@
-"""Read-only lists for researchers; runs are started on their page or by the commands."""
+"""Lists for researchers, and the start of runs."""
 
 from __future__ import annotations
 
+from http import HTTPStatus
+from typing import Any
+
+from django.db.models import F
 from django_filters import rest_framework as filters
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.parsers import JSONParser
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
 from annotation.api.views import SeesEveryone
+from annotation.models import User
 from judging.api.serializers import (
     JudgeRunSerializer,
     JudgmentSerializer,
     PreferenceSerializer,
     PreferenceSetSerializer,
+    RunStartSerializer,
     SatisfactionJudgmentSerializer,
 )
-from judging.models import JudgeRun, Judgment, Preference, PreferenceSet, SatisfactionJudgment
+from judging.core.estimates import estimates_as_json
+from judging.core.runs import REGISTERED
+from judging.models import (
+    JudgeRun,
+    Judgment,
+    Preference,
+    PreferenceSet,
+    RunKind,
+    SatisfactionJudgment,
+)
+from judging.services.estimates import estimate_all
+from judging.services.kinds import plan
+from judging.submission import submit
+
+
+class StartsRuns(BasePermission):
+    """Managers and admins, as on the pages."""
+
+    message = "Only managers can start runs."
+
+    def has_permission(self, request: Request, view: APIView) -> bool:  # noqa: ARG002
+        """Whether the signed-in person may spend calls."""
+        return isinstance(request.user, User) and request.user.is_manager
+
+
+def _kinds() -> list[tuple[str, Any]]:
+    """Every kind of run, those of apps above among them."""
+    return [*RunKind.choices, *((name, kind.label) for name, kind in REGISTERED.items())]
 
 
 class JudgeRunFilter(filters.FilterSet):  # type: ignore[misc]  # no types in the package
@@ -21,10 +61,11 @@ class JudgeRunFilter(filters.FilterSet):  # type: ignore[misc]  # no types in th
 
     dataset = filters.CharFilter("dataset__slug")
     annotator = filters.CharFilter("annotator__username")
+    kind = filters.ChoiceFilter(choices=_kinds)
 
     class Meta:
         model = JudgeRun
-        fields = ("kind", "status", "judge", "writer")
+        fields = ("status", "judge", "writer")
 
 
 class PreferenceFilter(filters.FilterSet):  # type: ignore[misc]
@@ -55,6 +96,30 @@ class JudgeRunViewSet(ReadOnlyModelViewSet[JudgeRun]):
     serializer_class = JudgeRunSerializer
     permission_classes = (SeesEveryone,)
     filterset_class = JudgeRunFilter
+    parser_classes = (JSONParser,)
+
+    def get_permissions(self) -> list[Any]:
+        """Who reads may not start anything."""
+        return [StartsRuns()] if self.action == "create" else [SeesEveryone()]
+
+    @extend_schema(
+        request=OpenApiTypes.OBJECT,
+        responses={HTTPStatus.OK: OpenApiTypes.OBJECT, HTTPStatus.ACCEPTED: OpenApiTypes.OBJECT},
+    )
+    def create(self, request: Request) -> Response:
+        """Start runs, or join equal ones in progress (`attached`); docs/api.md lists the fields.
+
+        With `?estimate` nothing is started: the answer has the calls and their cost.
+        """
+        sent = RunStartSerializer(data=request.data, context={"user": request.user})
+        sent.is_valid(raise_exception=True)
+        asked = sent.validated_data
+        planned = [run for each in asked["requests"] for run in plan(each)]
+        if asked["estimate"] or "estimate" in request.query_params:
+            return Response(estimates_as_json(estimate_all(planned)))
+        runs = submit(planned, again=asked["again"])
+        rows = [{**JudgeRunSerializer(run).data, "attached": run.attached} for run in runs]
+        return Response({"runs": rows}, status=HTTPStatus.ACCEPTED)
 
 
 class PreferenceViewSet(ReadOnlyModelViewSet[Preference]):
@@ -78,7 +143,9 @@ class PreferenceSetViewSet(ReadOnlyModelViewSet[PreferenceSet]):
 class JudgmentViewSet(ReadOnlyModelViewSet[Judgment]):
     """Pairwise judgments."""
 
-    queryset = Judgment.objects.all()
+    queryset = Judgment.objects.annotate(
+        scenario=F("comparison__turn__session__scenario_id")
+    ).prefetch_related("run")  # each once: its configuration is long
     serializer_class = JudgmentSerializer
     permission_classes = (SeesEveryone,)
     filterset_fields = ("run", "comparison", "preference", "order", "status")

@@ -172,6 +172,18 @@ def total_of(estimates: Sequence[RunEstimate]) -> Total:
     )
 
 
+def estimates_as_json(estimates: Sequence[RunEstimate]) -> dict[str, Any]:
+    """Some runs with their sums, for scripts; a sum is null where a part is not known."""
+    total = total_of(estimates)
+    return {
+        "calls": total.calls,
+        "stored": total.stored,
+        "cost_likely": _number(total.cost_likely),
+        "cost_at_most": _number(total.cost_at_most),
+        "runs": [one.to_json() for one in estimates],
+    }
+
+
 class _Side(NamedTuple):
     """What one endpoint is asked."""
 

@@ -289,8 +289,8 @@ def session_target(session: UserSession, *, turn_id: str) -> ScoringTarget:
 
 
 def _whole(session: UserSession) -> Iterable[ScoringTarget]:
-    if session.rating is not None:
-        yield session_target(session, turn_id=session.rating.turn_id)
+    for rated in rated_turns(session, level=Level.SESSION):
+        yield session_target(session, turn_id=rated.turn_id)
 
 
 def _response_target(

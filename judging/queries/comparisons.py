@@ -19,6 +19,7 @@ from annotation.core.splits import (
     SplitItem,
     dev_pairs,
     is_pooled,
+    sessions_to_own_parts,
 )
 from annotation.models import Comparison, Dataset, PairwiseLabel, Response, StudyItem, Turn
 from judging.core.judge_prompts import EarlierTurn, PairTexts, pair_texts
@@ -109,7 +110,8 @@ def verdicts_of(annotator_id: int, *, dataset_id: int) -> dict[int, Verdict]:
 class LearnableLabels(NamedTuple):
     """What an annotator's labels leave to learn from: conversations with a winner, dev pairs.
 
-    `pooled` says that one set serves all `scenarios`.
+    `pooled` says that one set serves all `scenarios`. `to_own_sets` more conversations would give
+    each a set of its own, `to_full` more as many dev pairs in each as are learned from.
     """
 
     annotator: int
@@ -117,6 +119,8 @@ class LearnableLabels(NamedTuple):
     scenarios: int
     dev: int
     pooled: bool
+    to_own_sets: int
+    to_full: int
 
 
 def learnable_labels(dataset_id: int) -> list[LearnableLabels]:
@@ -142,10 +146,15 @@ def learnable_labels(dataset_id: int) -> list[LearnableLabels]:
     ]
 
 
-def _dev_of(sessions: Mapping[int, int]) -> tuple[int, bool]:
+def _dev_of(sessions: Mapping[int, int]) -> tuple[int, bool, int, int]:
     pooled = is_pooled(sessions, Pooling.AUTO, size=DEFAULT_DEV_SIZE)
     groups = [sum(sessions.values())] if pooled else list(sessions.values())
-    return sum(dev_pairs(count, size=DEFAULT_DEV_SIZE) for count in groups), pooled
+    return (
+        sum(dev_pairs(count, size=DEFAULT_DEV_SIZE) for count in groups),
+        pooled,
+        sessions_to_own_parts(sessions, size=DEFAULT_DEV_SIZE),
+        sum(max(0, 2 * DEFAULT_DEV_SIZE - count) for count in sessions.values()),
+    )
 
 
 @dataclass(frozen=True, slots=True)

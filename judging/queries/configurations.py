@@ -16,7 +16,7 @@ from judging.core.rules import (
     Variant,
 )
 from judging.core.runs import COLUMNS, SCENARIOS, TARGETS, AppliedPlan, ColumnPlan, DistilPlan
-from judging.core.targets import Targets
+from judging.core.targets import Basis, Targets
 from judging.core.verdicts import VerdictRule
 from judging.judges.lexical import NAME as LEXICAL
 
@@ -40,6 +40,22 @@ def _read(stored_type: type[Stored], stored: object) -> Stored:
     hashable: Any = stored_type  # as all types are, which mypy doubts
     value: Stored = _adapter(hashable).validate_python(stored)
     return value
+
+
+def read_sent(stored_type: Any, sent: object) -> tuple[Any, list[tuple[str, str, str]]]:
+    """A value that a script sent, or all that is wrong with it: place, code and reason of each.
+
+    Unlike in a stored configuration an unknown key is wrong.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return _adapter(stored_type).validate_python(sent, extra="forbid"), []
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        return None, [
+            (".".join(map(str, each["loc"])), each["type"], each["msg"]) for each in found
+        ]
 
 
 def as_json(value: Any) -> Any:
@@ -111,6 +127,11 @@ def distil_plans(config: Mapping[str, Any]) -> tuple[DistilPlan, ...]:
 def applied_plans(config: Mapping[str, Any]) -> tuple[AppliedPlan, ...]:
     """What a run over test comparisons is about, by scenario."""
     return _read(tuple[AppliedPlan, ...], config.get(SCENARIOS, ()))
+
+
+def basis_by_scenario(config: Mapping[str, Any]) -> dict[int | None, Basis]:
+    """Under which set a run over test comparisons judged each scenario."""
+    return {plan.scenario_id: plan.basis for plan in applied_plans(config)}
 
 
 def column_plans(config: Mapping[str, Any]) -> tuple[ColumnPlan, ...]:

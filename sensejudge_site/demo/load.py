@@ -21,7 +21,8 @@ from annotation.services.studies import create_study, set_status
 from benchmark.core.accuracy import Accuracy, Judged, accuracy
 from benchmark.core.metrics import Metric, MetricName
 from benchmark.core.personal import PersonalRow
-from benchmark.core.trust import BASE, PERSONAL, Condition, ReportRow
+from benchmark.core.report import ReportRow
+from benchmark.core.trust import BASE, PERSONAL, Condition
 from benchmark.queries.evidence import voice_decisions
 from benchmark.queries.ranking import Board, LeaderboardQuestion, Source, leaderboard_page
 from benchmark.queries.satisfaction import SatisfactionFigures
@@ -303,13 +304,14 @@ def login_lines() -> Iterator[str]:
 
 def _agreement(rows: list[ReportRow]) -> Iterator[str]:
     yield "Agreement of judge and annotator on the test split (95 % intervals over sessions)"
-    yield "  annotator       n  without  with preferences   gain                 shuffled labels"
+    yield "What stands in is the weighted vote; its gain is over the judge without preferences"
+    yield "  annotator       n  without  stands in          gain                 selected  shuffled"
     for row in rows:
-        selected = _percent(row.selected) + _interval(row.low, row.high)
-        gain = _points(row.gain) + _interval(row.gain_low, row.gain_high, sign="+")
+        own = _percent(row.own) + _interval(row.own_low, row.own_high)
+        gain = _points(row.own_gain) + _interval(row.own_gain_low, row.own_gain_high, sign="+")
         yield (
-            f"  {row.annotator:<12} {row.n:>4}  {_percent(row.base):>7}  {selected:<18} {gain:<20} "
-            f"{_percent(row.shuffled)}"
+            f"  {row.annotator:<12} {row.n:>4}  {_percent(row.base):>7}  {own:<18} {gain:<20} "
+            f"{_percent(row.selected):<9} {_percent(row.shuffled)}"
         )
 
 
@@ -375,9 +377,11 @@ def _satisfaction(figures: SatisfactionFigures) -> Iterator[str]:
 
 
 def _leaderboard(board: Board) -> Iterator[str]:
-    whose = (
-        "the annotators' labels" if board.source is Source.HUMAN else "the judge under preferences"
-    )
+    whose = "the judge under selected preferences"
+    if board.source is Source.HUMAN:
+        whose = "the annotators' labels"
+    elif board.source is Source.SELECTED and board.voted:
+        whose = "the judge's weighted vote"
     yield f"Leaderboard by {whose}, {board.verdicts} verdicts (Bradley-Terry, 95 % intervals)"
     for row in board.ranking.models:
         rating = _NONE if row.rating is None else f"{row.rating:.0f}"

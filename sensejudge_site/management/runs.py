@@ -18,7 +18,7 @@ from annotation.core.refusals import Refused, text_of
 from annotation.models import Dataset, User
 from annotation.queries.datasets import dataset_of
 from annotation.queries.participants import annotators, resolve_annotator
-from judging.core.estimates import RunEstimate, total_of
+from judging.core.estimates import RunEstimate, estimates_as_json, total_of
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.services.batch_files import batch_lines, read_in
@@ -99,7 +99,7 @@ def judges_named(names: str | None, *, usual: str | None) -> list[str | None]:
 def estimates_told(estimates: Sequence[RunEstimate], *, json_wanted: bool) -> str:
     """What `--estimate` prints: a line a run with the sums below, or one JSON object."""
     if json_wanted:
-        return json.dumps(_as_json(estimates), ensure_ascii=False)
+        return json.dumps(estimates_as_json(estimates), ensure_ascii=False)
     lines = [
         f"{', '.join(filter(None, (one.annotator, one.judge)))}: "
         f"{counted(one.calls, 'call')}, {_stored(one.stored)}; "
@@ -132,18 +132,6 @@ def _cost(likely: Decimal | None, at_most: Decimal | None, *, calls: int) -> str
     if at_most is None:
         return "cost unknown: the endpoint has no prices"
     return f"cost {'unknown' if likely is None else f'{likely:.4f}'}, at most {at_most:.4f}"
-
-
-def _as_json(estimates: Sequence[RunEstimate]) -> dict[str, Any]:
-    """Estimates of some runs with their sums; a sum is null where a part is not known."""
-    total = total_of(estimates)
-    return {
-        "calls": total.calls,
-        "stored": total.stored,
-        "cost_likely": None if total.cost_likely is None else float(total.cost_likely),
-        "cost_at_most": None if total.cost_at_most is None else float(total.cost_at_most),
-        "runs": [one.to_json() for one in estimates],
-    }
 
 
 def dataset_named(slug: str) -> Dataset:

@@ -154,6 +154,7 @@ class Stage:
         base: str,
         selected: str = "",
         shuffled: str = "",
+        stack: str = "",
         sets_of: User | None = None,
         **fields: Any,
     ) -> JudgeRun:
@@ -162,7 +163,7 @@ class Stage:
         sets = {
             (one.scenario_id, one.control): one for one in PreferenceSet.objects.filter(run=parent)
         }
-        given = {"base": base, "selected": selected, "shuffled": shuffled}
+        given = {"base": base, "selected": selected, "shuffled": shuffled, "stack": stack}
         plans, cells = [], []
         place = 0
         for scenario in self.scenarios:
@@ -173,6 +174,7 @@ class Stage:
                 "base": [empty_preference().pk],
                 "selected": self._members(sets.get((scenario.pk, Control.NONE))),
                 "shuffled": self._members(sets.get((scenario.pk, Control.SHUFFLED))),
+                "stack": [self._stack(sets[scenario.pk, Control.NONE]).pk] if stack else [],
             }
             winners = self._winners(rater, own)
             plans.append(
@@ -185,6 +187,7 @@ class Stage:
                         base=members["base"][0],
                         selected=tuple(members["selected"]) if parent else None,
                         shuffled=tuple(members["shuffled"]) if parent else None,
+                        stack=members["stack"][0] if stack else None,
                     )
                 )
             )
@@ -209,6 +212,19 @@ class Stage:
             for judgment in _judgments(run, comparison, preference, letter)
         )
         return run
+
+    @staticmethod
+    def _stack(row: PreferenceSet) -> Preference:
+        row.stack = row.stack or make_preference(
+            run=row.run,
+            scenario=row.scenario,
+            annotator=row.annotator,
+            kind=PreferenceKind.STACK,
+            text="Base judge .4, concise .6",
+            position=2,
+        )
+        row.save()
+        return row.stack
 
     @staticmethod
     def _members(row: PreferenceSet | None) -> list[int]:

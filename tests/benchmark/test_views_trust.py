@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from judging.models import Judgment
+from judging.models import Judgment, PreferenceSet
 from tests.benchmark.stage import Stage
 from tests.factory import make_dataset, make_label, make_rating, make_run, make_user
 
@@ -385,3 +385,40 @@ def test_what_the_page_costs_does_not_grow_with_rows(viewer, django_assert_num_q
         viewer.get(f"/trust/?annotator={ann.pk}")
     with django_assert_num_queries(12):
         viewer.get(f"{ROWS}?annotator={ann.pk}")
+
+
+def voted(**fields):
+    """Twelve labels; base judge and set name B always, the weighted vote A."""
+    stage = Stage.make(scenarios=("Writing", "Code"), size=6, **fields)
+    ann = stage.rater("ann")
+    stage.label(ann, "AAAAAA" + "AAAAAB", shown="ORIGINAL")
+    stage.tested(ann, stage.distilled(ann), base="B" * 12, selected="B" * 12, stack="A" * 12)
+    return ann
+
+
+def test_the_answer_is_of_the_weighted_vote_and_leads_to_its_rows(viewer):
+    voted()
+    page = text(viewer.get("/trust/"))
+    # 11 of 12 by the vote, 1 of 12 by the set and by the base judge.
+    assert "Yes, more than without preferences: 92 % against 8 %." in page
+    assert "Weighted vote of several ways</a>" in page
+    assert "Beside it, the selected preferences" in page
+    assert "of=own" in page
+    rows = text(viewer.get("/trust/rows/?of=own"))
+    assert "Decided by what stands in for the annotator" in rows
+    assert "12 comparisons" in rows
+
+
+def test_an_annotator_sees_the_rows_of_their_own_vote(client):
+    ann = voted()
+    ann.is_active = True
+    ann.save()
+    client.force_login(ann)
+    for of in ("own", "stack"):
+        assert "12 comparisons" in text(client.get(f"/trust/rows/?of={of}"))
+
+
+def test_the_base_judge_is_named_where_no_set_is_applied(viewer):
+    _stage, _ann, _run = study()
+    PreferenceSet.objects.update(is_used=False)
+    assert "Base judge, no preferences</a>" in text(viewer.get("/trust/"))

@@ -7,6 +7,7 @@ says +2.6 in one order and +1.4 in the other, so in words it always names the fi
 from __future__ import annotations
 
 import json
+import re
 from io import StringIO
 
 import pytest
@@ -19,9 +20,21 @@ from benchmark.queries.evidence import voice_opinions
 from judging.core.rules import JudgePrompt
 from judging.models import JudgeRun, Judgment, LlmCall, ModelEndpoint, PreferenceSet
 from judging.queries.run_pages import compared_runs
-from tests.factory import make_endpoint
+from tests.factory import (
+    make_comparison,
+    make_dataset,
+    make_endpoint,
+    make_label,
+    make_rater,
+    make_response,
+    make_scenario,
+    make_session,
+    make_turn,
+)
+from tests.fake_judge import FakeAnswer, inside
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.study import make_study
+from tests.paths import ROOT
 
 pytestmark = pytest.mark.django_db
 
@@ -78,6 +91,44 @@ def test_in_words_it_is_right_half_the_time_and_by_l_star_always(study):
     for body in server.bodies:
         if body.get("logprobs"):
             assert (body["max_tokens"], body["top_logprobs"]) == (1, 20)
+
+
+RECORDED = json.loads((ROOT / "tests/data/always-first.json").read_text())["rows"]
+
+
+class RecordedLlm(FakeLlm):
+    """Answers with the log-odds that were recorded for a pair and an order; in words, the first."""
+
+    def _completion(self, body, act, prompt, cached):
+        whole = super()._completion(body, act, prompt, cached)
+        if body.get("logprobs"):
+            number, side = re.findall(r"Answer (\d+)([ab])", inside(prompt, "response_a"))[0]
+            _, _, original, swapped = RECORDED[int(number)]
+            answer = FakeAnswer("A", log_odds=original if side == "a" else swapped)
+            whole["choices"][0]["message"]["content"] = answer.text
+            whole["choices"][0]["logprobs"]["content"] = answer.steps()
+        return whole
+
+
+def test_recorded_answers_that_always_say_a_are_worth_what_their_odds_are():
+    """By hand: 22 of the 39 rows have the sign of original - swapped that the annotator chose."""
+    dataset = make_dataset()
+    ann, scenario = make_rater(dataset, "ann"), make_scenario(dataset)
+    for number, (_, verdict, *_odds) in enumerate(RECORDED):
+        turn = make_turn(make_session(scenario))
+        a, b = (make_response(turn, text=f"Answer {number}{side}") for side in "ab")
+        make_label(
+            make_comparison(turn, response_a=a, response_b=b), annotator=ann, verdict=verdict
+        )
+    with RecordedLlm(rule="first") as server:
+        endpoint = make_endpoint(base_url=server.base_url, has_logprobs=True)
+        judge(dataset, endpoint)
+        words = base_row(dataset)
+        judge(dataset, endpoint, "--verdict", "logprob")
+        letters = base_row(dataset)
+    assert (words["base"], letters["base"]) == (0.5, pytest.approx(22 / 39))
+    for row in (words, letters):
+        assert (row["position_bias"], row["consistency"]) == (0.5, 0.0)
 
 
 def test_plus_2_6_and_plus_1_4_as_shown_say_a_once(study):

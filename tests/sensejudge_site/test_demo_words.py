@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from annotation.core.intervals import Interval
 from benchmark.core.metrics import Metric, MetricName, UndefinedMetric
 from benchmark.core.ranking import ModelRating, Ranking, Standing, WinRate
-from benchmark.core.trust import ReportRow
+from benchmark.core.report import ReportRow
 from benchmark.queries.ranking import Board, Source
 from benchmark.queries.satisfaction import MetricRow
 from benchmark.queries.trust import Report
@@ -30,6 +30,10 @@ NOT_MEASURED = dict.fromkeys(
         "gain_high",
         "gain_p",
         "gain_p_holm",
+        "own",
+        "own_low",
+        "own_high",
+        *(f"own_gain{end}" for end in ("", "_low", "_high", "_p", "_p_holm")),
         *(
             f"{name}{bound}"
             for name in ("position_bias", "human_position_bias", "consistency")
@@ -45,6 +49,7 @@ def row(**figures):
         n=200,
         verdicts=400,
         unreadable=0,
+        stands_in="stack",
         **{"scenario": None, **NOT_MEASURED, **figures},
     )
 
@@ -65,12 +70,13 @@ def test_it_opens_with_what_the_figures_are_not():
 def test_agreement_and_bias_stand_in_percent_with_their_intervals():
     figures = row(
         base=0.19,
-        selected=0.74,
-        low=0.69,
-        high=0.79,
-        gain=0.55,
-        gain_low=0.46,
-        gain_high=0.64,
+        selected=0.7,
+        own=0.74,
+        own_low=0.69,
+        own_high=0.79,
+        own_gain=0.55,
+        own_gain_low=0.46,
+        own_gain_high=0.64,
         shuffled=0.5,
         position_bias=0.0,
         human_position_bias=-0.012,
@@ -81,13 +87,13 @@ def test_agreement_and_bias_stand_in_percent_with_their_intervals():
         consistency_high=0.9,
     )
     lines = printed([figures])
-    assert "concise 200 19 % 74 % [69, 79] +55 [+46, +64] 50 %" in lines
+    assert "concise 200 19 % 74 % [69, 79] +55 [+46, +64] 70 % 50 %" in lines
     assert "concise -1 [-6, +4] +0 82 % [80, 90]" in lines
 
 
 def test_a_figure_that_is_not_there_is_a_dash():
     lines = printed([row()])
-    assert "concise 200 - - - -" in lines
+    assert "concise 200 - - - - -" in lines
     assert "concise - - -" in lines
 
 
@@ -124,7 +130,7 @@ def board(source):
 
 def test_leaderboards_are_those_of_the_annotators_and_of_the_judge_in_their_place():
     lines = printed(boards=[board(source) for source in Source])
-    assert sum(line.startswith("Leaderboard") for line in lines) == 2
+    assert sum(line.startswith("Leaderboard") for line in lines) == 3  # the base judge has none
     assert "1 terse-1 1020 [990, 1051] wins 64 %" in lines
     assert "- friendly-1 - wins 64 %" in lines
 

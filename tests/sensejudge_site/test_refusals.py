@@ -43,7 +43,8 @@ def test_the_api_answers_with_the_code():
     context = {"request": APIRequestFactory().get("/api/v1/labels/"), "view": None}
     response = api_errors.handle(Refused("dataset:unknown", "no dataset x"), context)
     assert response.status_code == 404
-    assert response.data == {"code": "dataset:unknown", "message": "no dataset x", "fields": {}}
+    assert response.data.pop("message").startswith("The dataset")
+    assert response.data == {"code": "dataset:unknown", "detail": "no dataset x", "fields": {}}
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,8 @@ from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.gold import TIES_SCORE, gold_records
 from benchmark.core.metrics import Metric
 from benchmark.core.personal import PersonalRow
-from benchmark.core.trust import SELECTED, ControlRow, ReportRow
+from benchmark.core.report import ControlRow, ReportRow
+from benchmark.core.trust import PERSONAL, SELECTED
 from benchmark.queries.annotators import JudgeOption
 from benchmark.queries.choices import check_judge
 from benchmark.queries.gold import JudgeReport, dataset_gold_reports
@@ -33,6 +34,8 @@ _CONTROLS: Final = {
     "majority": "no judge: the other annotators",
 }
 """What stands beside a result, by the word of its panel."""
+_VOICES: Final = {"stack": "vote", "selected": "set", "": ""}
+"""What stands in for an annotator: the weighted vote, or the selected set."""
 
 
 class Command(OneLineCommand):
@@ -111,7 +114,7 @@ def _gold_lines(found: tuple[JudgeReport, ...]) -> Iterator[str]:
 
 
 def _judge(judge: JudgeOption) -> str:
-    voice = " with preferences" if judge.voice == SELECTED else ""
+    voice = {SELECTED: " with preferences", PERSONAL: " by weighted vote"}.get(judge.voice, "")
     return f"{judge.judge}{voice}{f' for {judge.of}' if judge.of else ''}, run {judge.run}"
 
 
@@ -204,7 +207,8 @@ def _lines(found: Report) -> Iterator[str]:
                 yield f"{annotator}: selected as by the paper's code; means over tied subsets"
         names = max(len(_name(row)) for row in found.rows)
         yield (
-            f"{'':<{names}}  {'n':>5}  {'base':<15}  {'selected':<15}  {'gain':<15}  {'p':>6}  "
+            f"{'':<{names}}  {'n':>5}  {'base':<15}  {'selected':<15}  {'stands in':<21}  "
+            f"{'its gain':<15}  {'p':>6}  "
             f"{'shuffled':>8}  {'bias':>5}  {'human bias':>10}  {'consistent':>10}"
         )
         yield from (_line(row, names) for row in found.rows)
@@ -266,10 +270,11 @@ def _name(row: ReportRow) -> str:
 def _line(row: ReportRow, width: int) -> str:
     base = _percent(row.base) + _ends(row.base_low, row.base_high)
     selected = _percent(row.selected) + _ends(row.low, row.high)
-    gain = _points(row.gain) + _ends(row.gain_low, row.gain_high)
+    own = f"{_percent(row.own)}{_ends(row.own_low, row.own_high)} {_VOICES[row.stands_in]}"
+    gain = _points(row.own_gain) + _ends(row.own_gain_low, row.own_gain_high)
     return (
-        f"{_name(row):<{width}}  {row.n:>5}  {base:<15}  {selected:<15}  {gain:<15}  "
-        f"{_chance(row.gain_p_holm):>6}  "
+        f"{_name(row):<{width}}  {row.n:>5}  {base:<15}  {selected:<15}  {own:<21}  "
+        f"{gain:<15}  {_chance(row.own_gain_p_holm):>6}  "
         f"{_percent(row.shuffled):>8}  {_points(row.position_bias):>5}  "
         f"{_points(row.human_position_bias):>10}  {_percent(row.consistency):>10}"
     )

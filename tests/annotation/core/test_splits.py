@@ -14,6 +14,7 @@ from annotation.core.splits import (
     SplitSettings,
     is_pooled,
     left_to_test,
+    sessions_to_own_parts,
     split,
 )
 from tests.paths import shared_data
@@ -160,6 +161,29 @@ def test_scenarios_with_few_pairs_are_pooled(sessions, pooling, expected):
 def test_a_small_size_asks_for_no_more_pairs_than_itself():
     assert not is_pooled({1: 4, 2: 4}, Pooling.AUTO, size=2)
     assert is_pooled({1: 2, 2: 2}, Pooling.AUTO, size=2)
+
+
+@pytest.mark.parametrize(
+    ("sessions", "expected"),
+    [
+        ({}, 0),
+        ({1: 3}, 0),
+        ({1: 10, 2: 10, 3: 2}, 0),
+        ({1: 8, 2: 10}, 2),
+        ({1: 9, 2: 9, 3: 40}, 1),  # dev 5, 4, 10: median 5
+        ({1: 7, 2: 2}, 11),
+        ({1: 7, 2: 2, 3: 0}, 11),  # a scenario with ties alone is not waited for
+    ],
+)
+def test_so_many_more_sessions_give_scenarios_parts_of_their_own(sessions, expected):
+    assert sessions_to_own_parts(sessions, size=10) == expected
+
+
+@given(st.dictionaries(st.integers(0, 5), st.integers(0, 30)), st.integers(1, 12))
+def test_more_sessions_are_wanted_only_where_scenarios_are_pooled(sessions, size):
+    more = sessions_to_own_parts(sessions, size=size)
+    assert (more > 0) is is_pooled(sessions, Pooling.AUTO, size=size)
+    assert more <= sum(2 * size for count in sessions.values() if count)
 
 
 def paper(some):

@@ -1,16 +1,15 @@
 from annotation.core.choices import Order, Verdict
+from benchmark.core.report import adjusted, control_rows, report_rows
 from benchmark.core.trust import (
     BASE,
     LONGER,
     SELECTED,
     SHUFFLED,
+    STACK,
     Condition,
     ConditionKind,
     HumanLabel,
     JudgedComparison,
-    adjusted,
-    control_rows,
-    report_rows,
     trust_figures,
 )
 
@@ -108,3 +107,15 @@ def test_controls_stand_beside_each_scenario_and_beside_all_together():
 
 def test_nothing_judged_has_no_controls():
     assert list(control_rows("ann", trust_figures([], (), seed=1))) == []
+
+
+def test_what_stands_in_is_named_beside_the_selected_set():
+    voted = case(1, "Code", B, B)
+    voted = JudgedComparison(1, "Code", A, {**voted.decisions, STACK: dict.fromkeys(BOTH, A)})
+    (row,) = rows([voted])
+    assert (row.stands_in, row.own, row.selected, row.stack) == ("stack", 1.0, 0.0, 1.0)
+    assert (row.own_gain, row.own_gain_p, row.gain) == (1.0, 1.0, 0.0)
+    (row,) = rows([case(1, "Code", B, A)])
+    assert (row.stands_in, row.own, row.own_gain) == ("selected", 1.0, row.gain)
+    (row,) = rows([case(1, "Code", B, None)])
+    assert (row.stands_in, row.own, row.own_gain) == ("", None, None)

@@ -6,6 +6,7 @@ from benchmark.core.trust import (
     BASE,
     SELECTED,
     SHUFFLED,
+    STACK,
     Condition,
     ConditionKind,
     HumanLabel,
@@ -112,3 +113,33 @@ def test_by_l_star_agreement_is_of_the_one_verdict_and_bias_of_each_order():
     assert overall.base.agreement.value == 1
     assert (overall.base.position.value, overall.base.consistency.value) == (0.5, 0.0)
     assert overall.shuffled.agreement.value == 0
+
+
+def stacked(*groups):
+    """Cases in which the human says A, from (times, base, selected, stack)."""
+    made = []
+    for times, *winners in groups:
+        for _ in range(times):
+            voices = zip((BASE, SELECTED, STACK), winners, strict=True)
+            decisions = {voice: both(winner) for voice, winner in voices if winner}
+            made.append(JudgedComparison(len(made), "Code", A, decisions))
+    return trust_figures(made, [], seed=1)
+
+
+def test_the_answer_is_of_what_stands_in_and_the_selected_set_stays_beside_it():
+    # The set agrees on none of 40, the vote on all, the base judge on 10.
+    found = stacked((30, B, B, A), (10, A, B, A))
+    assert found.finding is TrustFinding.BETTER
+    overall = found.overall
+    assert (overall.own.voice, overall.own.agreement.value) == (STACK, 1.0)
+    assert (overall.own_gain.value, overall.gain.value) == (0.75, -0.25)
+    assert overall.selected.agreement.value == 0.0
+    assert [each.voice for each in overall.others] == [STACK]
+
+
+def test_where_no_vote_was_learned_the_selected_set_stands_in():
+    overall = stacked((5, B, A, A), (5, B, A, None)).overall
+    assert (overall.own.voice, overall.own.agreement.comparisons) == (STACK, 10)
+    overall = stacked((10, B, A, None)).overall
+    assert (overall.own.voice, overall.own.agreement) == (SELECTED, overall.selected.agreement)
+    assert overall.own_gain == overall.gain

@@ -166,11 +166,11 @@ def test_what_labels_leave_to_learn_from_counts_conversations_with_a_winner(
     label_pair(Comparison.objects.order_by("pk").last(), bea, "TIE")
     with django_assert_num_queries(1):
         found = learnable_labels(dataset.pk)
-    assert found == [(ann.pk, 24, 2, 12, False), (bea.pk, 7, 1, 3, False)]
+    assert found == [(ann.pk, 24, 2, 12, False, 0, 16), (bea.pk, 7, 1, 3, False, 0, 13)]
     for comparison in Comparison.objects.order_by("pk")[12:14]:
         label_pair(comparison, bea, "A")
-    # Scenarios of 7 and 2 conversations would give 3 and 1: one set of 4.
-    assert learnable_labels(dataset.pk)[1] == (bea.pk, 9, 2, 4, True)
+    # Scenarios of 7 and 2 would give 3 and 1 dev pairs: one set of 4. With 10 and 10 each has 5.
+    assert learnable_labels(dataset.pk)[1] == (bea.pk, 9, 2, 4, True, 11, 31)
 
 
 def test_responses_that_are_not_compared_yet_are_shown_as_they_will_be():

@@ -1,0 +1,253 @@
+"""Runs are started over the API as on their page."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+
+from annotation.models import Comparison, Dataset, Scenario
+from judging.models import JudgeRun
+from tests.benchmark.stage import Stage
+from tests.factory import (
+    make_comparison,
+    make_endpoint,
+    make_rating,
+    make_run,
+    make_turn,
+    make_user,
+)
+
+pytestmark = pytest.mark.django_db
+
+RUNS = "/api/v1/runs/"
+
+
+@pytest.fixture
+def manager(client):
+    client.force_login(make_user(role="MANAGER"))
+    return client
+
+
+@pytest.fixture
+def ann():
+    stage = Stage.make(scenarios=("Writing", "Code"), size=4)
+    ann = stage.rater("ann")
+    stage.label(ann, "ABAB" + "AAAA")
+    return ann
+
+
+def send(client, query="", **body):
+    return client.post(RUNS + query, body, content_type="application/json")
+
+
+def faults_of(answer):
+    assert answer.status_code == 400, answer.json()
+    return {(each["field"], each["code"]) for each in answer.json()["faults"]}
+
+
+def test_a_distillation_is_started_with_its_three_roles_and_rules(manager, ann):
+    writer = make_endpoint(name="writes").name
+    judge = make_endpoint(name="selects").name
+    rules = {"pooling": "ALL", "seed": 7}
+    body = {"annotator": "ann", "judge": judge, "writer": writer, "pairwise": rules}
+    answer = send(manager, kind="DISTIL", dataset="study", verdict="PAPER", **body)
+    assert answer.status_code == 202
+    (row,) = answer.json()["runs"]
+    run = JudgeRun.objects.get()
+    assert (row["id"], row["status"], row["attached"]) == (run.pk, "PENDING", False)
+    assert (run.kind, run.judge, run.writer, run.annotator) == ("DISTIL", judge, writer, ann)
+    assert (run.config["pooling"], run.config["seed"]) == ("ALL", 7)
+    assert run.config["verdict_rule"] == "PAPER"
+    assert run.created_by.role == "MANAGER"
+
+
+def test_each_judge_and_annotator_has_a_run(manager, ann):
+    make_endpoint(name="fake")
+    answer = send(manager, kind="DISTIL", dataset="study", judge=["lexical", "fake", "fake"])
+    assert [(row["judge"], row["annotator"]) for row in answer.json()["runs"]] == [
+        ("lexical", ann.username),
+        ("fake", ann.username),
+    ]
+
+
+def test_a_test_run_applies_what_another_judge_selected(manager, ann):
+    make_endpoint(name="fake")
+    asked = {"kind": "TEST", "dataset": "study", "judge": "fake", "annotator": ann.username}
+    answer = send(manager, **asked, selected_by="lexical")
+    assert (answer.status_code, answer.json()["code"]) == (409, "run:not-distilled")
+    assert answer.json()["detail"]
+    answer = send(manager, **asked, with_sets=False, targets={"kind": "ALL", "sample": 2})
+    assert answer.status_code == 202
+    run = JudgeRun.objects.get()
+    assert (run.kind, run.config["targets"]["sample"]) == ("TEST", 2)
+
+
+def test_satisfaction_is_scored_by_several_evaluators(manager):
+    slug = make_rating().response.turn.session.dataset.slug
+    body = {"satisfaction": {"variant": "NO_MEMORY"}, "judge": ["fake", "learned"]}
+    make_endpoint(name="fake")
+    answer = send(manager, kind="SATISFACTION", dataset=slug, **body)
+    assert answer.status_code == 202, answer.json()
+    assert {run.judge for run in JudgeRun.objects.all()} == {"fake", "learned"}
+
+
+def test_models_answer_turns(manager):
+    make_endpoint(name="fake")
+    slug = make_turn().session.dataset.slug
+    answer = send(manager, kind="GENERATE", dataset=slug, judge="fake", generation={"samples": 2})
+    assert answer.status_code == 202
+    assert JudgeRun.objects.get().config["samples"] == 2
+
+
+def test_a_check_tries_a_judge_on_some_pairs(manager, ann):
+    answer = send(manager, kind="CHECK", dataset="study", judge="lexical", pairs=2)
+    assert answer.status_code == 202
+    assert len(JudgeRun.objects.get().config["pairs"]) == 2
+
+
+@pytest.mark.parametrize("way", [{"query": "?estimate"}, {"estimate": True}])
+def test_an_estimate_starts_nothing(manager, ann, way):
+    make_endpoint(name="fake")
+    answer = send(manager, kind="DISTIL", dataset="study", judge="fake", **way)
+    assert answer.status_code == 200
+    assert answer.json()["calls"] > 0
+    assert answer.json()["runs"][0]["judge"] == "fake"
+    assert not JudgeRun.objects.exists()
+
+
+def test_an_equal_run_is_joined_unless_a_new_one_is_asked_for(manager, ann):
+    asked = {"kind": "DISTIL", "dataset": "study", "judge": "lexical"}
+    (first,) = send(manager, **asked).json()["runs"]
+    (second,) = send(manager, **asked).json()["runs"]
+    assert (second["id"], second["attached"]) == (first["id"], True)
+    (third,) = send(manager, **asked, again=True).json()["runs"]
+    assert third["id"] != first["id"]
+
+
+def test_a_budget_limits_each_run_where_calls_have_a_price(manager, ann):
+    make_endpoint(name="priced", input_price=1, output_price=2)
+    asked = {"kind": "DISTIL", "dataset": "study"}
+    answer = send(manager, **asked, judge="lexical", budget="1")
+    assert (answer.status_code, answer.json()["code"]) == (409, "budget:no-prices")
+    assert "lexical" in answer.json()["detail"]
+    assert send(manager, **asked, judge="priced", budget=0.25009).status_code == 202
+    assert JudgeRun.objects.get().budget == Decimal("0.2500")
+
+
+def test_nobody_starts_runs_without_signing_in(client, ann):
+    assert send(client, kind="DISTIL", dataset="study").status_code == 401
+    assert not JudgeRun.objects.exists()
+
+
+@pytest.mark.parametrize("role", ["ANNOTATOR", "VIEWER"])
+def test_only_managers_start_runs(client, ann, role):
+    client.force_login(make_user(role=role))
+    answer = send(client, kind="DISTIL", dataset="study")
+    assert (answer.status_code, answer.json()["code"]) == (403, "api:permission_denied")
+    assert not JudgeRun.objects.exists()
+
+
+def test_a_session_needs_its_csrf_token(ann):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(make_user(role="MANAGER"))
+    assert send(client, kind="DISTIL", dataset="study").status_code == 403
+    assert not JudgeRun.objects.exists()
+
+
+def test_every_fault_is_listed(manager, ann):
+    answer = send(
+        manager,
+        kind="DISTIL",
+        dataset="study",
+        annotator="nobody",
+        judge=["learned", "gone"],
+        writer="gone",
+        budget=-1,
+        verdict="LOUD",
+        again="perhaps",
+        targets={},
+        pairwise={"sed": 1, "dev_size": "many", "seed": 2},
+    )
+    assert faults_of(answer) == {
+        ("annotator", "annotator:unknown"),
+        ("judge", "judge:unknown"),
+        ("writer", "judge:unknown"),
+        ("budget", "out_of_bounds"),
+        ("verdict", "enum"),
+        ("again", "bool_parsing"),
+        ("targets", "unknown"),
+        ("pairwise.sed", "unexpected_keyword_argument"),
+        ("pairwise.dev_size", "int_parsing"),
+    }
+    assert len(answer.json()["faults"]) == 10
+    assert not JudgeRun.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ({}, {("kind", "required"), ("dataset", "required")}),
+        ({"kind": ["DISTIL"], "dataset": "study"}, {("kind", "literal_error")}),
+        ({"kind": "TRAIN", "dataset": "none", "pairs": 0, "targets": {"sample": 0}},
+         {("kind", "literal_error"), ("dataset", "dataset:unknown"), ("pairs", "out_of_bounds"),
+          ("targets.sample", "out_of_bounds")}),
+        ({"kind": "TEST", "dataset": "st\x00udy", "sets_of": "eve"},
+         {("dataset", "null_characters")}),
+        ({"kind": "DISTIL", "dataset": "study", "pairwise": {"prompt": "REWARD"}},
+         {("pairwise.prompt", "unknown")}),
+        ({"kind": "SATISFACTION", "dataset": "study",
+          "satisfaction": {"variant": "SPUR", "level": "SESSION"}},
+         {("satisfaction", "run:variant-level")}),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_named_by_its_place(manager, ann, body, found):
+    assert faults_of(send(manager, **body)) == found
+
+
+def test_only_an_object_is_read(manager):
+    answer = manager.post(RUNS, [1], content_type="application/json")
+    assert faults_of(answer) == {("", "dict_type")}
+    assert manager.post(RUNS, {"kind": "DISTIL"}).status_code == 415
+
+
+def test_all_of_another_dataset_is_scored_by_an_annotators_ratings(manager):
+    rating = make_rating()
+    learned_in = rating.response.turn.session.dataset
+    other = make_comparison().turn.session.dataset
+    body = {"annotator": rating.annotator.username, "sets_dataset": learned_in.slug}
+    answer = send(manager, kind="SATISFACTION", dataset=other.slug, judge="learned", **body)
+    assert answer.status_code == 202, answer.json()
+    assert JudgeRun.objects.get().config["targets"]["kind"] == "ALL"
+
+
+@pytest.mark.parametrize("kind", ["CHECK", "ABLATE", "EVALUATE"])
+def test_runs_of_every_kind_are_filtered(manager, kind):
+    wanted = make_run(kind=kind)
+    make_run(kind="DISTIL")
+    rows = manager.get(RUNS, {"kind": kind}).json()["results"]
+    assert [row["id"] for row in rows] == [wanted.pk]
+    assert manager.get(RUNS, {"kind": "NONE"}).status_code == 400
+
+
+def test_judgments_say_under_which_set_in_few_queries(client, ann, django_assert_num_queries):
+    stage = Stage(Dataset.objects.get(slug="study"), list(Scenario.objects.all()))
+    for each in stage.scenarios:
+        own = Comparison.objects.filter(turn__session__scenario=each)
+        stage.comparisons[each.name] = list(own.order_by("pk"))
+    parent = stage.distilled(ann)
+    for _ in range(3):
+        run = stage.tested(ann, parent, base="AAAABBBB", selected="AAAABBBB")
+        run.config["scenarios"][0]["basis"] = "OWN"
+        run.save()
+    JudgeRun.objects.filter(pk=run.pk).update(kind="GRADE")
+    client.force_login(make_user(role="VIEWER"))
+    with django_assert_num_queries(4):
+        rows = client.get("/api/v1/judgments/").json()["results"]
+    assert {row["run"] for row in rows} >= {run.pk - 2, run.pk - 1}
+    told = {(row["comparison"], row["basis"]) for row in rows if row["run"] != run.pk}
+    writing, code = ([each.pk for each in own] for own in stage.comparisons.values())
+    assert told == {*((key, "OWN") for key in writing), *((key, "BASE") for key in code)}
+    rows = client.get("/api/v1/judgments/", {"run": run.pk}).json()["results"]
+    assert {row["basis"] for row in rows} == {None}

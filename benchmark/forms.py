@@ -30,8 +30,9 @@ from benchmark.queries.trust import TrustQuestion
 from benchmark.services.ablation_runs import AblationRequest, who_labelled
 from benchmark.services.evaluation_runs import MOST_DRAWS, EvaluationRequest
 from benchmark.services.pairing import Verdicts
-from benchmark.services.satisfaction_evaluation import DEFAULT_EVALUATORS, STORED
+from benchmark.services.satisfaction_evaluation import DEFAULT_EVALUATORS, STORED, with_memory_judge
 from judging.core.rules import Level
+from judging.core.verdicts import VerdictRule
 from judging.core.votes import VoteRule
 from judging.services.judges import LEXICAL, comparing_judges
 
@@ -182,14 +183,17 @@ class LeaderboardForm(forms.Form):
     dataset = forms.SlugField(required=False, max_length=80)
     scenario = _id()
     annotator = _id()
+    judge = forms.CharField(required=False, max_length=200, strip=False)
     was_dataset = forms.SlugField(required=False, max_length=80)
 
     def question(self) -> LeaderboardQuestion:
-        """What is asked; a scenario or annotator of another dataset means nothing."""
+        """What is asked; a scenario, annotator or judge of another dataset means nothing."""
         asked = self.cleaned_data
         if asked["was_dataset"] not in {"", asked["dataset"]}:
             return LeaderboardQuestion(asked["dataset"])
-        return LeaderboardQuestion(asked["dataset"], asked["scenario"], asked["annotator"])
+        return LeaderboardQuestion(
+            asked["dataset"], asked["scenario"], asked["annotator"], asked["judge"]
+        )
 
 
 class LeaderboardRowsForm(LeaderboardForm):
@@ -297,6 +301,13 @@ class AblationForm(forms.Form):
             "under the preferences that each has distilled."
         ),
     )
+    verdict = forms.ChoiceField(
+        label=_("How to read verdicts"),
+        choices=choices_of(VerdictRule),
+        initial=VerdictRule.STRICT.value,
+        required=False,
+        help_text=_("Letter probabilities need an endpoint that returns log-probabilities."),
+    )
     budget = _budget()
 
     def __init__(self, data: Any = None, *, dataset: Dataset, **kwargs: Any) -> None:
@@ -321,6 +332,7 @@ class AblationForm(forms.Form):
             annotators=people or who_labelled(self._dataset, judge=judges[0]),
             vary=Vary(cleaned["vary"]),
             judges=judges,
+            verdict=VerdictRule(cleaned["verdict"] or VerdictRule.STRICT),
             budget=cleaned["budget"],
             created_by=by,
         )
@@ -444,6 +456,11 @@ class EvaluationForm(forms.Form):
         required=False,
         help_text=_("Endpoints with the checklist prompt; one that has scored already is reused."),
     )
+    memory_judge = forms.ChoiceField(
+        label=_("Memory builder"),
+        required=False,
+        help_text=_("Who writes the users' memories. The judges chosen above score turns by them."),
+    )
     level = forms.ChoiceField(label=_("What to score"), choices=choices_of(Level), required=False)
     draws = forms.IntegerField(
         label=_("Bootstrap draws"),
@@ -465,8 +482,12 @@ class EvaluationForm(forms.Form):
         datasets = [(each.slug, str(each)) for each in with_ratings()]
         ours = [(name, name) for name in DEFAULT_EVALUATORS if name != STORED]
         ours.append((STORED, gettext("every judge that has scored these turns")))
-        judges = [(name, name) for name in comparing_judges() if name != LEXICAL]
+        names = [(name, name) for name in comparing_judges()]
+        judges = [each for each in names if each[0] != LEXICAL]
         _offer(self, test=datasets, train=datasets, evaluators=ours, judges=judges)
+        _offer(self, memory_judge=[("", gettext("the judge")), *names])
+        if not judges:  # nothing to choose from; the lexical judge writes its own memories
+            del self.fields["judges"], self.fields["memory_judge"]
         self.fields["evaluators"].initial = [name for name, _label in ours]
 
     def request(self, *, by: User) -> EvaluationRequest:
@@ -475,7 +496,10 @@ class EvaluationForm(forms.Form):
         return EvaluationRequest(
             train=Dataset.objects.get(slug=cleaned["train"]),
             test=Dataset.objects.get(slug=cleaned["test"]),
-            evaluators=[*cleaned["evaluators"], *cleaned["judges"]],
+            evaluators=[
+                with_memory_judge(name, cleaned.get("memory_judge", ""))
+                for name in [*cleaned["evaluators"], *cleaned.get("judges", ())]
+            ],
             draws=cleaned["draws"],
             level=Level(cleaned["level"] or Level.TURN),
             curve=cleaned["curve"],

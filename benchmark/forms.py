@@ -183,14 +183,17 @@ class LeaderboardForm(forms.Form):
     dataset = forms.SlugField(required=False, max_length=80)
     scenario = _id()
     annotator = _id()
+    judge = forms.CharField(required=False, max_length=200, strip=False)
     was_dataset = forms.SlugField(required=False, max_length=80)
 
     def question(self) -> LeaderboardQuestion:
-        """What is asked; a scenario or annotator of another dataset means nothing."""
+        """What is asked; a scenario, annotator or judge of another dataset means nothing."""
         asked = self.cleaned_data
         if asked["was_dataset"] not in {"", asked["dataset"]}:
             return LeaderboardQuestion(asked["dataset"])
-        return LeaderboardQuestion(asked["dataset"], asked["scenario"], asked["annotator"])
+        return LeaderboardQuestion(
+            asked["dataset"], asked["scenario"], asked["annotator"], asked["judge"]
+        )
 
 
 class LeaderboardRowsForm(LeaderboardForm):

@@ -16,7 +16,7 @@ from benchmark.core.ranking import ModelRating, Ranking, bradley_terry
 from benchmark.queries.ranking import DRAWS, Board, Source, dataset_board
 from benchmark.queries.trust import SEED
 from judging.core.formats.recorded import battles
-from sensejudge_site.management.parsing import OneLineCommand, counted
+from sensejudge_site.management.parsing import OneLineCommand, counted, kin_lines
 
 
 class Command(OneLineCommand):
@@ -104,6 +104,7 @@ def _shown(board: Board) -> Iterator[str]:
     }
     if board.judge:
         yield f"by {board.judge}, {words[_stands_in(board)]}"
+    yield from kin_lines(board.kin)
 
 
 def _fields(ranking: Ranking, board: Board | None) -> dict[str, object]:

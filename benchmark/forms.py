@@ -209,7 +209,7 @@ class JudgeForm(forms.Form):
     """A judge's verdicts over a whole dataset; a run of another dataset means nothing."""
 
     dataset = forms.SlugField(required=False, max_length=80)
-    run = forms.RegexField(r"^[0-9]{1,18}s?$", required=False)
+    run = forms.RegexField(r"^[0-9]{1,18}[sv]?$", required=False)
     was_dataset = forms.SlugField(required=False, max_length=80)
 
     def same_dataset(self) -> bool:

@@ -253,6 +253,7 @@ def next_steps(counts: DatasetCounts, has: Collection[str]) -> list[str]:
         "people": counts.labels > 0 and verdicts,
         "judges": verdicts,
         "leaderboard": "models" in has and (counts.labels > 0 or verdicts),
+        "judge": texts,
         "label": texts,
         "compare": "answered" in has,
         "rate": "original" in has and not counts.comparisons,

@@ -24,7 +24,7 @@ from benchmark.core.decisions import Decisions
 from benchmark.core.length_bias import Sized, slope_fit, wald
 from benchmark.core.response_bias import ResponsePair
 from benchmark.core.self_preference import Rivals, own_points
-from benchmark.core.trust import BASE, SELECTED, HumanLabel, JudgedComparison
+from benchmark.core.trust import BASE, SELECTED, Condition, HumanLabel, JudgedComparison
 from judging.core.endpoints import family_of
 
 
@@ -209,6 +209,7 @@ def leans(
     judge: str,
     seed: int,
     draws: int = DEFAULT_DRAWS,
+    voice: Condition = SELECTED,
 ) -> Leans:
     """The figures of one judge on the comparisons of one annotator, or of several.
 
@@ -218,6 +219,7 @@ def leans(
         judge: its name, or that of its model.
         seed: of every bootstrap.
         draws: of every bootstrap.
+        voice: what is read as `selected`; PERSONAL, of cases that have it, is what stands in.
     """
     rows = list(cases)
     before, after = (
@@ -226,14 +228,14 @@ def leans(
                 case.comparison,
                 case.annotator,
                 case.human,
-                case.decisions[voice],
+                case.decisions[each],
                 unit=case.unit,
-                shown=case.leaning(voice),
+                shown=case.leaning(each),
             )
             for case in rows
-            if case.decisions.get(voice)
+            if case.decisions.get(each)
         ]
-        for voice in (BASE, SELECTED)
+        for each in (BASE, voice)
     )
     family = family_of(judge)
     settings = _Settings(before, after, pairs, seed, draws)

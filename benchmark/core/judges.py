@@ -25,7 +25,14 @@ from benchmark.core.accuracy import (
     pooled,
 )
 from benchmark.core.before_after import AnnotatorBias, BeforeAfter, Estimate, Leans
-from benchmark.core.trust import BASE, SELECTED, SHUFFLED, JudgedComparison, columns_by_voice
+from benchmark.core.trust import (
+    BASE,
+    SELECTED,
+    SHUFFLED,
+    Condition,
+    JudgedComparison,
+    columns_by_voice,
+)
 
 ALL = "all"
 MEAN = "mean of scenarios"
@@ -33,15 +40,20 @@ MEAN = "mean of scenarios"
 Record = dict[str, object]
 
 
-def agreement_records(judge: Mapping[str, object], figures: JudgeFigures) -> Iterator[Record]:
+def agreement_records(
+    judge: Mapping[str, object], figures: JudgeFigures, own: JudgeFigures | None = None
+) -> Iterator[Record]:
     """A record a scenario, one of all pooled, and one of their mean; shares are 0..1.
 
     Args:
         judge: columns that say which judge, put first.
         figures: its line.
+        own: the same of what stands in for the annotators; None where that is the selected set.
     """
-    for cell in (*figures.cells, figures.overall):
-        yield {**judge, "scenario": cell.scenario or ALL, **_cell(cell)}
+    own = own or figures
+    cells = zip((*figures.cells, figures.overall), (*own.cells, own.overall), strict=True)
+    for cell, own_cell in cells:
+        yield {**judge, "scenario": cell.scenario or ALL, **_cell(cell), **_own(own_cell)}
     means = figures.means
     yield {
         **judge,
@@ -54,6 +66,10 @@ def agreement_records(judge: Mapping[str, object], figures: JudgeFigures) -> Ite
         "gain_p": means.gain.p,
         **_mean(means.gain_over_shuffled, "gain_over_shuffled"),
         "gain_over_shuffled_p": means.gain_over_shuffled.p,
+        **dict.fromkeys(_own(own.overall)),
+        **_mean(own.means.selected, "own"),
+        **_mean(own.means.gain, "own_gain"),
+        "own_gain_p": own.means.gain.p,
         "n": means.base.scenarios,
     }
 
@@ -67,6 +83,10 @@ def _cell(cell: JudgeCell) -> Record:
         **_agreement(cell.shuffled, "shuffled"),
         **_gain(cell.gain_over_shuffled, "gain_over_shuffled"),
     }
+
+
+def _own(cell: JudgeCell) -> Record:
+    return {**_agreement(cell.selected, "own"), **_gain(cell.gain, "own_gain")}
 
 
 def _agreement(told: Agreement, name: str) -> Record:
@@ -92,9 +112,22 @@ def _mean(told: Mean, name: str) -> Record:
     return {name: told.value, **ends(told.interval, f"{name}_")}
 
 
-def lean_records(judge: Mapping[str, object], found: Leans) -> Iterator[Record]:
-    """What a judge leans to: a record without preferences, one with them, and the change."""
-    for place, voice in enumerate(("base", "selected", "change")):
+def lean_records(
+    judge: Mapping[str, object], found: Leans, own: Leans | None = None
+) -> Iterator[Record]:
+    """What a judge leans to: a record without preferences, one with them, and the change.
+
+    Then, where something else stands in for the annotators (`own`), one of that and its change.
+    """
+    yield from _lean_records(judge, found, ("base", "selected", "change"))
+    if own is not None:
+        yield from _lean_records(judge, own, ("", "own", "own_change"))
+
+
+def _lean_records(
+    judge: Mapping[str, object], found: Leans, voices: Sequence[str]
+) -> Iterator[Record]:
+    for place, voice in enumerate(voices):
         gap = found.gaps[place] if place < len(found.gaps) else None
         told = {
             "position_bias": found.position,
@@ -103,7 +136,7 @@ def lean_records(judge: Mapping[str, object], found: Leans) -> Iterator[Record]:
             "length_slope": found.slope,
             "self_preference": found.own,
         }
-        if _of(found.longer, place).n or _of(found.position, place).n:
+        if voice and (_of(found.longer, place).n or _of(found.position, place).n):
             yield {
                 **judge,
                 "voice": voice,
@@ -203,6 +236,7 @@ def judge_figures(
     seed: int,
     policy: InvalidPolicy = InvalidPolicy.EXCLUDED,
     draws: int = DEFAULT_DRAWS,
+    voice: Condition = SELECTED,
 ) -> JudgeFigures:
     """The line of one judge.
 
@@ -211,16 +245,17 @@ def judge_figures(
         seed: of every bootstrap.
         policy: what a verdict that could not be read counts as.
         draws: of every bootstrap.
+        voice: what is read as `selected`; PERSONAL, of cases that have it, is what stands in.
     """
     rows = list(cases)
     names = list(dict.fromkeys(case.scenario for case in rows))
     scenarios = np.array([names.index(case.scenario) for case in rows], dtype=np.intp)
-    columns = columns_by_voice(rows, (BASE, SELECTED, SHUFFLED))
+    columns = columns_by_voice(rows, (BASE, voice, SHUFFLED))
     table = _Table(
         comparisons=columns[BASE].key,
         sessions=columns[BASE].session,
         base=_points(columns[BASE]),
-        selected=_points(columns[SELECTED]),
+        selected=_points(columns[voice]),
         shuffled=_points(columns[SHUFFLED]),
         seed=seed,
         policy=policy,

@@ -14,7 +14,7 @@ from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, Dataset, GoldLabel, PairwiseLabel
 from annotation.queries.participants import names_of
-from benchmark.core.trust import BASE, SELECTED, Condition
+from benchmark.core.trust import BASE, PERSONAL, SELECTED, Condition
 from benchmark.core.vote_agreement import VoteAgreement, Votes, conservative, vote_agreement
 from benchmark.queries.choices import (
     RUBRICS,
@@ -33,12 +33,14 @@ from judging.models import JudgeRun, Judgment, RunKind, RunStatus
 OPENING_CHARS: Final = 160
 _GOLD_SOURCES: Final = ("ADJUDICATION", "MANAGER", "DATASET")
 """Of several gold answers the last one here counts: what was published with the data."""
+_LETTERS: Final = {SELECTED: "s", PERSONAL: "v"}
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeOption:
     """One run's verdicts under one voice; `of` names the annotator that it stands in for.
 
+    Where a weighted vote stands in, PERSONAL is a voice beside SELECTED.
     `key` is how addresses name it. `way` is the prompt by which the judge was asked where it takes
     no preferences, "" otherwise.
     """
@@ -52,8 +54,8 @@ class JudgeOption:
 
     @property
     def key(self) -> str:
-        """The run's number, with `s` where its selected preferences are heard."""
-        return f"{self.run}{'s' if self.voice == SELECTED else ''}"
+        """The run's number, with `s` where its selected preferences are heard, `v` its vote."""
+        return f"{self.run}{_LETTERS.get(self.voice, '')}"
 
     @property
     def recorded(self) -> bool:
@@ -64,7 +66,7 @@ class JudgeOption:
 def judge_options(dataset: DatasetChoice) -> tuple[JudgeOption, ...]:
     """Every finished run that gave verdicts in a dataset, with preferences and without.
 
-    The run to read comes first. Four queries.
+    The run to read comes first, as what stands in for its annotator. Four queries.
     """
     rows = best_last(
         JudgeRun.objects.filter(
@@ -83,7 +85,8 @@ def judge_options(dataset: DatasetChoice) -> tuple[JudgeOption, ...]:
             run.prompt if run.prompt in RUBRICS else "",
         )
         for run in run_choices(rows)
-        for voice in ((SELECTED, BASE) if run.sets_of else (BASE,))
+        for voice in (PERSONAL, SELECTED, BASE)
+        if voice == BASE or (run.stacked if voice == PERSONAL else run.sets_of)
     )
 
 

@@ -27,7 +27,7 @@ from annotation.queries.datasets import dataset_of as annotation_dataset_of
 from annotation.queries.participants import annotators as annotation_annotators
 from judging.core.rules import JudgePrompt, SelectionMode
 from judging.core.runs import REGISTERED
-from judging.models import JudgeRun, RunKind, RunStatus
+from judging.models import JudgeRun, PreferenceSet, RunKind, RunStatus
 from judging.queries.configurations import decides_by_log_odds
 
 VERDICT_RUNS = (RunKind.TEST, RunKind.GRADE, RunKind.RECORDED)
@@ -76,7 +76,8 @@ class RunChoice:
     `prompt` names how the judge was asked, "" where the run does not say; `annotator` is None for a
     run in nobody's stead; `by_log_odds` says that its verdicts are read by l*. `selected_by` is the
     judge that selected those preferences, `writer` who distilled them where that judge did not;
-    `mode` names how they were selected, "" where none were.
+    `mode` names how they were selected, "" where none were; `stacked` says that a weighted vote
+    stands in for the annotator, beside that set.
     """
 
     id: int
@@ -93,6 +94,7 @@ class RunChoice:
     selected_by: str = ""
     writer: str = ""
     mode: str = ""
+    stacked: bool = False
 
     @property
     def is_paper(self) -> bool:
@@ -269,6 +271,7 @@ def run_choices(rows: QuerySet[JudgeRun]) -> tuple[RunChoice, ...]:
             (row.selected_by or "") if row.sets_of else "",
             (row.distilled_by or "") if row.sets_of else "",
             (row.selection_mode or "") if row.sets_of else "",
+            bool(row.sets_of and row.stacked),
         )
         for row in rows.defer("config").annotate(
             sets_of=_SETS_OF,
@@ -277,6 +280,9 @@ def run_choices(rows: QuerySet[JudgeRun]) -> tuple[RunChoice, ...]:
             selection_mode=KT("config__mode"),
             selected_by=F("parent__judge"),
             distilled_by=F("parent__writer"),
+            stacked=Exists(
+                PreferenceSet.objects.filter(run=OuterRef("parent"), stack__isnull=False)
+            ),
         )
     )
 

@@ -449,7 +449,7 @@ def voice_decisions(
 
     Args:
         runs: test runs, or runs of recorded verdicts, which only BASE speaks in.
-        voice: BASE or SELECTED.
+        voice: BASE, SELECTED, or PERSONAL, which is what stands in for the annotator.
         scenario: only this one; None for all. It does not narrow recorded verdicts.
     """
     judged, known = run_judgments(Q(run__in=runs)), _plans(runs)

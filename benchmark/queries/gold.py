@@ -31,7 +31,7 @@ from benchmark.core.ties import (
     best_of_report,
     ties_score,
 )
-from benchmark.core.trust import BASE, SELECTED
+from benchmark.core.trust import BASE, PERSONAL, SELECTED
 from benchmark.queries.annotators import (
     JudgeOption,
     datasets_with_gold,
@@ -388,7 +388,7 @@ def gold_cases(
     }
     decided = {
         (found.run, voice): found
-        for voice in (BASE, SELECTED)
+        for voice in (BASE, SELECTED, PERSONAL)
         for found in voice_decisions({judge.run for judge in judges if judge.voice == voice}, voice)
     }
     for judge in judges:

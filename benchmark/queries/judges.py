@@ -16,7 +16,8 @@ from annotation.core.refusals import Refused
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.before_after import AnnotatorBias, Leans, leans, people_lean
 from benchmark.core.judges import JudgeFigures, judge_figures
-from benchmark.core.trust import HumanLabel, JudgedComparison
+from benchmark.core.response_bias import ResponsePair
+from benchmark.core.trust import PERSONAL, STACK, HumanLabel, JudgedComparison
 from benchmark.queries.annotators import (
     OPENING_CHARS,
     datasets_with_gold,
@@ -95,7 +96,7 @@ def table_rows(
     Args:
         question: as on the page.
         name: whose line.
-        behind: BASE, SELECTED or SHUFFLED.
+        behind: BASE, SELECTED, SHUFFLED, STACK or OWN.
         scenario: only this one; None for all.
         outcome: only comparisons of this outcome; None for all.
         page: its number as in the address; anything odd is the first.
@@ -121,14 +122,14 @@ def table_rows(
                 case.scenario,
                 case.human,
                 shown.get((each.annotator, case.comparison)),
-                case.decisions[VOICES[behind]],
+                case.own.decisions[VOICES[behind]],
             ),
         )
         for each, cases in zip(
             stand_ins, stand_in_cases(stand_ins, rule=question.rule), strict=True
         )
         for case in cases
-        if case.decisions.get(VOICES[behind]) and (topic is None or case.scenario == topic.name)
+        if case.own.decisions.get(VOICES[behind]) and (topic is None or case.scenario == topic.name)
     ]
     kept = [row for row in found if outcome in {None, row[1].outcome}]
     shown_page = Paginator(kept, ROWS_A_PAGE).get_page(page)
@@ -216,17 +217,22 @@ class JudgeWay:
 
 @dataclass(frozen=True, slots=True)
 class JudgeLine:
-    """One judge with its figures, from runs in the stead of `annotators` of those asked about."""
+    """One judge with its figures, from runs in the stead of `annotators` of those asked about.
+
+    Where it stands in by a weighted vote, `own` and `own_leans` are the figures of that.
+    """
 
     name: JudgeWay
     annotators: int
     figures: JudgeFigures
     leans: Leans
+    own: JudgeFigures | None = None
+    own_leans: Leans | None = None
 
     @property
     def standing(self) -> float:
-        """By which judges are ordered: agreement with preferences, or without where none are."""
-        cell = self.figures.overall
+        """By which judges are ordered: agreement of what stands in, or of the base judge."""
+        cell = (self.own or self.figures).overall
         told = (cell.selected.asked.value, cell.base.asked.value)
         return next((value for value in told if value is not None), 0.0)
 
@@ -303,12 +309,7 @@ def tables_page(question: TablesQuestion) -> TablesPage:
     pairs = pairs_of(scope.dataset, _comparisons(labels, cases.values()))
     models = _models(each.run for each in told)
     lines = [
-        JudgeLine(
-            name=name,
-            annotators=len({case.annotator for case in own}),
-            figures=judge_figures(own, seed=SEED, policy=question.policy),
-            leans=leans(own, pairs, judge=models[stand_ins[name][0].run], seed=SEED),
-        )
+        _line(name, own, pairs, model=models[stand_ins[name][0].run], policy=question.policy)
         for name, own in cases.items()
         if own
     ]
@@ -324,6 +325,25 @@ def tables_page(question: TablesQuestion) -> TablesPage:
         ),
         seed=SEED,
         by_log_odds=any(case.shown for own in cases.values() for case in own),
+    )
+
+
+def _line(
+    name: JudgeWay,
+    cases: Sequence[JudgedComparison],
+    pairs: Mapping[int, ResponsePair],
+    *,
+    model: str,
+    policy: InvalidPolicy,
+) -> JudgeLine:
+    voted = [case.own for case in cases] if any(STACK in case.decisions for case in cases) else []
+    return JudgeLine(
+        name=name,
+        annotators=len({case.annotator for case in cases}),
+        figures=judge_figures(cases, seed=SEED, policy=policy),
+        leans=leans(cases, pairs, judge=model, seed=SEED),
+        own=judge_figures(voted, seed=SEED, policy=policy, voice=PERSONAL) if voted else None,
+        own_leans=leans(voted, pairs, judge=model, seed=SEED, voice=PERSONAL) if voted else None,
     )
 
 

@@ -12,9 +12,8 @@ from django.utils.translation import gettext as _
 
 from annotation.core.intervals import Interval
 from annotation.templatetags.look import difference, percent, points
-from benchmark.core.accuracy import Gain
-from benchmark.core.before_after import BeforeAfter, Estimate
-from benchmark.core.judges import Agreement, JudgeCell, JudgeMeans, Mean
+from benchmark.core.before_after import BeforeAfter, Estimate, Leans
+from benchmark.core.judges import Agreement, JudgeCell, JudgeFigures, Mean
 from benchmark.queries.judges import JudgeLine, JudgeWay, TablesPage, TablesScope
 from benchmark.queries.rows import NumberOwner
 from benchmark.templatetags.figures import p_relation, prompt_name, share_number
@@ -89,82 +88,74 @@ def agreement_table(page: TablesPage) -> tuple[JudgeGroup, ...]:
 
 
 def _agreement_group(page: TablesPage, line: JudgeLine) -> JudgeGroup:
-    cells = {cell.scenario: cell for cell in line.figures.cells}
-    shown = [cells.get(name) for name in page.columns]
-    overall, means = line.figures.overall, line.figures.means
     urls = _Urls(page.scope, line.name)
 
     def voice(
         label: str,
         css: str,
         behind: NumberOwner,
-        told: Callable[[JudgeCell], Agreement],
-        mean: Callable[[JudgeMeans], Mean],
+        told: str,
+        figures: JudgeFigures = line.figures,
     ) -> TableLine:
+        cells = {cell.scenario: cell for cell in figures.cells}
+        shown = [cells.get(name) for name in page.columns]
         return TableLine(
             label,
             css,
             (
                 *(
-                    _agreement(told(each), urls.of(behind, each)) if each else EMPTY
+                    _agreement(getattr(each, told), urls.of(behind, each)) if each else EMPTY
                     for each in shown
                 ),
-                *([_mean(mean(means), in_percent)] if shown else []),
-                _agreement(told(overall), urls.of(behind, overall)),
+                *([_mean(getattr(figures.means, told), in_percent)] if shown else []),
+                _agreement(getattr(figures.overall, told), urls.of(behind, figures.overall)),
             ),
         )
 
     def gained(
         label: str,
         css: str,
-        told: Callable[[JudgeCell], Gain],
-        mean: Callable[[JudgeMeans], Mean],
+        behind: NumberOwner,
+        told: str,
+        figures: JudgeFigures = line.figures,
     ) -> TableLine:
+        cells = {cell.scenario: cell for cell in figures.cells}
+        shown = [cells.get(name) for name in page.columns]
+
         def cell(each: JudgeCell | None) -> Cell:
             if each is None:
                 return EMPTY
-            gain = told(each)
-            url = urls.of(NumberOwner.SELECTED, each) if gain.comparisons else ""
+            gain = getattr(each, told)
+            url = urls.of(behind, each) if gain.comparisons else ""
             interval = interval_text(gain.interval, points)
             return Cell(in_points(gain.value), interval, gain.comparisons, url, p=p_text(gain.p))
 
-        return TableLine(
-            label,
-            css,
-            (*map(cell, shown), *([_mean(mean(means), in_points)] if shown else []), cell(overall)),
-        )
+        means = [_mean(getattr(figures.means, told), in_points)] if shown else []
+        return TableLine(label, css, (*map(cell, shown), *means, cell(figures.overall)))
 
-    lines = [voice(_("base"), "", NumberOwner.BASE, lambda each: each.base, lambda each: each.base)]
-    if overall.selected.asked.comparisons:
+    overall, own = line.figures.overall, line.own
+    best, behind_best = ("", NumberOwner.OWN) if own else ("best", NumberOwner.SELECTED)
+    lines = [voice(_("base"), "", NumberOwner.BASE, "base")]
+    if own is not None:
         lines += [
-            voice(
-                _("with preferences"),
-                "best",
-                NumberOwner.SELECTED,
-                lambda each: each.selected,
-                lambda each: each.selected,
-            ),
-            gained(
-                _("gain (pp)"),
-                "",
-                lambda each: each.gain,
-                lambda each: each.gain,
-            ),
+            voice(_("weighted vote"), "best", NumberOwner.OWN, "selected", own),
+            gained(_("gain (pp)"), "", NumberOwner.OWN, "gain", own),
+        ]
+    if overall.selected.asked.comparisons:
+        behind = NumberOwner.SELECTED
+        lines += [
+            voice(_("with preferences"), best, behind, "selected"),
+            gained(_("gain (pp)"), "", behind, "gain"),
         ]
     if overall.shuffled.asked.comparisons:
         lines += [
-            voice(
-                _("shuffled labels"),
-                "control",
-                NumberOwner.SHUFFLED,
-                lambda each: each.shuffled,
-                lambda each: each.shuffled,
-            ),
+            voice(_("shuffled labels"), "control", NumberOwner.SHUFFLED, "shuffled"),
             gained(
                 _("gain over shuffled (pp)"),
                 "control",
-                lambda each: each.gain_over_shuffled,
-                lambda each: each.gain_over_shuffled,
+                behind_best,
+                "gain_over_shuffled",
+                own or line.figures,
             ),
         ]
     return JudgeGroup(line.name, way_name(line.name), _part(page.scope, line), tuple(lines))
@@ -193,16 +184,16 @@ def lean_table(page: TablesPage) -> tuple[JudgeGroup, ...]:
 
 
 def _lean_group(scope: TablesScope, line: JudgeLine) -> JudgeGroup:
-    leans, urls = line.leans, _Urls(scope, line.name)
-    told: Sequence[tuple[BeforeAfter, Write, Write]] = (
-        (leans.position, in_points, in_points),
-        (leans.consistency, in_percent, in_points),
-        (leans.longer, in_percent, in_points),
-        (leans.slope, _slope, _slope),
-        (leans.own, in_points, in_points),
-    )
+    urls = _Urls(scope, line.name)
 
-    def row(label: str, css: str, place: int, url: str) -> TableLine:
+    def row(label: str, css: str, place: int, url: str, leans: Leans = line.leans) -> TableLine:
+        told: Sequence[tuple[BeforeAfter, Write, Write]] = (
+            (leans.position, in_points, in_points),
+            (leans.consistency, in_percent, in_points),
+            (leans.longer, in_percent, in_points),
+            (leans.slope, _slope, _slope),
+            (leans.own, in_points, in_points),
+        )
         cells = [
             _estimate(
                 (each.base, each.selected, each.change)[place],
@@ -219,9 +210,16 @@ def _lean_group(scope: TablesScope, line: JudgeLine) -> JudgeGroup:
         return TableLine(label, css, (cells[0], gap if ordered else EMPTY, *cells[1:]))
 
     lines = [row(_("base"), "", 0, urls.of(NumberOwner.BASE, None))]
-    if line.figures.overall.selected.asked.comparisons:
+    if line.own_leans is not None:
+        url = urls.of(NumberOwner.OWN, None)
         lines += [
-            row(_("with preferences"), "best", 1, urls.of(NumberOwner.SELECTED, None)),
+            row(_("weighted vote"), "best", 1, url, line.own_leans),
+            row(_("change"), "", _CHANGE, "", line.own_leans),
+        ]
+    if line.figures.overall.selected.asked.comparisons:
+        best = "" if line.own_leans else "best"
+        lines += [
+            row(_("with preferences"), best, 1, urls.of(NumberOwner.SELECTED, None)),
             row(_("change"), "", _CHANGE, ""),
         ]
     return JudgeGroup(line.name, way_name(line.name), _part(scope, line), tuple(lines))

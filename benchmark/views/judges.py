@@ -53,7 +53,7 @@ def lean_plots(page: TablesPage) -> tuple[LeanPlot, ...]:
         (
             _("Position bias"),
             _("Position bias of each judge, base and with preferences; the table has the numbers"),
-            [row for line in page.lines for row in _rows(line, line.leans.position, in_points)],
+            [row for line in page.lines for row in _rows(line, "position", in_points)],
             points,
             0.0,
             (-_LITTLE, _LITTLE),
@@ -61,7 +61,7 @@ def lean_plots(page: TablesPage) -> tuple[LeanPlot, ...]:
         (
             _("Consistency across orders"),
             _("Consistency of each judge, base and with preferences; the table has the numbers"),
-            [row for line in page.lines for row in _rows(line, line.leans.consistency, in_percent)],
+            [row for line in page.lines for row in _rows(line, "consistency", in_percent)],
             percent,
             None,
             (),
@@ -78,7 +78,8 @@ def lean_plots(page: TablesPage) -> tuple[LeanPlot, ...]:
     )
 
 
-def _rows(line: JudgeLine, told: BeforeAfter, write: Write) -> list[IntervalRow]:
+def _rows(line: JudgeLine, figure: str, write: Write) -> list[IntervalRow]:
+    told: BeforeAfter = getattr(line.own_leans or line.leans, figure)
     way = way_name(line.name)
     name = f"{line.name.judge}, {way}" if way else line.name.judge
     voices = (
@@ -163,14 +164,14 @@ def judges_csv(request: HttpRequest) -> HttpResponse:
 
 def _agreement_records(page: TablesPage) -> Iterator[Record]:
     for line in page.lines:
-        yield from agreement_records(
-            {"judge": line.name.judge, "asked": line.name.way}, line.figures
-        )
+        name = {"judge": line.name.judge, "asked": line.name.way}
+        yield from agreement_records(name, line.figures, line.own)
 
 
 def _lean_records(page: TablesPage) -> Iterator[Record]:
     for line in page.lines:
-        yield from lean_records({"judge": line.name.judge, "asked": line.name.way}, line.leans)
+        name = {"judge": line.name.judge, "asked": line.name.way}
+        yield from lean_records(name, line.leans, line.own_leans)
     if page.people is not None:
         yield people_record({"judge": "", "asked": ""}, page.people)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -21,8 +22,11 @@ from annotation.queries.pairing import pairing_plans, rules_of_plan
 from annotation.services.imports.comparisons import too_many
 from annotation.views.access import UNPROCESSABLE, SignedInRequest, manager_required
 from benchmark.forms import PairingForm
+from benchmark.queries.ranking import Source
 from benchmark.services.pairing import counts_by_models, make_next_batch, next_batch, price
 from judging.core.estimates import total_of
+from judging.core.rules import NO_SETS
+from judging.models import RunKind
 from judging.services.judges import LEXICAL
 
 
@@ -45,6 +49,7 @@ def pairing(request: SignedInRequest, slug: str) -> HttpResponse:
     sent = [(name, each) for name, values in data.lists() for each in values]
     context["sent"] = [(name, each) for name, each in sent if name in form.fields]
     kept = {name: str(data[name]) for name in ("judge", "verdicts") if name in data}
+    context["run_query"] = _run_query(form.cleaned_data)
     context["plans"] = [
         (plan, asked, _query(rules_of_plan(plan), **kept)) for plan, asked in pairing_plans(dataset)
     ]
@@ -62,6 +67,17 @@ def _usual() -> QueryDict:
         "judge": LEXICAL,
     }
     return QueryDict(urlencode(data))
+
+
+def _run_query(chosen: Mapping[str, Any]) -> str:
+    """How a run over a plan begins: with the judge that the page goes by, where one was chosen."""
+    fields = {"kind": RunKind.TEST.value}
+    judge, whose = chosen.get("judge", LEXICAL), chosen.get("verdicts")
+    if judge != LEXICAL or whose in (Source.BASE, Source.SELECTED):
+        fields["judge"] = judge
+    if whose == Source.BASE:
+        fields["sets"] = NO_SETS
+    return urlencode(fields)
 
 
 def _counted(dataset: Dataset, form: PairingForm) -> dict[str, Any]:

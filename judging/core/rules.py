@@ -162,6 +162,10 @@ def _tokens(messages: Dialogue) -> int:
     return sum(estimate_tokens(message.text) for message in messages)
 
 
+NO_SETS: Final = "none"
+"""The word, in an argument or on a page, for the base judge in place of selected preferences."""
+
+
 @dataclass(frozen=True, slots=True)
 class PairwiseSettings:
     """The rules of a distillation and of the test run that follows it (protocols A1)."""

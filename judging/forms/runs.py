@@ -19,6 +19,7 @@ from annotation.queries.participants import annotators
 from annotation.queries.studies import pairwise_studies
 from judging.core.rules import (
     LEARNED,
+    NO_SETS,
     Combine,
     DistilPrompt,
     JudgePrompt,
@@ -76,16 +77,14 @@ VERDICTS = [
     (VerdictRule.LOGPROB.value, _("By letter probabilities in both orders")),
 ]
 
+_FILTERS = ("scenario", "model", "language", "sample")
 FIELDS_OF = {
     RunKind.DISTIL: ("distiller", "distil_prompt", "pooling", "mode", "combine", "verdict"),
-    RunKind.TEST: ("targets", "learned_in", "sets", "sample", "prompt", "no_control", "verdict"),
+    RunKind.TEST: ("targets", "learned_in", "sets", *_FILTERS, "prompt", "no_control", "verdict"),
     RunKind.SATISFACTION: (
         "turn_targets",
         "history_in",
-        "scenario",
-        "model",
-        "language",
-        "sample",
+        *_FILTERS,
         "memory_judge",
         "level",
         "variant",
@@ -183,7 +182,8 @@ class RunForm(forms.Form):
         label=_("Preferences selected by"),
         required=False,
         help_text=_(
-            "The judge chosen above applies them. By default it applies those it selected itself."
+            "The judge chosen above applies them. By default it applies those it selected itself. "
+            "The base judge takes none, so that nothing needs to be learned first."
         ),
     )
     turn_targets = forms.ChoiceField(
@@ -335,6 +335,7 @@ class RunForm(forms.Form):
         self._field("combine").choices = [("", _("Usual")), *choices_of(Combine)]
         self._field("sets").choices = [
             ("", _("the judge")),
+            (NO_SETS, _("none (base judge)")),
             *((f"{judge}:{writer}", _by(judge, writer)) for judge, writer in selected_by(dataset)),
         ]
 
@@ -387,8 +388,10 @@ class RunForm(forms.Form):
         """What is asked for, of each judge that was chosen."""
         cleaned = self.cleaned_data
         key = cleaned["annotator"]
-        learned_in = cleaned.get("learned_in") or cleaned.get("history_in")
-        selecting, _colon, distiller = (cleaned.get("sets") or "").partition(":")
+        sets = cleaned.get("sets") or ""
+        with_sets = sets != NO_SETS
+        selecting, _colon, distiller = sets.partition(":") if with_sets else ("", "", "")
+        learned_in = (with_sets and cleaned.get("learned_in")) or cleaned.get("history_in")
         wrote = cleaned.get("distiller") or cleaned.get("memory_judge") or distiller
         request = RunRequest(
             kind=RunKind(cleaned["kind"]),
@@ -397,6 +400,7 @@ class RunForm(forms.Form):
             writer=wrote or None,
             selected_by=selecting or None,
             prompt=_prompt(cleaned),
+            with_sets=with_sets,
             targets=_targets(cleaned),
             sets_dataset=Dataset.objects.get(slug=learned_in) if learned_in else None,
             with_control=not cleaned.get("no_control"),

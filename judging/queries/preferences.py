@@ -54,12 +54,24 @@ def newest_versions(run_ids: Collection[int]) -> QuerySet[Preference]:
     )
 
 
-def learned_elsewhere(dataset: Dataset) -> list[Dataset]:
-    """Other datasets with finished distillations."""
-    distilled = JudgeRun.objects.filter(
+def _distillations() -> QuerySet[JudgeRun]:
+    """Finished ones; those that only an ablation looks at are left out."""
+    return JudgeRun.objects.filter(
         kind=RunKind.DISTIL, status=RunStatus.DONE, config__ablation__isnull=True
     )
-    others = Dataset.objects.filter(pk__in=distilled.values("dataset")).exclude(pk=dataset.pk)
+
+
+def last_selecting(dataset: Dataset) -> list[str]:
+    """The judge that selected sets last in a dataset, where it can still be asked; at most one."""
+    own = _distillations().filter(dataset=dataset).exclude(endpoint__enabled=False)
+    return list(own.order_by("-pk").values_list("judge", flat=True)[:1])
+
+
+def learned_elsewhere(dataset: Dataset) -> list[Dataset]:
+    """Other datasets with finished distillations."""
+    others = Dataset.objects.filter(pk__in=_distillations().values("dataset")).exclude(
+        pk=dataset.pk
+    )
     return list(others.order_by("name"))
 
 
@@ -68,10 +80,7 @@ def selected_by(dataset: Dataset) -> list[tuple[str, str]]:
 
     Sets that were learned in other datasets are among them.
     """
-    distilled = JudgeRun.objects.filter(
-        kind=RunKind.DISTIL, status=RunStatus.DONE, config__ablation__isnull=True
-    )
-    own = distilled.filter(Q(dataset=dataset) | Q(dataset__in=learned_elsewhere(dataset)))
+    own = _distillations().filter(Q(dataset=dataset) | Q(dataset__in=learned_elsewhere(dataset)))
     rows = own.order_by().values_list("judge", "writer").distinct()
     return sorted((judge, writer or judge) for judge, writer in rows)
 

@@ -20,6 +20,7 @@ from annotation.models import Dataset, User
 from annotation.queries.participants import names_of
 from annotation.views.access import SignedInRequest, manager_required, reader_required
 from judging.core.estimates import RunEstimate, total_of
+from judging.core.rules import NO_SETS
 from judging.core.runs import TARGETS
 from judging.core.verdicts import VerdictRule
 from judging.forms.preferences import ControlForm
@@ -28,6 +29,7 @@ from judging.models import JudgeRun, RunKind
 from judging.queries.comparisons import learnable_labels
 from judging.queries.configurations import decides_by_log_odds
 from judging.queries.generation import families_of_judges
+from judging.queries.preferences import last_selecting
 from judging.queries.runs import RUBRIC, OtherSet, RunControls, run_controls
 from judging.services.abilities import could_read_letters
 from judging.services.estimates import MOST_PROMPTS, estimate_all
@@ -98,15 +100,24 @@ def _choice(request: HttpRequest) -> dict[str, Any]:
         context["form"] = RunForm(
             request.POST if request.method == "POST" else None,
             dataset=chosen,
-            initial={
-                "kind": request.GET.get("kind", RunKind.DISTIL),
-                "annotator": request.GET.get("annotator", ""),
-                "targets": request.GET.get("targets", ""),
-                "turn_targets": request.GET.get("turn_targets", ""),
-                "judge": [LEXICAL],
-            },
+            initial=_initial(request, chosen),
         )
     return context
+
+
+def _initial(request: HttpRequest, dataset: Dataset) -> dict[str, Any]:
+    """What a link chose; to judge is begun with what works in the dataset.
+
+    By the judge that selected last, or, where nothing was selected, without preferences.
+    """
+    given = request.GET
+    asked = {name: given.get(name, "") for name in ("annotator", "targets", "turn_targets", "sets")}
+    kind, judges = given.get("kind", RunKind.DISTIL), given.getlist("judge")
+    if kind == RunKind.TEST:
+        selecting = last_selecting(dataset)
+        judges = judges or selecting
+        asked["sets"] = asked["sets"] or ("" if selecting else NO_SETS)
+    return {**asked, "kind": kind, "judge": judges or [LEXICAL]}
 
 
 def _plans(form: RunForm, dataset: Dataset, manager: User) -> list[JudgeRun]:

@@ -303,3 +303,15 @@ def test_a_dataset_without_gold_answers_says_so(viewer):
     page = tight(viewer.get(f"{GOLD}?dataset=bare"))
     assert "0 comparisons with a gold answer" in page
     assert "No verdicts on these comparisons yet" in page
+
+
+def test_a_weighted_vote_is_a_row_of_its_own(viewer):
+    stage = Stage.make(size=4)
+    ann = stage.rater("ann")
+    stage.label(ann, "AAAB")
+    for comparison in stage.comparisons["Writing"]:
+        GoldLabel.objects.create(comparison=comparison, verdict="A", source="DATASET")
+    run = stage.tested(ann, stage.distilled(ann), base="BBBB", selected="BBBB", stack="AAAA")
+    page = tight(viewer.get("/trust/gold/"))
+    assert "weighted vote" in page
+    assert f"run={run.pk}v" in page

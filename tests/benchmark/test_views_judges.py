@@ -312,3 +312,18 @@ def test_runs_under_somebody_elses_preferences_are_no_line(viewer):
     assert theirs.kind == RunKind.TEST
     rows = tight(viewer.get(f"{ROWS}?judge=lexical&voice=selected"))
     assert f"/runs/{theirs.pk}/" not in rows
+
+
+def test_a_weighted_vote_stands_above_the_selected_set(viewer):
+    stage = Stage.make(size=4)
+    ann = stage.rater("ann")
+    stage.label(ann, "AAAB")
+    stage.tested(ann, stage.distilled(ann), base="BBBB", selected="BBBB", stack="AAAA")
+    page = tight(viewer.get(JUDGES))
+    table = agreement(page)
+    assert table.index("weighted vote") < table.index("with preferences")
+    assert "75.0" in table
+    assert "weighted vote" in page.split("<table")[2].split("</table>")[0]
+    rows = tight(viewer.get(f"{ROWS}?dataset=study&judge=lexical&voice=own"))
+    assert "Decided by what stands in for the annotator" in rows
+    assert "own_gain" in viewer.get(CSV).content.decode()

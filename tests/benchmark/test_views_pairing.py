@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
@@ -116,6 +116,26 @@ def test_a_plan_becomes_a_study_and_a_run(manager, dataset):
     )
     page = manager.get(f"/runs/{judged.pk}/").content.decode()
     assert f"comparisons that were planned together, #{plan.pk}" in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "judge", "sets"),
+    [
+        ({}, None, None),
+        ({"judge": "fake"}, "fake", None),
+        ({"verdicts": "base"}, "lexical", "none"),
+        ({"judge": "fake", "verdicts": "selected"}, "fake", None),
+    ],
+)
+def test_judging_a_plan_begins_with_the_judge_that_the_page_goes_by(
+    manager, dataset, changes, judge, sets
+):
+    make_endpoint(name="fake")
+    page = create(manager, dataset, kind="ADAPTIVE", **changes)
+    assert "A run judges all comparisons of a plan" in page
+    (link,) = re.findall(r'href="/runs/new/[?]([^"]*plan[^"]*)"', page)
+    asked = dict(parse_qsl(link.replace("&amp;", "&")))
+    assert (asked["kind"], asked.get("judge"), asked.get("sets")) == ("TEST", judge, sets)
 
 
 def test_a_study_of_an_adaptive_plan_is_of_its_last_batch(manager, dataset):

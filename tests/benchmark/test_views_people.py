@@ -159,3 +159,17 @@ def test_the_queue_costs_few_queries(viewer, django_assert_max_num_queries):
     study()
     with django_assert_max_num_queries(24):
         viewer.get(QUEUE)
+
+
+def test_a_weighted_vote_is_offered_first_beside_the_selected_set(viewer):
+    stage = Stage.make(size=4)
+    for name in ("ann", "bob"):
+        stage.label(stage.rater(name), "AAAB")
+    ann = User.objects.get(username="study:ann")
+    run = stage.tested(ann, stage.distilled(ann), base="BBBB", selected="BBBB", stack="AAAA")
+    page = one_line(viewer.get(PEOPLE))
+    assert f'<option value="{run.pk}v" selected>' in page
+    assert "6 / 8" in page  # the vote says A four times, two people B once
+    assert "2 / 8" in one_line(viewer.get(f"{PEOPLE}?run={run.pk}s"))
+    queue = one_line(viewer.get(f"{QUEUE}?run={run.pk}v"))
+    assert "weighted vote" in queue

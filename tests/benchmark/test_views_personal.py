@@ -115,7 +115,8 @@ def test_what_cannot_be_shown_says_why(client, names, labels, claim, says):
     page = card(client, ann)
     assert page.context["page"].personal.claim == claim
     assert says in one_line(page)
-    link = f'href="/runs/new/?dataset=study&amp;kind=TEST&amp;annotator={ann.pk}"'
+    link = f'href="/runs/new/?dataset=study&amp;kind=TEST&amp;annotator={ann.pk}&amp;'
+    link += 'judge=lexical&amp;sets=lexical:lexical"'
     assert (link in one_line(page)) == (claim == "NOT_RUN")
 
 

@@ -10,7 +10,9 @@ from django.utils import timezone
 
 from annotation.core.formats.detect import with_columns
 from annotation.core.formats.tables import guess, preview
+from annotation.models import Comparison
 from judging.core.formats.detect import ALL_FORMATS
+from judging.models import JudgeRun
 from judging.services.recorded import import_any
 from tests.factory import make_user
 from tests.paths import ROOT
@@ -108,3 +110,17 @@ def test_an_import_leads_to_what_can_be_done_next(client, settings, tmp_path, na
         answer = client.get(link.replace("&amp;", "&"))
         assert (link, answer.status_code) == (link, 200)
         assert "data" in answer.content.decode()
+        if "kind=TEST" in link:
+            _assert_it_starts(client, answer.context["form"])
+
+
+def _assert_it_starts(client, form):
+    """The form of a run is sent as it opened; of data from which nothing was learned."""
+    assert form.initial["sets"] == "none"
+    sent = {name: value for name, value in form.initial.items() if value}
+    answer = client.post("/runs/new/", {"dataset": "data", **sent})
+    run = JudgeRun.objects.get(status="PENDING")
+    assert (answer.status_code, answer.url) == (302, f"/runs/{run.pk}/")
+    compared = Comparison.objects.exclude(response_a__text=None).exclude(response_b__text=None)
+    asked = set(run.judgments.values_list("comparison", flat=True))
+    assert asked == set(compared.values_list("pk", flat=True))

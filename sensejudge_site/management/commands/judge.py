@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from annotation.queries.participants import resolve_annotator
-from judging.core.rules import JudgePrompt, prompt_of
+from judging.core.rules import NO_SETS, JudgePrompt, prompt_of
 from judging.core.runs import JudgedTotals
 from judging.core.targets import RunTarget, Targets, targets_named
 from judging.core.verdicts import VerdictRule
@@ -42,7 +42,6 @@ from sensejudge_site.management.runs import (
 )
 
 SELECTED: Final = "selected"
-NONE: Final = "none"
 OF: Final = "of:"
 
 
@@ -57,7 +56,7 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--preferences",
             default=SELECTED,
-            metavar=f"{SELECTED}|{NONE}|{OF}NAME",
+            metavar=f"{SELECTED}|{NO_SETS}|{OF}NAME",
             help="the annotator's own sets, only the base judge, or another annotator's sets",
         )
         parser.add_argument(
@@ -219,12 +218,12 @@ def _targets(options: dict[str, Any]) -> tuple[Targets, str]:
 
 def _preferences(dataset: Dataset, choice: str) -> tuple[bool, User | None]:
     """Whether sets are used, and whose where not the annotator's own."""
-    if choice in {SELECTED, NONE}:
+    if choice in {SELECTED, NO_SETS}:
         return choice == SELECTED, None
     if choice.startswith(OF):
         owner = resolve_annotator(dataset=dataset, name=choice.removeprefix(OF))
         return True, User.objects.get(pk=owner.id)
-    message = f"--preferences must be {SELECTED}, {NONE} or {OF}NAME, not {choice!r}"
+    message = f"--preferences must be {SELECTED}, {NO_SETS} or {OF}NAME, not {choice!r}"
     raise CommandError(message, returncode=2)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from annotation.core.intervals import Interval, ends
-from benchmark.core.trust import SELECTED
+from benchmark.core.trust import PERSONAL, SELECTED
 from benchmark.core.vote_agreement import Fraction
 from benchmark.queries.annotators import JudgeOption
 from benchmark.queries.gold import JudgeReport
@@ -132,7 +132,7 @@ def _gold_lines(reports: Sequence[JudgeReport]) -> Iterator[str]:
 
 def _name(judge: JudgeOption) -> str:
     """A judge's name, and that it is live where its verdicts were not imported."""
-    voice = " with preferences" if judge.voice == SELECTED else ""
+    voice = {SELECTED: " with preferences", PERSONAL: " by weighted vote"}.get(judge.voice, "")
     of = f" for {judge.of}" if judge.of else ""
     return judge.judge if judge.recorded else f"{judge.judge}{voice}{of} (live)"
 

@@ -15,7 +15,7 @@ from benchmark.core.gold import TIES_SCORE, gold_records
 from benchmark.core.metrics import Metric
 from benchmark.core.personal import PersonalRow
 from benchmark.core.report import ControlRow, ReportRow
-from benchmark.core.trust import SELECTED
+from benchmark.core.trust import PERSONAL, SELECTED
 from benchmark.queries.annotators import JudgeOption
 from benchmark.queries.choices import check_judge
 from benchmark.queries.gold import JudgeReport, dataset_gold_reports
@@ -114,7 +114,7 @@ def _gold_lines(found: tuple[JudgeReport, ...]) -> Iterator[str]:
 
 
 def _judge(judge: JudgeOption) -> str:
-    voice = " with preferences" if judge.voice == SELECTED else ""
+    voice = {SELECTED: " with preferences", PERSONAL: " by weighted vote"}.get(judge.voice, "")
     return f"{judge.judge}{voice}{f' for {judge.of}' if judge.of else ''}, run {judge.run}"
 
 

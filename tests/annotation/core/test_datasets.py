@@ -47,11 +47,12 @@ RATED = DatasetCounts(sessions=1, turns=1, responses=1, ratings=1)
             "compare generate answers",
         ),
         (RATED, "original", "score rate"),
-        (PAIRS, "texts answered", "label compare"),
-        (LABELLED, "texts models", "learn leaderboard label"),
+        (PAIRS, "texts answered", "judge label compare"),
+        (LABELLED, "texts models", "learn leaderboard judge label"),
         (LABELLED, "models", "leaderboard generate answers"),
-        (PAIRS, "texts verdicts gold", "gold judges label"),
-        (LABELLED, "texts verdicts", "learn people judges label"),
+        (PAIRS, "texts gold", "judge label"),
+        (PAIRS, "texts verdicts gold", "gold judges judge label"),
+        (LABELLED, "texts verdicts", "learn people judges judge label"),
     ],
 )
 def test_there_is_always_something_to_do_next(counts, has, steps):

@@ -215,6 +215,9 @@ def test_files_hold_before_after_and_change():
     assert change["first_second_gap"] is None
     assert list(lean_records({}, found([]))) == []
     assert [row["voice"] for row in lean_records({}, found([case(1, (A, A))]))] == ["base"]
+    rows = list(lean_records({}, told, told))
+    assert [row["voice"] for row in rows[3:]] == ["own", "own_change"]
+    assert rows[3]["first_second_gap"] == selected["first_second_gap"]
     people = people_record({"judge": ""}, people_lean([], {}, seed=1))
     assert (people["voice"], people["position_bias"]) == ("people", None)
     assert set(people) <= set(base)

@@ -5,7 +5,15 @@ import pytest
 from annotation.core.choices import Order, Verdict
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.judges import MEAN, agreement_records, judge_figures
-from benchmark.core.trust import BASE, SELECTED, SHUFFLED, JudgedComparison, trust_figures
+from benchmark.core.trust import (
+    BASE,
+    PERSONAL,
+    SELECTED,
+    SHUFFLED,
+    STACK,
+    JudgedComparison,
+    trust_figures,
+)
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 
@@ -111,3 +119,16 @@ def test_files_hold_scenarios_all_and_the_mean_under_the_same_columns():
     assert 0 < code["gain_p"] < 0.001
     assert (rows[-1]["n"], rows[-1]["base"], rows[-1]["base_verdicts"]) == (2, 0.25, None)
     assert rows[-1]["base"] == pytest.approx(0.25)
+
+
+def test_what_stands_in_has_columns_of_its_own():
+    cases = [
+        JudgedComparison(key, "s", A, {voice: both(won) for voice, won in said.items()}).own
+        for key, said in enumerate([{BASE: B, SELECTED: B, STACK: A}] * 12)
+    ]
+    selected, own = (judge_figures(cases, seed=1, voice=voice) for voice in (SELECTED, PERSONAL))
+    *_cells, whole, mean = agreement_records({}, selected, own)
+    assert (whole["selected"], whole["gain"], whole["own"], whole["own_gain"]) == (0, 0, 1, 1)
+    assert (mean["own"], mean["own_gain"], mean["own_verdicts"]) == (1, 1, None)
+    alone = list(agreement_records({}, selected))[-1]
+    assert (alone["own"], alone["own_gain"]) == (0, 0)

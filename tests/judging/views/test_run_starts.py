@@ -310,3 +310,71 @@ def test_the_page_asks_who_distils_who_selects_and_who_builds_memories(manager):
     assert (test.judge, test.parent) == ("writer", run)
     page = manager.get(f"/trust/?dataset=study&annotator={ann.pk}&run={test.pk}")
     assert "preferences selected by chooser, distilled by writer" in page.content.decode()
+
+
+def test_a_run_of_comparisons_is_filtered_as_the_command_does(manager):
+    stage, ann = study()
+    sessions = [each.turn.session for each in stage.comparisons["Code"]]
+    for session, language in zip(sessions, ["zh-CN", "en", "en", "en"], strict=True):
+        session.language = language
+        session.save()
+    form = RunForm(None, dataset=stage.dataset)
+    kinds = {field.name: kind for kind, field in form.rows()}
+    assert {kinds["scenario"], kinds["model"], kinds["language"]} == {"TEST SATISFACTION"}
+    model = stage.comparisons["Code"][0].response_a.model
+    filters = {"scenario": ["Code"], "language": ["en", "zh"], "model": [model]}
+    answer = manager.post(
+        "/runs/new/",
+        {"dataset": "study", "judge": "lexical", "kind": "TEST", "annotator": ann.pk}
+        | {"sets": "none", "targets": "all", **filters},
+    )
+    run = JudgeRun.objects.get()
+    assert answer.url == f"/runs/{run.pk}/"
+    asked = run.config["targets"]
+    assert (asked["scenarios"], asked["models"]) == (["Code"], [model])
+    assert asked["languages"] == ["en", "zh"]
+    assert {row.comparison.turn.session.scenario.name for row in run.judgments.all()} == {"Code"}
+
+
+@pytest.mark.parametrize("judge", ["lexical", "fake"])
+def test_the_base_judge_needs_nothing_learned(manager, judge):
+    _stage, ann = study()
+    make_endpoint(name="fake")
+    everybody = {"dataset": "study", "judge": judge, "kind": "TEST", "annotator": ""}
+    refused = manager.post("/runs/new/", everybody)
+    assert "Distil preferences first" in refused.content.decode()
+    # What was learned elsewhere has no say in it either.
+    elsewhere = Stage.make(slug="other", name="Other")
+    elsewhere.distilled(elsewhere.rater("bob"))
+    manager.post("/runs/new/", {**everybody, "sets": "none", "learned_in": "other"})
+    run = JudgeRun.objects.get(kind="TEST")
+    assert (run.annotator, run.parent, run.config["sets_of"]) == (ann, None, None)
+    assert run.judgments.count() == 16  # eight comparisons in both orders
+    assert {row.preference.kind for row in run.judgments.all()} == {"EMPTY"}
+
+
+def test_a_link_to_judge_begins_with_what_works(manager):
+    stage, ann = study()
+    fake = make_endpoint(name="fake")
+
+    def begun(**asked):
+        fields = manager.get("/runs/new/", {"dataset": "study", **asked}).context["form"].initial
+        return fields["judge"], fields["sets"]
+
+    assert begun() == (["lexical"], "")
+    assert begun(kind="TEST") == (["lexical"], "none")
+    assert begun(kind="TEST", judge="fake") == (["fake"], "none")
+    run = stage.distilled(ann)
+    JudgeRun.objects.filter(pk=run.pk).update(judge="fake", endpoint=fake, writer="lexical")
+    assert begun(kind="TEST") == (["fake"], "")
+    page = manager.get(f"/runs/{run.pk}/").content.decode()
+    links = re.findall(r'href="(/runs/new/[^"]*)"', page)
+    assert [link.endswith("&amp;targets=unlabelled") for link in links] == [True, False]
+    for link in links:
+        page = manager.get(link.replace("&amp;", "&"))
+        form = page.context["form"]
+        assert (form.initial["judge"], form.initial["sets"]) == (["fake"], "fake:lexical")
+        assert '<option value="fake:lexical" selected' in page.content.decode()
+    fake.enabled = False
+    fake.save()
+    assert begun(kind="TEST") == (["lexical"], "none")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from rest_framework import serializers
@@ -23,7 +23,7 @@ from judging.core.rules import (
     PairwiseSettings,
     SatisfactionSettings,
 )
-from judging.core.targets import RunTarget, Targets
+from judging.core.targets import Basis, RunTarget, Targets
 from judging.core.verdicts import VerdictRule
 from judging.forms.generation import MOST_SAMPLES, MOST_TOKENS
 from judging.models import (
@@ -34,7 +34,7 @@ from judging.models import (
     RunKind,
     SatisfactionJudgment,
 )
-from judging.queries.configurations import read_sent
+from judging.queries.configurations import basis_by_scenario, read_sent
 from judging.services.injection import DEFAULT_PAIRS, MOST_PAIRS, dataset_pairs
 from judging.services.judges import endpoint_for
 from judging.services.run_requests import RunRequest
@@ -132,7 +132,12 @@ class PreferenceSetSerializer(serializers.ModelSerializer[PreferenceSet]):
 
 
 class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
-    """A verdict in the comparison's own coordinates, or an error code."""
+    """A verdict in the comparison's own coordinates, or an error code.
+
+    `basis` says under which set a run that applies some judged the scenario: OWN, ALL or BASE.
+    """
+
+    basis = serializers.SerializerMethodField()
 
     class Meta:
         model = Judgment
@@ -146,7 +151,20 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
             "verdict",
             "log_odds",
             "error_code",
+            "basis",
         )
+
+    @cached_property
+    def _known(self) -> dict[int, dict[int | None, Basis]]:
+        """What the configurations of the runs so far say: each is long, and read once."""
+        return {}
+
+    def get_basis(self, row: Judgment) -> str | None:
+        """Of the comparison's scenario in its run."""
+        if row.run_id not in self._known:
+            applies = row.run.kind == RunKind.TEST
+            self._known[row.run_id] = basis_by_scenario(row.run.config) if applies else {}
+        return self._known[row.run_id].get(row.scenario)  # type: ignore[attr-defined]  # annotated
 
 
 class SatisfactionJudgmentSerializer(serializers.ModelSerializer[SatisfactionJudgment]):

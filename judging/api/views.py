@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
+from django.db.models import F
 from django_filters import rest_framework as filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -142,7 +143,9 @@ class PreferenceSetViewSet(ReadOnlyModelViewSet[PreferenceSet]):
 class JudgmentViewSet(ReadOnlyModelViewSet[Judgment]):
     """Pairwise judgments."""
 
-    queryset = Judgment.objects.all()
+    queryset = Judgment.objects.annotate(
+        scenario=F("comparison__turn__session__scenario_id")
+    ).prefetch_related("run")  # each once: its configuration is long
     serializer_class = JudgmentSerializer
     permission_classes = (SeesEveryone,)
     filterset_fields = ("run", "comparison", "preference", "order", "status")

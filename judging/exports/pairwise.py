@@ -21,7 +21,7 @@ from judging.models import (
     PreferenceSet,
     RunKind,
 )
-from judging.queries.configurations import applied_plans
+from judging.queries.configurations import basis_by_scenario
 from judging.queries.preferences import asked_prompt
 
 CHUNK: Final = 1000
@@ -105,7 +105,7 @@ def _applied(run: JudgeRun) -> _Applied:
     """Without sets the base judge judged; of runs that are no application nothing is said."""
     if run.kind != RunKind.TEST:
         return _Applied(None, None, None, {})
-    basis = {plan.scenario_id: plan.basis for plan in applied_plans(run.config)}
+    basis = basis_by_scenario(run.config)
     parent = run.parent
     if parent is None or not run.config.get("sets_of"):
         return _Applied(None, None, None, basis)

@@ -16,7 +16,7 @@ from judging.core.rules import (
     Variant,
 )
 from judging.core.runs import COLUMNS, SCENARIOS, TARGETS, AppliedPlan, ColumnPlan, DistilPlan
-from judging.core.targets import Targets
+from judging.core.targets import Basis, Targets
 from judging.core.verdicts import VerdictRule
 from judging.judges.lexical import NAME as LEXICAL
 
@@ -127,6 +127,11 @@ def distil_plans(config: Mapping[str, Any]) -> tuple[DistilPlan, ...]:
 def applied_plans(config: Mapping[str, Any]) -> tuple[AppliedPlan, ...]:
     """What a run over test comparisons is about, by scenario."""
     return _read(tuple[AppliedPlan, ...], config.get(SCENARIOS, ()))
+
+
+def basis_by_scenario(config: Mapping[str, Any]) -> dict[int | None, Basis]:
+    """Under which set a run over test comparisons judged each scenario."""
+    return {plan.scenario_id: plan.basis for plan in applied_plans(config)}
 
 
 def column_plans(config: Mapping[str, Any]) -> tuple[ColumnPlan, ...]:

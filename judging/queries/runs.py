@@ -17,6 +17,7 @@ from annotation.queries.participants import names_of
 from judging.core.rules import JudgePrompt, Variant
 from judging.core.runs import (
     REGISTERED,
+    AppliedPlan,
     DistilledScenario,
     JudgedTotals,
     RunProgress,
@@ -85,6 +86,12 @@ def distilled_scenarios(run_id: int) -> tuple[DistilledScenario, ...]:
             )
         )
     return tuple(found)
+
+
+def applied_scenarios(run: JudgeRun) -> tuple[AppliedPlan, ...]:
+    """The scenarios of a run that applied sets, with those; none of another run."""
+    applies = run.kind == RunKind.TEST and run.config.get("sets_of")
+    return applied_plans(run.config) if applies else ()
 
 
 def judged_totals(run_id: int) -> JudgedTotals:

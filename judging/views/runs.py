@@ -30,7 +30,7 @@ from judging.queries.generation import (
     judges_of_family,
 )
 from judging.queries.run_pages import compared_runs, comparison_page, run_list, run_page
-from judging.queries.runs import UNFINISHED, run_progress
+from judging.queries.runs import UNFINISHED, applied_scenarios, run_progress
 from judging.services.endpoints import set_budget
 from judging.services.run_control import cancel
 from judging.submission import retry_run
@@ -54,7 +54,11 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
     """One run: what was asked, how far it is, what came of it."""
     researcher(request)
     found = run_page(run_id, page=request.GET.get("page", ""))
-    context: dict[str, Any] = {"found": found, "page": found.page}
+    context: dict[str, Any] = {
+        "found": found,
+        "page": found.page,
+        "applied": applied_scenarios(found.run),
+    }
     if found.run.kind == RunKind.GENERATE:
         context["page"] = generated_page(run_id, page=request.GET.get("page", ""))
         context["kin"] = judges_of_family(
@@ -145,7 +149,10 @@ def comparison(request: HttpRequest, run_id: int, comparison_id: int) -> HttpRes
     """What a run made of one comparison: every reply, in both orders side by side."""
     researcher(request)
     found = comparison_page(run_id, comparison_id)
-    return render(request, "judging/run_comparison.html", {"found": found})
+    scenario = found.comparison.turn.session.scenario_id
+    plans = {plan.scenario_id: plan for plan in applied_scenarios(found.run)}
+    context = {"found": found, "applied": plans.get(scenario)}
+    return render(request, "judging/run_comparison.html", context)
 
 
 def _reader(request: HttpRequest) -> User:

@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 from django.test import Client
 
+from annotation.models import Comparison, Dataset, Scenario
 from judging.models import JudgeRun
 from tests.benchmark.stage import Stage
 from tests.factory import (
@@ -228,3 +229,25 @@ def test_runs_of_every_kind_are_filtered(manager, kind):
     rows = manager.get(RUNS, {"kind": kind}).json()["results"]
     assert [row["id"] for row in rows] == [wanted.pk]
     assert manager.get(RUNS, {"kind": "NONE"}).status_code == 400
+
+
+def test_judgments_say_under_which_set_in_few_queries(client, ann, django_assert_num_queries):
+    stage = Stage(Dataset.objects.get(slug="study"), list(Scenario.objects.all()))
+    for each in stage.scenarios:
+        own = Comparison.objects.filter(turn__session__scenario=each)
+        stage.comparisons[each.name] = list(own.order_by("pk"))
+    parent = stage.distilled(ann)
+    for _ in range(3):
+        run = stage.tested(ann, parent, base="AAAABBBB", selected="AAAABBBB")
+        run.config["scenarios"][0]["basis"] = "OWN"
+        run.save()
+    JudgeRun.objects.filter(pk=run.pk).update(kind="GRADE")
+    client.force_login(make_user(role="VIEWER"))
+    with django_assert_num_queries(4):
+        rows = client.get("/api/v1/judgments/").json()["results"]
+    assert {row["run"] for row in rows} >= {run.pk - 2, run.pk - 1}
+    told = {(row["comparison"], row["basis"]) for row in rows if row["run"] != run.pk}
+    writing, code = ([each.pk for each in own] for own in stage.comparisons.values())
+    assert told == {*((key, "OWN") for key in writing), *((key, "BASE") for key in code)}
+    rows = client.get("/api/v1/judgments/", {"run": run.pk}).json()["results"]
+    assert {row["basis"] for row in rows} == {None}

@@ -7,16 +7,20 @@ import json
 import pytest
 
 from annotation.exports import ExportFormat
+from judging.core.runs import AppliedPlan
+from judging.core.targets import Basis
 from judging.exports import EXPORTS
 from judging.models import (
     GeneratedResponse,
     InducedRubric,
+    JudgeRun,
     LlmCall,
     Preference,
     PreferenceSet,
     SatisfactionJudgment,
     UserMemory,
 )
+from judging.queries.configurations import as_json
 from tests.factory import (
     make_comparison,
     make_dataset,
@@ -113,6 +117,16 @@ def test_judgments_are_in_canonical_coordinates_with_their_order(dataset):
         "UNPARSEABLE",
         "verdict:unparseable",
     )
+
+
+@pytest.mark.parametrize(("kind", "told"), [("TEST", "ALL"), ("GRADE", None)])
+def test_judgments_say_under_which_set_their_scenario_was_judged(dataset, kind, told):
+    run = JudgeRun.objects.filter(dataset=dataset, judgments__isnull=False).first()
+    scenario = dataset.scenarios.get()
+    plan = AppliedPlan(scenario.pk, "s", winners=(), ties=0, base=1, basis=Basis.ALL)
+    run.kind, run.config = kind, {"scenarios": [as_json(plan)]}
+    run.save()
+    assert [row["basis"] for row in rows_of("judgments", dataset)] == [told, told]
 
 
 def test_preferences_name_the_pair_they_come_from_and_the_empty_one_is_there(dataset):

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import html
+
 import pytest
 
-from judging.models import JudgeRun, Judgment, LlmCall, Preference, RunKind
+from judging.models import JudgeRun, Judgment, LlmCall, Preference, PreferenceSet, RunKind
 from tests.benchmark.stage import Stage
 from tests.factory import make_endpoint, make_judgment, make_rating, make_run, make_user
 from tests.judging.study import make_pair
@@ -134,6 +136,32 @@ def test_a_distillation_shows_what_it_selected(manager):
     assert "shuffled labels" in page
     assert f"/runs/new/?dataset=study&amp;annotator={ann.pk}&amp;kind=TEST" in page
     assert f'<a href="/runs/{run.pk}/">run {run.pk}</a>' in page
+
+
+def test_a_run_says_by_which_set_each_scenario_was_judged(viewer):
+    stage, ann, parent, run = study()
+    sets = PreferenceSet.objects.filter(run=parent, control="NONE")
+    own, unused = sets.order_by("scenario__position")
+    first, second = run.config["scenarios"]
+    first |= {"basis": "OWN", "sets": {"NONE": own.pk}, "stack": first["base"]}
+    second |= {"basis": "BASE", "sets": {"NONE": unused.pk}}
+    run.save()
+
+    def told(one, *tags):
+        link = f'<a href="/preference-sets/{one.pk}/">preference set {one.pk}</a>'
+        return link + "".join(f'<span class="tag">{tag}</span>' for tag in tags)
+
+    vote = 'the scenario\'s set<span class="tag">weighted vote</span>' + told(own)
+    base = "the base judge" + told(unused, "not used")
+    page = html.unescape(tight(viewer.get(f"/runs/{run.pk}/")))
+    assert f'<th>Writing</th><td>{vote}</td><td class="n">4</td>' in page
+    assert f'<th>Code</th><td>{base}</td><td class="n">4</td>' in page
+    for scenario, said in (("Writing", vote), ("Code", base)):
+        comparison = stage.comparisons[scenario][0]
+        page = viewer.get(f"/runs/{run.pk}/comparisons/{comparison.pk}/")
+        assert f"Judged by: {said}" in html.unescape(tight(page))
+    base_only = stage.tested(ann, None, base="AAAAAAAA")
+    assert "Applied preferences" not in tight(viewer.get(f"/runs/{base_only.pk}/"))
 
 
 @pytest.mark.parametrize("status", ["PENDING", "RUNNING", "FAILED"])

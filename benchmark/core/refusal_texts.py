@@ -13,6 +13,10 @@ REFUSAL_TEXTS: Final = {
         "more or fewer turns changes nothing. Choose an endpoint, or vary something else."
     ),
     "ablation:nobody": gettext_noop("Nobody has labelled this dataset yet. Label pairs first."),
+    "ablation:one-judge": gettext_noop(
+        "With a single judge there is nothing to vary. Choose at least two judges, or vary "
+        "something else."
+    ),
     "benchmark:unknown-choice": gettext_noop("The choice was not found."),
     "leaderboard:not-judged": gettext_noop(
         "No finished run has judged this dataset yet. Start one first."

@@ -14,6 +14,7 @@ from annotation.core.refusals import Refused
 from annotation.models import Dataset
 from benchmark.core.ablation import AblationRow, Vary
 from benchmark.models import VerificationReport
+from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun
 from judging.queries.runs import UNFINISHED
 
@@ -41,6 +42,7 @@ class StoredAblation:
     made_at: datetime
     left_out: tuple[str, ...] = ()
     run: int | None = None
+    verdict: VerdictRule = VerdictRule.STRICT
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ def stored_ablation(report: VerificationReport) -> StoredAblation:
         made_at=report.created_at,
         left_out=tuple(settings.get("left_out", ())),
         run=report.run_id,
+        verdict=VerdictRule(settings.get("verdict_rule", VerdictRule.STRICT)),
     )
 
 

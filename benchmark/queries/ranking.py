@@ -19,7 +19,7 @@ from annotation.models import Comparison, PairwiseLabel
 from benchmark.core.bradley_terry import VerdictCounts, outcome_of
 from benchmark.core.decisions import Decisions
 from benchmark.core.ranking import Ranking, WinRate, bradley_terry, win_rates
-from benchmark.core.trust import BASE, PERSONAL, Condition
+from benchmark.core.trust import BASE, PERSONAL, SELECTED, Condition
 from benchmark.queries.choices import (
     VERDICT_RUNS,
     WITHOUT_SETS,
@@ -28,6 +28,7 @@ from benchmark.queries.choices import (
     ScenarioChoice,
     annotators,
     best_last,
+    check_judge,
     dataset_of,
     datasets,
     picked,
@@ -46,7 +47,8 @@ class Source(StrEnum):
     """Whose verdicts a leaderboard counts."""
 
     HUMAN = "human"
-    SELECTED = "selected"  # the judge under each annotator's selected preferences
+    SELECTED = "selected"  # what stands in for each annotator: the vote, or the selected set
+    SUBSET = "subset"  # the judge under each annotator's selected set, whatever stands in
     BASE = "base"  # the judge without preferences
 
 
@@ -60,15 +62,20 @@ _NOT_JUDGED: Final = {
         "`manage.py judge --dataset {dataset} --preferences none`"
     ),
 }
+_NOT_JUDGED[Source.SUBSET] = _NOT_JUDGED[Source.SELECTED]
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardQuestion:
-    """What a reader asks: empty fields take the first dataset and everything in it."""
+    """What a reader asks: empty fields take the first dataset and everything in it.
+
+    `judge` is a judge's name, "" for that of the run to read.
+    """
 
     dataset: str = ""
     scenario: int | None = None
     annotator: int | None = None
+    judge: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,7 @@ class LeaderboardScope:
     dataset: DatasetChoice | None
     scenario: ScenarioChoice | None
     annotator: AnnotatorChoice | None
+    judges: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +109,8 @@ class Board:
     """One leaderboard; `judge` is "" for human labels.
 
     `unnamed` counts verdicts on responses whose model nobody recorded. `kin` has the models of the
-    judge's own family, where there are any.
+    judge's own family, where there are any. `voted` says that a weighted vote stands in for an
+    annotator, which SELECTED then shows.
     """
 
     source: Source
@@ -112,6 +121,7 @@ class Board:
     verdicts: int
     unnamed: int
     kin: tuple[SameFamily, ...] = ()
+    voted: bool = False
 
     def records(self) -> list[dict[str, object]]:
         """A row a model, with every figure of the table."""
@@ -147,6 +157,10 @@ def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
     if dataset is None:
         return LeaderboardScope(question, (), (), (), None, None, None)
     topics, people = scenarios(dataset), annotators(dataset)
+    ran = JudgeRun.objects.filter(dataset=dataset.id, kind__in=VERDICT_RUNS)
+    judges = tuple(ran.order_by("judge").values_list("judge", flat=True).distinct())
+    if question.judge:
+        check_judge(question.judge, judges)
     return LeaderboardScope(
         question=question,
         datasets=known,
@@ -155,6 +169,7 @@ def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
         dataset=dataset,
         scenario=None if question.scenario is None else picked(topics, question.scenario),
         annotator=None if question.annotator is None else picked(people, question.annotator),
+        judges=judges,
     )
 
 
@@ -165,11 +180,22 @@ def leaderboard_page(question: LeaderboardQuestion, *, seed: int) -> Leaderboard
         Refused: something asked for does not exist.
     """
     scope = leaderboard_scope(question)
-    boards = (board(scope, source, seed=seed) for source in Source) if scope.dataset else ()
+    boards: list[Board] = []
+    for source in Source if scope.dataset else ():
+        # The selected set is a board of its own only where something else stands in.
+        if source is not Source.SUBSET or boards[-1].voted:
+            boards.append(board(scope, source, seed=seed))
     return LeaderboardPage(scope, tuple(each for each in boards if each.verdicts + each.unnamed))
 
 
-def board(scope: LeaderboardScope, source: Source, *, seed: int) -> Board:
+def board(
+    scope: LeaderboardScope,
+    source: Source,
+    *,
+    seed: int,
+    draws: int = DRAWS,
+    anchor: str | None = None,
+) -> Board:
     """One leaderboard with Bradley-Terry ratings and win rates, also by scenario."""
     judge, model = ("", "") if source is Source.HUMAN else _latest_judge(scope, source)
     cast = ballots(scope, source, judge=judge)
@@ -181,31 +207,42 @@ def board(scope: LeaderboardScope, source: Source, *, seed: int) -> Board:
     return Board(
         source=source,
         judge=judge,
-        ranking=bradley_terry(outcomes(named), draws=DRAWS, seed=seed),
+        ranking=bradley_terry(outcomes(named), draws=draws, seed=seed, anchor=anchor),
         win_rates=_by_model(named),
         by_scenario={name: _by_model(group) for name, group in groups.items()},
         verdicts=len(named),
         unnamed=len(cast) - len(named),
         kin=tuple(same_families({judge: model} if judge else {}, models)),
+        voted=source in _VOTING and _is_voted(scope, judge),
     )
 
 
-def dataset_ranking(
-    dataset: str, source: Source, *, draws: int, seed: int, anchor: str | None = None
-) -> Ranking:
-    """The ratings of one leaderboard alone, over everything in a dataset.
+def _is_voted(scope: LeaderboardScope, judge: str) -> bool:
+    voted = Q(parent__preference_sets__stack__isnull=False)
+    return _runs(scope).filter(voted, judge=judge).exclude(WITHOUT_SETS).exists()
+
+
+def dataset_board(
+    dataset: str,
+    source: Source,
+    *,
+    draws: int,
+    seed: int,
+    anchor: str | None = None,
+    judge: str = "",
+) -> Board:
+    """One leaderboard over everything in a dataset.
 
     Raises:
-        Refused: there is no dataset of this short name; the judge's verdicts are asked for and no
-            run is finished; the anchor has no rating in these comparisons.
+        Refused: there is no dataset of this short name, or no verdict of the judge in it; the
+            judge's verdicts are asked for and no run is finished; the anchor has no rating in these
+            comparisons.
     """
-    scope = leaderboard_scope(LeaderboardQuestion(dataset=dataset_of(dataset).slug))
+    slug = dataset_of(dataset).slug
+    scope = leaderboard_scope(LeaderboardQuestion(dataset=slug, judge=judge))
     if source is not Source.HUMAN and not _finished(scope, source).exists():
         raise Refused("leaderboard:not-judged", _NOT_JUDGED[source].format(dataset=dataset))
-    judge = "" if source is Source.HUMAN else latest_judge(scope, source)
-    cast = ballots(scope, source, judge=judge)
-    named = [ballot for ballot in cast if ballot.model_a and ballot.model_b]
-    return bradley_terry(outcomes(named), draws=draws, seed=seed, anchor=anchor)
+    return board(scope, source, seed=seed, draws=draws, anchor=anchor)
 
 
 def outcomes(cast: Iterable[ModelVerdict]) -> list[VerdictCounts]:
@@ -235,7 +272,8 @@ def ballots(scope: LeaderboardScope, source: Source, *, judge: str) -> list[Mode
     ]
 
 
-_VOICES: Final = {Source.SELECTED: PERSONAL, Source.BASE: BASE}
+_VOICES: Final = {Source.SELECTED: PERSONAL, Source.SUBSET: SELECTED, Source.BASE: BASE}
+_VOTING: Final = (Source.SELECTED, Source.SUBSET)
 
 
 def _by_model(cast: Iterable[ModelVerdict]) -> dict[str, WinRate]:
@@ -309,18 +347,23 @@ def _runs(scope: LeaderboardScope) -> QuerySet[JudgeRun]:
 
 def _finished(scope: LeaderboardScope, source: Source) -> QuerySet[JudgeRun]:
     """Finished runs whose verdicts can be those of a source."""
-    done = _runs(scope).filter(status=RunStatus.DONE)
-    return done.exclude(WITHOUT_SETS) if source is Source.SELECTED else done
+    done = _asked(scope).filter(status=RunStatus.DONE)
+    return done.exclude(WITHOUT_SETS) if source in _VOTING else done
+
+
+def _asked(scope: LeaderboardScope) -> QuerySet[JudgeRun]:
+    judge = scope.question.judge
+    return _runs(scope).filter(judge=judge) if judge else _runs(scope)
 
 
 def latest_judge(scope: LeaderboardScope, source: Source) -> str:
-    """The judge of the run to read; leaderboards of several judges are never mixed."""
+    """The judge asked for, or of the run to read; leaderboards of several are never mixed."""
     return _latest_judge(scope, source)[0]
 
 
 def _latest_judge(scope: LeaderboardScope, source: Source) -> tuple[str, str]:
     """The same with the model behind it, which is the judge's name where there is no endpoint."""
-    runs = best_last(_runs(scope), base_alone=source is Source.BASE)
+    runs = best_last(_asked(scope), base_alone=source is Source.BASE)
     judge, model = runs.values_list("judge", "endpoint__model").last() or ("", None)
     return judge, model or judge
 
@@ -364,6 +407,8 @@ class ModelRows:
     model: str
     rows: Sequence[ModelRow]
     page: Page[int]
+    judge: str
+    voted: bool
 
 
 def leaderboard_rows(
@@ -390,7 +435,8 @@ def leaderboard_rows(
         ).values_list("id", "key", "turn__user_message")
     }
     rows = [_model_row(grouped[key], model, *texts[key]) for key in shown.object_list]
-    return ModelRows(scope, source, model, rows, shown)
+    voted = source in _VOTING and _is_voted(scope, judge)
+    return ModelRows(scope, source, model, rows, shown, judge, voted)
 
 
 def _model_row(cast: Sequence[ModelVerdict], model: str, key: str, message: str) -> ModelRow:

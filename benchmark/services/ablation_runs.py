@@ -35,9 +35,10 @@ from benchmark.services.ablations import (
 )
 from judging.core.estimates import RunEstimate
 from judging.core.runs import StageName
+from judging.core.verdicts import VerdictRule
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunKind, RunUnit
-from judging.queries.configurations import decides_by_log_odds, distil_plans
+from judging.queries.configurations import decides_by_log_odds, distil_plans, pairwise_settings
 from judging.queries.runs import UNFINISHED, unit_rows
 from judging.services.batches import BatchWork, ComputingStage, UnitStage
 from judging.services.child_runs import (
@@ -55,18 +56,22 @@ from judging.services.kinds import Kind, plan
 from judging.services.run_requests import RunRequest
 
 SEED: Final = 42
+FEWEST_JUDGES: Final = 2
+"""Where judges are what is varied."""
 
 
 class AblationRequest(NamedTuple):
     """What is to be varied, for whose labels, by which judges, for how much money at most.
 
-    The first judge judges and distils; `Vary.JUDGE` tries each with each.
+    The first judge judges and distils; `Vary.JUDGE` tries each with each. `verdict` is how replies
+    are read, dev comparisons as well.
     """
 
     dataset: Dataset
     annotators: Sequence[User]
     vary: Vary
     judges: Sequence[str]
+    verdict: VerdictRule = VerdictRule.STRICT
     budget: Decimal | None = None
     created_by: User | None = None
 
@@ -87,18 +92,24 @@ def plan_ablation(request: AblationRequest) -> JudgeRun:
     """A run that measures every variant; not saved.
 
     Raises:
-        Refused: there is no such judge, or one that the ablation cannot move; there is a budget,
-            but an endpoint has no prices; an annotator labelled nothing here that can be judged.
+        Refused: there is no such judge, or one that the ablation cannot move, or a single one where
+            judges are varied; there is a budget, but an endpoint has no prices; an annotator
+            labelled nothing here that can be judged; a judge cannot be read so.
     """
     vary, judges = request.vary, list(request.judges)
     if not request.annotators:
         raise Refused("ablation:nobody")
     if vary is Vary.WINDOW and judges[0] == LEXICAL:
         raise Refused("ablation:cannot-move")
+    if vary is Vary.JUDGE and len(set(judges)) < FEWEST_JUDGES:
+        raise Refused("ablation:one-judge")
     endpoints = [endpoint_for(judge) for judge in judges]
     check_budget(request.budget, *endpoints)  # the lexical judge beside another is free
+    first, *others = steps(vary, judges, request.verdict)
     for user in request.annotators:
-        distillation_of(request.dataset, user, steps(vary, judges)[0])
+        distillation_of(request.dataset, user, first)
+    for step in others:
+        distillation_of(request.dataset, request.annotators[0], step)
     names = names_of(dataset=request.dataset)
     users = list(request.annotators)
     return JudgeRun(
@@ -110,6 +121,7 @@ def plan_ablation(request: AblationRequest) -> JudgeRun:
         config={
             "vary": vary.value,
             "judges": judges,
+            "verdict_rule": request.verdict.value,
             "annotators": [{"id": user.pk, "name": names[user.pk]} for user in users],
             "seed": SEED,
         },
@@ -131,8 +143,8 @@ def estimate_ablation(request: AblationRequest) -> list[RunEstimate]:
     Raises:
         Refused: as for `plan_ablation`; too many preferences to try every subset of a size.
     """
-    plan_ablation(request)
-    return estimate_variants(request.dataset, request.annotators, request.vary, request.judges)
+    of_each = _steps(plan_ablation(request))
+    return estimate_variants(request.dataset, request.annotators, request.vary, of_each)
 
 
 def write_ablation(run: JudgeRun) -> None:
@@ -159,7 +171,8 @@ def _unit_name(annotator: str, step: AblationStep, judge: str | None) -> str:
 
 
 def _steps(run: JudgeRun) -> list[AblationStep]:
-    return steps(Vary(run.config["vary"]), run.config["judges"])
+    config = run.config
+    return steps(Vary(config["vary"]), config["judges"], pairwise_settings(config).verdict_rule)
 
 
 def work_ablation(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
@@ -231,6 +244,7 @@ def report_ablation(run: JudgeRun) -> None:
             "settings": {
                 "vary": vary.value,
                 "judges": run.config["judges"],
+                "verdict_rule": run.config["verdict_rule"],
                 "seed": run.config["seed"],
                 **({"left_out": left_out} if left_out else {}),
             },

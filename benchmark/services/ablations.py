@@ -14,9 +14,11 @@ from judging.core.matrix import read_matrix
 from judging.core.rules import PairwiseSettings, Window
 from judging.core.selection import select_by_size
 from judging.core.selection_search import SelectionSettings
+from judging.core.verdicts import VerdictRule
 from judging.models import Control, JudgeRun, PreferenceKind, PreferenceSet, RunKind
 from judging.queries.configurations import distil_plans, pairwise_settings
 from judging.services.estimates import estimate, estimate_judgments, share_of_prompts
+from judging.services.judges import LEXICAL
 from judging.services.kinds import plan
 from judging.services.run_requests import RunRequest, finished_like
 
@@ -25,7 +27,7 @@ MOST_MEMBERS: Final = 10
 
 
 def estimate_variants(
-    dataset: Dataset, annotators: Sequence[User], vary: Vary, judges: Sequence[str]
+    dataset: Dataset, annotators: Sequence[User], vary: Vary, of_each: Sequence[AblationStep]
 ) -> list[RunEstimate]:
     """The runs that an ablation would start, without those that are finished.
 
@@ -35,7 +37,7 @@ def estimate_variants(
     Raises:
         Refused: too many preferences to try every subset of a size.
     """
-    wanted = [(user, step) for user in annotators for step in steps(vary, judges)]
+    wanted = [(user, step) for user in annotators for step in of_each]
     most = share_of_prompts(2 * len(wanted))
     return [
         estimate
@@ -120,9 +122,15 @@ class AblationStep(NamedTuple):
     judges: tuple[str, ...]
 
 
-def steps(vary: Vary, judges: Sequence[str]) -> list[AblationStep]:
-    """The distillations of an ablation; the first judge distils and judges, all where they vary."""
-    usual, alone = PairwiseSettings(shuffled_control=False), (judges[0],)
+def steps(
+    vary: Vary, judges: Sequence[str], verdict: VerdictRule = VerdictRule.STRICT
+) -> list[AblationStep]:
+    """The distillations of an ablation; the first judge distils and judges, all where they vary.
+
+    The lexical judge reads only what it wrote itself, so it judges under no other's preferences.
+    """
+    usual = PairwiseSettings(shuffled_control=False, verdict_rule=verdict)
+    alone, readers = (judges[0],), [judge for judge in judges if judge != LEXICAL]
     match vary:
         case Vary.WINDOW:
             windows = (Window.LAST_TURN, Window.LAST_TWO_TURNS, Window.ALL)
@@ -136,7 +144,10 @@ def steps(vary: Vary, judges: Sequence[str]) -> list[AblationStep]:
                 for size in DEV_SIZES
             ]
         case Vary.JUDGE:
-            return [AblationStep(each, usual, each, tuple(judges)) for each in judges]
+            return [
+                AblationStep(each, usual, each, tuple(j for j in judges if j in (each, *readers)))
+                for each in judges
+            ]
         case _:
             return [AblationStep("", usual, judges[0], alone)]
 
@@ -197,7 +208,7 @@ def _by_size(run: JudgeRun, judge: str) -> Iterator[AblationVariant]:
 
 
 def _by_preferences(run: JudgeRun, judge: str) -> Iterator[AblationVariant]:
-    """The base judge, every pair's preference, the aggregate alone, and the selected set."""
+    """The base judge, every pair's preference, the aggregate alone, the selected set, the stack."""
     kinds = dict(run.preferences.filter(control=Control.NONE).values_list("pk", "kind"))
     columns = {row.scenario_id: list(row.columns) for row in _sets(run)}
 
@@ -211,7 +222,11 @@ def _by_preferences(run: JudgeRun, judge: str) -> Iterator[AblationVariant]:
     yield AblationVariant("none", run, judge, base)
     yield AblationVariant("all pairs", run, judge, of_kind(PreferenceKind.PAIR))
     yield AblationVariant("aggregate", run, judge, of_kind(PreferenceKind.AGGREGATE))
-    yield AblationVariant("selected", run, judge, _selected(run))
+    selected = _selected(run)
+    yield AblationVariant("selected", run, judge, selected)
+    stacks = {row.scenario_id: (row.stack_id,) for row in _sets(run) if row.stack_id is not None}
+    if stacks:
+        yield AblationVariant("stack", run, judge, {**selected, **stacks})
 
 
 def preferences_of(variants: Sequence[AblationVariant]) -> dict[int | None, tuple[int, ...]]:

@@ -170,4 +170,5 @@ def variant_name(vary: Vary, variant: str) -> str:
         (Vary.PREFERENCES, "all pairs"): _("one per pair"),
         (Vary.PREFERENCES, "aggregate"): _("joint preference only"),
         (Vary.PREFERENCES, "selected"): _("selected preferences"),
+        (Vary.PREFERENCES, "stack"): _("weighted vote"),
     }.get((vary, variant), variant)

@@ -235,16 +235,19 @@ def board_view(board: Board) -> BoardView:
         )
         for row in board.ranking.models
     )
-    return BoardView(board, source_name(board), rating_plot(board), topics, rows)
+    name = source_name(board.source, board.judge, voted=board.voted)
+    return BoardView(board, name, rating_plot(board), topics, rows)
 
 
-def source_name(board: Board) -> str:
+def source_name(source: Source, judge: str, *, voted: bool) -> str:
     """Whose verdicts a leaderboard counts."""
+    selected = _("Judge with selected preferences (%(judge)s)")
     return {
         Source.HUMAN: _("Human labels"),
-        Source.SELECTED: _("Judge with selected preferences (%(judge)s)"),
+        Source.SELECTED: _("Judge by weighted vote (%(judge)s)") if voted else selected,
+        Source.SUBSET: selected,
         Source.BASE: _("Base judge (%(judge)s)"),
-    }[board.source] % {"judge": board.judge}
+    }[source] % {"judge": judge}
 
 
 def rating_plot(board: Board) -> IntervalPlot:

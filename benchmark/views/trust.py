@@ -39,6 +39,7 @@ from benchmark.views.figures import (
     personal_links,
     reliability_plot,
     scenario_controls,
+    source_name,
     trust_query,
     voice_name,
     voice_rows,
@@ -244,5 +245,6 @@ def leaderboard_model(request: HttpRequest) -> HttpResponse:
         source=form.source_asked(),
         page=request.GET.get("page", ""),
     )
-    context = {"found": found, "scope": found.scope, "page": found.page}
+    name = source_name(found.source, found.judge, voted=found.voted)
+    context = {"found": found, "scope": found.scope, "page": found.page, "source": name}
     return render(request, "benchmark/leaderboard_model.html", context)

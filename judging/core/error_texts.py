@@ -162,9 +162,6 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "The paper's mode applies the subsets that it selects. Choose the selected preferences."
     ),
     "run:targets": gettext_noop("Choose what to judge from the list."),
-    "run:no-annotator": gettext_noop(
-        "Choose the annotator in whose stead the conversations are scored."
-    ),
     "run:no-history": gettext_noop(
         "The dataset with this annotator's ratings was deleted. Start a new run."
     ),

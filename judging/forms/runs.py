@@ -201,7 +201,8 @@ class RunForm(forms.Form):
         required=False,
         help_text=_(
             "An annotator can stand in for everybody: all conversations are then scored by what "
-            "they rated in the dataset you choose here. Choose the annotator above."
+            "they rated in the dataset you choose here. Unless you choose one above, each who "
+            "rated there has a run."
         ),
     )
     scenario = forms.MultipleChoiceField(
@@ -381,8 +382,6 @@ class RunForm(forms.Form):
         if level is Level.SESSION and cleaned.get("turn_targets") == RunTarget.CANDIDATES.lower():
             message = _("A conversation as a whole has no other responses than the original ones.")
             self.add_error("turn_targets", message)
-        if cleaned.get("history_in") and cleaned.get("annotator") is None:
-            self.add_error("annotator", gettext(text_of("run:no-annotator")))
 
     def requests(self, *, dataset: Dataset, by: User) -> list[RunRequest]:
         """What is asked for, of each judge that was chosen."""

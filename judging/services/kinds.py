@@ -19,6 +19,7 @@ from judging.core.runs import REGISTERED
 from judging.core.targets import RunTarget
 from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, RunKind, RunStatus
+from judging.queries.satisfaction.blocks import rated
 from judging.services.abilities import LETTERS_WAIT_SECONDS, check_letters, find_abilities
 from judging.services.applications import COMBINE_STAGE, plan_ablation, plan_test, write_test
 from judging.services.batches import Stage
@@ -97,25 +98,26 @@ NOTHING_TO_DO: Final = frozenset({"run:no-labels", "run:not-distilled", "run:no-
 def plan(request: RunRequest) -> list[JudgeRun]:
     """The runs that a request means, which nothing is written of yet.
 
-    There is one; where no annotator is named a distillation, and a test run under the sets of
-    annotators, is one for each of them, and each has the whole budget for itself. Comparisons that
-    nobody labelled are judged in nobody's stead.
+    There is one; where no annotator is named a distillation, a test run under the sets of
+    annotators, and a scoring of all of a dataset by what they rated in one, is one for each of
+    them, and each has the whole budget for itself. Comparisons that nobody labelled are judged in
+    nobody's stead.
 
     Raises:
         Refused: there is nothing to judge for anybody; see the kinds.
     """
     plan_one = KINDS[request.kind].plan
     assert plan_one is not None  # noqa: S101 - they all have one
-    if request.kind not in (RunKind.DISTIL, RunKind.TEST) or request.annotator or request.parent:
+    if request.annotator or request.parent or not _is_of_each(request):
         return [plan_one(request)]
-    known = annotators(dataset=request.sets_dataset or request.dataset)
+    known = _heard(request)
     if request.kind is RunKind.TEST and (not known or request.is_for_nobody):
         kind = request.targets.kind
         whole = replace(request.targets, kind=RunTarget.ALL if kind is RunTarget.TEST else kind)
         return [plan_one(replace(request, with_sets=False, targets=whole))]
     runs = []
     refusal = None
-    for user in User.objects.in_bulk([each.id for each in known]).values():
+    for user in User.objects.in_bulk(known).values():
         try:
             runs.append(plan_one(replace(request, annotator=user)))
         except Refused as refused:
@@ -123,12 +125,35 @@ def plan(request: RunRequest) -> list[JudgeRun]:
             if refused.code not in NOTHING_TO_DO:
                 raise
             refusal = refused
-    if not runs and refusal is not None and request.kind is RunKind.TEST:
+    if not runs and refusal is not None and request.kind is not RunKind.DISTIL:
         raise refusal
     if not runs:
         message = f"no labelled comparison of {request.dataset.slug} has both texts"
         raise Refused("run:no-labels", message)
     return runs
+
+
+def _is_of_each(request: RunRequest) -> bool:
+    """Whether a run is in one annotator's stead: one that scores each user's own is not."""
+    in_stead = request.kind is RunKind.SATISFACTION and request.sets_dataset is not None
+    return in_stead or request.kind in (RunKind.DISTIL, RunKind.TEST)
+
+
+def _heard(request: RunRequest) -> list[int]:
+    """The annotators in whose stead there are runs where nobody is named.
+
+    Raises:
+        Refused: it takes ratings to be heard, and there are none.
+    """
+    learned_in = request.sets_dataset or request.dataset
+    known = [each.id for each in annotators(dataset=learned_in)]
+    if request.kind is not RunKind.SATISFACTION:
+        return known
+    ratings = rated(dataset_id=learned_in.pk, level=request.satisfaction.level)
+    raters = set(ratings.values_list("annotator_id", flat=True))
+    if not raters:
+        raise Refused("run:no-ratings", f"nobody rated anything in {learned_in.slug}")
+    return [key for key in known if key in raters]
 
 
 def start(run: JudgeRun, *, again: bool = False) -> JudgeRun:

@@ -88,8 +88,7 @@ def plan_satisfaction(request: RunRequest) -> JudgeRun:
         Refused: there is no such judge; the lexical judge was asked for a way of asking; there is
             nobody to take examples from; there is a budget, but calls have no price; the judge
             cannot read what the memory builder writes; calls cannot go by batch file; nothing is
-            among the targets, or they are no turns; all of a dataset is to be scored, and no
-            annotator is named.
+            among the targets, or they are no turns.
     """
     dataset, annotator, settings = request.dataset, request.annotator, request.satisfaction
     learned_in = request.sets_dataset or dataset
@@ -150,9 +149,6 @@ def _targets_config(request: RunRequest, settings: SatisfactionSettings) -> dict
     if settings.level is Level.SESSION and targets.kind is RunTarget.CANDIDATES:
         message = "candidates are responses: a whole conversation has no other than the original"
         raise Refused("run:targets", message)
-    if named is not None and request.annotator is None:
-        message = f"name the annotator in whose stead all of {request.dataset.slug} is scored"
-        raise Refused("run:no-annotator", message)
     return {TARGETS: as_json(targets), **({} if named is None else {HISTORY: named.slug})}
 
 

@@ -377,9 +377,11 @@ def _satisfaction(figures: SatisfactionFigures) -> Iterator[str]:
 
 
 def _leaderboard(board: Board) -> Iterator[str]:
-    whose = (
-        "the annotators' labels" if board.source is Source.HUMAN else "the judge under preferences"
-    )
+    whose = "the judge under selected preferences"
+    if board.source is Source.HUMAN:
+        whose = "the annotators' labels"
+    elif board.source is Source.SELECTED and board.voted:
+        whose = "the judge's weighted vote"
     yield f"Leaderboard by {whose}, {board.verdicts} verdicts (Bradley-Terry, 95 % intervals)"
     for row in board.ranking.models:
         rating = _NONE if row.rating is None else f"{row.rating:.0f}"

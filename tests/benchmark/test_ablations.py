@@ -17,7 +17,8 @@ from benchmark.models import VerificationReport
 from benchmark.queries.ablations import ablation_of
 from benchmark.services.ablation_runs import AblationRequest, plan_ablation, who_labelled
 from judging.core.rules import PairwiseSettings
-from judging.models import JudgeRun, LlmCall, RunKind, RunUnit
+from judging.core.verdicts import VerdictRule
+from judging.models import JudgeRun, LlmCall, PreferenceSet, RunKind, RunUnit
 from judging.queries.configurations import distil_plans
 from judging.queries.runs import run_progress
 from judging.services import runs
@@ -42,6 +43,8 @@ from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
+PAGE = "/trust/ablations/"
+
 
 def planned(study, vary, judges=("lexical",)):
     dataset, rater = study
@@ -63,7 +66,7 @@ def study():
 
 def test_preferences_beat_the_base_judge_that_always_names_the_first(study):
     rows = ablated(study, Vary.PREFERENCES)
-    assert list(rows) == ["none", "all pairs", "aggregate", "selected"]
+    assert list(rows) == ["none", "all pairs", "aggregate", "selected", "stack"]
     # 40 pairs of two texts in two orders are two different ones: the rest collapses in the split.
     assert {row.comparisons for row in rows.values()} == {rows["none"].comparisons}
     assert (rows["none"].accuracy, rows["none"].members) == (0.5, 1)
@@ -100,15 +103,52 @@ def test_windows_are_distilled_and_judged_apart(study):
     assert sorted(windows) == ["ALL", "LAST_TURN", "LAST_TWO_TURNS"]
 
 
-def test_each_judge_applies_each_distiller_s_preferences(study):
+def test_each_judge_applies_the_preferences_that_it_can_read(study, client):
     other = make_endpoint().name
     rows = ablated(study, Vary.JUDGE, judges=["lexical", other])
     assert list(rows) == [
         "lexical > lexical",
         f"lexical > {other}",
-        f"{other} > lexical",
         f"{other} > {other}",
     ]
+    client.force_login(make_user(role="VIEWER"))
+    assert "only reads preferences that it wrote itself" in client.get(PAGE).content.decode()
+
+
+@pytest.mark.parametrize("judges", [["lexical"], ["fake", "fake"]])
+def test_a_single_judge_varies_nothing(study, judges):
+    make_endpoint(name="fake")
+    with refuses("ablation:one-judge"):
+        planned(study, Vary.JUDGE, judges)
+    assert not JudgeRun.objects.exists()
+
+
+def test_the_weighted_vote_has_a_row_where_the_run_combined_by_it(study):
+    stacked = ablated(study, Vary.PREFERENCES)["stack"]
+    stack = PreferenceSet.objects.get(control="NONE", run__kind="DISTIL").stack
+    assert (stacked.members, stacked.verdicts > 0) == (1, True)
+    judged = JudgeRun.objects.get(kind=RunKind.ABLATION)
+    assert judged.judgments.filter(preference=stack, status="DONE").exists()
+    assert "stack" not in ablated(study, Vary.PREFERENCES, [make_endpoint().name])
+
+
+def test_letter_probabilities_give_both_orders_one_verdict(texts, server):
+    dataset, rater = texts
+    priced(server, has_logprobs=True)
+    options = {"dataset": dataset.slug, "vary": "preferences", "judge": "fake", "json": True}
+    found = json.loads(command(**options, verdict="logprob"))
+    assert found["verdict"] == "logprob"
+    assert all(row["original"] == row["swapped"] for row in found["rows"])
+    rules = JudgeRun.objects.values_list("config__verdict_rule", flat=True)
+    assert list(rules) == ["LOGPROB"] * 3
+    assert json.loads(command(**options))["verdict"] == "strict"
+    assert JudgeRun.objects.filter(kind=RunKind.DISTIL).count() == 2
+    with refuses("judge:no-letters"):
+        plan_ablation(
+            AblationRequest(
+                dataset, [rater], Vary.JUDGE, ["fake", "lexical"], verdict=VerdictRule.LOGPROB
+            )
+        )
 
 
 def test_what_is_there_is_not_run_again(study):
@@ -140,7 +180,7 @@ def test_several_annotators_stand_apart_and_together(study):
     run = start(plan_ablation(AblationRequest(dataset, both, Vary.PREFERENCES, ["lexical"])))
     run_to_end(run.pk, opener=opener_of(FakeJudge()))
     rows = ablation_of(run.pk).rows
-    assert [row.annotator for row in rows] == ["ann"] * 4 + ["bea"] * 4 + [""] * 4
+    assert [row.annotator for row in rows] == ["ann"] * 5 + ["bea"] * 5 + [""] * 5
     ann, bea, both_of_them = (
         next(row for row in rows if (row.annotator, row.variant) == (name, "selected"))
         for name in ("ann", "bea", "")
@@ -264,6 +304,7 @@ def test_the_command_prints_a_table_or_json():
         "all pairs",
         "aggregate",
         "selected",
+        "stack",
     ]
     assert all(0 <= row["low"] <= row["accuracy"] <= row["high"] <= 1 for row in told["rows"])
     assert "selected" in command(**options)
@@ -284,10 +325,9 @@ def server():
         yield server
 
 
-def priced(server, name="fake"):
-    return make_endpoint(
-        name=name, base_url=server.base_url, input_price=1, output_price=1, max_tokens=20
-    )
+def priced(server, name="fake", **fields):
+    prices = {"input_price": 1, "output_price": 1, "max_tokens": 20}
+    return make_endpoint(name=name, base_url=server.base_url, **prices, **fields)
 
 
 @pytest.mark.parametrize("vary", [each.value for each in Vary])
@@ -298,7 +338,8 @@ def test_every_ablation_runs_against_a_server_and_asks_no_more_than_was_estimate
     dataset.slug = "texts"  # the split depends on it: with some, the test parts share nothing
     dataset.save()
     priced(server)
-    options = {"dataset": dataset.slug, "vary": vary, "judge": "fake", "json": True}
+    judge = "fake,lexical" if vary == "judge" else "fake"
+    options = {"dataset": dataset.slug, "vary": vary, "judge": judge, "json": True}
     estimate = json.loads(command(**options, estimate=True))
     assert (JudgeRun.objects.count(), server.stats()["calls"]) == (0, 0)
     found = json.loads(command(**options, budget=Decimal(1)))
@@ -353,16 +394,16 @@ def test_where_the_money_ends_at_a_later_annotator_the_others_are_kept(texts, se
     assert report.settings["left_out"] == ["bea"]
     assert {row["annotator"] for row in report.rows} == {"ann"}
     client.force_login(make_user(role="VIEWER"))
-    page = client.get("/trust/ablations/").content.decode()
+    page = client.get(PAGE).content.decode()
     assert "The budget ran out before these were measured: bea." in page
 
 
 def test_a_budget_needs_prices_of_every_endpoint_that_is_asked(texts, server):
     dataset, _rater = texts
     make_endpoint(name="free", base_url=server.base_url)
-    for judge in ("free", "lexical", "free,lexical"):
+    for judge, vary in (("free", "window"), ("lexical", "dev-size"), ("free,lexical", "judge")):
         with pytest.raises(CommandError, match="budget:no-prices") as refused:
-            command(dataset=dataset.slug, vary="judge", judge=judge, budget=Decimal(1))
+            command(dataset=dataset.slug, vary=vary, judge=judge, budget=Decimal(1))
         assert refused.value.returncode == 2
     assert not JudgeRun.objects.exists()
 
@@ -386,11 +427,11 @@ def test_wrong_input_ends_with_2(options):
 
 def test_the_page_shows_what_is_stored(client, study, django_assert_max_num_queries):
     client.force_login(make_user(role="VIEWER"))
-    assert "No ablations yet" in client.get("/trust/ablations/").content.decode()
+    assert "No ablations yet" in client.get(PAGE).content.decode()
     ablated(study, Vary.PREFERENCES)
     ablated(study, Vary.SUBSET_SIZE)
     with django_assert_max_num_queries(10):
-        page = client.get("/trust/ablations/")
+        page = client.get(PAGE)
     text = page.content.decode()
     assert text.index("Number of voting preferences") < text.index("Choice of voting preferences")
     assert "selected preferences" in text
@@ -399,19 +440,19 @@ def test_the_page_shows_what_is_stored(client, study, django_assert_max_num_quer
     report = VerificationReport.objects.earliest("pk")
     table = client.get("/trust/ablations.csv", {"report": report.pk}).content.decode()
     lines = list(csv.DictReader(StringIO(table)))
-    assert [line["variant"] for line in lines] == ["none", "all pairs", "aggregate", "selected"]
+    assert [line["variant"] for line in lines][-2:] == ["selected", "stack"]
     base = {name: lines[0][name] for name in ("original", "swapped", "mean", "difference")}
     assert base == {"original": "1.0", "swapped": "0.0", "mean": "0.5", "difference": "1.0"}
     for number in ("", "x", "9999"):
         assert client.get("/trust/ablations.csv", {"report": number}).status_code == 404
     assert client.get("/trust/ablations/", {"dataset": "other"}).context["views"] == []
-    assert client.post("/trust/ablations/").status_code == 405
+    assert client.post(PAGE).status_code == 405
 
 
 def test_the_page_is_not_for_annotators(client, study):
-    assert client.get("/trust/ablations/").status_code == 302
+    assert client.get(PAGE).status_code == 302
     client.force_login(make_user(role="ANNOTATOR"))
-    assert client.get("/trust/ablations/").status_code == 403
+    assert client.get(PAGE).status_code == 403
 
 
 NEW, ESTIMATE = "/trust/ablations/new/", "/trust/ablations/new/estimate/"
@@ -442,9 +483,9 @@ def test_a_manager_starts_one_from_the_page_and_follows_it(client, study):
     assert client.post(NEW, form).url == first.url  # everybody is the one who labelled
     shown = client.get(first.url).content.decode()
     assert "ann · lexical → lexical" in shown
-    assert f"run {run.pk}" in client.get("/trust/ablations/").content.decode()
+    assert f"run {run.pk}" in client.get(PAGE).content.decode()
     run_to_end(run.pk)
     shown = client.get(first.url).content.decode()
     assert "/trust/ablations/?dataset=" in shown
     assert "Ablation" in client.get("/runs/").content.decode()
-    assert "selected preferences" in client.get("/trust/ablations/").content.decode()
+    assert "selected preferences" in client.get(PAGE).content.decode()

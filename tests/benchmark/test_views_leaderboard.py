@@ -176,9 +176,9 @@ def test_the_export_of_nothing_is_empty(viewer):
 
 def test_what_the_page_costs_does_not_grow_with_rows(viewer, django_assert_num_queries):
     study()
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(21):
         viewer.get("/leaderboard/")
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         viewer.get(f"{MODEL}?model=alpha")
 
 
@@ -202,3 +202,40 @@ def test_a_judge_s_board_names_the_models_of_its_family(viewer):
     human, *judged = page.split("<h2>")[1:]
     assert "same family" not in human
     assert all(board.count("same family as the judge") == 1 for board in judged)
+
+
+def test_what_stands_in_has_a_board_and_the_selected_set_another(viewer):
+    stage = Stage.make(size=4)
+    ann = stage.rater("ann")
+    stage.label(ann, "AAAB")
+    stage.tested(ann, stage.distilled(ann), base="BBBB", selected="BBBB", stack="AAAB")
+    boards = {view.name: view.board for view in viewer.get("/leaderboard/").context["boards"]}
+    assert list(boards) == [
+        "Human labels",
+        "Judge by weighted vote (lexical)",
+        "Judge with selected preferences (lexical)",
+        "Base judge (lexical)",
+    ]
+    rates = [board.win_rates["alpha"].value for board in boards.values()]
+    assert rates == [0.75, 0.75, 0, 0]
+    rows = text(viewer.get(f"{MODEL}?model=alpha&source=selected"))
+    assert "Judge by weighted vote (lexical)" in rows
+    assert "Judge with selected" in text(viewer.get(f"{MODEL}?model=alpha&source=subset"))
+
+
+def test_one_of_several_judges_can_be_chosen(viewer):
+    stage, ann, _bob = study()
+    assert 'name="judge"' not in text(viewer.get("/leaderboard/"))
+    config = {"targets": {"kind": "unlabelled"}, "unscored": True}
+    other = stage.tested(ann, None, base="AAB." + "AAAB", judge="other")
+    JudgeRun.objects.filter(pk=other.pk).update(config={**other.config, **config})
+    page = viewer.get("/leaderboard/")
+    assert 'name="judge"' in text(page)
+    assert {view.board.judge for view in page.context["boards"]} == {"", "lexical"}
+    chosen = viewer.get("/leaderboard/?judge=other")
+    assert "<option selected>other</option>" in text(chosen)
+    assert [view.board.judge for view in chosen.context["boards"]] == ["", "other"]
+    assert "judge=other" in text(chosen)
+    assert viewer.get(f"{MODEL}?model=alpha&source=base&judge=other").status_code == 200
+    assert viewer.get("/leaderboard/?judge=nobody").status_code == 404
+    assert viewer.get("/leaderboard/?judge=nobody&was_dataset=else").status_code == 200

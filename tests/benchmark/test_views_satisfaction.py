@@ -270,3 +270,18 @@ def test_a_manager_starts_an_evaluation_and_sees_before_what_it_takes(client):
     assert "Satisfaction evaluation" in shown
     assert "<th>history_mean</th>" in shown
     assert "Report 1" in tight(client.get(PAGE))
+
+
+def test_somebody_else_builds_the_memories_of_the_further_judges(client):
+    make_rated_dataset("rated")
+    client.force_login(make_user(role="MANAGER"))
+    page = tight(client.get(NEW))
+    assert "Further judges" not in page
+    assert "Memory builder" not in page
+    for name in ("fake", "builder"):
+        make_endpoint(name=name)
+    assert "Further judges" in tight(client.get(NEW))
+    form = {"test": "rated", "train": "rated", "evaluators": ["lexical"], "judges": ["fake"]}
+    assert client.post(NEW, {**form, "draws": "0", "memory_judge": "none"}).status_code == 422
+    client.post(NEW, {**form, "draws": "0", "memory_judge": "builder"})
+    assert JudgeRun.objects.get().config["names"] == ["lexical", "fake@builder"]

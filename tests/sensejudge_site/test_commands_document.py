@@ -200,7 +200,7 @@ def estimates(_folder):
     return [
         run("distil", *asked),
         run("judge", *asked, "--judge", "lexical", "--preferences", "none"),
-        run("ablate", *asked, "--vary", "judge"),
+        run("ablate", *asked, "--vary", "subset-size"),
     ]
 
 

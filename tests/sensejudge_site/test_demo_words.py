@@ -130,7 +130,7 @@ def board(source):
 
 def test_leaderboards_are_those_of_the_annotators_and_of_the_judge_in_their_place():
     lines = printed(boards=[board(source) for source in Source])
-    assert sum(line.startswith("Leaderboard") for line in lines) == 2
+    assert sum(line.startswith("Leaderboard") for line in lines) == 3  # the base judge has none
     assert "1 terse-1 1020 [990, 1051] wins 64 %" in lines
     assert "- friendly-1 - wins 64 %" in lines
 

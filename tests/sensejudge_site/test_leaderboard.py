@@ -184,3 +184,38 @@ def test_a_broken_file_is_wrong_input_with_its_line(battles):
 def test_arguments_that_make_no_sense_are_refused(arguments):
     with pytest.raises(CommandError):
         leaderboard(*arguments)
+
+
+def test_what_stands_in_is_said_and_the_selected_set_is_a_choice():
+    stage = Stage.make(size=4)
+    ann = stage.rater("ann")
+    stage.label(ann, "AAAB")
+    stage.tested(ann, stage.distilled(ann), base="BBBB", selected="BBBA", stack="AAAB")
+    voted = json.loads(leaderboard("--dataset", "study", "--verdicts", "selected", "--json"))
+    assert (voted["verdicts"], voted["judge"], voted["stands_in"]) == (
+        "selected",
+        "lexical",
+        "stack",
+    )
+    assert voted["models"][0]["model"] == "alpha"
+    subset = json.loads(leaderboard("--dataset", "study", "--verdicts", "subset", "--json"))
+    assert (subset["stands_in"], subset["models"][0]["model"]) == ("selected", "beta")
+    human = json.loads(leaderboard("--dataset", "study", "--json"))
+    assert (human["verdicts"], human["judge"], human["stands_in"]) == ("human", None, None)
+    printed = leaderboard("--dataset", "study", "--verdicts", "selected")
+    assert "by lexical, under the weighted vote that stands in" in printed
+    assert "by lexical, without preferences" in (
+        leaderboard("--dataset", "study", "--verdicts", "base")
+    )
+
+
+def test_a_judge_is_chosen_by_name():
+    stage = study()
+    (ann,) = {label.annotator for label in PairwiseLabel.objects.all()}
+    stage.tested(ann, None, base="BBBAB.", judge="other")
+    given = ("--dataset", "study", "--verdicts", "base")
+    assert json.loads(leaderboard(*given, "--json"))["judge"] == "lexical"
+    found = json.loads(leaderboard(*given, "--judge", "other", "--json"))
+    assert (found["judge"], found["models"][0]["model"]) == ("other", "beta")
+    with pytest.raises(CommandError, match="there are: lexical, other"):
+        leaderboard(*given, "--judge", "nobody")

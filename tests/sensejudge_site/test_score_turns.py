@@ -85,11 +85,15 @@ def test_another_dataset_in_an_annotators_stead(dataset):
     turn = make_turn(make_session(make_scenario(other)))
     make_response(turn, text="An answer.", original=True)
     asked = ("--dataset", dataset.slug, "--targets", f"dataset:{other.slug}")
-    with pytest.raises(CommandError, match="run:no-annotator: name the annotator"):
-        run(*asked)
     found = run(*asked, "--annotator", "p0")
     assert found["parts"]["unlabelled"] == 1
     assert JudgeRun.objects.get().dataset == other
+    everybody = run(*asked)
+    assert everybody["parts"]["unlabelled"] == len(everybody["runs"]) > 1
+    names = {row.annotator.username for row in JudgeRun.objects.filter(pk__in=everybody["runs"])}
+    assert names == {f"{dataset.slug}:p{place}" for place in range(len(names))}
+    with pytest.raises(CommandError, match="run:no-ratings: nobody rated anything in"):
+        run("--dataset", other.slug, "--targets", f"dataset:{dataset.slug}")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from benchmark.services.ablation_runs import (
     plan_ablation,
     who_labelled,
 )
+from judging.core.verdicts import VerdictRule
 from judging.llm.errors import LlmCode
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL
@@ -47,6 +48,12 @@ class Command(OneLineCommand):
             budget="maximum cost of all runs together",
         )
         parser.add_argument("--vary", required=True, choices=[each.value for each in Vary])
+        parser.add_argument(
+            "--verdict",
+            choices=[rule.lower() for rule in VerdictRule],
+            default=VerdictRule.STRICT.lower(),
+            help="how an LLM's reply is read",
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Works everything off that is missing, then prints the table."""
@@ -79,14 +86,24 @@ def _request(options: dict[str, Any]) -> AblationRequest:
     else:
         annotators = who_labelled(dataset, judge=judges[0])
     return AblationRequest(
-        dataset, annotators, Vary(options["vary"]), judges, budget=options["budget"]
+        dataset,
+        annotators,
+        Vary(options["vary"]),
+        judges,
+        verdict=VerdictRule(options["verdict"].upper()),
+        budget=options["budget"],
     )
 
 
 def _spent(what: str, options: dict[str, Any]) -> CommandError:
     """The way to end when the money did, with the command that goes on."""
-    names = ("dataset", "annotator", "vary", "judge")
-    words = [f"--{name} {shlex.quote(options[name])}" for name in names if options[name]]
+    names = ("dataset", "annotator", "vary", "judge", "verdict")
+    usual = VerdictRule.STRICT.lower()
+    words = [
+        f"--{name} {shlex.quote(options[name])}"
+        for name in names
+        if options[name] and options[name] != usual
+    ]
     message = (
         f"{'budget:spent'}: {what}; to resume, run `ablate {' '.join(words)} --budget N`, "
         "where N covers only the remaining calls; stored replies are reused"
@@ -100,6 +117,7 @@ def _fields(found: StoredAblation) -> dict[str, Any]:
         "run": found.run,
         "vary": found.vary.value,
         "judges": list(found.judges),
+        "verdict": found.verdict.lower(),
         "seed": found.seed,
         "left_out": list(found.left_out),
         "rows": [row.record() for row in found.rows],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentTypeError
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.core.management.base import CommandParser
 from annotation.core.formats.reading import read_rows
 from benchmark.core.bradley_terry import outcome_of
 from benchmark.core.ranking import ModelRating, Ranking, bradley_terry
-from benchmark.queries.ranking import DRAWS, Source, dataset_ranking
+from benchmark.queries.ranking import DRAWS, Board, Source, dataset_board
 from benchmark.queries.trust import SEED
 from judging.core.formats.recorded import battles
 from sensejudge_site.management.parsing import OneLineCommand, counted
@@ -37,7 +38,14 @@ class Command(OneLineCommand):
             "--verdicts",
             choices=[each.value for each in Source],
             default=Source.HUMAN.value,
-            help="with --dataset: by the human labels, or by the judge",
+            help="with --dataset: by human labels, by what stands in for the annotators, by the "
+            "judge under their selected preferences, or by the base judge",
+        )
+        parser.add_argument(
+            "--judge",
+            default="",
+            metavar="NAME",
+            help="with --verdicts of a judge: which one (default: of the run that the pages show)",
         )
         parser.add_argument(
             "--anchor", metavar="MODEL", help="model rated 1000 (default: the mean)"
@@ -48,11 +56,11 @@ class Command(OneLineCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Rates and prints; exits 2 where the input cannot be understood."""
-        ranking = _ranking(options)
+        ranking, board = _ranking(options)
         if options["json"]:
-            self.stdout.write(json.dumps(_fields(ranking), ensure_ascii=False))
+            self.stdout.write(json.dumps(_fields(ranking, board), ensure_ascii=False))
         else:
-            self.stdout.write("\n".join(_lines(ranking)))
+            self.stdout.write("\n".join([*_lines(ranking), *(_shown(board) if board else ())]))
 
 
 def _count(text: str) -> int:
@@ -63,7 +71,8 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _ranking(options: dict[str, Any]) -> Ranking:
+def _ranking(options: dict[str, Any]) -> tuple[Ranking, Board | None]:
+    """The ratings, and the leaderboard that they are of; None for a file of battles."""
     settings = {
         "draws": options["bootstrap"],
         "seed": options["seed"],
@@ -71,14 +80,37 @@ def _ranking(options: dict[str, Any]) -> Ranking:
     }
     if options["battles"] is not None:
         fought = battles(read_rows(options["battles"]))
-        return bradley_terry(
-            (outcome_of(each.model_a, each.model_b, [each.verdict]) for each in fought), **settings
-        )
-    return dataset_ranking(options["dataset"], Source(options["verdicts"]), **settings)
+        counts = (outcome_of(each.model_a, each.model_b, [each.verdict]) for each in fought)
+        return bradley_terry(counts, **settings), None
+    source, judge = Source(options["verdicts"]), options["judge"]
+    board = dataset_board(options["dataset"], source, judge=judge, **settings)
+    return board.ranking, board
 
 
-def _fields(ranking: Ranking) -> dict[str, object]:
+def _stands_in(board: Board) -> str | None:
+    """What decided in the annotators' stead; None where that was no judge, or the base judge."""
+    if board.source is Source.SELECTED and board.voted:
+        return "stack"
+    return "selected" if board.source in {Source.SELECTED, Source.SUBSET} else None
+
+
+def _shown(board: Board) -> Iterator[str]:
+    """Whose verdicts the ratings count."""
+    words = {
+        "stack": "under the weighted vote that stands in for the annotators; --verdicts subset has "
+        "their selected preferences",
+        "selected": "under the annotators' selected preferences",
+        None: "without preferences",
+    }
+    if board.judge:
+        yield f"by {board.judge}, {words[_stands_in(board)]}"
+
+
+def _fields(ranking: Ranking, board: Board | None) -> dict[str, object]:
     return {
+        "verdicts": board and board.source.value,
+        "judge": (board and board.judge) or None,
+        "stands_in": board and _stands_in(board),
         "method": "bradley-terry",
         "seed": ranking.seed,
         "bootstrap": ranking.draws,

@@ -63,7 +63,7 @@ class Command(OneLineCommand):
             metavar="rated|unlabelled|candidates|all|dataset:SLUG",
             help="what to score: rated responses (default), originals that the user did not rate, "
             "responses that are not the original, all of these, or another dataset by the "
-            "annotator's history here",
+            "history here of the annotator, or of each in a run of their own",
         )
         for name, metavar in (("scenario", "NAME"), ("model", "NAME"), ("language", "CODE")):
             parser.add_argument(f"--{name}", action="append", default=[], metavar=metavar)

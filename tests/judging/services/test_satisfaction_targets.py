@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -13,17 +13,20 @@ from judging.core.rules import Level, SatisfactionSettings, Variant
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings
 from judging.core.targets import RunTarget, Targets
-from judging.models import JudgeRun, LearnedModel, SatisfactionJudgment, UserMemory
+from judging.models import JudgeRun, LearnedModel, RunKind, SatisfactionJudgment, UserMemory
 from judging.queries.runs import scored_totals
 from judging.queries.satisfaction.labels import changes_since
 from judging.queries.satisfaction.turns import filter_from, turn_of_run, turns_of_run
 from judging.services.estimates import estimate
 from judging.services.foreground import run_to_end
-from judging.services.kinds import start
+from judging.services.kinds import plan, start
 from judging.services.learned import learned_model
+from judging.services.run_requests import RunRequest
 from tests.factory import (
+    make_comparison,
     make_dataset,
     make_endpoint,
+    make_label,
     make_rater,
     make_rating,
     make_response,
@@ -256,10 +259,28 @@ def test_what_cannot_be_scored_is_refused_whole(code, asked):
     assert not JudgeRun.objects.exists()
 
 
-def test_all_of_a_dataset_is_scored_in_somebodys_stead_alone():
-    dataset = make_ratings(people=2)
-    with refuses("run:no-annotator"):
-        start_satisfaction_run(dataset=dataset, judge="lexical", targets=ALL, sets_dataset=dataset)
+@pytest.mark.parametrize("level", Level)
+def test_all_of_a_dataset_is_scored_in_the_stead_of_each_who_rated(level):
+    learned_in = make_ratings(people=2, sessions=level is Level.SESSION)
+    raters = set(User.objects.filter(username__startswith=f"{learned_in.slug}:"))
+    pair = make_comparison(make_turn(make_session(learned_in.scenarios.first())))
+    make_label(pair, annotator=make_rater(learned_in, "labeller"))
+    asked = RunRequest(
+        kind=RunKind.SATISFACTION,
+        dataset=make_ratings(people=1),
+        sets_dataset=learned_in,
+        targets=ALL,
+        satisfaction=SatisfactionSettings(level=level),
+    )
+    runs = plan(asked)
+    assert {run.annotator for run in runs} == raters
+    assert {run.config["history_dataset"] for run in runs} == {learned_in.slug}
+    (alone,) = plan(replace(asked, annotator=runs[0].annotator))
+    assert alone.config == runs[0].config
+    with refuses("run:no-ratings", match="nobody rated"):
+        plan(replace(asked, sets_dataset=make_dataset()))
+    with refuses("run:no-targets"):
+        plan(replace(asked, targets=Targets(kind=RunTarget.ALL, models=("nobody",))))
 
 
 def trained_quickly(dataset, level=Level.TURN):

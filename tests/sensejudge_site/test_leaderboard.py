@@ -233,3 +233,9 @@ def test_a_judge_of_a_candidate_s_family_is_named():
     out = io.StringIO()
     call_command("report", dataset="study", stdout=out)
     assert said in out.getvalue()
+
+
+@pytest.mark.parametrize("number", ["100001", "-1", "x"])
+def test_the_bootstrap_has_bounds(tmp_path, number):
+    with pytest.raises(CommandError, match="expected a number from 0 to 100000"):
+        leaderboard("--battles", tmp_path / "battles.csv", f"--bootstrap={number}")

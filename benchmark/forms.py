@@ -385,6 +385,9 @@ class PairingForm(forms.Form):
     both_models = forms.BooleanField(
         label=_("Both responses must be by the chosen models"), required=False
     )
+    variants = forms.BooleanField(
+        label=_("Compare variants of a model as models of their own"), required=False
+    )
     seed = forms.IntegerField(label=_("Seed"), min_value=0, max_value=2_147_483_647)
     judge = forms.ChoiceField(
         label=_("Judge"),
@@ -427,6 +430,7 @@ class PairingForm(forms.Form):
             scenarios=tuple(chosen["scenarios"]),
             models=tuple(chosen["models"]),
             both_models=chosen["both_models"],
+            variants=chosen["variants"],
         )
 
     def whose(self) -> Verdicts:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from annotation.core.choices import LabelledEnum, Order, Verdict
-from annotation.core.intervals import Interval, wilson
+from annotation.core.intervals import MIN_UNITS, Interval, bootstrap
 from annotation.core.refusals import gettext_noop
 
 UNPARSEABLE: Final = "verdict:unparseable"
@@ -158,12 +160,30 @@ Cell = tuple[int, Order]
 """A comparison in one presentation order; verdicts are in the comparison's own coordinates."""
 
 
+_SEED: Final = 42
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
-    """So many of `n`; `value` is None of none."""
+    """So many of `n`; `value` is None of none.
+
+    `counts` are the hits and n of each session that they are of, which the interval draws.
+    """
 
     hits: int
     n: int
+    counts: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of(cls, hits: Iterable[tuple[int, bool]]) -> Share:
+        """The share of verdicts by session, and whether each is a hit."""
+        counts: dict[int, list[int]] = {}
+        for session, hit in hits:
+            one = counts.setdefault(session, [0, 0])
+            one[0] += hit
+            one[1] += 1
+        told = tuple((hits, n) for hits, n in counts.values())
+        return cls(sum(hits for hits, _n in told), sum(n for _hits, n in told), told)
 
     @property
     def value(self) -> float | None:
@@ -172,14 +192,22 @@ class Share:
 
     @property
     def interval(self) -> Interval | None:
-        """Its Wilson interval at 95 %."""
-        return wilson(self.hits, self.n)
+        """95 % bootstrap over sessions; None for fewer than MIN_UNITS."""
+        if len(self.counts) < MIN_UNITS:
+            return None
+        hits, n = np.array(self.counts, dtype=np.float64).T
+        return bootstrap(lambda drawn: (drawn @ hits) / (drawn @ n), units=len(n), seed=_SEED)
 
 
-def right(cells: Mapping[Cell, Verdict], labels: Mapping[int, Verdict]) -> Share:
+def right(
+    cells: Mapping[Cell, Verdict], labels: Mapping[int, Verdict], sessions: Mapping[int, int]
+) -> Share:
     """Verdicts that name the label's winner, of those with a label; a tie names nobody."""
-    judged = [(verdict, labels[key]) for (key, _), verdict in cells.items() if key in labels]
-    return Share(sum(verdict is label for verdict, label in judged), len(judged))
+    return Share.of(
+        (sessions[key], verdict is labels[key])
+        for (key, _order), verdict in cells.items()
+        if key in labels
+    )
 
 
 def consistency(cells: Mapping[Cell, Verdict]) -> Share:
@@ -192,7 +220,9 @@ def consistency(cells: Mapping[Cell, Verdict]) -> Share:
     return Share(sum(one is two for one, two in both), len(both))
 
 
-def alike(one: Mapping[Cell, Verdict], two: Mapping[Cell, Verdict]) -> Share:
+def alike(
+    one: Mapping[Cell, Verdict], two: Mapping[Cell, Verdict], sessions: Mapping[int, int]
+) -> Share:
     """Verdicts that two judges share, of what both judged in the same order."""
-    both = one.keys() & two.keys()
-    return Share(sum(one[cell] is two[cell] for cell in both), len(both))
+    both = sorted(one.keys() & two.keys())
+    return Share.of((sessions[cell[0]], one[cell] is two[cell]) for cell in both)

@@ -189,6 +189,10 @@ class ComparedRuns:
     pairs: Sequence[JudgePair]
 
 
+BaseRow = tuple[int, Order, Verdict, float | None, int]
+"""Comparison, order, verdict, log-odds and session."""
+
+
 def compared_runs(ids: Sequence[int]) -> ComparedRuns:
     """Some runs side by side; those that do not exist are left out."""
     found = JudgeRun.objects.select_related("dataset", "annotator", "endpoint").in_bulk(
@@ -197,12 +201,16 @@ def compared_runs(ids: Sequence[int]) -> ComparedRuns:
     runs = [found[pk] for pk in dict.fromkeys(ids) if pk in found]
     rows = {run.pk: _base_rows(run) for run in runs}
     cells = {run.pk: _base_cells(run, rows[run.pk]) for run in runs}
+    sessions = {row[0]: row[-1] for own in rows.values() for row in own}
     return ComparedRuns(
-        runs=[_compared(run, cells[run.pk], as_shown=_as_shown(rows[run.pk])) for run in runs],
+        runs=[
+            _compared(run, cells[run.pk], sessions, as_shown=_as_shown(rows[run.pk]))
+            for run in runs
+        ],
         pairs=[
             JudgePair(_name(one), _name(two), share)
             for one, two in combinations(runs, 2)
-            if (share := alike(cells[one.pk], cells[two.pk])).n
+            if (share := alike(cells[one.pk], cells[two.pk], sessions)).n
         ],
     )
 
@@ -223,17 +231,21 @@ def _name(run: JudgeRun) -> str:
 
 
 def _compared(
-    run: JudgeRun, cells: Mapping[Cell, Verdict], *, as_shown: Mapping[Cell, Verdict]
+    run: JudgeRun,
+    cells: Mapping[Cell, Verdict],
+    sessions: Mapping[int, int],
+    *,
+    as_shown: Mapping[Cell, Verdict],
 ) -> ComparedRun:
     return ComparedRun(
         run=run,
         progress=run_progress(run.pk),
-        right=right(cells, _labels(run)) if cells else None,
+        right=right(cells, _labels(run), sessions) if cells else None,
         consistency=consistency(as_shown) if as_shown else None,
     )
 
 
-def _base_rows(run: JudgeRun) -> list[tuple[int, Order, Verdict, float | None]]:
+def _base_rows(run: JudgeRun) -> list[BaseRow]:
     """The base judge's verdicts and log-odds by comparison and order."""
     rows = Judgment.objects.filter(
         run=run,
@@ -241,26 +253,26 @@ def _base_rows(run: JudgeRun) -> list[tuple[int, Order, Verdict, float | None]]:
         status=JudgmentStatus.DONE,
         order__in=(Order.ORIGINAL, Order.SWAPPED),
     )
-    told = rows.values_list("comparison_id", "order", "verdict", "log_odds")
+    told = rows.values_list(
+        "comparison_id", "order", "verdict", "log_odds", "comparison__turn__session_id"
+    )
     return [
-        (comparison, Order(order), Verdict(verdict), log_odds)
-        for comparison, order, verdict, log_odds in told
+        (comparison, Order(order), Verdict(verdict), log_odds, session)
+        for comparison, order, verdict, log_odds, session in told
         if verdict is not None
     ]
 
 
-def _as_shown(rows: Collection[tuple[int, Order, Verdict, float | None]]) -> dict[Cell, Verdict]:
-    return {(comparison, order): verdict for comparison, order, verdict, _odds in rows}
+def _as_shown(rows: Collection[BaseRow]) -> dict[Cell, Verdict]:
+    return {(comparison, order): verdict for comparison, order, verdict, *_more in rows}
 
 
-def _base_cells(
-    run: JudgeRun, rows: Collection[tuple[int, Order, Verdict, float | None]]
-) -> dict[Cell, Verdict]:
+def _base_cells(run: JudgeRun, rows: Collection[BaseRow]) -> dict[Cell, Verdict]:
     """What the base judge decided; in both orders alike where it is read by l*."""
     if not decides_by_log_odds(run.config, judge=run.judge):
         return _as_shown(rows)
     odds: dict[int, dict[Order, float]] = defaultdict(dict)
-    for comparison, order, _verdict, log_odds in rows:
+    for comparison, order, _verdict, log_odds, _session in rows:
         if log_odds is not None:
             odds[comparison][order] = log_odds
     return {

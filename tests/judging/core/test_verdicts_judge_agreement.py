@@ -17,9 +17,14 @@ CELLS = {
 }
 
 
+SESSIONS = {1: 1, 2: 1, 3: 3, 4: 4}
+
+
 def test_right_is_the_winner_of_the_label():
     # 1 twice right, 2 once, 3 a tie that names nobody; 4 has no label
-    assert right(CELLS, {1: A, 2: B, 3: A}) == Share(3, 5)
+    found = right(CELLS, {1: A, 2: B, 3: A}, SESSIONS)
+    assert (found.hits, found.n) == (3, 5)
+    assert found.counts == ((3, 4), (0, 1))  # 1 and 2 are of one session
 
 
 def test_consistent_is_the_same_verdict_in_both_orders():
@@ -29,10 +34,21 @@ def test_consistent_is_the_same_verdict_in_both_orders():
 
 def test_alike_is_what_two_judges_share():
     other = {(1, FIRST): A, (2, FIRST): B, (3, FIRST): TIE, (9, FIRST): A}
-    assert alike(CELLS, other) == alike(other, CELLS) == Share(2, 3)
+    found = alike(CELLS, other, SESSIONS)
+    assert found == alike(other, CELLS, SESSIONS)
+    assert (found.hits, found.n) == (2, 3)
 
 
 @pytest.mark.parametrize(("share", "value"), [(Share(3, 4), 0.75), (Share(0, 0), None)])
 def test_a_share(share, value):
     assert share.value == value
-    assert (share.interval is None) is (share.n == 0)
+
+
+def test_a_share_draws_sessions_of_which_it_needs_ten():
+    # Twenty verdicts of ten sessions, one session wrong in both orders: as sessions are drawn
+    # whole, the share of a draw is that of right sessions.
+    told = [(session, session > 0) for session in range(10) for _order in range(2)]
+    found = Share.of(told)
+    assert (found.hits, found.n, found.value) == (18, 20, 0.9)
+    assert (found.interval.low, found.interval.high) == (0.7, 1.0)
+    assert Share.of(told[:18]).interval is None

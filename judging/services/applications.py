@@ -36,7 +36,7 @@ from judging.core.stack import (
     verdict_of_score,
     way_log_odds,
 )
-from judging.core.targets import RunTarget, Targets
+from judging.core.targets import COMPARISON_TARGETS, RunTarget, Targets
 from judging.core.verdicts import VerdictRule
 from judging.core.votes import MemberVerdict
 from judging.models import (
@@ -339,8 +339,10 @@ def _is_of_kind(targets: Targets, verdict: Verdict | None) -> bool:
 
 
 def _check_listed(targets: Targets, dataset: Dataset) -> None:
-    """Whether the study or the plan that is named is one of the dataset's."""
+    """Whether comparisons are meant, and the study or the plan that is named is the dataset's."""
     slug, plan = targets.study, targets.plan
+    if targets.kind not in (*COMPARISON_TARGETS, RunTarget.STUDY, RunTarget.PLAN):
+        raise Refused("run:targets", f"{targets.kind.lower()} are no comparisons")
     studies = Study.objects.filter(slug=slug, dataset=dataset)
     if targets.kind is RunTarget.STUDY and not studies.exists():
         raise Refused("run:targets", f"{dataset.slug} has no study {slug!r}")

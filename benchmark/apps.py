@@ -3,6 +3,7 @@
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.pairing import PairingKind
 from annotation.core.refusals import gettext_noop
 from benchmark.core import refusal_texts  # noqa: F401 - registers the codes
 from benchmark.core.ablation import Vary
@@ -30,4 +31,20 @@ class BenchmarkConfig(AppConfig):
             gettext_noop("Satisfaction evaluation"),
             "benchmark.services.evaluation_runs.EVALUATE",
             {"draws": gettext_noop("Bootstrap draws"), "curve": gettext_noop("learning curve")},
+        )
+        REGISTERED["PAIR"] = RegisteredKind(
+            gettext_noop("Planned comparisons"),
+            "benchmark.services.pairing_runs.PAIR",
+            {
+                "kind": gettext_noop("Which comparisons"),
+                **{f"kind={each.value}": each.label for each in PairingKind},
+                "anchor": gettext_noop("Anchor model"),
+                "size": gettext_noop("Number of comparisons"),
+                "cap": gettext_noop("Comparisons of two models on one prompt, at most"),
+                "verdicts": gettext_noop("Verdicts that decide the next batch"),
+                "verdicts_of": gettext_noop("Judge"),
+                "incomplete": gettext_noop(
+                    "Next batch even if verdicts on the last one are missing"
+                ),
+            },
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from django import forms
@@ -38,8 +39,6 @@ from judging.services.judges import LEXICAL, comparing_judges
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
-
-_LARGEST_ID: Final = 2**63 - 1
 
 RULES: Final = [
     (VoteRule.DEFAULT.value, _("even split: one half")),
@@ -77,30 +76,53 @@ def _offer(form: forms.Form, **choices: Sequence[tuple[str | int, StrOrPromise]]
 
 
 def _id() -> forms.IntegerField:
-    return forms.IntegerField(required=False, min_value=1, max_value=_LARGEST_ID)
+    return forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
 
 
-class TrustForm(forms.Form):
+def _one_of(words: type[StrEnum]) -> forms.ChoiceField:
+    return forms.ChoiceField(required=False, choices=[(each.value, each.value) for each in words])
+
+
+class OutcomeForm(forms.Form):
+    """How the decisions that are asked for turned out."""
+
+    outcome = _one_of(VerdictMatch)
+
+    def outcome_asked(self) -> VerdictMatch | None:
+        """Which outcome alone, None for all."""
+        return VerdictMatch(self.cleaned_data["outcome"]) if self.cleaned_data["outcome"] else None
+
+
+class DatasetForm(forms.Form):
+    """A question about a dataset; finer choices that were drawn for another mean nothing."""
+
+    dataset = forms.SlugField(required=False, max_length=80)
+    was_dataset = forms.SlugField(required=False, max_length=80)
+
+    def same_dataset(self) -> bool:
+        """Whether the finer choices were drawn for the dataset asked for."""
+        return self.cleaned_data["was_dataset"] in {"", self.cleaned_data["dataset"]}
+
+
+class TrustForm(DatasetForm):
     """A question to the trust page.
 
     `was_dataset`, `was_annotator` and `was_run` are what the filters were drawn for: of another
     dataset, or of another annotator, the finer choices mean nothing.
     """
 
-    dataset = forms.SlugField(required=False, max_length=80)
     annotator = _id()
     run = _id()
     scenario = _id()
     rule = forms.ChoiceField(required=False, choices=RULES)
     policy = forms.ChoiceField(required=False, choices=POLICIES)
-    was_dataset = forms.SlugField(required=False, max_length=80)
     was_annotator = _id()
     was_run = _id()
 
     def question(self) -> TrustQuestion:
         """What is asked."""
         asked = self.cleaned_data
-        same_dataset = asked["was_dataset"] in {"", asked["dataset"]}
+        same_dataset = self.same_dataset()
         same_annotator = same_dataset and asked["was_annotator"] in {None, asked["annotator"]}
         return TrustQuestion(
             dataset=asked["dataset"],
@@ -113,56 +135,42 @@ class TrustForm(forms.Form):
         )
 
 
-class RowsForm(TrustForm):
+class RowsForm(TrustForm, OutcomeForm):
     """A question to the rows behind a number of the trust page."""
 
-    of = forms.ChoiceField(
-        required=False, choices=[(each.value, each.value) for each in NumberOwner]
-    )
+    of = _one_of(NumberOwner)
     who = forms.CharField(required=False, max_length=200, strip=False)
-    outcome = forms.ChoiceField(
-        required=False, choices=[(each.value, each.value) for each in VerdictMatch]
-    )
 
     def behind(self) -> NumberOwner:
         """Whose number the rows stand behind."""
         return NumberOwner(self.cleaned_data["of"] or NumberOwner.SELECTED)
 
-    def outcome_asked(self) -> VerdictMatch | None:
-        """Which outcome alone, None for all."""
-        return VerdictMatch(self.cleaned_data["outcome"]) if self.cleaned_data["outcome"] else None
 
-
-class TablesForm(forms.Form):
+class TablesForm(DatasetForm):
     """A question to the tables of judges; an annotator of another dataset means nothing."""
 
-    dataset = forms.SlugField(required=False, max_length=80)
     of = forms.RegexField(r"^(gold|[1-9][0-9]{0,17})$", required=False)
     rule = forms.ChoiceField(required=False, choices=RULES)
     policy = forms.ChoiceField(required=False, choices=POLICIES)
-    was_dataset = forms.SlugField(required=False, max_length=80)
 
     def question(self) -> TablesQuestion:
         """What is asked."""
         asked = self.cleaned_data
         return TablesQuestion(
             dataset=asked["dataset"],
-            of=asked["of"] if asked["was_dataset"] in {"", asked["dataset"]} else "",
+            of=asked["of"] if self.same_dataset() else "",
             rule=VoteRule(asked["rule"] or VoteRule.DEFAULT),
             policy=InvalidPolicy(asked["policy"] or InvalidPolicy.EXCLUDED),
         )
 
 
-class TableRowsForm(TablesForm):
+class TableRowsForm(TablesForm, OutcomeForm):
     """A question to the comparisons behind a cell."""
 
     judge = forms.CharField(max_length=200, strip=False)
     way = forms.CharField(required=False, max_length=40)
     voice = forms.ChoiceField(choices=[(each.value, each.value) for each in VOICES])
     scenario = _id()
-    outcome = forms.ChoiceField(
-        required=False, choices=[(each.value, each.value) for each in VerdictMatch]
-    )
 
     def name(self) -> JudgeWay:
         """Whose line."""
@@ -172,70 +180,48 @@ class TableRowsForm(TablesForm):
         """Under which preferences."""
         return NumberOwner(self.cleaned_data["voice"])
 
-    def outcome_asked(self) -> VerdictMatch | None:
-        """Which outcome alone, None for all."""
-        return VerdictMatch(self.cleaned_data["outcome"]) if self.cleaned_data["outcome"] else None
 
-
-class LeaderboardForm(forms.Form):
+class LeaderboardForm(DatasetForm):
     """A question to the leaderboard."""
 
-    dataset = forms.SlugField(required=False, max_length=80)
     scenario = _id()
     annotator = _id()
     judge = forms.CharField(required=False, max_length=200, strip=False)
-    was_dataset = forms.SlugField(required=False, max_length=80)
 
     def question(self) -> LeaderboardQuestion:
         """What is asked; a scenario, annotator or judge of another dataset means nothing."""
         asked = self.cleaned_data
-        if asked["was_dataset"] not in {"", asked["dataset"]}:
-            return LeaderboardQuestion(asked["dataset"])
-        return LeaderboardQuestion(
-            asked["dataset"], asked["scenario"], asked["annotator"], asked["judge"]
-        )
+        finer = ("scenario", "annotator", "judge") if self.same_dataset() else ()
+        return LeaderboardQuestion(asked["dataset"], **{name: asked[name] for name in finer})
 
 
 class LeaderboardRowsForm(LeaderboardForm):
     """A question to the comparisons behind one model's rating."""
 
     model = forms.CharField(max_length=200, strip=False)
-    source = forms.ChoiceField(
-        required=False, choices=[(each.value, each.value) for each in Source]
-    )
+    source = _one_of(Source)
 
     def source_asked(self) -> Source:
         """Whose verdicts."""
         return Source(self.cleaned_data["source"] or Source.HUMAN)
 
 
-class JudgeForm(forms.Form):
+class JudgeForm(DatasetForm):
     """A judge's verdicts over a whole dataset; a run of another dataset means nothing."""
 
-    dataset = forms.SlugField(required=False, max_length=80)
     run = forms.RegexField(r"^[0-9]{1,18}[sv]?$", required=False)
-    was_dataset = forms.SlugField(required=False, max_length=80)
-
-    def same_dataset(self) -> bool:
-        """Whether the finer choices were drawn for the dataset asked for."""
-        return self.cleaned_data["was_dataset"] in {"", self.cleaned_data["dataset"]}
 
     def run_asked(self) -> str:
         """The run's key, "" for the one to read."""
         return self.cleaned_data["run"] if self.same_dataset() else ""
 
 
-class GoldQuestionForm(JudgeForm):
+class GoldQuestionForm(JudgeForm, OutcomeForm):
     """A question to the page of judges against gold answers, or to the rows behind it."""
 
     policy = forms.ChoiceField(required=False, choices=POLICIES)
     subset = forms.CharField(required=False, max_length=120, strip=False)
-    section = forms.ChoiceField(
-        required=False, choices=[(each.value, each.value) for each in Section]
-    )
-    outcome = forms.ChoiceField(
-        required=False, choices=[(each.value, each.value) for each in VerdictMatch]
-    )
+    section = _one_of(Section)
 
     def question(self) -> GoldQuestion:
         """What is asked."""
@@ -245,10 +231,6 @@ class GoldQuestionForm(JudgeForm):
     def section_asked(self) -> Section | None:
         """Which section of RewardBench alone, None for all."""
         return Section(self.cleaned_data["section"]) if self.cleaned_data["section"] else None
-
-    def outcome_asked(self) -> VerdictMatch | None:
-        """Which outcome alone, None for all."""
-        return VerdictMatch(self.cleaned_data["outcome"]) if self.cleaned_data["outcome"] else None
 
 
 class PeopleForm(JudgeForm):
@@ -271,12 +253,11 @@ class DisagreementForm(JudgeForm):
 
     def question(self) -> DisagreementQuestion:
         """What is asked."""
-        same = self.same_dataset()
         return DisagreementQuestion(
             dataset=self.cleaned_data["dataset"],
             run=self.run_asked(),
-            annotator=self.cleaned_data["annotator"] if same else None,
-            scenario=self.cleaned_data["scenario"] if same else None,
+            annotator=self.cleaned_data["annotator"] if self.same_dataset() else None,
+            scenario=self.cleaned_data["scenario"] if self.same_dataset() else None,
             opposed=self.cleaned_data["opposed"],
         )
 
@@ -512,11 +493,7 @@ AnyForm = TypeVar("AnyForm", bound=forms.Form)
 
 
 def asked(form: type[AnyForm], parameters: QueryDict) -> AnyForm:
-    """The form of an address's parameters, checked.
-
-    Raises:
-        Http404: they are malformed.
-    """
+    """The form of an address's parameters, checked: malformed ones name nothing that exists."""
     filled: AnyForm = form(parameters)
     if not filled.is_valid():
         raise Http404

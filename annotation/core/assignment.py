@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import blake2b
+from heapq import heappop, heapreplace
 from typing import Final, TypeVar
 
 from annotation.core.choices import LabelledEnum
@@ -118,21 +119,20 @@ def draw_evenly(
 
 
 class _Draw:
-    """The items that wait in each stratum, by place, and what was drawn from it."""
+    """The items that wait in and below each stratum, by place, and what was drawn from it."""
 
     def __init__(self, strata_of: Iterable[Strata]) -> None:
         self._waiting: dict[Strata, deque[int]] = {}
         for place, strata in enumerate(strata_of):
-            self._waiting.setdefault(strata, deque()).append(place)
-        self._below: dict[Strata, dict[Strata, None]] = {}
-        self._first: dict[Strata, int] = {}
+            for depth in range(len(strata) + 1):
+                self._waiting.setdefault(strata[:depth], deque()).append(place)
+        self._taken: set[int] = set()
         self._counts: Counter[Strata] = Counter()
         self._named: Counter[tuple[int, str]] = Counter()
+        self._below: dict[Strata, list[tuple[tuple[int, int, int], Strata]]] = {}
         for strata, places in self._waiting.items():  # in the order of their first places
-            for depth in range(len(strata) + 1):
-                self._first.setdefault(strata[:depth], places[0])
-            for depth in range(len(strata)):
-                self._below.setdefault(strata[:depth], {})[strata[: depth + 1]] = None
+            if strata:
+                self._below.setdefault(strata[:-1], []).append(((0, 0, places[0]), strata))
 
     def count(self, strata: Strata) -> None:
         self._counts.update(strata[:depth] for depth in range(1, len(strata) + 1))
@@ -141,27 +141,28 @@ class _Draw:
     def next_place(self) -> int:
         strata: Strata = ()
         while strata in self._below:
-            strata = min(self._below[strata], key=self._urgency)
-        place = self._waiting[strata].popleft()
+            strata = self._first_of(self._below[strata])
+        place = self._waiting[strata][0]
         self.count(strata)
-        self._take_out(strata)
+        self._taken.add(place)
+        for depth in range(len(strata) + 1):
+            waiting = self._waiting[strata[:depth]]
+            while waiting and waiting[0] in self._taken:
+                waiting.popleft()
         return place
 
-    def _urgency(self, strata: Strata) -> tuple[int, int, int]:
-        named = self._named[len(strata) - 1, strata[-1]]
-        return self._counts[strata], named, self._first[strata]
-
-    def _take_out(self, strata: Strata) -> None:
-        """Leave out what is used up, from the finest stratum upwards."""
-        if self._waiting[strata]:
-            self._first[strata] = self._waiting[strata][0]
-        for depth in range(len(strata), 0, -1):
-            prefix = strata[:depth]
-            finer = self._below.get(prefix)
-            if finer:
-                self._first[prefix] = min(self._first[each] for each in finer)
-            elif not self._waiting.get(prefix):
-                del self._below[strata[: depth - 1]][prefix]
+    def _first_of(self, heap: list[tuple[tuple[int, int, int], Strata]]) -> Strata:
+        """What is to be drawn from next; what a heap says of a stratum only ever grows."""
+        while True:
+            said, strata = heap[0]
+            waiting = self._waiting[strata]
+            if not waiting:
+                heappop(heap)
+                continue
+            now = self._counts[strata], self._named[len(strata) - 1, strata[-1]], waiting[0]
+            if now == said:
+                return strata
+            heapreplace(heap, (now, strata))
 
 
 _HALF_BITS: Final = 20

@@ -98,8 +98,8 @@ REFUSAL_TEXTS: Final = {
     "consent:outdated": _OUTDATED,
     "study:outdated": _OUTDATED,
     "dataset:too-many-comparisons": gettext_noop(
-        "This would create more than %(most)d comparisons, so none was created. Import the "
-        "responses of fewer models into one dataset."
+        "This would create more than 20,000 comparisons at once, so none was created. Choose a "
+        "sample or fewer models."
     ),
     "dataset:unknown": gettext_noop("The dataset was not found."),
     "gold:outdated": _OUTDATED,

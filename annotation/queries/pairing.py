@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import groupby
+from math import comb
 from operator import itemgetter
+from typing import Any
 
 from django.db.models import Count, Max, Q, QuerySet
 
@@ -31,6 +33,30 @@ def compared_models(dataset: Dataset) -> list[str]:
     return list(rows.values_list("model", flat=True).distinct())
 
 
+def possible_at_most(dataset: Dataset, rules: PairingRules) -> int:
+    """About how many comparisons pass a plan's filters, and never less; one query.
+
+    Responses with equal texts count apart, and each two models at the plan's most on a turn.
+    """
+    turns = _of_scenarios(_comparable_responses(dataset), rules).order_by().values("turn")
+    counts = turns.annotate(
+        models=Count("model", distinct=True),
+        others=Count("model", distinct=True, filter=~Q(model__in=rules.models)),
+    )
+    total = 0
+    for models, others in counts.values_list("models", "others"):
+        if rules.models and rules.both_models:
+            total += comb(models - others, 2)
+        else:
+            total += comb(models, 2) - (comb(others, 2) if rules.models else 0)
+    return total * rules.cap
+
+
+def _of_scenarios(rows: QuerySet[Response], rules: PairingRules) -> QuerySet[Response]:
+    wanted = rules.scenarios
+    return rows.filter(turn__session__scenario__name__in=wanted) if wanted else rows
+
+
 def possible_pairs(dataset: Dataset, rules: PairingRules) -> list[PossiblePair]:
     """The comparisons that pass a plan's filters, stored or not, in file order. Two queries."""
     stored: dict[int, list[StoredPair]] = defaultdict(list)
@@ -43,11 +69,9 @@ def possible_pairs(dataset: Dataset, rules: PairingRules) -> list[PossiblePair]:
 def _possible(
     dataset: Dataset, rules: PairingRules, stored: dict[int, list[StoredPair]]
 ) -> Iterator[PossiblePair]:
-    texts = _comparable_responses(dataset).order_by(
+    texts = _of_scenarios(_comparable_responses(dataset), rules).order_by(
         "turn__session__position", "turn__session_id", "turn__position", "position", "pk"
     )
-    if rules.scenarios:
-        texts = texts.filter(turn__session__scenario__name__in=rules.scenarios)
     of_turn = ("turn", "turn__session__key", "turn__position", "turn__session__scenario__name")
     answers = texts.values_list(*of_turn, "model", "pk", "text_hash")
     for (turn, session, place, scenario), own in groupby(answers, key=itemgetter(0, 1, 2, 3)):
@@ -69,6 +93,18 @@ def plan_by(dataset: Dataset, rules: PairingRules) -> PairingPlan | None:
         rows = rows.filter(size=rules.size)
     wanted = rules.selection()
     return next((plan for plan in rows if plan.selection == wanted), None)
+
+
+def plan_fields(rules: PairingRules) -> dict[str, Any]:
+    """Rules as the columns of a plan."""
+    return {
+        "kind": rules.kind.value,
+        "anchor": rules.anchor,
+        "size": rules.size,
+        "cap": rules.cap,
+        "seed": rules.seed,
+        "selection": rules.selection(),
+    }
 
 
 def rules_of_plan(plan: PairingPlan) -> PairingRules:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
@@ -18,16 +18,22 @@ from annotation.core.refusals import Refused
 from annotation.core.splits import DEFAULT_SEED
 from annotation.models import Dataset
 from annotation.queries.datasets import dataset_of
-from annotation.queries.pairing import pairing_plans, rules_of_plan
-from annotation.services.imports.comparisons import too_many
+from annotation.queries.pairing import pairing_plans, possible_at_most, rules_of_plan
+from annotation.services.imports.comparisons import MOST_AT_ONCE, too_many
 from annotation.views.access import UNPROCESSABLE, SignedInRequest, manager_required
 from benchmark.forms import PairingForm
 from benchmark.queries.ranking import Source
 from benchmark.services.pairing import counts_by_models, make_next_batch, next_batch, price
+from benchmark.services.pairing_runs import plan_pairing
+from benchmark.submission import submit
+from benchmark.views.ablations import say_if_attached
 from judging.core.estimates import total_of
 from judging.core.rules import NO_SETS
 from judging.models import RunKind
 from judging.services.judges import LEXICAL
+
+AT_ONCE: Final = 1_000
+"""Of more possible comparisons the page tells their number alone, and a worker makes the plan."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -40,10 +46,15 @@ def pairing(request: SignedInRequest, slug: str) -> HttpResponse:
     form = PairingForm(data, dataset=dataset)
     context: dict[str, Any] = {"dataset": dataset, "form": form, "refusal": ""}
     if form.is_valid():
+        possible = possible_at_most(dataset, form.rules())
         try:
             if request.method == "POST":
-                return _made(request, dataset, form)
-            context |= _counted(dataset, form)
+                make = _made if possible <= AT_ONCE else _started
+                return make(request, dataset, form)
+            if possible <= (MOST_AT_ONCE if "estimate" in chosen else AT_ONCE):
+                context |= _counted(dataset, form)
+            else:
+                context |= {"possible": possible, "can_count": possible <= MOST_AT_ONCE}
         except Refused as refused:
             context["refusal"] = gettext(refused.text) % refused.values
     sent = [(name, each) for name, values in data.lists() for each in values]
@@ -105,6 +116,13 @@ def _made(request: SignedInRequest, dataset: Dataset, form: PairingForm) -> Http
     address = reverse("benchmark:pairing", args=[dataset.slug])
     judge = {"judge": form.cleaned_data["judge"], "verdicts": form.cleaned_data["verdicts"]}
     return redirect(f"{address}?{_query(rules, **judge)}")
+
+
+def _started(request: SignedInRequest, dataset: Dataset, form: PairingForm) -> HttpResponse:
+    """A worker plans and makes them."""
+    run = submit(plan_pairing(dataset, form.rules(), form.whose(), by=request.user))
+    say_if_attached(request, run)
+    return redirect("judging:run", run_id=run.pk)
 
 
 def _query(rules: PairingRules, **more: str) -> str:

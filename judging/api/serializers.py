@@ -228,7 +228,7 @@ _OF_KIND: Final[Mapping[str, Mapping[str, Any]]] = {
         "satisfaction": SatisfactionSettings,
     },
     RunKind.GENERATE: {"targets": Targets, "generation": GenerationSettings},
-    RunKind.CHECK: {"prompt": JudgePrompt, "pairs": int},
+    RunKind.CHECK: {"prompt": JudgePrompt, "verdict": VerdictRule | None, "pairs": int},
 }
 _NOT_SENT: Final = {
     "pairwise": {"prompt", "verdict_rule", "control_draws"},

@@ -8,7 +8,9 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Dataset, User
+from annotation.models.wording import choices_of
 from judging.core.rules import JudgePrompt
+from judging.core.verdicts import VerdictRule
 from judging.forms.runs import PROMPTS
 from judging.models import RunKind
 from judging.queries.comparisons import with_comparisons
@@ -30,6 +32,13 @@ class CheckForm(forms.Form):
         ],
         required=False,
         help_text=_("The lexical judge compares in its own way only."),
+    )
+    verdict = forms.ChoiceField(
+        label=_("How to read verdicts"),
+        choices=choices_of(VerdictRule),
+        initial=VerdictRule.STRICT.value,
+        required=False,
+        help_text=_("Letter probabilities need an endpoint that returns log-probabilities."),
     )
     pairs = forms.IntegerField(
         label=_("Number of pairs"), min_value=1, max_value=MOST_PAIRS, initial=DEFAULT_PAIRS
@@ -69,6 +78,7 @@ class CheckForm(forms.Form):
             dataset=dataset,
             judge=cleaned["judge"],
             prompt=JudgePrompt(cleaned.get("prompt") or JudgePrompt.PERSONAL),
+            verdict=VerdictRule(cleaned["verdict"] or VerdictRule.STRICT),
             pairs=[each.to_json() for each in dataset_pairs(dataset, count=cleaned["pairs"])],
             budget=cleaned["budget"],
             created_by=by,

@@ -14,6 +14,7 @@ from annotation.core.conversations import Dialogue, Message, Speaker
 from annotation.core.refusals import Refused
 from judging.core.injections import AttemptKind, FlipRow, Flips, ShownVerdict, Tried, flip_rows
 from judging.core.rules import JudgePrompt
+from judging.core.verdicts import VerdictRule
 from judging.models import InjectedText, InjectionCheck, InjectionTrial, RunStatus
 
 CHECKS_A_PAGE: Final = 20
@@ -106,6 +107,11 @@ class CheckFigures:
     rows: Sequence[FlipRow]
     clean_failed: int
     error_codes: tuple[str, ...]
+
+    @property
+    def verdict(self) -> VerdictRule:
+        """How replies were read."""
+        return VerdictRule(self.check.config.get("verdict_rule", VerdictRule.STRICT))
 
     @property
     def unfinished(self) -> bool:

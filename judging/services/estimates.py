@@ -30,6 +30,7 @@ from judging.queries.comparisons import texts_of, texts_of_responses
 from judging.queries.configurations import (
     applied_plans,
     cross_fits,
+    decides_by_log_odds,
     distil_plans,
     generation_settings,
     pairwise_settings,
@@ -49,6 +50,7 @@ from judging.services.injection import (
     most_attacks,
     shown_pair,
     tried_pairs,
+    turned,
 )
 from judging.services.judges import check_chats
 from judging.services.judgments import (
@@ -309,10 +311,15 @@ def _try_grades(tally: StageEstimates, comparisons: Sequence[int]) -> None:
 
 
 def _try_check(tally: StageEstimates) -> None:
-    """The pairs as they are in both orders, then every attempt and harmless text on each."""
+    """The pairs as they are in both orders, then every attempt and harmless text on each.
+
+    By l* each of these is shown in both orders, too.
+    """
     pairs = tried_pairs(tally.run)
+    by_log_odds = decides_by_log_odds(tally.run.config, judge=tally.run.judge)
     clean = [(pair, order) for pair in pairs for order in ORDERS]
-    attacks = list(most_attacks(tally.run))
+    orders = ORDERS if by_log_odds else ORDERS[:1]
+    attacks = [(*each, order) for each in most_attacks(tally.run) for order in orders]
 
     def clean_ones(places: Sequence[int]) -> list[TrialQuestion]:
         some = [clean[place] for place in places]
@@ -320,9 +327,10 @@ def _try_check(tally: StageEstimates) -> None:
 
     def attacked_ones(places: Sequence[int]) -> list[TrialQuestion]:
         questions = []
-        for attack, added in (attacks[place] for place in places):
+        for attack, added, order in (attacks[place] for place in places):
             pair, text = pairs[attack.pair], added_text(attack.attempt, added)
             shown = attacked_pair(pair, attack, text)
+            shown = shown if order is attack.order else turned(shown)
             questions.append(TrialQuestion(0, shown, pair.language))
         return questions
 

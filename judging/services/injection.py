@@ -2,6 +2,9 @@
 
 Each attempt is put at the end of the response that the judge did not choose. So is a harmless text
 of the same length: what it turns as well is no success of the attempt, but the length's.
+
+A judge that is read by letter probabilities decides by l*: each answer is that of both orders, with
+the same text at the same response, as shown in the order of its row.
 """
 
 from __future__ import annotations
@@ -20,11 +23,13 @@ from annotation.models import Dataset
 from judging.core.estimates import spread
 from judging.core.injections import ATTEMPTS, INJECTIONS, Attack, Attempt, attacks_on, harmless
 from judging.core.questions import PairAnswer, ShownPair
-from judging.core.rules import JudgePrompt
+from judging.core.rules import JudgePrompt, PairwiseSettings
 from judging.core.runs import ORDERS, StageName
+from judging.core.verdicts import VerdictRule, swap_average, verdict_of_log_odds
 from judging.judges.protocol import Judge
 from judging.models import InjectedText, InjectionCheck, InjectionTrial, JudgeRun
 from judging.queries.comparisons import split_items, texts_of
+from judging.queries.configurations import decides_by_log_odds
 from judging.queries.runs import trial_rows
 from judging.services.batches import (
     AskingStage,
@@ -35,6 +40,7 @@ from judging.services.batches import (
     status_of,
 )
 from judging.services.judges import LEXICAL, judge_snapshot
+from judging.services.pairwise_runs import check_reads
 from judging.services.run_requests import RunRequest
 
 DEFAULT_PAIRS: Final = 6
@@ -92,7 +98,7 @@ def plan_check(request: RunRequest) -> JudgeRun:
     Raises:
         Refused: there is no such judge; the lexical judge is asked in its own way, no judge
             compares by grades, and a reward model names no verdict; there is a budget, but calls
-            have no price.
+            have no price; verdicts are to be read by log-probabilities, and it returns none.
     """
     judge, prompt = request.judge or LEXICAL, request.prompt
     endpoint = request.endpoint(judge)
@@ -101,7 +107,9 @@ def plan_check(request: RunRequest) -> JudgeRun:
         raise Refused("judge:no-prompts", message)
     if endpoint is not None and endpoint.has_scores:
         raise Refused("judge:only-scores", f"{judge} is a reward model")
-    config = {"prompt": prompt.value}
+    settings = PairwiseSettings(prompt=prompt, verdict_rule=request.verdict or VerdictRule.STRICT)
+    check_reads(request, settings, endpoint, judge)
+    config = {"prompt": prompt.value, "verdict_rule": settings.verdict_rule.value}
     return request.run(
         judge=judge,
         endpoint=endpoint,
@@ -121,7 +129,7 @@ def write_check(run: JudgeRun) -> None:
         judge=run.judge,
         endpoint=run.endpoint,
         prompt=run.config["prompt"],
-        config={name: run.config[name] for name in ("judge", "corpus")},
+        config={name: run.config[name] for name in ("judge", "corpus", "verdict_rule")},
         pairs=run.config["pairs"],
         created_by=run.created_by,
     )
@@ -140,22 +148,26 @@ def write_check(run: JudgeRun) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TrialQuestion:
-    """A row to answer with the pair as it is shown, and the answer to it."""
+    """A row to answer with the pair as it is shown, and the answer to it.
+
+    `both_orders`: the pair is shown the other way round as well, and l* answers.
+    """
 
     row_id: int
     shown: ShownPair
     language: str
+    both_orders: bool = False
     answer: PairAnswer | None = None
 
 
 def load_trials(run: JudgeRun, ids: IdRange) -> list[TrialQuestion]:
     """The pending trials of a range, with what the judge is shown."""
-    pairs = tried_pairs(run)
+    pairs, by_log_odds = tried_pairs(run), decides_by_log_odds(run.config, judge=run.judge)
     rows = InjectionTrial.objects.filter(
         check_run__run=run.pk, status=JudgmentStatus.PENDING, pk__gte=ids.first, pk__lte=ids.last
     )
     return [
-        TrialQuestion(row.pk, _of_row(pairs[row.pair], row), pairs[row.pair].language)
+        TrialQuestion(row.pk, _of_row(pairs[row.pair], row), pairs[row.pair].language, by_log_odds)
         for row in rows.order_by("pk")
     ]
 
@@ -177,6 +189,11 @@ def shown_pair(pair: TriedPair, order: Order) -> ShownPair:
     return ShownPair(pair.dialogue, first=pair.first, second=pair.second)
 
 
+def turned(shown: ShownPair) -> ShownPair:
+    """A pair the other way round."""
+    return replace(shown, first=shown.second, second=shown.first)
+
+
 def attacked_pair(pair: TriedPair, attack: Attack, text: str) -> ShownPair:
     """A pair with a text at the end of the attacked response."""
     return _with_text(shown_pair(pair, attack.order), attack.attempt.target, text)
@@ -191,7 +208,20 @@ def _with_text(shown: ShownPair, target: Verdict, text: str) -> ShownPair:
 async def ask_trial(judge: Judge, question: TrialQuestion) -> TrialQuestion:
     """Ask which is better, without any preference."""
     answer = await judge.judge_pair(question.shown, preference="", language=question.language)
+    if question.both_orders and answer.log_odds is not None:
+        other = await judge.judge_pair(
+            turned(question.shown), preference="", language=question.language
+        )
+        answer = _by_both(answer, other)
     return replace(question, answer=answer)
+
+
+def _by_both(answer: PairAnswer, other: PairAnswer) -> PairAnswer:
+    """What l* says as shown first; an order that could not be read leaves no verdict."""
+    if other.log_odds is None:
+        return other
+    log_odds = swap_average(original=answer.log_odds or 0.0, swapped=other.log_odds)
+    return replace(answer, verdict=verdict_of_log_odds(log_odds), log_odds=log_odds)
 
 
 def store_trials(_run: JudgeRun, answered: Sequence[TrialQuestion]) -> None:

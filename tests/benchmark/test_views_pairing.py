@@ -7,6 +7,7 @@ import pytest
 
 from annotation.models import AuditEvent, Comparison, PairingPlan, Study
 from judging.models import JudgeRun
+from judging.services.foreground import run_to_end
 from tests.benchmark.pairing import label_all, make_answers
 from tests.factory import make_dataset, make_endpoint, make_user
 
@@ -172,9 +173,37 @@ def test_a_study_of_an_adaptive_plan_is_of_its_last_batch(manager, dataset):
 def test_more_than_can_be_made_at_once_is_said_before(manager, dataset, monkeypatch):
     monkeypatch.setattr("annotation.services.imports.comparisons.MOST_AT_ONCE", 23)
     page = manager.get(address(dataset)).content.decode()
-    assert "would create more than 23 comparisons" in page
+    assert "would create more than 20,000 comparisons at once" in page
     assert "<b>24</b>" in page
     assert 'form="create-comparisons"' not in page
+
+
+def test_where_much_is_possible_the_page_tells_how_much_and_a_run_makes_the_plan(
+    manager, dataset, monkeypatch
+):
+    monkeypatch.setattr("benchmark.views.pairing.AT_ONCE", 23)
+    page = manager.get(address(dataset)).content.decode()
+    assert "<b>24</b><span>possible at most" in page
+    assert "comparisons to add" not in page
+    assert "Create in a run" in page
+    counted = manager.get(address(dataset), asked(kind="SAMPLE", size=7, estimate=1))
+    assert "<b>7</b><span>comparisons to add" in counted.content.decode()
+    answer = manager.post(address(dataset), asked(kind="SAMPLE", size=7, scenarios=[]))
+    run = JudgeRun.objects.get()
+    assert (answer.url, run.kind) == (f"/runs/{run.pk}/", "PAIR")
+    assert not Comparison.objects.exists()
+    again = manager.post(address(dataset), asked(kind="SAMPLE", size=7), follow=True)
+    assert "An identical run is already in progress." in again.content.decode()
+    run_to_end(run.pk)
+    page = manager.get(f"/runs/{run.pk}/").content.decode()
+    assert f'href="{address(dataset)}#plans"' in page
+    assert "A balanced sample" in page
+    assert PairingPlan.objects.get().created_by.username == "boss"
+    assert Comparison.objects.count() == 7
+    monkeypatch.setattr("benchmark.views.pairing.MOST_AT_ONCE", 23)
+    page = manager.get(address(dataset), asked(estimate=1)).content.decode()
+    assert "comparisons to add" not in page
+    assert "Count and price" not in page
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ short ones, and ranks the models by what nobody labelled.
 from __future__ import annotations
 
 import json
-import zlib
 from io import StringIO
 from itertools import islice
 
@@ -16,34 +15,17 @@ from django.core.management import call_command
 
 from annotation.models import Comparison, PairwiseLabel, Study
 from judging.models import Judgment
-from tests.factory import make_endpoint, make_label, make_user
-from tests.fake_llm import FakeLlm
+from tests.factory import make_label, make_user
+from tests.three_styles import JUDGE, STYLES, questions, three_styles
 
 pytestmark = pytest.mark.django_db
 
 QUESTIONS, LABELS = 12, 30
-STYLES = ("brief", "structured", "talkative")
-REPLIES = {
-    "brief": "Yes.",
-    "structured": "1. The first point.\n2. The second point.",
-    "talkative": "Well, there is a lot to be said about this, and I will gladly say all of it.",
-}
-
-
-def reply(model, prompt):
-    """In the model's own style, but now and then in another's: or nobody would ever lose."""
-    drawn = zlib.crc32(f"{model} {prompt}".encode())
-    style = model if drawn % 4 else STYLES[drawn // 4 % 3]
-    return f"{REPLIES[style]} ({drawn})"
 
 
 @pytest.fixture
 def llm():
-    """One server, whose models are told apart by name; its judge prefers the longer answer."""
-    with FakeLlm(rule="longer") as server:
-        server.reply = reply
-        for name in (*STYLES, "arbiter"):
-            make_endpoint(name=name, base_url=server.base_url, model=name)
+    with three_styles() as server:
         yield server
 
 
@@ -51,23 +33,6 @@ def run_json(name, *options):
     out = StringIO()
     call_command(name, *options, "--json", stdout=out, stderr=StringIO())
     return json.loads(out.getvalue())
-
-
-def import_questions(path):
-    path.write_text(
-        "".join(
-            json.dumps(
-                {
-                    "question_id": number,
-                    "category": ("writing", "reasoning")[number % 2],
-                    "turns": [f"Question {number}?", "And then?"],
-                }
-            )
-            + "\n"
-            for number in range(QUESTIONS)
-        )
-    )
-    run_json("import_records", str(path), "--dataset", "bench")
 
 
 def label_the_shorter(name):
@@ -87,8 +52,10 @@ def ranking(verdicts):
 
 
 def test_from_questions_to_a_leaderboard_that_nobody_labelled(llm, tmp_path):
-    import_questions(tmp_path / "question.jsonl")
+    path = tmp_path / "question.jsonl"
+    path.write_text(questions(QUESTIONS))
     wanted = ("--dataset", "bench")
+    run_json("import_records", str(path), *wanted)
     made = run_json("generate", *wanted, "--models", ",".join(STYLES))
     assert (made["generated"], made["failed"]) == (2 * QUESTIONS * 3, 0)
 
@@ -97,11 +64,11 @@ def test_from_questions_to_a_leaderboard_that_nobody_labelled(llm, tmp_path):
     assert Study.objects.get().slug == planned["study"]
     label_the_shorter("Pilot")
 
-    learned = run_json("distil", *wanted, "--judge", "arbiter", "--no-control")["scenarios"]
+    learned = run_json("distil", *wanted, "--judge", JUDGE, "--no-control")["scenarios"]
     assert [row["used"] for row in learned] == [True] * len(learned)
     assert "shorter" in " ".join(text for row in learned for text in row["preferences"])
 
-    judge = ("judge", *wanted, "--judge", "arbiter", "--annotator", "ann")
+    judge = ("judge", *wanted, "--judge", JUDGE, "--annotator", "ann")
     found = run_json(*judge, "--targets", "unlabelled", "--no-control")
     assert (found["failed"], found["unparseable"]) == (0, 0)
     (run,) = found["runs"]

@@ -102,9 +102,10 @@ def test_models_answer_turns(manager):
 
 
 def test_a_check_tries_a_judge_on_some_pairs(manager, ann):
-    answer = send(manager, kind="CHECK", dataset="study", judge="lexical", pairs=2)
+    answer = send(manager, kind="CHECK", dataset="study", judge="lexical", verdict="PAPER", pairs=2)
     assert answer.status_code == 202
-    assert len(JudgeRun.objects.get().config["pairs"]) == 2
+    config = JudgeRun.objects.get().config
+    assert (len(config["pairs"]), config["verdict_rule"]) == (2, "PAPER")
 
 
 @pytest.mark.parametrize("way", [{"query": "?estimate"}, {"estimate": True}])

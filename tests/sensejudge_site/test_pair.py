@@ -7,6 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import Comparison, PairingPlan, Study
+from judging.models import JudgeRun
 from sensejudge_site.benches import pairing as bench
 from tests.benchmark.pairing import label_all, make_answers
 from tests.factory import make_dataset, make_endpoint
@@ -104,6 +105,15 @@ def test_an_adaptive_plan_with_nothing_left_is_not_stored():
     with pytest.raises(CommandError, match="pairing:nothing-left"):
         pair(dataset, "--plan", "adaptive")
     assert PairingPlan.objects.count() == 1
+
+
+def test_a_plan_is_made_by_a_run_unless_nothing_is_to_add():
+    dataset = make_answers()
+    for _again in range(2):
+        pair(dataset, "--plan", "sample:8")
+    run = JudgeRun.objects.get()
+    assert (run.kind, run.status) == ("PAIR", "DONE")
+    assert run.units.get().result == {"plan": PairingPlan.objects.get().pk, "created": 8}
 
 
 def test_people_read_lines():

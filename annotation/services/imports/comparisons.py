@@ -18,7 +18,7 @@ from annotation.models import (
     PlannedComparison,
     User,
 )
-from annotation.queries.pairing import batches_of, plan_by, possible_pairs
+from annotation.queries.pairing import batches_of, plan_by, plan_fields, possible_pairs
 
 MOST_AT_ONCE: Final = 20_000
 """More are refused: their number grows with the square of the number of models."""
@@ -87,13 +87,8 @@ def plan_comparisons(
     if plan is None:
         plan = PairingPlan.objects.create(
             dataset=dataset,
-            kind=rules.kind,
-            anchor=rules.anchor,
-            size=rules.size,
-            cap=rules.cap,
-            seed=rules.seed,
-            selection=rules.selection(),
             created_by=by,
+            **plan_fields(rules),
         )
     made = _create(dataset, new)
     batch = max(batches.values(), default=0) + 1
@@ -117,9 +112,7 @@ def plan_comparisons(
 
 def too_many(new: int) -> Refused | None:
     """The refusal to create so many comparisons at once; None where they can be."""
-    return (
-        Refused("dataset:too-many-comparisons", most=MOST_AT_ONCE) if new > MOST_AT_ONCE else None
-    )
+    return Refused("dataset:too-many-comparisons") if new > MOST_AT_ONCE else None
 
 
 def sorted_out(

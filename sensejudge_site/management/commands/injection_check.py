@@ -13,6 +13,7 @@ from annotation.core.intervals import ends
 from annotation.core.refusals import text_of
 from judging.core.injections import ATTEMPTS, FlipRow, Flips
 from judging.core.rules import JudgePrompt, prompt_of
+from judging.core.verdicts import VerdictRule
 from judging.models import RunKind
 from judging.queries.injections import CheckFigures, check_figures
 from judging.services.estimates import estimate
@@ -57,6 +58,12 @@ class Command(OneLineCommand):
             choices=[each.word for each in JudgePrompt if not each.grades],
         )
         parser.add_argument(
+            "--verdict",
+            choices=[rule.lower() for rule in VerdictRule],
+            default=VerdictRule.STRICT.lower(),
+            help="how an LLM's reply is read",
+        )
+        parser.add_argument(
             "--dataset",
             metavar="SLUG",
             help="use this dataset's pairs instead of the six built-in ones",
@@ -83,6 +90,7 @@ class Command(OneLineCommand):
             dataset=dataset,
             judge=options["judge"],
             prompt=prompt_of(options["prompt"]),
+            verdict=VerdictRule(options["verdict"].upper()),
             pairs=[pair.to_json() for pair in pairs],
             budget=options["budget"],
         )
@@ -110,6 +118,7 @@ def _fields(found: CheckFigures) -> dict[str, Any]:
         "check": found.check.pk,
         "judge": found.check.judge,
         "prompt": JudgePrompt(found.check.prompt).word,
+        "verdict": found.verdict.lower(),
         "pairs": len(found.check.pairs),
         "attempts": len(ATTEMPTS),
         **_row(found.total),

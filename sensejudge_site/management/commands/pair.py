@@ -6,29 +6,36 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandParser, OutputWrapper
 
 from annotation.core.choices import StudyKind
-from annotation.core.pairing import PairingKind, PairingRules, rules_named
+from annotation.core.pairing import PairingKind, PairingRules, PossiblePair, rules_named
 from annotation.core.refusals import Refused
 from annotation.core.splits import DEFAULT_SEED
 from annotation.core.studies import StudyPlan
 from annotation.core.study_items import ItemChoice
 from annotation.models import Dataset, PairingPlan, Study
-from annotation.queries.pairing import batches_of
+from annotation.queries.pairing import batches_of, plan_by, possible_pairs
+from annotation.services.imports.comparisons import sorted_out, too_many
 from annotation.services.studies import create_study
 from benchmark.queries.ranking import Source
 from benchmark.services.pairing import (
     NextBatch,
     Verdicts,
     counts_by_models,
-    make_next_batch,
     next_batch,
     price,
 )
+from benchmark.services.pairing_runs import created_by_run, plan_pairing
 from judging.core.estimates import RunEstimate
+from judging.services.kinds import start
 from sensejudge_site.management.parsing import OneLineCommand, counted, number_from
-from sensejudge_site.management.runs import dataset_named, estimates_told
+from sensejudge_site.management.runs import (
+    check_finished,
+    dataset_named,
+    estimates_told,
+    finished_run,
+)
 
 _NUMBER = number_from(1, 10_000_000)
 
@@ -118,8 +125,7 @@ class Command(OneLineCommand):
         if not options["estimate"]:
             if same is not None:
                 _check_holds(same, found, rules)
-            made = make_next_batch(dataset, rules, verdicts, by=None)
-            plan, whole, created = made.plan, list(made.planned), made.created
+            plan, whole, created = _made(dataset, rules, verdicts, found, self.stderr)
             if options["study"]:
                 study = _new_study(dataset, plan, options["study"]) if same is None else same.slug
         fields = {
@@ -140,6 +146,32 @@ class Command(OneLineCommand):
             self.stdout.write(json.dumps(fields, ensure_ascii=False))
         else:
             self.stdout.write("\n".join(_lines(fields, found, estimate, dry=options["estimate"])))
+
+
+def _made(
+    dataset: Dataset,
+    rules: PairingRules,
+    verdicts: Verdicts,
+    found: NextBatch,
+    stream: OutputWrapper,
+) -> tuple[PairingPlan, list[PossiblePair], int]:
+    """The plan, all that is in it, and how many were created: by a run, unless nothing is to add.
+
+    Raises:
+        Refused: a new plan would be empty; there would be too many at once.
+    """
+    if refused := too_many(found.new):
+        raise refused
+    if not found.added:
+        if found.plan is None:
+            raise Refused("pairing:nothing-left")
+        return found.plan, list(found.planned), 0
+    run = finished_run(start(plan_pairing(dataset, rules, verdicts)), "pair", stream)
+    check_finished([run])
+    plan = plan_by(dataset, rules)
+    assert plan is not None  # noqa: S101 - the run made it
+    _possible, planned = sorted_out(possible_pairs(dataset, rules), batches_of(plan))
+    return plan, planned, created_by_run(run)
 
 
 def _rules(options: dict[str, Any]) -> PairingRules:

@@ -83,6 +83,41 @@ def test_a_draw_is_level_in_both_strata_as_far_as_the_items_allow(strata, size):
         assert is_level(Counter(inner), Counter(pair for pair in strata if pair[0] == outer))
 
 
+def drawn_by_looking_at_all(strata, size, drawn):
+    """The rule as it is said: before each draw every stratum is looked at."""
+    left = list(range(len(strata)))
+    counts, named, taken = Counter(), Counter(), []
+
+    def count(own):
+        counts.update([own[:1], own])
+        named.update(enumerate(own))
+
+    for own in drawn:
+        count(own)
+    for _draw in range(size):
+        chosen = ()
+        while len(chosen) < 2:
+            depth = len(chosen)
+            first = {}
+            for place in left:
+                if strata[place][:depth] == chosen:
+                    first.setdefault(strata[place][: depth + 1], place)
+            said = {own: (counts[own], named[depth, own[-1]], first[own]) for own in first}
+            chosen = min(said, key=said.get)
+        taken.append(next(place for place in left if strata[place] == chosen))
+        left.remove(taken[-1])
+        count(chosen)
+    return taken
+
+
+@given(STRATA, st.integers(0, 30), STRATA)
+def test_a_draw_is_as_if_all_strata_were_looked_at_before_each(strata, size, before):
+    items = list(enumerate(strata))
+    if size < len(items):
+        wanted = drawn_by_looking_at_all(strata, size, before)
+        assert draw_evenly(items, size, drawn=before) == wanted
+
+
 def test_without_strata_the_first_items_are_drawn():
     assert draw_evenly([(number, ()) for number in range(9)], 4) == [0, 1, 2, 3]
 

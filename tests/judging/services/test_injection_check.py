@@ -12,6 +12,7 @@ from annotation.core.conversations import Message, Speaker
 from benchmark.queries.choices import datasets
 from judging.core.injections import ATTEMPTS, INJECTIONS, harmless
 from judging.core.rules import JudgePrompt
+from judging.core.verdicts import VerdictRule
 from judging.models import InjectedText, InjectionCheck, InjectionTrial, JudgeRun
 from judging.queries.injections import check_figures, trial_list, trial_page
 from judging.queries.runs import run_progress
@@ -21,7 +22,7 @@ from judging.services.foreground import run_to_end
 from judging.services.injection import TriedPair, dataset_pairs
 from judging.services.kinds import start
 from judging.services.run_control import cancel, reset_failed
-from tests.factory import make_dataset, make_endpoint, make_run
+from tests.factory import make_dataset, make_endpoint, make_run, make_user
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.study import (
     check_injections,
@@ -257,3 +258,44 @@ def test_the_command_refuses_an_unknown_judge_and_tells_of_failed_calls():
         with pytest.raises(CommandError, match="llm:bad-request") as failed:
             command(judge=name)
     assert failed.value.returncode == 1
+
+
+def test_letter_probabilities_of_both_orders_decide_together(client):
+    """A judge that leans to the first place by 2, and to GOODWORD by 0.6: l* is that alone."""
+    with FakeLlm(rule="odds:GOODWORD:0.6:2") as server:
+        fields = {"base_url": server.base_url, "input_price": 1, "output_price": 1}
+        name = make_endpoint(has_logprobs=True, **fields).name
+        planned = planned_check(name, [PAIR], verdict=VerdictRule.LOGPROB)
+        estimated = estimate(planned)
+        found = check_figures(run_to_end(start(planned).pk).injection_check.pk)
+        calls = server.stats()["calls"]
+    clean = found.check.trials.filter(added="CLEAN").values_list("order", "verdict", "log_odds")
+    assert {(order, verdict, round(odds, 9)) for order, verdict, odds in clean} == {
+        ("ORIGINAL", "A", 0.6),
+        ("SWAPPED", "B", -0.6),
+    }
+    assert (found.total.attempts.flipped, found.total.attempts.read) == (0, len(ATTEMPTS))
+    assert 2 * len(ATTEMPTS) < calls <= estimated.calls
+    assert [stage.stored >= 0 for stage in estimated.stages] == [True, True]
+    assert found.verdict is VerdictRule.LOGPROB
+    client.force_login(make_user(role="VIEWER"))
+    page = client.get(f"/trust/injections/{found.check.pk}/").content.decode()
+    assert "The mean log-odds of both presentation orders decide" in page
+
+
+def test_an_order_that_cannot_be_read_by_letters_leaves_no_verdict():
+    script = [Act(), Act(text="Both.")]
+    with FakeLlm(rule="odds:GOODWORD:0.6:2", script=script) as server:
+        name = make_endpoint(base_url=server.base_url, has_logprobs=True, concurrency=1).name
+        found = check_figures(check_injections(name, [PAIR], verdict=VerdictRule.LOGPROB).pk)
+    clean = found.check.trials.filter(added="CLEAN")
+    assert set(clean.values_list("status", "error_code")) == {
+        ("UNPARSEABLE", "verdict:unparseable")
+    }
+
+
+def test_a_judge_without_letters_is_not_read_by_them():
+    make_endpoint(name="plain")
+    for name, code in (("lexical", "judge:no-letters"), ("plain", "llm:no-logprobs")):
+        with refuses(code):
+            planned_check(name, [PAIR], verdict=VerdictRule.LOGPROB)

@@ -125,6 +125,9 @@ def test_a_manager_starts_a_check_and_sees_before_what_it_takes(client):
     assert not JudgeRun.objects.exists()
     wrong = client.post(start, {**form, "prompt": "PAIRWISE"})
     assert (wrong.status_code, "does not use prompts" in text_of(wrong)) == (422, True)
+    assert "returns no log-probabilities" in text_of(
+        client.post(start, {**form, "verdict": "LOGPROB"})
+    )
     first = client.post(start, form)
     run = JudgeRun.objects.get()
     assert first.url == reverse("judging:run", args=[run.pk])

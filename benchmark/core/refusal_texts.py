@@ -18,6 +18,10 @@ REFUSAL_TEXTS: Final = {
         "something else."
     ),
     "benchmark:unknown-choice": gettext_noop("The choice was not found."),
+    "evaluation:run-gone": gettext_noop(
+        "A finished run that this comparison uses was deleted or restarted. Start the comparison "
+        "again to see what it would cost now."
+    ),
     "leaderboard:not-judged": gettext_noop(
         "No finished run has judged this dataset yet. Start one first."
     ),

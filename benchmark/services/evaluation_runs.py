@@ -157,18 +157,35 @@ def estimate_evaluation(request: EvaluationRequest) -> list[RunEstimate]:
 
 
 def write_evaluation(run: JudgeRun) -> None:
-    """Write the units: the judges' runs, then every evaluator, then the curve where one is made."""
-    train, test, _level = _subject(run)
+    """Write the units: the judges' runs, then every evaluator, then the curve where one is made.
+
+    A unit keeps the finished run that was found for it now: its estimate counted no call for it.
+    """
+    train, test, level = _subject(run)
     names: list[str] = run.config["names"]
+    wanted = _scorings(names, train=train, test=test, level=level)
+    found = [finished_like(each) for each in wanted]
     plans: list[tuple[str, dict[str, Any]]] = [
-        (f"{judge}: {dataset.slug}", {"scores": judge, "dataset": dataset.pk})
-        for dataset, judge in scorings_of(names, train=train, test=test)
+        (
+            f"{judge}: {dataset.slug}",
+            {"scores": judge, "dataset": dataset.pk, "finished": finished and finished.pk},
+        )
+        for (dataset, judge), finished in zip(
+            scorings_of(names, train=train, test=test), found, strict=True
+        )
     ]
     plans += [(name, {"measures": name}) for name in names]
     if run.config["curve"] is not None:
         plans.append((_CURVE, {"curve": True}))
     RunUnit.objects.bulk_create(
-        RunUnit(run=run, position=place, name=name[:200], plan=plan)
+        RunUnit(
+            run=run,
+            position=place,
+            name=name[:200],
+            plan=plan,
+            child_id=plan.get("finished"),
+            reused=plan.get("finished") is not None,
+        )
         for place, (name, plan) in enumerate(plans)
     )
 
@@ -186,7 +203,8 @@ def work_evaluation(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
     """Go on with a judge's run, or measure one evaluator, or make the curve.
 
     Raises:
-        Refused: a judge's run did not finish; the money ended.
+        Refused: a judge's run did not finish, or one that was found finished is gone; the money
+            ended.
     """
     if "scores" in unit.plan:
         _score(run, unit, work)
@@ -205,6 +223,8 @@ def work_evaluation(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
 
 def _score(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
     if unit.child_id is None:
+        if unit.plan.get("finished") is not None:
+            raise Refused("evaluation:run-gone", f"run {unit.plan['finished']} was deleted")
         train, test, level = _subject(run)
         dataset = train if unit.plan["dataset"] == train.pk and train != test else test
         teaching = _teaching(dataset, train, test)

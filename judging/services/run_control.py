@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.query import QuerySet
 from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
-from judging.models import JudgeRun, RunKind, RunStatus
+from judging.models import JudgeRun, RunKind, RunStatus, RunUnit
 from judging.queries.runs import UNFINISHED, unit_rows
 from judging.services.batches import ComputingStage, UnitStage
 from judging.services.heartbeats import has_died
@@ -28,15 +28,19 @@ FINISHED: Final = (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)
 def cancel(run_id: int) -> bool:
     """Stops a run; batches under way drop themselves at their next commit. False: it was over.
 
-    The runs that it started for its units stop as well.
+    The runs of its units stop as well, unless somebody started them by themselves, or another
+    unfinished run waits for them.
     """
     now = timezone.now()
     under_way = Q(status__in=(*UNFINISHED, RunStatus.BATCH))
     stopped = {"status": RunStatus.CANCELLED, "generation": F("generation") + 1}
     found = JudgeRun.objects.filter(under_way, pk=run_id).update(**stopped, finished_at=now)
     if found:  # only now: a child that is being chosen at this moment is there once that is done
-        own = Q(unit_of__run=run_id, unit_of__reused=False)
-        children = list(JudgeRun.objects.filter(own, under_way).values_list("pk", flat=True))
+        units = RunUnit.objects.filter(child=OuterRef("pk"))
+        waiting = units.filter(run__status__in=UNFINISHED, status=JudgmentStatus.PENDING)
+        own = Exists(units.filter(run=run_id)) & Exists(units.filter(reused=False))
+        alone = JudgeRun.objects.filter(own & ~Exists(waiting), under_way)
+        children = list(alone.values_list("pk", flat=True))
         JudgeRun.objects.filter(under_way, pk__in=children).update(**stopped, finished_at=now)
     return bool(found)
 

@@ -219,3 +219,9 @@ def test_a_judge_is_chosen_by_name():
     assert (found["judge"], found["models"][0]["model"]) == ("other", "beta")
     with pytest.raises(CommandError, match="there are: lexical, other"):
         leaderboard(*given, "--judge", "nobody")
+
+
+@pytest.mark.parametrize("number", ["100001", "-1", "x"])
+def test_the_bootstrap_has_bounds(tmp_path, number):
+    with pytest.raises(CommandError, match="expected a number from 0 to 100000"):
+        leaderboard("--battles", tmp_path / "battles.csv", f"--bootstrap={number}")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import CommandParser
 
@@ -16,7 +15,9 @@ from benchmark.core.ranking import ModelRating, Ranking, bradley_terry
 from benchmark.queries.ranking import DRAWS, Board, Source, dataset_board
 from benchmark.queries.trust import SEED
 from judging.core.formats.recorded import battles
-from sensejudge_site.management.parsing import OneLineCommand, counted
+from sensejudge_site.management.parsing import OneLineCommand, counted, number_from
+
+MOST_DRAWS: Final = 100_000
 
 
 class Command(OneLineCommand):
@@ -50,8 +51,9 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--anchor", metavar="MODEL", help="model rated 1000 (default: the mean)"
         )
-        parser.add_argument("--bootstrap", type=_count, default=DRAWS, metavar="N")
-        parser.add_argument("--seed", type=_count, default=SEED, metavar="N")
+        draws = number_from(0, MOST_DRAWS)
+        parser.add_argument("--bootstrap", type=draws, default=DRAWS, metavar="N")
+        parser.add_argument("--seed", type=number_from(0), default=SEED, metavar="N")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -61,14 +63,6 @@ class Command(OneLineCommand):
             self.stdout.write(json.dumps(_fields(ranking, board), ensure_ascii=False))
         else:
             self.stdout.write("\n".join([*_lines(ranking), *(_shown(board) if board else ())]))
-
-
-def _count(text: str) -> int:
-    """A whole number of 0 or more."""
-    if not text.isdecimal():
-        message = f"{text!r} is not a whole number of 0 or more"
-        raise ArgumentTypeError(message)
-    return int(text)
 
 
 def _ranking(options: dict[str, Any]) -> tuple[Ranking, Board | None]:

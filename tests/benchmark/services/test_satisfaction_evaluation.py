@@ -371,3 +371,23 @@ def test_measuring_gives_a_sign_of_life_between_metrics(train, test_data):
     )
     measure("history_mean", data, seed=1, draws=0)
     assert pulse.call_count >= len(WHOLE) + len(EXPECTED) + len(GAINED) + 2 * len(BY_SCENARIO)
+
+
+def test_a_run_that_the_estimate_counted_as_finished_is_paid_for_no_second_time(train, test_data):
+    """It is kept at the start: a rating that changes has nobody asked again."""
+    with FakeLlm() as server:
+        make_endpoint(name="fake", base_url=server.base_url)
+        finished = run_to_end(start_satisfaction_run(dataset=test_data, judge="fake").pk)
+        calls = server.stats()["calls"]
+        asked = EvaluationRequest(train=train, test=test_data, evaluators=["fake"], draws=0)
+        assert estimate_evaluation(asked) == []
+        run, other = (start(plan_evaluation(asked._replace(seed=seed))) for seed in (1, 2))
+        unit = RunUnit.objects.get(run=run, position=0)
+        assert (unit.child, unit.reused) == (finished, True)
+        SatisfactionLabel.objects.filter(annotator__username="test:ann", score=2).update(score=1)
+        assert run_to_end(run.pk).status == "DONE"
+        assert server.stats()["calls"] == calls
+        other.units.filter(position=0).update(child=None)  # as deleting the run leaves it
+        ended = run_to_end(other.pk)
+        assert (ended.status, ended.error_code) == ("FAILED", "evaluation:run-gone")
+        assert server.stats()["calls"] == calls

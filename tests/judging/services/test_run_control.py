@@ -92,3 +92,35 @@ def test_a_run_is_still_silent_where_it_is_as_it_was_seen():
     assert run_control.still_silent(waiting.pk, generation=0, last_beat="")
     JudgeRun.objects.update(status="CANCELLED")
     assert not run_control.still_silent(run.pk, generation=3, last_beat=seen)
+
+
+@pytest.fixture
+def shared():
+    """Two runs that wait for one child, which the first has started."""
+    child = make_run(status="PENDING")
+    waiting = [make_run(child.dataset, kind="ABLATE", status="RUNNING") for _ in range(2)]
+    for run in waiting:
+        run.units.create(position=0, child=child, reused=run != waiting[0])
+    return child, waiting
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_child_ends_with_the_last_run_that_waits_for_it(shared, first):
+    child, waiting = shared
+    for run, status in ((waiting[first], "PENDING"), (waiting[1 - first], "CANCELLED")):
+        assert run_control.cancel(run.pk)
+        child.refresh_from_db()
+        assert child.status == status
+
+
+def test_a_child_is_not_kept_by_a_step_that_is_done_nor_ended_where_a_person_started_it(shared):
+    child, (own, other) = shared
+    other.units.update(status="DONE")
+    run_control.cancel(own.pk)
+    child.refresh_from_db()
+    assert child.status == "CANCELLED"
+    by_hand = make_run(status="PENDING")
+    other.units.create(position=1, child=by_hand, reused=True)
+    run_control.cancel(other.pk)
+    by_hand.refresh_from_db()
+    assert by_hand.status == "PENDING"

@@ -136,6 +136,7 @@ def _query(rules: PairingRules, **more: str) -> str:
         "scenarios": rules.scenarios,
         "models": rules.models,
         **({"both_models": "on"} if rules.both_models else {}),
+        **({"variants": "on"} if rules.variants else {}),
         **more,
     }
     return urlencode(fields, doseq=True)

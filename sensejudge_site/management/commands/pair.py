@@ -87,6 +87,11 @@ class Command(OneLineCommand):
             "--both", action="store_true", help="both responses must be by models of --model"
         )
         parser.add_argument(
+            "--variants",
+            action="store_true",
+            help='compare variants of a model too, each as a model "MODEL (VARIANT)" of its own',
+        )
+        parser.add_argument(
             "--judge",
             default="",
             metavar="lexical|ENDPOINT",
@@ -185,6 +190,7 @@ def _rules(options: dict[str, Any]) -> PairingRules:
         scenarios=tuple(options["scenario"]),
         models=tuple(options["model"]),
         both_models=options["both"],
+        variants=options["variants"],
     )
 
 

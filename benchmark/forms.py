@@ -366,6 +366,7 @@ class PairingForm(forms.Form):
     both_models = forms.BooleanField(
         label=_("Both responses must be by the chosen models"), required=False
     )
+    variants = forms.BooleanField(label=_("Variants as models of their own"), required=False)
     seed = forms.IntegerField(label=_("Seed"), min_value=0, max_value=2_147_483_647)
     judge = forms.ChoiceField(
         label=_("Judge"),
@@ -398,16 +399,13 @@ class PairingForm(forms.Form):
         """The plan."""
         chosen = self.cleaned_data
         kind = PairingKind(chosen["kind"])
-        sized = kind in (PairingKind.SAMPLE, PairingKind.ADAPTIVE)
         return PairingRules(
             kind=kind,
             anchor=chosen["anchor"] if kind is PairingKind.ANCHOR else "",
-            size=chosen["size"] if sized else None,
-            cap=chosen["cap"],
-            seed=chosen["seed"],
+            size=chosen["size"] if kind in (PairingKind.SAMPLE, PairingKind.ADAPTIVE) else None,
             scenarios=tuple(chosen["scenarios"]),
             models=tuple(chosen["models"]),
-            both_models=chosen["both_models"],
+            **{name: chosen[name] for name in ("cap", "seed", "both_models", "variants")},
         )
 
     def whose(self) -> Verdicts:

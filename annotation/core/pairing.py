@@ -46,6 +46,8 @@ class PairingRules:
         scenarios: only these, by name; all without.
         models: only comparisons with a response by one of these; all without.
         both_models: both responses must be by one of `models`.
+        variants: responses with a variant are compared too, each variant as a model of its own
+            by the name `candidate_name` gives; else only those without.
     """
 
     kind: PairingKind = PairingKind.ALL
@@ -56,6 +58,7 @@ class PairingRules:
     scenarios: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     both_models: bool = False
+    variants: bool = False
 
     def __post_init__(self) -> None:
         """Refuses what no plan can be.
@@ -76,6 +79,7 @@ class PairingRules:
             "scenarios": sorted(self.scenarios),
             "models": sorted(self.models),
             "both_models": self.both_models and bool(self.models),
+            "variants": self.variants,
         }
         return {name: value for name, value in filters.items() if value}
 
@@ -109,7 +113,7 @@ def rules_named(word: str) -> tuple[PairingKind, str, int | None]:
 
 
 class CandidateText(NamedTuple):
-    """A response that can be compared: its model, its number, and a hash of its text."""
+    """A response that can be compared: its candidate's name, its number, a hash of its text."""
 
     model: str
     response: int

@@ -9,7 +9,8 @@ from math import comb
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Case, CharField, Count, Max, Q, QuerySet, Value, When
+from django.db.models.functions import Concat
 
 from annotation.core.pairing import (
     CandidateText,
@@ -22,15 +23,28 @@ from annotation.core.pairing import (
 from annotation.models import Comparison, Dataset, PairingPlan, Response
 
 
-def _comparable_responses(dataset: Dataset) -> QuerySet[Response]:
-    rows = Response.objects.filter(turn__session__dataset=dataset, text__isnull=False, variant="")
-    return rows.exclude(model="")
+def candidate_name(response: str = "") -> Case:
+    """What competes: a response's model, "model (variant)" where it has a variant; "" unnamed.
+
+    Args:
+        response: the relation that leads to the response, with "__".
+    """
+    model, variant = f"{response}model", f"{response}variant"
+    apart = Concat(model, Value(" ("), variant, Value(")"))
+    plain = Q((variant, "")) | Q((model, ""))
+    return Case(When(plain, then=model), default=apart, output_field=CharField())
+
+
+def _comparable_responses(dataset: Dataset, *, variants: bool) -> QuerySet[Any]:
+    rows = Response.objects.filter(turn__session__dataset=dataset, text__isnull=False)
+    named = rows.exclude(model="").annotate(candidate=candidate_name())
+    return named if variants else named.filter(variant="")
 
 
 def compared_models(dataset: Dataset) -> list[str]:
-    """The models whose responses can be compared, by name."""
-    rows = _comparable_responses(dataset).order_by("model")
-    return list(rows.values_list("model", flat=True).distinct())
+    """The models whose responses can be compared, and their variants, by name."""
+    rows = _comparable_responses(dataset, variants=True).order_by("candidate")
+    return list(rows.values_list("candidate", flat=True).distinct())
 
 
 def possible_at_most(dataset: Dataset, rules: PairingRules) -> int:
@@ -38,10 +52,10 @@ def possible_at_most(dataset: Dataset, rules: PairingRules) -> int:
 
     Responses with equal texts count apart, and each two models at the plan's most on a turn.
     """
-    turns = _of_scenarios(_comparable_responses(dataset), rules).order_by().values("turn")
+    turns = _candidates(dataset, rules).order_by().values("turn")
     counts = turns.annotate(
-        models=Count("model", distinct=True),
-        others=Count("model", distinct=True, filter=~Q(model__in=rules.models)),
+        models=Count("candidate", distinct=True),
+        others=Count("candidate", distinct=True, filter=~Q(candidate__in=rules.models)),
     )
     total = 0
     for models, others in counts.values_list("models", "others"):
@@ -52,8 +66,8 @@ def possible_at_most(dataset: Dataset, rules: PairingRules) -> int:
     return total * rules.cap
 
 
-def _of_scenarios(rows: QuerySet[Response], rules: PairingRules) -> QuerySet[Response]:
-    wanted = rules.scenarios
+def _candidates(dataset: Dataset, rules: PairingRules) -> QuerySet[Any]:
+    rows, wanted = _comparable_responses(dataset, variants=rules.variants), rules.scenarios
     return rows.filter(turn__session__scenario__name__in=wanted) if wanted else rows
 
 
@@ -69,11 +83,11 @@ def possible_pairs(dataset: Dataset, rules: PairingRules) -> list[PossiblePair]:
 def _possible(
     dataset: Dataset, rules: PairingRules, stored: dict[int, list[StoredPair]]
 ) -> Iterator[PossiblePair]:
-    texts = _of_scenarios(_comparable_responses(dataset), rules).order_by(
+    texts = _candidates(dataset, rules).order_by(
         "turn__session__position", "turn__session_id", "turn__position", "position", "pk"
     )
     of_turn = ("turn", "turn__session__key", "turn__position", "turn__session__scenario__name")
-    answers = texts.values_list(*of_turn, "model", "pk", "text_hash")
+    answers = texts.values_list(*of_turn, "candidate", "pk", "text_hash")
     for (turn, session, place, scenario), own in groupby(answers, key=itemgetter(0, 1, 2, 3)):
         candidates = [CandidateText(*answer[4:]) for answer in own]
         for pair in pairs_on_turn(candidates, stored.get(turn, ()), cap=rules.cap):
@@ -119,6 +133,7 @@ def rules_of_plan(plan: PairingPlan) -> PairingRules:
         scenarios=tuple(filters.get("scenarios", ())),
         models=tuple(filters.get("models", ())),
         both_models=filters.get("both_models", False),
+        variants=filters.get("variants", False),
     )
 
 

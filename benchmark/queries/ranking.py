@@ -9,13 +9,14 @@ from enum import StrEnum
 from typing import Final
 
 from django.core.paginator import Page, Paginator
-from django.db.models import F, Q, QuerySet
+from django.db.models import Case, F, Q, QuerySet, When
 from django.utils.text import Truncator
 
 from annotation.core.choices import Verdict
 from annotation.core.intervals import ends
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, PairwiseLabel
+from annotation.queries.pairing import candidate_name
 from benchmark.core.bradley_terry import VerdictCounts, outcome_of
 from benchmark.core.decisions import Decisions
 from benchmark.core.ranking import Ranking, WinRate, bradley_terry, win_rates
@@ -369,13 +370,17 @@ def _latest_judge(scope: LeaderboardScope, source: Source) -> tuple[str, str]:
 
 
 def _models(dataset: DatasetChoice) -> dict[int, tuple[str, str, str, int]]:
-    """Scenario, the two models and the session of every comparison."""
+    """Scenario, the two models and the session of every comparison.
+
+    A variant is a model of its own, except where both texts are equal: it tells those apart.
+    """
+    equal = Q(response_a__text_hash=F("response_b__text_hash"))
+    one, other = (
+        Case(When(equal, then=f"{response}model"), default=candidate_name(response))
+        for response in ("response_a__", "response_b__")
+    )
     rows = Comparison.objects.filter(turn__session__dataset=dataset.id).values_list(
-        "id",
-        "turn__session__scenario__name",
-        "response_a__model",
-        "response_b__model",
-        "turn__session_id",
+        "id", "turn__session__scenario__name", one, other, "turn__session_id"
     )
     return {key: (name, one, other, own) for key, name, one, other, own in rows.iterator()}
 

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.django_db
         ({"kind": PairingKind.ANCHOR, "anchor": "beta"}, 16),
         ({"kind": PairingKind.SAMPLE, "size": 7, "cap": 2}, 7),
         ({"kind": PairingKind.ADAPTIVE, "size": 5}, 5),
+        ({"variants": True}, 24),
     ],
 )
 def test_a_run_makes_what_its_rules_say(fields, made):
@@ -89,6 +90,7 @@ def test_a_run_with_nothing_to_compare_says_so():
         {"models": ("alpha", "beta")},
         {"models": ("alpha", "beta"), "both_models": True},
         {"both_models": True},
+        {"variants": True},
     ],
 )
 def test_what_is_possible_is_counted_as_it_is_planned(fields, django_assert_num_queries):

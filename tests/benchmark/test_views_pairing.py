@@ -66,6 +66,7 @@ def test_the_price_is_that_of_both_orders_under_an_endpoint(manager, dataset):
         ({"scenarios": ["Code"]}, 12),
         ({"models": ["alpha"]}, 16),
         ({"models": ["alpha", "beta"], "both_models": "on"}, 8),
+        ({"variants": "on"}, 24),
     ],
 )
 def test_a_plan_is_made_once(manager, dataset, changes, made):

@@ -6,11 +6,21 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.models import Comparison, PairingPlan, Study
+from annotation.models import Comparison, PairingPlan, Study, Turn
+from benchmark.queries.ranking import Source, dataset_board
 from judging.models import JudgeRun
 from sensejudge_site.benches import pairing as bench
 from tests.benchmark.pairing import label_all, make_answers
-from tests.factory import make_dataset, make_endpoint
+from tests.factory import (
+    make_comparison,
+    make_dataset,
+    make_endpoint,
+    make_label,
+    make_response,
+    make_scenario,
+    make_session,
+    make_turn,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -114,6 +124,38 @@ def test_a_plan_is_made_by_a_run_unless_nothing_is_to_add():
     run = JudgeRun.objects.get()
     assert (run.kind, run.status) == ("PAIR", "DONE")
     assert run.units.get().result == {"plan": PairingPlan.objects.get().pk, "created": 8}
+
+
+def test_variants_of_a_model_compete_where_they_are_asked_for_and_are_ranked_apart():
+    dataset = make_answers(turns=1, models=("alpha", "beta"))
+    for turn in Turn.objects.all():
+        make_response(turn, model="alpha", variant="memory")
+    assert pair(dataset, "--estimate")["possible"] == 2
+    made = pair(dataset, "--variants")
+    assert [(row["model_a"], row["model_b"], row["comparisons"]) for row in made["pairs"]] == [
+        ("alpha", "alpha (memory)", 2), ("alpha", "beta", 2), ("alpha (memory)", "beta", 2),
+    ]  # fmt: skip
+    assert pair(dataset, "--variants")["created"] == 0
+    assert pair(dataset)["plan"] != made["plan"]  # without variants it is another plan
+    anchored = pair(dataset, "--variants", "--plan", "anchor:alpha (memory)", "--estimate")
+    assert anchored["comparisons"] == 4
+    label_all(dataset)
+    board = dataset_board(dataset.slug, Source.HUMAN, draws=10, seed=1)
+    assert set(board.win_rates) == {"alpha", "alpha (memory)", "beta"}
+    assert board.win_rates["alpha"].value == 1
+    adapted = pair(dataset, "--variants", "--plan", "adaptive", "--batch", "2", "--estimate")
+    assert adapted["possible"] == 6
+
+
+def test_a_variant_that_tells_two_equal_texts_apart_is_no_model_of_its_own():
+    dataset = make_dataset()
+    turn = make_turn(make_session(make_scenario(dataset)))
+    one, other = (
+        make_response(turn, model="alpha", text="same", variant=name) for name in ("", "B")
+    )
+    make_label(make_comparison(turn, response_a=one, response_b=other), verdict="TIE")
+    board = dataset_board(dataset.slug, Source.HUMAN, draws=10, seed=1)
+    assert set(board.win_rates) <= {"alpha"}
 
 
 def test_people_read_lines():

@@ -210,6 +210,17 @@ def test_unrated_responses_are_scored_from_the_page(manager):
     assert "not rated" in judged
 
 
+def test_unrated_turns_are_scored_by_the_judge_of_the_rated_ones(manager):
+    make_endpoint(name="fake")
+    dataset = make_ratings(people=2)
+    run = start_satisfaction_run(dataset=dataset, judge="fake")
+    JudgeRun.objects.filter(pk=run.pk).update(status="DONE")
+    (link,) = re.findall(r'href="(/runs/new/[^"]*)"', page_of(manager, run))
+    form = manager.get(link.replace("&amp;", "&")).context["form"]
+    assert (form.initial["kind"], form.initial["judge"]) == ("SATISFACTION", ["fake"])
+    assert form.initial["turn_targets"] == "all"
+
+
 def test_the_conversations_of_a_study_are_scored_from_the_page(manager):
     dataset = make_ratings(people=2)
     pilot = make_study(dataset, slug="pilot", kind="SATISFACTION")

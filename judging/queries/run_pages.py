@@ -189,10 +189,6 @@ class ComparedRuns:
     pairs: Sequence[JudgePair]
 
 
-BaseRow = tuple[int, Order, Verdict, float | None, int]
-"""Comparison, order, verdict, log-odds and session."""
-
-
 def compared_runs(ids: Sequence[int]) -> ComparedRuns:
     """Some runs side by side; those that do not exist are left out."""
     found = JudgeRun.objects.select_related("dataset", "annotator", "endpoint").in_bulk(
@@ -203,10 +199,7 @@ def compared_runs(ids: Sequence[int]) -> ComparedRuns:
     cells = {run.pk: _base_cells(run, rows[run.pk]) for run in runs}
     sessions = {row[0]: row[-1] for own in rows.values() for row in own}
     return ComparedRuns(
-        runs=[
-            _compared(run, cells[run.pk], sessions, as_shown=_as_shown(rows[run.pk]))
-            for run in runs
-        ],
+        runs=[_compared(run, cells[run.pk], _as_shown(rows[run.pk]), sessions) for run in runs],
         pairs=[
             JudgePair(_name(one), _name(two), share)
             for one, two in combinations(runs, 2)
@@ -231,11 +224,7 @@ def _name(run: JudgeRun) -> str:
 
 
 def _compared(
-    run: JudgeRun,
-    cells: Mapping[Cell, Verdict],
-    sessions: Mapping[int, int],
-    *,
-    as_shown: Mapping[Cell, Verdict],
+    run: JudgeRun, cells: Cells, as_shown: Cells, sessions: Mapping[int, int]
 ) -> ComparedRun:
     return ComparedRun(
         run=run,
@@ -246,20 +235,19 @@ def _compared(
 
 
 def _base_rows(run: JudgeRun) -> list[BaseRow]:
-    """The base judge's verdicts and log-odds by comparison and order."""
+    """The base judge's comparisons, orders, verdicts, log-odds and sessions."""
     rows = Judgment.objects.filter(
         run=run,
         preference__kind=PreferenceKind.EMPTY,
         status=JudgmentStatus.DONE,
         order__in=(Order.ORIGINAL, Order.SWAPPED),
     )
-    told = rows.values_list(
+    told = rows.exclude(verdict=None).values_list(
         "comparison_id", "order", "verdict", "log_odds", "comparison__turn__session_id"
     )
     return [
-        (comparison, Order(order), Verdict(verdict), log_odds, session)
+        (comparison, Order(order), Verdict(verdict or ""), log_odds, session)
         for comparison, order, verdict, log_odds, session in told
-        if verdict is not None
     ]
 
 
@@ -291,6 +279,8 @@ def _labels(run: JudgeRun) -> dict[int, Verdict]:
     return {comparison: winner for plan in plans(run.config) for comparison, winner in plan.winners}
 
 
+BaseRow = tuple[int, Order, Verdict, float | None, int]
+Cells = Mapping[Cell, Verdict]
 RUNS_A_PAGE: Final = 30
 COMPARISONS_A_PAGE: Final = 50
 _UNPAID: Final = (0, None, 0)

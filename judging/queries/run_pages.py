@@ -242,12 +242,11 @@ def _base_rows(run: JudgeRun) -> list[BaseRow]:
         status=JudgmentStatus.DONE,
         order__in=(Order.ORIGINAL, Order.SWAPPED),
     )
-    told = rows.exclude(verdict=None).values_list(
-        "comparison_id", "order", "verdict", "log_odds", "comparison__turn__session_id"
-    )
+    fields = ("comparison_id", "order", "verdict", "log_odds", "comparison__turn__session_id")
     return [
-        (comparison, Order(order), Verdict(verdict or ""), log_odds, session)
-        for comparison, order, verdict, log_odds, session in told
+        (comparison, Order(order), Verdict(verdict), log_odds, session)
+        for comparison, order, verdict, log_odds, session in rows.values_list(*fields)
+        if verdict is not None
     ]
 
 

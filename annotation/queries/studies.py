@@ -319,9 +319,9 @@ def _targets(rows: QuerySet[Any, Any]) -> Iterator[StudyTarget]:
         yield StudyTarget(pk, key, own, scenario, language, tuple(models))
 
 
-def pairwise_studies(dataset: Dataset) -> list[tuple[str, str]]:
-    """Short name and name of the studies of a dataset that ask about pairs."""
-    rows = Study.objects.filter(dataset=dataset, kind=StudyKind.PAIRWISE).order_by("name", "pk")
+def studies_of_kind(dataset: Dataset, kind: StudyKind) -> list[tuple[str, str]]:
+    """Short name and name of the studies of a dataset that ask the same of annotators."""
+    rows = Study.objects.filter(dataset=dataset, kind=kind).order_by("name", "pk")
     return list(rows.values_list("slug", "name"))
 
 

@@ -28,6 +28,7 @@ from benchmark.views.figures import CHANCE
 from judging.core.estimates import total_of
 from judging.models import JudgeRun
 from judging.queries.comparisons import with_comparisons
+from judging.queries.generation import families_of_endpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,10 @@ def estimate_new_ablation(request: SignedInRequest) -> HttpResponse:
     form = context["form"]
     if form is not None and form.is_valid():
         try:
-            found = estimate_ablation(form.request(by=request.user))
-            context |= {"estimates": found, "total": total_of(found)}
+            asked = form.request(by=request.user)
+            found = estimate_ablation(asked)
+            kin = families_of_endpoints(asked.dataset.pk, asked.judges)
+            context |= {"estimates": found, "total": total_of(found), "kin": kin}
         except Refused as error:
             context["refusal"] = _(error.text)
     if request.headers.get("HX-Request"):

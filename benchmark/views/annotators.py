@@ -14,6 +14,7 @@ from benchmark.queries.annotators import PeoplePage, people_page
 from benchmark.queries.disagreements import queue_page
 from benchmark.views.exports import csv_file, require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
+from judging.queries.generation import families_of_runs
 
 
 @require_safe
@@ -26,6 +27,7 @@ def people(request: HttpRequest) -> HttpResponse:
     context = {
         "page": page,
         "scope": scope,
+        "kin": families_of_runs([scope.judge.run] if scope.judge else []),
         "figures_id": FIGURES_ID,
         "query": urlencode(
             {
@@ -58,9 +60,11 @@ def disagreements(request: HttpRequest) -> HttpResponse:
     require_sees_everyone(request)
     form = asked(DisagreementForm, request.GET)
     found = queue_page(form.question(), page=request.GET.get("page", ""))
+    judge = found.scope.judge
     context = {
         "found": found,
         "scope": found.scope,
+        "kin": families_of_runs([judge.run] if judge else []),
         "page": found.page,
         "figures_id": FIGURES_ID,
     }

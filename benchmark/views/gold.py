@@ -17,6 +17,7 @@ from benchmark.queries.gold_rows import gold_rows as gold_rows_behind
 from benchmark.queries.rows import VerdictMatch
 from benchmark.views.exports import csv_file, require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
+from judging.queries.generation import families_of_runs
 
 
 @require_safe
@@ -28,6 +29,7 @@ def gold(request: HttpRequest) -> HttpResponse:
     context = {
         "page": page,
         "scope": page.scope,
+        "kin": families_of_runs(line.judge.run for line in page.lines),
         "policies": POLICIES,
         "query": _query(page.scope),
         "figures_id": FIGURES_ID,

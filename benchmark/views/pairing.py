@@ -30,6 +30,7 @@ from benchmark.views.ablations import say_if_attached
 from judging.core.estimates import total_of
 from judging.core.rules import NO_SETS
 from judging.models import RunKind
+from judging.queries.generation import families_of_endpoints
 from judging.services.judges import LEXICAL
 
 AT_ONCE: Final = 1_000
@@ -105,6 +106,7 @@ def _counted(dataset: Dataset, form: PairingForm) -> dict[str, Any]:
         "rows": [(row, [row["scenarios"].get(name, 0) for name in scenarios]) for row in rows],
         "estimates": [estimate],
         "total": total_of([estimate]),
+        "kin": families_of_endpoints(dataset.pk, [form.cleaned_data["judge"]]),
     }
 
 

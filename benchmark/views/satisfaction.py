@@ -45,6 +45,7 @@ from benchmark.submission import submit
 from benchmark.views.ablations import say_if_attached
 from benchmark.views.exports import csv_file, require_sees_everyone
 from judging.core.estimates import total_of
+from judging.queries.generation import families_of_judges
 
 DRAWN: Final = f"{MetricName.PEARSON}_expected"
 """What the curve draws: the unrounded score depends on no cut points."""
@@ -192,7 +193,8 @@ def models(request: HttpRequest, run_id: int) -> HttpResponse:
     found = model_scores(run_id, seed=SEED)
     if found is None:
         raise Http404
-    return render(request, "benchmark/model_scores.html", {"found": found})
+    context = {"found": found, "kin": families_of_judges([found.run])}
+    return render(request, "benchmark/model_scores.html", context)
 
 
 def _evaluator(request: HttpRequest, found: SatisfactionReport, row: EvaluatorRow) -> HttpResponse:

@@ -13,15 +13,16 @@ class RunTarget(LabelledEnum):
     """Which of a dataset's comparisons, or of its responses.
 
     TEST are comparisons that the annotator labelled and no preference was learned from, STUDY those
-    of a study, PLAN those of a pairing plan. RATED are responses that the user rated, CANDIDATES
-    those that are not the original of their turn. UNLABELLED are comparisons that the annotator did
-    not label, or original responses that the user did not rate.
+    of a study or original responses of its sessions, PLAN those of a pairing plan. RATED are
+    responses that the user rated, CANDIDATES those that are not the original of their turn.
+    UNLABELLED are comparisons that the annotator did not label, or original responses that the user
+    did not rate.
     """
 
     TEST = "TEST", gettext_noop("labelled comparisons that were not learned from")
     UNLABELLED = "UNLABELLED", gettext_noop("everything unlabelled")
     ALL = "ALL", gettext_noop("everything")
-    STUDY = "STUDY", gettext_noop("the comparisons of a study")
+    STUDY = "STUDY", gettext_noop("everything in a study")
     PLAN = "PLAN", gettext_noop("comparisons that were planned together")
     RATED = "RATED", gettext_noop("what the user rated")
     CANDIDATES = "CANDIDATES", gettext_noop("other responses than the original ones")
@@ -35,7 +36,7 @@ TURN_TARGETS: Final = (
     RunTarget.CANDIDATES,
     RunTarget.ALL,
 )
-"""What a run that scores satisfaction can be about; without any of them it is about RATED."""
+"""What a run that scores satisfaction can be about, a study aside; by default it is RATED."""
 
 
 class TurnPart(LabelledEnum):
@@ -110,6 +111,8 @@ class Targets:
                 return original and not rated
             case RunTarget.CANDIDATES:
                 return not original
+            case RunTarget.STUDY:
+                return original
             case RunTarget.ALL:
                 return True
             case _:
@@ -149,17 +152,19 @@ def turn_targets_named(word: str) -> tuple[Targets, str]:
     """What an argument names that says which turns are scored, and a dataset's short name.
 
     Args:
-        word: rated, unlabelled, candidates, all or dataset:SLUG (everything in a dataset, whoever
-            held its sessions).
+        word: rated, unlabelled, candidates, all, study:SLUG or dataset:SLUG (everything in a
+            dataset, whoever held its sessions).
 
     Raises:
         Refused: it is none of these.
     """
     prefix, colon, slug = word.partition(":")
+    if slug and prefix + colon == STUDY:
+        return Targets(kind=RunTarget.STUDY, study=slug), ""
     if slug and prefix + colon == DATASET:
         return Targets(kind=RunTarget.ALL), slug
     kinds = {kind.lower(): kind for kind in TURN_TARGETS}
     if word not in kinds:
-        known = ", ".join((*kinds, f"{DATASET}SLUG"))
+        known = ", ".join((*kinds, f"{STUDY}SLUG", f"{DATASET}SLUG"))
         raise Refused("run:targets", f"targets are one of {known}, not {word!r}")
     return Targets(kind=kinds[word]), ""

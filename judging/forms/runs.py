@@ -10,13 +10,14 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.choices import StudyKind
 from annotation.core.refusals import text_of
 from annotation.core.splits import Pooling
 from annotation.models import Dataset, PairingPlan, User
 from annotation.models.wording import choices_of
 from annotation.queries.pairing import pairing_plans
 from annotation.queries.participants import annotators
-from annotation.queries.studies import pairwise_studies
+from annotation.queries.studies import studies_of_kind
 from judging.core.rules import (
     LEARNED,
     NO_SETS,
@@ -188,7 +189,6 @@ class RunForm(forms.Form):
     )
     turn_targets = forms.ChoiceField(
         label=_("Which responses to score"),
-        choices=[(kind.lower(), name) for kind, name in choices_of(TURN_TARGETS)],
         required=False,
         help_text=_(
             "Agreement is measured on rated responses of a run over all of them. Anything else is "
@@ -321,8 +321,12 @@ class RunForm(forms.Form):
             self._field(name).choices = [(value, value) for value in values]
         self._field("targets").choices = [
             *((kind.lower(), gettext(kind.label)) for kind in COMPARISON_TARGETS),
-            *((f"{STUDY}{slug}", name) for slug, name in pairwise_studies(dataset)),
+            *_studies(dataset, StudyKind.PAIRWISE),
             *((f"{PLAN}{each.pk}", _plan_name(each)) for each, _asked in pairing_plans(dataset)),
+        ]
+        self._field("turn_targets").choices = [
+            *((kind.lower(), gettext(kind.label)) for kind in TURN_TARGETS),
+            *_studies(dataset, StudyKind.SATISFACTION),
         ]
         endpoints = ModelEndpoint.objects.filter(enabled=True).order_by("name")
         others = Dataset.objects.exclude(pk=dataset.pk).order_by("name").values_list("slug", "name")
@@ -436,6 +440,10 @@ def _targets(cleaned: Mapping[str, Any]) -> Targets:
         languages=tuple(cleaned.get("language") or ()),
         sample=cleaned.get("sample") or None,
     )
+
+
+def _studies(dataset: Dataset, kind: StudyKind) -> list[tuple[str, str]]:
+    return [(f"{STUDY}{slug}", name) for slug, name in studies_of_kind(dataset, kind)]
 
 
 def _plan_name(plan: PairingPlan) -> str:

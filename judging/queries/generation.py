@@ -272,5 +272,21 @@ def families_of_judges(runs: Iterable[JudgeRun]) -> list[SameFamily]:
     if not judging:
         return []
     judges = {run.judge: run.endpoint.model if run.endpoint else run.judge for run in judging}
-    models = Response.objects.filter(turn__session__dataset=judging[0].dataset_id).order_by()
-    return same_families(judges, list(models.values_list("model", flat=True).distinct()))
+    return same_families(judges, _candidates(judging[0].dataset_id))
+
+
+def families_of_runs(runs: Iterable[int]) -> list[SameFamily]:
+    """The same by the runs' numbers. Two queries at most."""
+    rows = JudgeRun.objects.filter(pk__in=set(runs)).select_related("endpoint").defer("config")
+    return families_of_judges(rows)
+
+
+def families_of_endpoints(dataset_id: int, names: Iterable[str]) -> list[SameFamily]:
+    """The same of judges that are to judge a dataset, by their names. Two queries at most."""
+    judges = dict(ModelEndpoint.objects.filter(name__in=set(names)).values_list("name", "model"))
+    return same_families(judges, _candidates(dataset_id)) if judges else []
+
+
+def _candidates(dataset_id: int) -> list[str]:
+    models = Response.objects.filter(turn__session__dataset=dataset_id).order_by()
+    return list(models.values_list("model", flat=True).distinct())

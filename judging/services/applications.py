@@ -313,7 +313,7 @@ def _asked(
 ) -> frozenset[int]:
     """Of the candidates, by scenario, those asked for; a sample of them where one is wanted."""
     targets = request.targets
-    _check_listed(targets, request.dataset)
+    check_listed(targets, request.dataset)
     passing = split_items(request.dataset.pk, targets) if targets.are_filtered else items
     allowed = {item.comparison_id for own in passing.values() for item in own}
     asked = [
@@ -338,8 +338,8 @@ def _is_of_kind(targets: Targets, verdict: Verdict | None) -> bool:
     return targets.kind is not RunTarget.UNLABELLED or verdict is None
 
 
-def _check_listed(targets: Targets, dataset: Dataset) -> None:
-    """Whether the study or the plan that is named is one of the dataset's."""
+def check_listed(targets: Targets, dataset: Dataset) -> None:
+    """Refuse a study or a plan that is not one of the dataset's."""
     slug, plan = targets.study, targets.plan
     studies = Study.objects.filter(slug=slug, dataset=dataset)
     if targets.kind is RunTarget.STUDY and not studies.exists():

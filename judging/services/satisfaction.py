@@ -49,6 +49,7 @@ from judging.queries.satisfaction.targets import (
     target_blocks,
     turn_scope,
 )
+from judging.services.applications import check_listed
 from judging.services.batches import (
     AskingStage,
     ComputingStage,
@@ -144,7 +145,9 @@ def _targets_config(request: RunRequest, settings: SatisfactionSettings) -> dict
         return {}
     if targets.kind is RunTarget.TEST:
         targets = replace(targets, kind=RunTarget.RATED)
-    if targets.kind not in TURN_TARGETS:
+    if targets.kind is RunTarget.STUDY:
+        check_listed(targets, request.dataset)
+    elif targets.kind not in TURN_TARGETS:
         raise Refused("run:targets", f"{targets.kind.lower()} are no turns")
     if settings.level is Level.SESSION and targets.kind is RunTarget.CANDIDATES:
         message = "candidates are responses: a whole conversation has no other than the original"

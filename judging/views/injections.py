@@ -23,6 +23,7 @@ from annotation.views.access import (
 from judging.core.estimates import total_of
 from judging.core.injections import ATTEMPTS
 from judging.forms.injection import CheckForm
+from judging.queries.generation import families_of_judges
 from judging.queries.injections import (
     COLUMNS,
     check_figures,
@@ -75,8 +76,9 @@ def estimate(request: SignedInRequest) -> HttpResponse:
     context: dict[str, object] = {"form": form}
     if form.is_valid():
         try:
-            found = estimate_all(plan(form.request(by=request.user)))
-            context |= {"estimates": found, "total": total_of(found)}
+            planned = plan(form.request(by=request.user))
+            found, kin = estimate_all(planned), families_of_judges(planned)
+            context |= {"estimates": found, "total": total_of(found), "kin": kin}
         except Refused as error:
             context["refusal"] = gettext(error.text)
     page = "judging/_estimate.html" if request.headers.get("HX-Request") else _NEW

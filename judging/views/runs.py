@@ -195,7 +195,12 @@ def compare(request: HttpRequest) -> HttpResponse:
         for one in found.runs
     ]
     unfinished = any(one.run.status in UNFINISHED for one in found.runs)
-    context = {"found": found, "columns": columns, "unfinished": unfinished}
+    context = {
+        "found": found,
+        "columns": columns,
+        "unfinished": unfinished,
+        "kin": families_of_judges(one.run for one in found.runs),
+    }
     return render(request, "judging/run_compare.html", context)
 
 

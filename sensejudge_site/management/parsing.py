@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -12,11 +12,19 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils.translation import gettext_noop
 
 from annotation.core.refusals import Refused
+from judging.queries.generation import SameFamily
 
 
 def counted(number: int, one: str, many: str = "") -> str:
     """`1 draw`, `12,000 draws`: a number and its noun, whose plural has an s unless it is told."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def kin_lines(kin: Iterable[SameFamily]) -> Iterator[str]:
+    """A line a family that has both judges and candidates."""
+    for each in kin:
+        judges, models = ", ".join(each.judges), ", ".join(each.models)
+        yield f"same model family ({each.family}): {judges} may favour {models} when judging"
 
 
 WORK_FAILED: Final = 1

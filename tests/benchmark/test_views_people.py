@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from annotation.models import User
+from annotation.models import GoldLabel, Response, User
 from tests.benchmark.stage import Stage
 from tests.benchmark.test_views_gold import record
 from tests.factory import make_user
@@ -173,3 +173,12 @@ def test_a_weighted_vote_is_offered_first_beside_the_selected_set(viewer):
     assert "2 / 8" in one_line(viewer.get(f"{PEOPLE}?run={run.pk}s"))
     queue = one_line(viewer.get(f"{QUEUE}?run={run.pk}v"))
     assert "weighted vote" in queue
+
+
+def test_a_judge_of_a_candidate_s_family_is_named(viewer):
+    stage, run = study()
+    Response.objects.filter(model="beta").update(model="gpt-3.5-turbo")
+    GoldLabel.objects.create(comparison=stage.comparisons["Code"][0], verdict="A", source="DATASET")
+    for address in (PEOPLE, QUEUE, "/trust/gold/", f"/runs/compare/?run={run.pk}"):
+        page = one_line(viewer.get(address))
+        assert "gpt-4 may favour the responses of gpt-3.5-turbo when judging" in page, address

@@ -7,7 +7,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import PairwiseLabel
+from judging.models import JudgeRun
 from tests.benchmark.stage import Stage
+from tests.factory import make_endpoint
 from tests.paths import shared_data
 
 pytestmark = pytest.mark.django_db
@@ -219,6 +221,18 @@ def test_a_judge_is_chosen_by_name():
     assert (found["judge"], found["models"][0]["model"]) == ("other", "beta")
     with pytest.raises(CommandError, match="there are: lexical, other"):
         leaderboard(*given, "--judge", "nobody")
+
+
+def test_a_judge_of_a_candidate_s_family_is_named():
+    study()
+    endpoint = make_endpoint(name="fake", model="alpha-9")
+    JudgeRun.objects.update(judge="fake", endpoint=endpoint)
+    said = "same model family (alpha): fake may favour alpha when judging"
+    assert said in leaderboard("--dataset", "study", "--verdicts", "selected")
+    assert said not in leaderboard("--dataset", "study")
+    out = io.StringIO()
+    call_command("report", dataset="study", stdout=out)
+    assert said in out.getvalue()
 
 
 @pytest.mark.parametrize("number", ["100001", "-1", "x"])

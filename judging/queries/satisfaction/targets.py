@@ -18,7 +18,7 @@ from django.db.models.functions import Coalesce
 from annotation.core.language import language_of, primary_language
 from annotation.core.refusals import Refused
 from annotation.core.splits import rank_of
-from annotation.models import Dataset, Response, SatisfactionLabel, Session
+from annotation.models import Dataset, Response, SatisfactionLabel, Session, StudyItem
 from judging.core.retrieval import (
     Block,
     ScoringTarget,
@@ -30,7 +30,7 @@ from judging.core.retrieval import (
 )
 from judging.core.rules import Level
 from judging.core.runs import HISTORY, TARGETS
-from judging.core.targets import Targets, TurnPart
+from judging.core.targets import RunTarget, Targets, TurnPart
 from judging.models import JudgeRun, SatisfactionJudgment
 from judging.queries.comparisons import own_lines
 from judging.queries.configurations import satisfaction_settings, targets_of
@@ -142,10 +142,15 @@ def planned_turns(scope: TurnScope) -> list[PlannedTurn]:
 
     The original responses of a block in which anything is asked for all are: those that were not
     asked for as its reference (protocols A2.4). What is drawn into a sample depends on keys alone,
-    so a score does not depend on what is scored beside it. Six queries.
+    so a score does not depend on what is scored beside it. Six queries, of a study seven.
     """
     candidates = list(_candidates(scope))
-    asked = [at for at, each in enumerate(candidates) if each.is_asked(scope.targets)]
+    listed = _listed(scope.targets)
+    asked = [
+        at
+        for at, each in enumerate(candidates)
+        if each.is_asked(scope.targets) and (listed is None or each.place.session in listed)
+    ]
     if scope.targets.sample is not None:
         asked.sort(key=lambda at: rank_of("sample", *candidates[at].item.key))
         asked = asked[: scope.targets.sample]
@@ -163,6 +168,14 @@ def planned_turns(scope: TurnScope) -> list[PlannedTurn]:
         for at, each in enumerate(candidates)
         if at in wanted or (each.item.original and (each.user, each.place.scenario) in blocks)
     ]
+
+
+def _listed(targets: Targets) -> frozenset[int] | None:
+    """The sessions of the study that is meant; None without one."""
+    if targets.kind is not RunTarget.STUDY:
+        return None
+    items = StudyItem.objects.filter(study__slug=targets.study, session__isnull=False)
+    return frozenset(items.values_list("session_id", flat=True))
 
 
 def _candidates(scope: TurnScope) -> Iterator[_Candidate]:

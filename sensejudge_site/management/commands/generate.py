@@ -17,7 +17,7 @@ from judging.queries.generation import GenerationTotals, generation_totals, judg
 from judging.services.estimates import estimate_all
 from judging.services.kinds import plan, start
 from judging.services.run_requests import RunRequest
-from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand, number_from
+from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand, kin_lines, number_from
 from sensejudge_site.management.runs import (
     add_again_argument,
     add_batch_arguments,
@@ -112,13 +112,9 @@ class Command(OneLineCommand):
             self._report([retried_run(options, self.stderr)], {}, options)
             return
         planned = _planned(options)
-        for kin in judges_of_family(
-            planned[0].dataset_id, [run.config["judge"]["model"] for run in planned]
-        ):
-            self.stderr.write(
-                f"same model family ({kin.family}): {', '.join(kin.judges)} may favour "
-                f"{', '.join(kin.models)} when judging"
-            )
+        models = [run.config["judge"]["model"] for run in planned]
+        for line in kin_lines(judges_of_family(planned[0].dataset_id, models)):
+            self.stderr.write(line)
         if options["estimate"]:
             told = estimates_told(estimate_all(planned), json_wanted=options["json"])
             self.stdout.write(told)

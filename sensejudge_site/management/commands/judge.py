@@ -16,12 +16,13 @@ from judging.core.runs import JudgedTotals
 from judging.core.targets import RunTarget, Targets, targets_named
 from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, RunKind
+from judging.queries.generation import families_of_judges
 from judging.queries.runs import judged_totals
 from judging.services.abilities import could_read_letters
 from judging.services.estimates import estimate
 from judging.services.kinds import NOTHING_TO_DO, start
 from judging.services.run_requests import RunRequest
-from sensejudge_site.management.parsing import OneLineCommand, number_from
+from sensejudge_site.management.parsing import OneLineCommand, kin_lines, number_from
 from sensejudge_site.management.runs import (
     add_again_argument,
     add_arguments,
@@ -125,6 +126,8 @@ class Command(OneLineCommand):
             self._report([retried_run(options, self.stderr)], {}, json_wanted=options["json"])
             return
         planned = self._planned(options)
+        for line in kin_lines(families_of_judges(run for _, run in planned)):
+            self.stderr.write(line)
         if options["estimate"]:
             estimates = [estimate(run) for _, run in planned]
             self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))

@@ -15,7 +15,7 @@ from benchmark.core.ranking import ModelRating, Ranking, bradley_terry
 from benchmark.queries.ranking import DRAWS, Board, Source, dataset_board
 from benchmark.queries.trust import SEED
 from judging.core.formats.recorded import battles
-from sensejudge_site.management.parsing import OneLineCommand, counted, number_from
+from sensejudge_site.management.parsing import OneLineCommand, counted, kin_lines, number_from
 
 MOST_DRAWS: Final = 100_000
 
@@ -98,6 +98,7 @@ def _shown(board: Board) -> Iterator[str]:
     }
     if board.judge:
         yield f"by {board.judge}, {words[_stands_in(board)]}"
+    yield from kin_lines(board.kin)
 
 
 def _fields(ranking: Ranking, board: Board | None) -> dict[str, object]:

@@ -28,8 +28,9 @@ from benchmark.services.pairing import (
 )
 from benchmark.services.pairing_runs import created_by_run, plan_pairing
 from judging.core.estimates import RunEstimate
+from judging.queries.generation import families_of_endpoints
 from judging.services.kinds import start
-from sensejudge_site.management.parsing import OneLineCommand, counted, number_from
+from sensejudge_site.management.parsing import OneLineCommand, counted, kin_lines, number_from
 from sensejudge_site.management.runs import (
     check_finished,
     dataset_named,
@@ -123,6 +124,8 @@ class Command(OneLineCommand):
         rules, verdicts = _rules(options), _verdicts(options)
         found = next_batch(dataset, rules, verdicts)
         judge = options["judge"]
+        for line in kin_lines(families_of_endpoints(dataset.pk, [judge])):
+            self.stderr.write(line)
         estimate = price(dataset, found.whole, judge=judge) if judge else None
         plan, whole, created = found.plan, found.whole, found.new
         study = ""

@@ -21,7 +21,8 @@ from benchmark.queries.choices import check_judge
 from benchmark.queries.gold import JudgeReport, dataset_gold_reports
 from benchmark.queries.satisfaction import SatisfactionFigures
 from benchmark.queries.trust import Report, report
-from sensejudge_site.management.parsing import OneLineCommand, counted
+from judging.queries.generation import families_of_runs
+from sensejudge_site.management.parsing import OneLineCommand, counted, kin_lines
 
 _LEAST_P: Final = 0.001
 _CONTROLS: Final = {
@@ -104,6 +105,7 @@ def _against_gold(options: dict[str, Any]) -> tuple[dict[str, object], Iterator[
 def _gold_lines(found: tuple[JudgeReport, ...]) -> Iterator[str]:
     if not found:
         yield "no comparison with a gold answer has been judged yet"
+    yield from kin_lines(families_of_runs(each.judge.run for each in found))
     for each in found:
         yield f"{_judge(each.judge)}; 95 % intervals, seed {each.report.seed}"
         rows = list(gold_records(each.judge.judge, each.report, each.best_of, each.ties))
@@ -205,6 +207,7 @@ def _lines(found: Report) -> Iterator[str]:
                 )
             if run.is_paper:
                 yield f"{annotator}: selected as by the paper's code; means over tied subsets"
+        yield from kin_lines(families_of_runs(run.id for _annotator, run in found.runs))
         names = max(len(_name(row)) for row in found.rows)
         yield (
             f"{'':<{names}}  {'n':>5}  {'base':<15}  {'selected':<15}  {'stands in':<21}  "

@@ -60,10 +60,10 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--targets",
             default=RunTarget.RATED.lower(),
-            metavar="rated|unlabelled|candidates|all|dataset:SLUG",
+            metavar="rated|unlabelled|candidates|all|study:SLUG|dataset:SLUG",
             help="what to score: rated responses (default), originals that the user did not rate, "
-            "responses that are not the original, all of these, or another dataset by the "
-            "history here of the annotator, or of each in a run of their own",
+            "responses that are not the original, all of these, the originals of a study, or "
+            "another dataset by the history here of the annotator, or of each in a run of its own",
         )
         for name, metavar in (("scenario", "NAME"), ("model", "NAME"), ("language", "CODE")):
             parser.add_argument(f"--{name}", action="append", default=[], metavar=metavar)

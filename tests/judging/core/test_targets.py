@@ -76,6 +76,7 @@ def test_what_was_learned_from_is_judged_and_is_not_fresh():
         ("unlabelled", (Targets(kind=RunTarget.UNLABELLED), "")),
         ("candidates", (Targets(kind=RunTarget.CANDIDATES), "")),
         ("all", (Targets(kind=RunTarget.ALL), "")),
+        ("study:pilot", (Targets(kind=RunTarget.STUDY, study="pilot"), "")),
         ("dataset:mtbench", (Targets(kind=RunTarget.ALL), "mtbench")),
     ],
 )
@@ -83,9 +84,9 @@ def test_an_argument_names_turns(word, named):
     assert turn_targets_named(word) == named
 
 
-@pytest.mark.parametrize("word", ["", "test", "study:pilot", "dataset:", "RATED"])
+@pytest.mark.parametrize("word", ["", "test", "study:", "plan:7", "dataset:", "RATED"])
 def test_what_names_no_turns_is_refused(word):
-    with refuses("run:targets", match="rated, unlabelled, candidates, all, dataset:SLUG"):
+    with refuses("run:targets", match="rated, unlabelled, candidates, all, study:SLUG, dataset"):
         turn_targets_named(word)
 
 
@@ -96,6 +97,7 @@ def test_what_names_no_turns_is_refused(word):
         (RunTarget.RATED, "rated original, rated other"),
         (RunTarget.UNLABELLED, "original"),
         (RunTarget.CANDIDATES, "rated other, other"),
+        (RunTarget.STUDY, "rated original, original"),
         (RunTarget.ALL, "rated original, original, rated other, other"),
     ],
 )

@@ -12,11 +12,13 @@ from judging.core.targets import RunTarget, Targets
 from judging.queries.satisfaction.targets import TurnScope, planned_turns, target_blocks
 from tests.factory import (
     make_dataset,
+    make_item,
     make_rater,
     make_rating,
     make_response,
     make_scenario,
     make_session,
+    make_study,
     make_turn,
 )
 
@@ -95,6 +97,25 @@ def test_all_are_the_users_own_by_block_in_stored_order(data, django_assert_num_
 def test_the_other_originals_of_a_block_are_its_reference(data, kind, parts):
     found = named(data, scope_of(data, kind))
     assert [each.split()[-1] for each in found] == parts * 4
+
+
+def test_of_a_study_the_originals_of_its_sessions_are_asked_for(data, django_assert_num_queries):
+    study = make_study(data.dataset, slug="pilot", kind="SATISFACTION")
+    for key in ("ann travel", "free gifts"):
+        make_item(study, session=Session.objects.get(key=key))
+    make_rating(data.made["free gifts 0"], annotator=data.bob, score=4)
+    with django_assert_num_queries(6):
+        found = named(data, scope_of(data, RunTarget.STUDY, study="pilot"))
+    assert [each for each in found if not each.endswith("reference")] == [
+        "ann: ann travel 0 rated",
+        "ann: ann travel 1 unlabelled",
+        "bob: free gifts 0 rated",
+        "bob: free gifts 1 unlabelled",
+    ]
+    assert [each for each in found if each.endswith("reference")] == [
+        "bob: bob gifts 0 reference",
+        "bob: bob gifts 1 reference",
+    ]
 
 
 def test_a_rated_candidate_is_both(data):

@@ -19,7 +19,13 @@ from judging.models import (
     RunKind,
     UserMemory,
 )
-from judging.queries.generation import families_of_judges, generation_totals, judges_of_family
+from judging.queries.generation import (
+    families_of_endpoints,
+    families_of_judges,
+    families_of_runs,
+    generation_totals,
+    judges_of_family,
+)
 from judging.services import generation
 from judging.services.batches import IdRange
 from judging.services.endpoints import set_budget
@@ -436,3 +442,16 @@ def test_equal_requests_join_the_run_under_way(endpoint):
     second = start(planned(dataset))
     assert (second.pk, second.attached) == (first.pk, True)
     assert start(planned(dataset, samples=2)).pk != first.pk
+
+
+def test_judges_of_a_family_are_found_by_run_and_by_name():
+    dataset = make_dataset()
+    turn = make_turn(make_session(make_scenario(dataset)))
+    make_response(turn, model="gpt-fake")
+    run = make_run(dataset, kind="RECORDED", judge="gpt-4_pair")
+    assert families_of_runs([run.pk]) == [("gpt", ("gpt-4_pair",), ("gpt-fake",))]
+    assert families_of_runs([]) == []
+    make_endpoint(name="mine", model="gpt-5")
+    found = families_of_endpoints(dataset.pk, ["mine", "lexical"])
+    assert found == [("gpt", ("mine",), ("gpt-fake",))]
+    assert families_of_endpoints(dataset.pk, ["lexical"]) == []

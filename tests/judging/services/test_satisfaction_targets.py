@@ -244,6 +244,7 @@ def test_unrated_conversations_are_scored_as_wholes():
     ("code", "asked"),
     [
         ("run:targets", {"targets": Targets(kind=RunTarget.STUDY, study="s")}),
+        ("run:targets", {"targets": Targets(kind=RunTarget.PLAN, plan=1)}),
         (
             "run:targets",
             {"targets": CANDIDATES, "settings": SatisfactionSettings(level=Level.SESSION)},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -12,7 +14,7 @@ from judging.core.rules import SPECS, Level, SatisfactionSettings, Variant
 from judging.core.targets import RunTarget, Targets
 from judging.models import JudgeRun
 from judging.services.foreground import run_to_end
-from tests.factory import make_endpoint, make_response, make_user
+from tests.factory import make_endpoint, make_item, make_response, make_study, make_user
 from tests.fake_llm import FakeLlm
 from tests.judging.ratings import make_ratings
 from tests.judging.study import start_satisfaction_run
@@ -206,6 +208,33 @@ def test_unrated_responses_are_scored_from_the_page(manager):
     judged = tight(manager.get(f"/runs/{run.pk}/turns/{row.pk}/"))
     assert "Scored by lexical in the stead of" in judged
     assert "not rated" in judged
+
+
+def test_unrated_turns_are_scored_by_the_judge_of_the_rated_ones(manager):
+    make_endpoint(name="fake")
+    dataset = make_ratings(people=2)
+    run = start_satisfaction_run(dataset=dataset, judge="fake")
+    JudgeRun.objects.filter(pk=run.pk).update(status="DONE")
+    (link,) = re.findall(r'href="(/runs/new/[^"]*)"', page_of(manager, run))
+    form = manager.get(link.replace("&amp;", "&")).context["form"]
+    assert (form.initial["kind"], form.initial["judge"]) == ("SATISFACTION", ["fake"])
+    assert form.initial["turn_targets"] == "all"
+
+
+def test_the_conversations_of_a_study_are_scored_from_the_page(manager):
+    dataset = make_ratings(people=2)
+    pilot = make_study(dataset, slug="pilot", kind="SATISFACTION")
+    session = dataset.sessions.first()
+    make_item(pilot, session=session)
+    make_study(dataset, slug="pairs")
+    page = manager.get(f"/runs/new/?dataset={dataset.slug}&kind=SATISFACTION").content.decode()
+    offered = re.search(r'<select name="turn_targets".*?</select>', page, re.DOTALL)[0]
+    assert re.findall(r'value="study:(\w+)"', offered) == ["pilot"]
+    manager.post("/runs/new/", fields_for(dataset, "lexical", turn_targets="study:pilot"))
+    run = JudgeRun.objects.get()
+    scored = run.satisfaction_judgments.exclude(part="REFERENCE")
+    assert {row.response.turn.session for row in scored} == {session}
+    assert "everything in a study, pilot" in page_of(manager, run)
 
 
 def test_a_dataset_is_scored_in_an_annotators_stead_from_the_page(manager):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal
@@ -257,7 +258,7 @@ class RunStartSerializer(serializers.BaseSerializer[RunRequest]):
         Raises:
             ValidationError: with everything that is wrong.
         """
-        if not isinstance(data, dict):
+        if not isinstance(data, dict) or not _can_be_kept(list(data)):
             raise serializers.ValidationError({"": [_wrong("dict_type", "Send a JSON object.")]})
         faults: _Faults = {}
         values = _read(data, faults)
@@ -300,8 +301,8 @@ def _read(sent: Mapping[str, Any], faults: _Faults) -> dict[str, Any]:
 def _read_one(
     kind: Any, sent: Any, not_sent: Collection[str]
 ) -> tuple[Any, list[tuple[str, str, str]]]:
-    if "\\u0000" in json.dumps(sent):
-        return None, [("", "null_characters", "Null characters are not allowed.")]
+    if not _can_be_kept(sent):
+        return None, [("", "characters", "Null characters and half characters are not allowed.")]
     if kind == tuple[str, ...] and isinstance(sent, str):
         sent = [sent]
     taken = sorted(not_sent & sent.keys()) if isinstance(sent, dict) else []
@@ -311,6 +312,12 @@ def _read_one(
         return read_sent(kind, sent)
     except Refused as error:
         return None, [("", error.code, str(error))]
+
+
+def _can_be_kept(sent: Any) -> bool:
+    """Whether a database takes its characters: no NUL, no half of a surrogate pair."""
+    text = json.dumps(sent, ensure_ascii=False)
+    return "\\u0000" not in text and not re.search("[\ud800-\udfff]", text)
 
 
 def _out_of_bounds(values: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:

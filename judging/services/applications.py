@@ -36,7 +36,7 @@ from judging.core.stack import (
     verdict_of_score,
     way_log_odds,
 )
-from judging.core.targets import RunTarget, Targets
+from judging.core.targets import COMPARISON_TARGETS, RunTarget, Targets
 from judging.core.verdicts import VerdictRule
 from judging.core.votes import MemberVerdict
 from judging.models import (
@@ -313,6 +313,8 @@ def _asked(
 ) -> frozenset[int]:
     """Of the candidates, by scenario, those asked for; a sample of them where one is wanted."""
     targets = request.targets
+    if targets.kind not in (*COMPARISON_TARGETS, RunTarget.STUDY, RunTarget.PLAN):
+        raise Refused("run:targets", f"{targets.kind.lower()} are no comparisons")
     check_listed(targets, request.dataset)
     passing = split_items(request.dataset.pk, targets) if targets.are_filtered else items
     allowed = {item.comparison_id for own in passing.values() for item in own}

@@ -195,7 +195,10 @@ def test_every_fault_is_listed(manager, ann):
          {("kind", "literal_error"), ("dataset", "dataset:unknown"), ("pairs", "out_of_bounds"),
           ("targets.sample", "out_of_bounds")}),
         ({"kind": "TEST", "dataset": "st\x00udy", "sets_of": "eve"},
-         {("dataset", "null_characters")}),
+         {("dataset", "characters")}),
+        ({"kind": "GENERATE", "dataset": "study", "generation": {"system": "\ud800"}},
+         {("generation", "characters")}),
+        ({"kind": "DISTIL", "dataset": "study", "\ud800": 1}, {("", "dict_type")}),
         ({"kind": "DISTIL", "dataset": "study", "pairwise": {"prompt": "REWARD"}},
          {("pairwise.prompt", "unknown")}),
         ({"kind": "SATISFACTION", "dataset": "study",
@@ -205,6 +208,15 @@ def test_every_fault_is_listed(manager, ann):
 )  # fmt: skip
 def test_what_cannot_be_read_is_named_by_its_place(manager, ann, body, found):
     assert faults_of(send(manager, **body)) == found
+
+
+@pytest.mark.parametrize(
+    "targets", [{"kind": "CANDIDATES"}, {"kind": "PLAN", "plan": 9}, {"kind": "STUDY"}]
+)
+def test_targets_are_those_of_the_kind_and_the_dataset(manager, ann, targets):
+    answer = send(manager, kind="TEST", dataset="study", with_sets=False, targets=targets)
+    assert (answer.status_code, answer.json()["code"]) == (409, "run:targets")
+    assert not JudgeRun.objects.exists()
 
 
 def test_only_an_object_is_read(manager):

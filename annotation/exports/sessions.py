@@ -162,7 +162,7 @@ class _Writer:
             responses = self._texts.responses.get(turn.pk, [])
             keys = {response.pk: str(place) for place, response in enumerate(responses)}
             turns.append(self._turn(turn, responses, keys, previous))
-            previous = keys
+            previous = keys or previous  # a turn that nobody answered is continued past
         answers = self._given
         return {
             "type": "session",

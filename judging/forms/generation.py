@@ -71,6 +71,7 @@ class GenerationForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text=_("Leave empty to use each conversation's own."),
     )
+    no_system = forms.BooleanField(label=_("No system prompt"), required=False)
     scenario = forms.MultipleChoiceField(
         label=_("Scenarios"),
         required=False,
@@ -149,7 +150,7 @@ class GenerationForm(forms.Form):
                 samples=cleaned["samples"],
                 temperature=cleaned["temperature"],
                 max_tokens=cleaned["max_tokens"],
-                system=cleaned["system"] or None,
+                system="" if cleaned["no_system"] else cleaned["system"] or None,
             ),
             budget=cleaned["budget"],
             created_by=by,

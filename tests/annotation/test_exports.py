@@ -14,7 +14,7 @@ from annotation.core.choices import Hallucination, Reason
 from annotation.core.labelling import Answer, Effort, Flag, InputDevice, Rating
 from annotation.core.profiles import QUESTIONS
 from annotation.exports import EXPORTS, LABELS, SATISFACTION, SESSIONS, ExportFormat
-from annotation.models import Dataset, Session
+from annotation.models import Dataset, Response, Session
 from annotation.services.claims import next_task
 from annotation.services.imports import import_records
 from annotation.services.labels import rate_session
@@ -59,6 +59,18 @@ def test_exported_sessions_come_back_as_the_same_bytes(tmp_path, kind, format_):
     import_rows(tmp_path, *everything())
     again(tmp_path, text_of(SESSIONS, "data"), "fresh")
     assert text_of(EXPORTS[kind], "fresh", format_) == text_of(EXPORTS[kind], "data", format_)
+
+
+def test_what_is_continued_is_told_over_a_turn_that_nobody_answered(tmp_path):
+    session = make_session(make_scenario(make_dataset(slug="data")))
+    first = make_response(make_turn(session), model="m")
+    make_turn(session, user_message="")
+    make_response(make_turn(session), model="m", continues=first)
+    again(tmp_path, text_of(SESSIONS, "data"), "fresh")
+    told = [turn.get("responses", [{}])[0] for turn in rows_of(SESSIONS, "fresh")[-1]["turns"]]
+    assert [each.get("continues") for each in told] == [None, None, told[0]["id"]]
+    last = Response.objects.get(turn__session__dataset__slug="fresh", turn__position=2)
+    assert last.continues.turn.position == 0
 
 
 def test_exported_labels_stand_alone_and_come_back_as_the_same_bytes(tmp_path):

@@ -375,7 +375,9 @@ def _turn(fields: Fields, earlier: list[TurnRecord]) -> TurnRecord:
     if "user" not in fields.data:
         fields.fault("user", gettext_noop("Missing (use null if there is no user message before)"))
     responses: dict[str, ResponseRecord] = {}
-    before = {response.key for response in earlier[-1].responses} if earlier else set()
+    # A turn that nobody answered is continued past.
+    answered = next((turn for turn in reversed(earlier) if turn.responses), None)
+    before = {response.key for response in answered.responses} if answered else set()
     for item in fields.items("responses"):
         response = _response(item, default=str(len(responses)), before=before)
         if response.key in responses:

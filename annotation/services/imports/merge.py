@@ -116,7 +116,8 @@ class TurnMerger:
                     nodes[response.key] = node
             for place, comparison in enumerate(record.comparisons):
                 self._comparison(turn, comparison, nodes, f"{path}.comparisons[{place}]")
-            previous = nodes
+            if record.responses:  # a turn that nobody answered is continued past
+                previous = nodes
 
     def _response(
         self,

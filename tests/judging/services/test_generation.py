@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from decimal import Decimal
+
 import pytest
 from django.db.models import Max, Min
 
@@ -8,7 +11,14 @@ from annotation.models import Response
 from judging.core.generation import SnippetSpace as Space
 from judging.core.rules import AnsweredTurns, GenerationContext, GenerationSettings
 from judging.core.targets import Targets
-from judging.models import GeneratedResponse, JudgeRun, LlmCall, RunKind, UserMemory
+from judging.models import (
+    GeneratedResponse,
+    JudgeRun,
+    LlmCall,
+    ModelEndpoint,
+    RunKind,
+    UserMemory,
+)
 from judging.queries.generation import (
     families_of_endpoints,
     families_of_judges,
@@ -18,6 +28,7 @@ from judging.queries.generation import (
 )
 from judging.services import generation
 from judging.services.batches import IdRange
+from judging.services.endpoints import set_budget
 from judging.services.estimates import estimate
 from judging.services.foreground import run_to_end
 from judging.services.kinds import plan, start
@@ -116,6 +127,23 @@ def test_second_turns_continue_the_model_s_own_first(server, endpoint):
     assert (totals.generated, totals.responses, totals.progress.calls) == (6, 0, 0)
     assert server.stats()["calls"] == 6
     assert GeneratedResponse.objects.filter(run=run, is_new=True).count() == 6
+
+
+def test_a_budget_ends_a_generation_and_with_more_it_goes_on(server, endpoint):
+    ModelEndpoint.objects.filter(pk=endpoint.pk).update(input_price=0, output_price=1000)
+    dataset = questions(1, 2, 3)
+    # A reply of at most 50 tokens costs 0.05 at most.
+    (wanted,) = plan(replace(request(dataset, max_tokens=50), budget=Decimal("0.06")))
+    run = run_to_end(start(wanted).pk)
+    assert run.error_code == "budget:spent"
+    calls = server.stats()["calls"]
+    totals = generation_totals(run.pk)
+    assert 0 < totals.generated == calls < 6
+    assert totals.progress.cost <= run.held <= run.budget
+    set_budget(run.pk, Decimal(1))
+    reset_failed(run.pk)
+    assert run_to_end(run.pk).error_code == ""
+    assert generation_totals(run.pk).generated == server.stats()["calls"] == 6
 
 
 def test_fixed_prefixes_hold_the_original_responses(server, endpoint):

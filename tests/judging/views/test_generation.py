@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from judging.models import GeneratedResponse, JudgeRun
+from judging.models import GeneratedResponse, JudgeRun, LlmCall
 from judging.services.foreground import run_to_end
 from tests.factory import (
     make_dataset,
@@ -79,6 +79,7 @@ def test_from_the_dataset_to_the_responses(manager, dataset, server, django_asse
         "Two &amp; two.",
         "continues its own reply",
         "cut at max output tokens",
+        f'<span class="mono">{LlmCall.objects.earliest("pk").key[:12]}',
         "the conversation so far",
         "each conversation&#x27;s own",
         "may favour",
@@ -110,6 +111,21 @@ def test_several_models_have_a_run_each_and_without_javascript_it_is_estimated(m
     assert answer.url == "/runs/?dataset=data"
     assert GeneratedResponse.objects.count() == 8
     assert set(JudgeRun.objects.values_list("judge", flat=True)) == {"one", "two"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "system"),
+    [
+        ({}, None),
+        ({"system": "Be brief."}, "Be brief."),
+        ({"no_system": "on"}, ""),
+        ({"system": "Be brief.", "no_system": "on"}, ""),
+    ],
+)
+def test_the_system_prompt_is_the_conversation_s_another_or_none(manager, dataset, fields, system):
+    make_endpoint(name="fake")
+    manager.post("/datasets/data/generate/", FIELDS | fields)
+    assert JudgeRun.objects.get().config["system"] == system
 
 
 @pytest.mark.parametrize(

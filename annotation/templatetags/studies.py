@@ -164,7 +164,8 @@ def rule_name(name: str) -> str:
 def selection_words(stored: Mapping[str, Any]) -> str:
     """How the items of a study were chosen, in one line; "" for all of them."""
     parts = []
-    for name, value in stored.items():
+    order = list(DETAILS)  # PostgreSQL keeps none
+    for name, value in sorted(stored.items(), key=lambda row: order.index(row[0])):
         if value is True:
             parts.append(rule_name(name))
         elif name == "strata":

@@ -269,7 +269,8 @@ def test_a_manager_starts_an_evaluation_and_sees_before_what_it_takes(client):
     shown = tight(client.get(started.url))
     assert "Satisfaction evaluation" in shown
     assert "<th>history_mean</th>" in shown
-    assert "Report 1" in tight(client.get(PAGE))
+    report = VerificationReport.objects.get()
+    assert f"Report {report.pk}" in tight(client.get(PAGE))
 
 
 def test_somebody_else_builds_the_memories_of_the_further_judges(client):

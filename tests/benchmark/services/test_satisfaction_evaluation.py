@@ -27,7 +27,7 @@ from judging.services.endpoints import set_budget
 from judging.services.foreground import run_to_end
 from judging.services.heartbeats import SupersededError
 from judging.services.kinds import start
-from judging.services.run_control import cancel, reset_failed
+from judging.services.run_control import cancel, put_down, reset_failed
 from tests.benchmark.evaluations import evaluate_satisfaction, judges_runs
 from tests.factory import (
     make_dataset,
@@ -278,6 +278,7 @@ def test_what_was_measured_before_a_rating_changed_is_measured_again(train, test
     run = start(plan_evaluation(wanted))
     following = dispatched(run)
     runs.run_batch(run.pk, following.generation, following.batches[0])
+    put_down(run.pk, generation=following.generation)
     first = RunUnit.objects.get(run=run, position=0)
     assert (first.status, first.result["turns"]) == ("DONE", 24)
     rating = SatisfactionLabel.objects.filter(response__turn__session__dataset=test_data).first()

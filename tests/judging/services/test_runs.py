@@ -112,7 +112,9 @@ def test_a_run_without_rows_is_done_at_once():
     run = started()
     Judgment.objects.all().delete()
     run.preferences.all().delete()
-    assert dispatched(run).batches == (IdRange(0, 0),)
+    taken = dispatched(run)
+    assert taken.batches == (IdRange(0, 0),)
+    run_control.put_down(run.pk, generation=taken.generation)
     run_to_end(run.pk, opener=opener_of(FakeJudge()))
     run.refresh_from_db()
     assert run.status == "DONE"

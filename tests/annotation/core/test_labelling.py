@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from annotation.core.assignment import Progress
+from annotation.core.assignment import Progress, SkipReason
 from annotation.core.choices import StudyKind
 from annotation.core.labelling import (
     Place,
@@ -67,3 +69,9 @@ def test_only_turns_with_a_response_are_rated():
     unanswered = RatedTurn(2, "Anybody?", None, None)
     task = RatingTask(RULES, PLACE, "", "", (answered, unanswered))
     assert task.ratable == (answered,)
+
+
+def test_an_item_is_finished_once_it_is_answered_or_skipped():
+    assert not PLACE.finished
+    assert replace(PLACE, answered=True).finished
+    assert replace(PLACE, skipped=SkipReason.BROKEN).finished

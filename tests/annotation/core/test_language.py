@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.core.language import language_of
+from annotation.core.language import language_of, primary_language
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,11 @@ from annotation.core.language import language_of
 )
 def test_a_text_is_chinese_where_han_characters_outweigh_words(text, language):
     assert language_of(text) == language
+
+
+@pytest.mark.parametrize(
+    ("code", "language"),
+    [("en", "en"), ("zh-Hans", "zh"), ("PT_br", "pt"), ("", "")],
+)
+def test_a_code_names_its_language_before_script_and_country(code, language):
+    assert primary_language(code) == language

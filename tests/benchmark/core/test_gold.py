@@ -6,7 +6,8 @@ import pytest
 
 from annotation.core.choices import Order, Verdict
 from benchmark.core.accuracy import InvalidPolicy, Judged
-from benchmark.core.gold import SUBSETS, GoldComparison, Section, gold_report
+from benchmark.core.gold import SUBSETS, GoldComparison, Section, gold_records, gold_report
+from benchmark.core.ties import BestOfItem, ScoredPrompt, best_of_report, ties_score
 
 A, B = Verdict.A, Verdict.B
 
@@ -158,3 +159,53 @@ def test_position_bias_is_read_from_what_was_shown_and_accuracy_from_the_one_ver
     told = found.every_reply
     assert (told.accuracy, told.replies) == (1.0, 6)
     assert (told.alike, told.paired, told.first, told.ordered) == (1, 3, 5, 6)
+
+
+def told(rows):
+    return [(row["level"], row["subset"], row["n"], row["accuracy"]) for row in rows]
+
+
+def test_records_hold_subsets_all_together_and_the_sections():
+    found = report(cases("donotanswer", 3, 1, unread=1), cases("hep-go", 1, 0))
+    rows = list(gold_records("judge", found))
+    assert told(rows) == [
+        ("subset", "donotanswer", 4, 0.75),
+        ("subset", "hep-go", 1, 1.0),
+        ("all", "all", 5, 0.8),
+        ("section", "Safety", 4, 0.75),
+        ("section", "Reasoning", 1, 1.0),
+    ]
+    # Of two orders each: 8 readable replies and 2 that are not; always one outcome, as it is A.
+    first = rows[0]
+    assert (first["verdicts"], first["unreadable"], first["replies"]) == (8, 2, 10)
+    assert (first["other_policy"], first["policy"], first["judge"]) == (0.6, "EXCLUDED", "judge")
+
+
+def test_records_end_with_the_score_of_all_sections():
+    names = ("alpacaeval-easy", "llmbar-natural", "donotanswer", "hep-go")
+    found = report(*(cases(name, 1, 1) for name in names))
+    assert told(gold_records("judge", found))[-1] == ("score", "RewardBench", 8, 0.5)
+
+
+def test_records_of_items_and_ties_follow_those_of_pairs():
+    won, lost = ({Order.COMBINED: each} for each in (A, B))
+    items = [BestOfItem("Math", False, decisions) for decisions in ((won,), (lost,), ({},))]  # noqa: FBT003
+    items.append(BestOfItem("Focus", False, (won,)))  # noqa: FBT003
+    both = [ScoredPrompt("q", tied, (4.0,), (3.0,)) for tied in (True, False)]
+    rows = list(
+        gold_records(
+            "judge",
+            report(cases("a", 1, 0)),
+            best_of_report(items, seed=1),
+            ties_score(both, seed=1),
+        )
+    )
+    assert told(rows[2:]) == [
+        ("best-of", "Math", 2, 0.5),
+        ("best-of", "Focus", 1, 1.0),
+        ("best-of-mean", "all", 3, 0.75),  # of the two subsets
+        ("best-of-all", "all", 3, pytest.approx(2 / 3)),
+        ("ties-score", "Ties", 1, 1.01),
+    ]
+    assert [row.get("items") for row in rows[2:]] == [3, 1, 4, 4, None]
+    assert rows[-1]["low"] is None

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation.core.intervals import MIN_UNITS
 from benchmark.core.replay import (
     Grouping,
     Paired,
@@ -12,6 +13,7 @@ from benchmark.core.replay import (
     compare,
     paper_user_interval,
     summarise,
+    user_interval,
 )
 from tests.paths import shared_data
 
@@ -81,6 +83,35 @@ def test_the_papers_comparison(vectors):
         assert paired.losses / paired.n == pytest.approx(case["lose_rate"], abs=1e-12)
         assert paired.decided_win_rate == case["non_tie_win_rate"]
         assert paired.mean_delta == pytest.approx(case["mean_delta"], abs=1e-12)
+
+
+def test_a_summary_weighs_answers_or_users_or_scenarios_or_blocks_alike():
+    found = summarise(answers([("u", "a", 5), ("u", "a", 3), ("u", "b", 1), ("v", "a", 4)]))
+    assert (found.micro, found.satisfied, found.counts) == (13 / 4, 2 / 4, (1, 0, 1, 1, 1))
+    # Users 3 and 4; scenarios 4 and 1; blocks 4, 1 and 4.
+    assert found.macro == {Grouping.USER: 3.5, Grouping.SCENARIO: 2.5, Grouping.BLOCK: 3.0}
+    assert found.groups == {Grouping.USER: 2, Grouping.SCENARIO: 2, Grouping.BLOCK: 3}
+    assert found.scenarios == {"a": 4.0, "b": 1.0}
+
+
+def test_the_interval_draws_users_in_whatever_order_they_come():
+    rows = answers([(f"u{at:02}", "a", 5 if at % 2 else 1) for at in range(MIN_UNITS)])
+    found = user_interval(rows, seed=3)
+    assert 1 < found.low < 3 < found.high < 5
+    assert user_interval(rows[::-1], seed=3) == found
+    # More answers of a user move nothing, as long as their mean stays.
+    assert user_interval([*rows, *rows], seed=3) == found
+    assert user_interval(rows[1:], seed=3) is None
+
+
+def test_the_papers_interval_is_of_two_users_too():
+    """Draws of two users with 1 and 5 have the means 1, 3 and 5 with chances 1/4, 1/2, 1/4."""
+    found = paper_user_interval(answers([("u", "a", 1), ("v", "a", 5)]))
+    assert (found.low, found.high) == (1.0, 5.0)
+
+
+def test_the_rate_of_decided_ones_leaves_ties_out():
+    assert Paired(3, 5, 1, 0.0).decided_win_rate == 3 / 4
 
 
 def test_items_that_only_one_answered_are_counted_apart():

@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.core.metrics import MetricName, UndefinedMetric
 from benchmark.core.satisfaction_evaluation import GoldBlock
-from benchmark.core.satisfaction_groups import GAINED, by_scenario, by_user, gains
+from benchmark.core.satisfaction_groups import GAINED, by_scenario, by_user, details_of, gains
 from judging.core.satisfaction_baselines import Prediction
 
 BLOCKS = [
@@ -100,3 +102,15 @@ def test_users_stand_apart():
 
 def test_a_user_without_a_score_stands_nowhere():
     assert [one.user for one in by_user(BLOCKS, said((None,) * 3, (None,), (1, 1)))] == [2]
+
+
+def test_details_hold_every_view_of_the_same_draws():
+    pulses = []
+    blocks = [replace(block, reasons=(None,) * len(block.gold)) for block in BLOCKS]
+    found = details_of(blocks, RIGHT, FLAT, seed=1, draws=20, pulse=lambda: pulses.append(1))
+    assert found.gains == gains(BLOCKS, RIGHT, FLAT, seed=1, draws=20)
+    assert found.scenarios == by_scenario(BLOCKS, RIGHT, seed=1, draws=20)
+    assert found.users == by_user(BLOCKS, RIGHT)
+    # No reason was named, and no chance of one.
+    assert (found.reasons, found.likely, found.chances) == (None, None, None)
+    assert len(pulses) >= len(GAINED) + 1

@@ -45,6 +45,24 @@ def test_a_share_without_pairs_is_none():
     assert row.judge.value is row.people.value is row.judge.interval is None
 
 
+def test_a_row_holds_judge_and_people_with_their_ends():
+    [row, _] = vote_agreement([Votes(2, A, (A, A, B))], seed=1)
+    assert row.record() == {
+        "turn": 2,
+        "ties": True,
+        "judge_agree": 2,
+        "judge_pairs": 3,
+        "judge_share": pytest.approx(2 / 3),
+        "judge_low": None,
+        "judge_high": None,
+        "people_agree": 1,
+        "people_pairs": 3,
+        "people_share": pytest.approx(1 / 3),
+        "people_low": None,
+        "people_high": None,
+    }
+
+
 def test_the_interval_draws_sessions():
     alone = [Votes(1, A, (A, A, B) if key % 3 else (B,), key) for key in range(30)]
     thrice = [each for each in alone for _ in range(3)]

@@ -4,7 +4,7 @@ import pytest
 
 from annotation.core.conversations import Message, Speaker
 from judging.core.chat import JsonSchema, Sampling
-from judging.core.endpoints import Endpoint
+from judging.core.endpoints import SITE_SECRETS, Endpoint, may_hold_key
 from tests.refusals import refuses
 
 MESSAGES = (Message(Speaker.USER, "Hello"),)
@@ -18,6 +18,22 @@ def test_an_address_that_cannot_be_used_is_refused(url):
     with refuses("llm:bad-endpoint") as refused:
         Endpoint("e", url, "m")
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "allowed"),
+    [("", True), ("LLM_OPENAI", True), ("OTHER_KEY", True), ("HOME", False)]
+    + [(secret, False) for secret in sorted(SITE_SECRETS)],
+)
+def test_a_key_comes_from_a_variable_meant_for_it_and_never_opens_the_site(variable, allowed):
+    listed = {"OTHER_KEY", *SITE_SECRETS}
+    assert may_hold_key(variable, listed=listed) is allowed
+    if allowed:
+        where = Endpoint("e", "http://x/v1", "m", variable, listed_variables=listed)
+        assert where.key_variable == variable
+    else:
+        with refuses("llm:key-variable", match=variable):
+            Endpoint("e", "http://x/v1", "m", variable, listed_variables=listed)
 
 
 @pytest.mark.parametrize(

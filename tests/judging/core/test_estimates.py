@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -9,6 +10,8 @@ from judging.core.chat import ChatRequest, Sampling
 from judging.core.estimates import (
     RunEstimate,
     StageEstimate,
+    WriterRates,
+    estimates_as_json,
     spread,
     stage_estimate,
     total_of,
@@ -68,12 +71,12 @@ def test_a_part_is_spread_evenly(count, most, places):
     assert list(spread(count, most=most)) == places
 
 
-def run(*, prices=PRICES, mean=None):
-    stages = (
-        StageEstimate(StageName.DISTIL, 5, 1, 4, 400, 200, Decimal("0.25")),
-        StageEstimate(StageName.JUDGE, 9, 0, 6, 600, 300, Decimal("0.5")),
-    )
-    return RunEstimate("ann", "e", stages, prices, mean, sampled=False)
+DISTIL = StageEstimate(StageName.DISTIL, 5, 1, 4, 400, 200, Decimal("0.25"))
+JUDGE = StageEstimate(StageName.JUDGE, 9, 0, 6, 600, 300, Decimal("0.5"))
+
+
+def run(*, prices=PRICES, mean=None, stages=(DISTIL, JUDGE), writer=None):
+    return RunEstimate("ann", "e", stages, prices, mean, sampled=False, writer=writer)
 
 
 def test_a_run_adds_its_stages_up():
@@ -143,3 +146,37 @@ def test_several_runs_add_up_and_what_is_not_known_stays_so():
     some = total_of([run(), silent])
     assert (some.cost_likely, some.cost_at_most, some.sampled) == (None, Decimal("0.75"), True)
     assert total_of([silent]).cost_at_most == 0
+
+
+WRITER = WriterRates("big", Prices(input=Decimal(10), output=Decimal(20)), 5.0)
+
+
+def test_what_another_judge_writes_costs_its_prices():
+    found = run(mean=12.5, writer=WRITER)
+    # It writes 4 replies of 5 tokens, the judge 6 of 12.5.
+    assert found.output_tokens == 20 + 75
+    # 400 x 10 + 20 x 20 and 600 x 1 + 75 x 2, of a million
+    assert found.cost_likely == Decimal("0.0044") + Decimal("0.00075")
+    assert found.cost_at_most == Decimal("0.75")
+    assert found.to_json()["writer"] == "big"
+
+
+def test_the_cost_is_known_where_that_of_all_who_are_asked_is():
+    free = WriterRates("big", Prices(), 5.0)
+    assert run(mean=12.5, writer=free).cost_at_most is None
+    assert run(mean=12.5, writer=free, stages=(JUDGE,)).cost_at_most == Decimal("0.5")
+    assert run(prices=Prices(), writer=WRITER, stages=(DISTIL,)).cost_at_most == Decimal("0.25")
+    stored = replace(DISTIL, stored=5, calls=0, cost_at_most=Decimal(0))
+    assert run(prices=Prices(), writer=WRITER, stages=(stored,)).cost_at_most is None
+    assert run(writer=free, stages=(stored,)).cost_at_most == 0
+
+
+def test_several_runs_as_json_stand_beneath_their_sums():
+    both = [run(mean=12.5), run()]
+    assert estimates_as_json(both) == {
+        "calls": 20,
+        "stored": 2,
+        "cost_likely": None,
+        "cost_at_most": 1.5,
+        "runs": [one.to_json() for one in both],
+    }

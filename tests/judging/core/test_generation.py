@@ -204,3 +204,13 @@ def test_a_stored_memory_ends_the_system_prompt():
 def test_a_reply_that_nobody_asked_for_joins_the_one_before():
     sent = messages_for_model("", [(None, "Hello."), ("q", "a"), (None, "b"), (None, None)], "z")
     assert [message.text for message in sent] == ["Hello.", "q", "a\n\nb", "z"]
+
+
+def test_contexts_other_than_the_prefix_name_their_responses():
+    told = {each.word: (each.variant, each.retrieves) for each in GenerationContext}
+    assert told == {
+        "prefix": ("", False),
+        "memory": ("memory", True),
+        "diverse": ("diverse", True),
+        "compressed": ("compressed", False),
+    }

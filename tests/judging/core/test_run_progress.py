@@ -77,3 +77,8 @@ def test_at_the_present_pace_what_waits_takes_so_long():
     assert run(pace=2.0).minutes_left == 10 / 2 / 60  # ten rows wait
     assert run().minutes_left is None
     assert run(pace=0.0).minutes_left is None
+
+
+def test_the_whole_cost_is_known_where_every_call_has_a_price():
+    assert run(cost=0.5).whole_cost == 0.5
+    assert run(cost=0.5, unpriced=1).whole_cost is None

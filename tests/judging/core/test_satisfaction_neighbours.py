@@ -58,6 +58,14 @@ def test_without_history_targets_or_words_there_is_nothing_to_compare():
     assert [names(one) for one in found] == [["one"], ["one"]]
 
 
+def test_a_space_holds_the_turns_that_it_was_made_of():
+    asked = [target("Soup?", "Hot.")]
+    space = TurnSpace(asked, HISTORY[:3])
+    assert space.holds(asked)
+    assert space.holds(HISTORY[1:4])  # the fourth says the same as the second
+    assert not space.holds(HISTORY)
+
+
 WORDS = st.lists(
     st.sampled_from(["soup", "train", "Rome", "night", "x", "汤", "火车", " "]), max_size=6
 )

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from judging.core.matrix import Matrix
-from judging.core.selection import assess
+from judging.core.selection import assess, held_out_subsets
 
 
 def matrix(base, own, *, sources):
@@ -42,3 +42,15 @@ def test_without_a_column_of_the_base_judge_there_is_nothing_to_beat():
     assert found.held_out.base_accuracy is None
     assert found.held_out.p_over_base(seed=1) is None
     assert found.beats_base
+
+
+def test_a_row_is_held_out_with_the_columns_that_saw_it():
+    # The second column is right, but was distilled from the first row.
+    taught = matrix([0, 0, 0], [1, 1, 1], sources=(None, 0))
+    assert held_out_subsets(taught) == ((0,), (1,), (1,))
+    # One that was distilled from all rows is held out of each.
+    assert held_out_subsets(matrix([0, 0], [1, 1], sources=(None, "all"))) == ((0,), (0,))
+
+
+def test_a_row_that_all_columns_saw_has_no_subset():
+    assert held_out_subsets(matrix([1, 1], [1, 1], sources=(0, "all"))) == ((), (0,))

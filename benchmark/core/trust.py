@@ -33,7 +33,7 @@ from benchmark.core.bias import (
     human_position_bias,
     judge_position_bias,
 )
-from benchmark.core.decisions import Decisions, Shares, codes, winners
+from benchmark.core.decisions import Decisions, Shares, codes, shares_of, winners
 
 
 class ConditionKind(StrEnum):
@@ -165,7 +165,8 @@ class Figures:
     """Judge and human in one scenario, or in all of them together (`scenario` None).
 
     `own` is what stands in for the annotator: the weighted vote (its voice is STACK), or what
-    `selected` is. `others` are what else decided anything there: the weighted vote, other
+    `selected` is. The control learned a set alone, so `gain_over_shuffled` is that of `selected`.
+    `others` are what else decided anything there: the weighted vote, other
     annotators' sets, rubrics, baselines.
     """
 
@@ -179,7 +180,6 @@ class Figures:
     gain_over_shuffled: Gain
     own: ConditionFigures
     own_gain: Gain
-    own_gain_over_shuffled: Gain
 
 
 class TrustFinding(StrEnum):
@@ -253,23 +253,27 @@ def columns_by_voice(
     human = codes(case.human for case in cases)
     by_log_odds = {voice for case in cases for voice in case.shown}
     averaged = {voice for case in cases for voice in case.shares}
+    decided = {
+        voice: winners(case.decisions.get(voice, {}) for case in cases) for voice in set(voices)
+    }
     return {
         voice: JudgedColumns(
             key=key,
             session=session,
             human=human,
-            won=winners(case.decisions.get(voice, {}) for case in cases),
+            won=won,
             shown=winners(case.leaning(voice) for case in cases) if voice in by_log_odds else None,
-            shares=np.array([case.shares.get(voice, _NO_SHARES) for case in cases])
+            shares=np.array(
+                [
+                    case.shares.get(voice, alone)
+                    for case, alone in zip(cases, shares_of(won), strict=True)
+                ]
+            )
             if voice in averaged
             else None,
         )
-        for voice in voices
+        for voice, won in decided.items()
     }
-
-
-_NO_SHARES: Shares = np.zeros((len(Order), 4))
-"""Of a comparison on which a voice decided nothing."""
 
 
 def _standing(voice: Condition) -> tuple[int, str]:
@@ -310,7 +314,6 @@ class _Table:
             gain_over_shuffled=gain(shuffled, selected, seed=self.seed, policy=self.policy),
             own=self._measured(stands_in, own),
             own_gain=gain(base, own, seed=self.seed, policy=self.policy),
-            own_gain_over_shuffled=gain(shuffled, own, seed=self.seed, policy=self.policy),
         )
 
     def _control(self, voice: Condition, rows: JudgedColumns) -> ControlFigures:

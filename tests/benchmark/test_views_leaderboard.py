@@ -143,6 +143,14 @@ def test_the_rows_of_a_model_say_how_each_verdict_went(viewer):
     assert [row.lost for row in judged.rows] == [2] * 7
 
 
+def test_a_model_can_have_the_longest_name(viewer):
+    name = f"{'m' * 200} ({'v' * 120})"
+    turn = make_turn(study()[0].comparisons["Code"][0].turn.session)
+    one = make_response(turn, model="m" * 200, variant="v" * 120)
+    make_label(make_comparison(turn, response_a=one, response_b=make_response(turn, model="b")))
+    assert len(viewer.get(MODEL, {"model": name}).context["found"].rows) == 1
+
+
 @pytest.mark.parametrize(
     "address",
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.pairing import PairingKind, PairingRules
-from annotation.models import Comparison, PairingPlan
+from annotation.models import Comparison, PairingPlan, Turn
 from annotation.queries.pairing import possible_at_most, possible_pairs
 from benchmark.queries.ranking import Source
 from benchmark.services import pairing_runs
@@ -16,7 +16,7 @@ from judging.services.heartbeats import SupersededError
 from judging.services.kinds import start
 from judging.services.run_control import cancel, reset_failed
 from tests.benchmark.pairing import make_answers
-from tests.factory import make_dataset
+from tests.factory import make_dataset, make_response
 
 pytestmark = pytest.mark.django_db
 
@@ -39,6 +39,19 @@ def test_a_run_makes_what_its_rules_say(fields, made):
     plan = PairingPlan.objects.get()
     assert (plan.kind, plan.anchor, plan.size) == (rules.kind, rules.anchor, rules.size)
     assert (plan.cap, plan.seed, plan.selection) == (rules.cap, rules.seed, rules.selection())
+
+
+def test_the_anchor_can_be_a_variant_of_a_model_with_a_long_name():
+    dataset, model, variant = make_answers(turns=1), "m" * 150, "v" * 60
+    for turn in Turn.objects.all():
+        make_response(turn, model=model, variant=variant)
+    anchor = f"{model} ({variant})"
+    rules = PairingRules(kind=PairingKind.ANCHOR, anchor=anchor, variants=True)
+    run = run_to_end(start(plan_pairing(dataset, rules, Verdicts())).pk)
+    assert (run.status, created_by_run(run)) == ("DONE", 6)
+    assert PairingPlan.objects.get().anchor == anchor
+    longest = PairingPlan(anchor=f"{'m' * 200} ({'v' * 120})")
+    longest.clean_fields(exclude=["dataset", "kind", "seed"])
 
 
 def test_verdicts_that_are_missing_hold_a_batch_back_unless_it_is_wanted_all_the_same():

@@ -110,8 +110,9 @@ def test_the_papers_interval_is_of_two_users_too():
     assert (found.low, found.high) == (1.0, 5.0)
 
 
-def test_the_rate_of_decided_ones_leaves_ties_out():
-    assert Paired(3, 5, 1, 0.0).decided_win_rate == 3 / 4
+def test_ties_are_compared_but_not_decided():
+    found = Paired(3, 5, 1, 0.0)
+    assert (found.n, found.decided_win_rate) == (9, 3 / 4)
 
 
 def test_items_that_only_one_answered_are_counted_apart():

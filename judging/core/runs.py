@@ -239,6 +239,8 @@ UNSCORED: Final = "unscored"
 """In the configuration of a run over comparisons of which none counts for agreement."""
 OTHERS: Final = "others"
 """In the configuration of a test run: how many other annotators' judges it asks, of how many."""
+SELECTION: Final = "selection"
+"""In the configuration of a run that plans comparisons: its filters, as the plan stores them."""
 MOST_OTHERS: Final = 5
 """Of more other annotators so many are drawn by the seed: each adds as many calls."""
 SCENARIOS: Final = "scenarios"

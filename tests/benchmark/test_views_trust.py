@@ -419,9 +419,15 @@ def test_an_annotator_sees_the_rows_of_their_own_vote(client):
 
 
 def test_the_base_judge_is_named_where_no_set_is_applied(viewer):
-    _stage, _ann, _run = study()
-    PreferenceSet.objects.update(is_used=False)
-    assert "Base judge, no preferences</a>" in text(viewer.get("/trust/"))
+    _stage, _ann, run = study()
+    # The sets are of another dataset, and no better than the base judge in any scenario.
+    PreferenceSet.objects.all().delete()
+    for plan in run.config["scenarios"]:
+        plan["selected"] = [plan["base"]]
+    run.save()
+    page = viewer.get("/trust/")
+    assert page.context["page"].sets == ()
+    assert "Base judge, no preferences</a>" in text(page)
 
 
 def test_shuffled_labels_are_held_against_the_selected_set_not_the_vote(viewer):

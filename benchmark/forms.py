@@ -11,7 +11,7 @@ from django.http import Http404, QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.pairing import MOST_SAMPLED, PairingKind, PairingRules
+from annotation.core.pairing import CANDIDATE_CHARS, MOST_SAMPLED, PairingKind, PairingRules
 from annotation.models import Dataset, User
 from annotation.models.wording import choices_of
 from annotation.queries.pairing import compared_models
@@ -198,7 +198,7 @@ class LeaderboardForm(DatasetForm):
 class LeaderboardRowsForm(LeaderboardForm):
     """A question to the comparisons behind one model's rating."""
 
-    model = forms.CharField(max_length=200, strip=False)
+    model = forms.CharField(max_length=CANDIDATE_CHARS, strip=False)
     source = _one_of(Source)
 
     def source_asked(self) -> Source:

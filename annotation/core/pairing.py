@@ -14,10 +14,13 @@ from typing import Any, Final, NamedTuple
 
 from annotation.core.assignment import Strata, draw_evenly
 from annotation.core.choices import LabelledEnum
-from annotation.core.formats.fields import KEY_CHARS
+from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, VARIANT_CHARS
 from annotation.core.formats.records import content_key
 from annotation.core.refusals import Refused, gettext_noop
 from annotation.core.splits import DEFAULT_SEED, rank_of
+
+CANDIDATE_CHARS: Final = MODEL_CHARS + VARIANT_CHARS + len(" ()")
+"""The longest name under which something competes: a model and its variant, "MODEL (VARIANT)"."""
 
 MOST_SAMPLED: Final = 10_000_000
 """A larger sample or batch is no number that anybody means."""

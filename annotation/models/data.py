@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.pairing import CANDIDATE_CHARS
 from annotation.models.wording import PAIRING_KINDS, word_in
 
 
@@ -230,7 +231,7 @@ class PairingPlan(models.Model):
         Dataset, verbose_name=_("dataset"), on_delete=models.CASCADE, related_name="pairing_plans"
     )
     kind = models.CharField(_("kind"), max_length=8, choices=PAIRING_KINDS)
-    anchor = models.CharField(_("anchor model"), max_length=200, blank=True, default="")
+    anchor = models.CharField(_("anchor model"), max_length=CANDIDATE_CHARS, blank=True, default="")
     size = models.PositiveIntegerField(_("size"), null=True, blank=True)
     cap = models.PositiveSmallIntegerField(_("comparisons of two models on one prompt"), default=1)
     seed = models.PositiveIntegerField(_("seed"))

@@ -151,6 +151,11 @@ def winners(decisions: Iterable[Decisions] | Winners) -> Winners:
     return np.array(cells, dtype=np.int8).reshape(-1, len(_ALL_ORDERS))
 
 
+def shares_of(won: Winners) -> Shares:
+    """The shares of one set on some comparisons: it alone decided."""
+    return np.asarray(won[..., None] == [1, -1, 0, UNREAD], dtype=np.float64)
+
+
 def is_read(won: Winners) -> NDArray[np.bool_]:
     """Which decisions could be read."""
     read: NDArray[np.bool_] = won < UNREAD

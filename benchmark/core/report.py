@@ -17,7 +17,8 @@ class ReportRow:
     Shares are 0..1, every `…_low` and `…_high` a 95 % interval. `low` and `high` are that of
     `selected` and None without it, `n` the comparisons behind it, `verdicts` the decisions on them.
     `stack` is the weighted vote, None where the judge has none. `own` is what stands in for the
-    annotator: the weighted vote where `stands_in` is `stack`, else what `selected` is.
+    annotator: the weighted vote where `stands_in` is `stack`, else what `selected` is, which
+    is the base judge's where `stands_in` is `base`: no set was better.
     Where no preferences were judged, `n`, position bias and consistency are the base judge's. Over
     fewer than ten sessions no figure of a judge has an interval. `gain_p` is by
     sign flips over sessions, `gain_p_holm` the same adjusted for the annotators of a table, one

@@ -33,7 +33,7 @@ from benchmark.core.bias import (
     human_position_bias,
     judge_position_bias,
 )
-from benchmark.core.decisions import Decisions, Shares, codes, winners
+from benchmark.core.decisions import ABSENT, Decisions, Shares, codes, shares_of, winners
 
 
 class ConditionKind(StrEnum):
@@ -101,7 +101,8 @@ class JudgedComparison:
 
     One that names no `session` is a session of its own. `shown` holds, of voices that are read by
     l*, what they leaned to in each order; `shares`, of voices that are several sets, what those
-    decided on average: their decisions are those of the first.
+    decided on average: their decisions are those of the first. `in_place` says that the base judge
+    decided in place of a selected set, for none was better.
     """
 
     comparison: int
@@ -112,6 +113,7 @@ class JudgedComparison:
     session: int | None = None
     shown: Mapping[Condition, Decisions] = field(default_factory=dict)
     shares: Mapping[Condition, Shares] = field(default_factory=dict)
+    in_place: bool = False
 
     @property
     def unit(self) -> int:
@@ -165,8 +167,9 @@ class Figures:
     """Judge and human in one scenario, or in all of them together (`scenario` None).
 
     `own` is what stands in for the annotator: the weighted vote (its voice is STACK), or what
-    `selected` is. `others` are what else decided anything there: the weighted vote, other
-    annotators' sets, rubrics, baselines.
+    `selected` is (its voice is BASE where the base judge decided in place of every set). The
+    control learned a set alone, so `gain_over_shuffled` is that of `selected`. `others` are what
+    else decided anything there: the weighted vote, other annotators' sets, rubrics, baselines.
     """
 
     scenario: str | None
@@ -179,7 +182,6 @@ class Figures:
     gain_over_shuffled: Gain
     own: ConditionFigures
     own_gain: Gain
-    own_gain_over_shuffled: Gain
 
 
 class TrustFinding(StrEnum):
@@ -253,23 +255,27 @@ def columns_by_voice(
     human = codes(case.human for case in cases)
     by_log_odds = {voice for case in cases for voice in case.shown}
     averaged = {voice for case in cases for voice in case.shares}
+    decided = {
+        voice: winners(case.decisions.get(voice, {}) for case in cases) for voice in set(voices)
+    }
     return {
         voice: JudgedColumns(
             key=key,
             session=session,
             human=human,
-            won=winners(case.decisions.get(voice, {}) for case in cases),
+            won=won,
             shown=winners(case.leaning(voice) for case in cases) if voice in by_log_odds else None,
-            shares=np.array([case.shares.get(voice, _NO_SHARES) for case in cases])
+            shares=np.array(
+                [
+                    case.shares.get(voice, alone)
+                    for case, alone in zip(cases, shares_of(won), strict=True)
+                ]
+            )
             if voice in averaged
             else None,
         )
-        for voice in voices
+        for voice, won in decided.items()
     }
-
-
-_NO_SHARES: Shares = np.zeros((len(Order), 4))
-"""Of a comparison on which a voice decided nothing."""
 
 
 def _standing(voice: Condition) -> tuple[int, str]:
@@ -281,13 +287,15 @@ class _Table:
     """The cases as each voice decided them, and what every figure of a page shares."""
 
     voices: Mapping[Condition, JudgedColumns]
+    in_place: NDArray[np.bool_]
     seed: int
     policy: InvalidPolicy
 
     @classmethod
     def of(cls, cases: Sequence[JudgedComparison], *, seed: int, policy: InvalidPolicy) -> _Table:
         voices = {voice for case in cases for voice in case.decisions} | _OWN
-        return cls(columns_by_voice(cases, voices), seed, policy)
+        in_place = np.array([case.in_place for case in cases], dtype=np.bool_)
+        return cls(columns_by_voice(cases, voices), in_place, seed, policy)
 
     def figures(
         self, scenario: str | None, places: NDArray[np.bool_], labels: Sequence[HumanLabel]
@@ -296,7 +304,9 @@ class _Table:
         beside = {voice for voice, each in rows.items() if len(each.key)} - _OWN
         base, selected, shuffled = (rows[voice] for voice in (BASE, SELECTED, SHUFFLED))
         own = rows[PERSONAL]
-        stands_in = STACK if STACK in beside else SELECTED
+        own_places = places & (self.voices[PERSONAL].won != ABSENT).any(axis=1)
+        instead = BASE if self.in_place[own_places].all() else SELECTED
+        stands_in = STACK if STACK in beside else instead
         return Figures(
             scenario=scenario,
             human=human_position_bias((label.verdict, label.shown) for label in labels),
@@ -310,7 +320,6 @@ class _Table:
             gain_over_shuffled=gain(shuffled, selected, seed=self.seed, policy=self.policy),
             own=self._measured(stands_in, own),
             own_gain=gain(base, own, seed=self.seed, policy=self.policy),
-            own_gain_over_shuffled=gain(shuffled, own, seed=self.seed, policy=self.policy),
         )
 
     def _control(self, voice: Condition, rows: JudgedColumns) -> ControlFigures:

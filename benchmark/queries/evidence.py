@@ -240,21 +240,24 @@ def cases_of(
         heard_as = voice if key == run.id else PERSONAL  # there they spoke for themselves
         decided[voice] = _decided(judged[key], memberships, plans, heard_as, rule)
     cases = [
-        (comparison, plan.scenario, winner)
+        (comparison, plan, winner)
         for plan in asked
         for comparison, winner in plan.winners
         if comparison not in without
     ]
-    sessions = sessions_of(labels, (comparison for comparison, _scenario, _winner in cases))
+    sessions = sessions_of(labels, (comparison for comparison, _plan, _winner in cases))
     return tuple(
         JudgedComparison(
-            *case,
-            _on(case[0], decided),
-            session=sessions.get(case[0]),
-            shown=_on(case[0], heard.shown),
-            shares=_on(case[0], heard.shares),
+            comparison,
+            plan.scenario,
+            winner,
+            _on(comparison, decided),
+            session=sessions.get(comparison),
+            shown=_on(comparison, heard.shown),
+            shares=_on(comparison, heard.shares),
+            in_place=plan.selected == (plan.base,),
         )
-        for case in cases
+        for comparison, plan, winner in cases
     )
 
 

@@ -9,10 +9,10 @@ from enum import StrEnum
 from typing import Final
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Case, F, Q, QuerySet, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 from django.utils.text import Truncator
 
-from annotation.core.choices import Verdict
+from annotation.core.choices import JudgmentStatus, Verdict
 from annotation.core.intervals import ends
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, PairwiseLabel
@@ -38,7 +38,8 @@ from benchmark.queries.choices import (
 )
 from benchmark.queries.evidence import voice_decisions
 from judging.core.runs import TARGETS
-from judging.models import JudgeRun, RunStatus
+from judging.models import JudgeRun, Judgment, RunStatus
+from judging.queries.configurations import applied_plans
 from judging.queries.generation import SameFamily, same_families
 
 DRAWS: Final = 1000
@@ -159,7 +160,10 @@ def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
         return LeaderboardScope(question, (), (), (), None, None, None)
     topics, people = scenarios(dataset), annotators(dataset)
     ran = JudgeRun.objects.filter(dataset=dataset.id, kind__in=VERDICT_RUNS)
-    judges = tuple(ran.order_by("judge").values_list("judge", flat=True).distinct())
+    told = Judgment.objects.filter(run=OuterRef("pk"), status=JudgmentStatus.DONE)
+    judges = tuple(
+        ran.filter(Exists(told)).order_by("judge").values_list("judge", flat=True).distinct()
+    )
     if question.judge:
         check_judge(question.judge, judges)
     return LeaderboardScope(
@@ -219,8 +223,9 @@ def board(
 
 
 def _is_voted(scope: LeaderboardScope, judge: str) -> bool:
-    voted = Q(parent__preference_sets__stack__isnull=False)
-    return _runs(scope).filter(voted, judge=judge).exclude(WITHOUT_SETS).exists()
+    plans = (plan for run in _read(scope, judge) for plan in applied_plans(run.config))
+    scenario = scope.scenario.id if scope.scenario else None
+    return any(plan.stack and scenario in {None, plan.scenario_id} for plan in plans)
 
 
 def dataset_board(
@@ -299,21 +304,8 @@ def _human(scope: LeaderboardScope) -> Sequence[tuple[int, Verdict]]:
 
 
 def _judge(scope: LeaderboardScope, voice: Condition, judge: str) -> Sequence[tuple[int, Verdict]]:
-    """Decisions of one judge in each annotator's stead; an even split is a tie.
-
-    Of several runs the one to read decides first, the others what it did not judge: runs over what
-    nobody labelled stand beside those over test comparisons.
-    """
-    own = Q(parent=None) | Q(parent__annotator=F("annotator"))
-    latest: dict[int | None, JudgeRun] = {}
-    beside: list[JudgeRun] = []
-    for run in best_last(_runs(scope).filter(own, judge=judge), base_alone=voice == BASE):
-        if TARGETS not in run.config:
-            latest[run.annotator_id] = run
-        elif run.status == RunStatus.DONE:
-            beside.append(run)
-    read = [run for run in beside if _asks_alike(run, latest.get(run.annotator_id))]
-    read += latest.values()
+    """Decisions of one judge in each annotator's stead; an even split is a tie."""
+    read = _read(scope, judge, base_alone=voice == BASE)
     scenario = scope.scenario.id if scope.scenario else None
     found = voice_decisions({run.pk for run in read}, voice, scenario=scenario)
     decided = {each.run: each.decided for each in found}
@@ -329,6 +321,24 @@ def _judge(scope: LeaderboardScope, voice: Condition, judge: str) -> Sequence[tu
         for winner in decisions.values()
         if winner is not None
     ]
+
+
+def _read(scope: LeaderboardScope, judge: str, *, base_alone: bool = False) -> list[JudgeRun]:
+    """The runs of a judge to read, the one that decides in an annotator's stead last.
+
+    The others decide what it did not judge: runs over what nobody labelled stand beside those over
+    test comparisons.
+    """
+    own = Q(parent=None) | Q(parent__annotator=F("annotator"))
+    latest: dict[int | None, JudgeRun] = {}
+    beside: list[JudgeRun] = []
+    for run in best_last(_runs(scope).filter(own, judge=judge), base_alone=base_alone):
+        if TARGETS not in run.config:
+            latest[run.annotator_id] = run
+        elif run.status == RunStatus.DONE:
+            beside.append(run)
+    alike = [run for run in beside if _asks_alike(run, latest.get(run.annotator_id))]
+    return [*alike, *latest.values()]
 
 
 def _asks_alike(run: JudgeRun, main: JudgeRun | None) -> bool:

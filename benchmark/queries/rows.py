@@ -201,7 +201,7 @@ def evidence_rows(
     rows = _with_texts(list(shown_page.object_list))
     run = None if voice is None else voice_run(scope, voice)
     sets = 1
-    if run is not None and any(voice in case.shares for case in cases):
+    if run is not None and any(voice in case.own.shares for case in cases):
         sets = _averaged_sets(run, voice)
     return RowsPage(scope, behind, voice, run, outcome, counts, len(found), rows, shown_page, sets)
 

@@ -17,7 +17,6 @@ from benchmark.core.report import ControlRow, ReportRow, adjusted, control_rows,
 from benchmark.core.response_bias import ResponseBias, leaning_records
 from benchmark.core.trust import (
     BASE,
-    SELECTED,
     Condition,
     ConditionKind,
     HumanLabel,
@@ -256,8 +255,7 @@ class TrustPage:
         own = self.figures.overall.own if self.figures else None
         if own is None or not own.agreement.comparisons:
             return BASE
-        unused = self.sets and not any(each.is_used for each in self.sets)
-        return BASE if own.voice == SELECTED and unused else own.voice
+        return own.voice
 
 
 def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:

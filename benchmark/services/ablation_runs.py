@@ -244,7 +244,7 @@ def report_ablation(run: JudgeRun) -> None:
             "settings": {
                 "vary": vary.value,
                 "judges": run.config["judges"],
-                "verdict_rule": run.config["verdict_rule"],
+                "verdict_rule": pairwise_settings(run.config).verdict_rule.value,
                 "seed": run.config["seed"],
                 **({"left_out": left_out} if left_out else {}),
             },

@@ -134,7 +134,7 @@ def _agreement_group(page: TablesPage, line: JudgeLine) -> JudgeGroup:
         return TableLine(label, css, (*map(cell, shown), *means, cell(figures.overall)))
 
     overall, own = line.figures.overall, line.own
-    best, behind_best = ("", NumberOwner.OWN) if own else ("best", NumberOwner.SELECTED)
+    best = "" if own else "best"
     lines = [voice(_("base"), "", NumberOwner.BASE, "base")]
     if own is not None:
         lines += [
@@ -151,11 +151,10 @@ def _agreement_group(page: TablesPage, line: JudgeLine) -> JudgeGroup:
         lines += [
             voice(_("shuffled labels"), "control", NumberOwner.SHUFFLED, "shuffled"),
             gained(
-                _("gain over shuffled (pp)"),
+                _("with preferences, over shuffled (pp)"),
                 "control",
-                behind_best,
+                NumberOwner.SELECTED,
                 "gain_over_shuffled",
-                own or line.figures,
             ),
         ]
     return JudgeGroup(line.name, way_name(line.name), _part(page.scope, line), tuple(lines))

@@ -82,9 +82,10 @@ def _rows(line: JudgeLine, figure: str, write: Write) -> list[IntervalRow]:
     told: BeforeAfter = getattr(line.own_leans or line.leans, figure)
     way = way_name(line.name)
     name = f"{line.name.judge}, {way}" if way else line.name.judge
+    own = _("%(judge)s, weighted vote") if line.own_leans else _("%(judge)s, with preferences")
     voices = (
         (told.base, _("%(judge)s, base") % {"judge": name}, "c2", Mark.SQUARE),
-        (told.selected, _("%(judge)s, with preferences") % {"judge": name}, "c1", Mark.CIRCLE),
+        (told.selected, own % {"judge": name}, "c1", Mark.CIRCLE),
     )
     return [
         IntervalRow(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal
 from functools import cached_property, partial
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
+from django.http import QueryDict
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
@@ -231,11 +232,12 @@ _OF_KIND: Final[Mapping[str, Mapping[str, Any]]] = {
     RunKind.GENERATE: {"targets": Targets, "generation": GenerationSettings},
     RunKind.CHECK: {"prompt": JudgePrompt, "verdict": VerdictRule | None, "pairs": int},
 }
-_NOT_SENT: Final = {
-    "pairwise": {"prompt", "verdict_rule", "control_draws"},
-    "satisfaction": {"memories_of"},
+_NOT_SENT: Final[Mapping[tuple[str, str], Collection[str]]] = {
+    (RunKind.DISTIL, "pairwise"): {"prompt", "verdict_rule", "control_draws"},
+    (RunKind.SATISFACTION, "satisfaction"): {"memories_of"},
+    (RunKind.GENERATE, "targets"): {"kind", "study", "plan", "models"},
 }
-"""Settings that the plan, or another field, decides."""
+"""Settings that the plan, or another field, decides, or that would say nothing."""
 _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "budget": (0, 9_999_999_999),
     "pairs": (1, MOST_PAIRS),
@@ -262,6 +264,7 @@ class RunStartSerializer(serializers.BaseSerializer[RunRequest]):
             raise serializers.ValidationError({"": [_wrong("dict_type", "Send a JSON object.")]})
         faults: _Faults = {}
         values = _read(data, faults)
+        _read_query(self.context["query"], values, faults)
         _look_up(values, faults)
         if faults:
             raise serializers.ValidationError(faults)
@@ -275,7 +278,8 @@ def _wrong(code: str, reason: str) -> ErrorDetail:
 
 def _read(sent: Mapping[str, Any], faults: _Faults) -> dict[str, Any]:
     """The fields that are well formed, those of the kind of run alone."""
-    own = _OF_KIND.get(str(sent.get("kind")))
+    run_kind = str(sent.get("kind"))
+    own = _OF_KIND.get(run_kind)
     known = {**_OF_ALL, **(own or {})}
     if own is None:  # of an unknown kind no other field is called unknown
         known |= {name: kind for kinds in _OF_KIND.values() for name, kind in kinds.items()}
@@ -287,15 +291,35 @@ def _read(sent: Mapping[str, Any], faults: _Faults) -> dict[str, Any]:
         elif name not in sent:
             faults[name] = [_wrong("required", "This field is required.")]
         else:
-            value, found = _read_one(known[name], sent[name], _NOT_SENT.get(name, frozenset()))
-            for place, code, reason in found:
-                where = f"{name}.{place}".strip(".")
-                faults.setdefault(where, []).append(_wrong(code, reason))
+            not_sent = _NOT_SENT.get((run_kind, name), ())
+            value, found = _read_one(known[name], sent[name], not_sent)
+            _add_faults(name, found, faults)
             if not found:
                 values[name] = value
     for place, low, high in _out_of_bounds(values):
         faults[place] = [_wrong("out_of_bounds", f"Must be between {low} and {high}.")]
+    for place, kind in _passed_over(values.get("targets", Targets())):
+        faults[place] = [_wrong("not_applicable", f"Applies only to targets of kind {kind}.")]
     return values
+
+
+def _add_faults(name: str, found: Iterable[tuple[str, str, str]], faults: _Faults) -> None:
+    for place, code, reason in found:
+        where = f"{name}.{place}".strip(".")
+        faults.setdefault(where, []).append(_wrong(code, reason))
+
+
+def _read_query(query: QueryDict, values: dict[str, Any], faults: _Faults) -> None:
+    """Whether the address asks for an estimate; a word that was mistyped must start nothing."""
+    for name, words in query.lists():
+        if name != "estimate":
+            unknown = ("", "unknown", "Unknown query parameter. Only estimate is known.")
+            _add_faults(name, [unknown], faults)
+            continue
+        for word in words:
+            value, found = _read_one(bool, word or True, ())
+            _add_faults(name, found, faults)
+            values[name] = values.get(name, False) or value
 
 
 def _read_one(
@@ -305,7 +329,7 @@ def _read_one(
         return None, [("", "characters", "Null characters and half characters are not allowed.")]
     if kind == tuple[str, ...] and isinstance(sent, str):
         sent = [sent]
-    taken = sorted(not_sent & sent.keys()) if isinstance(sent, dict) else []
+    taken = sorted(sent.keys() & not_sent) if isinstance(sent, dict) else []
     if taken:
         return None, [(name, "unknown", "This setting cannot be sent.") for name in taken]
     try:
@@ -328,6 +352,14 @@ def _out_of_bounds(values: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
             value = getattr(value, setting)
         if value is not None and not low <= value <= high:
             yield place, low, high
+
+
+def _passed_over(targets: Targets) -> Iterator[tuple[str, RunTarget]]:
+    """Settings without effect, each with the kind that has one: more would be judged than meant."""
+    if targets.study and targets.kind is not RunTarget.STUDY:
+        yield "targets.study", RunTarget.STUDY
+    if targets.plan is not None and targets.kind is not RunTarget.PLAN:
+        yield "targets.plan", RunTarget.PLAN
 
 
 def _look_up(values: dict[str, Any], faults: _Faults) -> None:

@@ -9,6 +9,7 @@ from django.db.models import F
 from django_filters import rest_framework as filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -111,11 +112,15 @@ class JudgeRunViewSet(ReadOnlyModelViewSet[JudgeRun]):
 
         With `?estimate` nothing is started: the answer has the calls and their cost.
         """
-        sent = RunStartSerializer(data=request.data, context={"user": request.user})
-        sent.is_valid(raise_exception=True)
+        context = {"user": request.user, "query": request.query_params}
+        try:
+            sent = RunStartSerializer(data=request.data, context=context)
+            sent.is_valid(raise_exception=True)
+        except RecursionError as error:  # of whoever reads JSON
+            raise ParseError("The JSON is nested too deeply.") from error
         asked = sent.validated_data
         planned = [run for each in asked["requests"] for run in plan(each)]
-        if asked["estimate"] or "estimate" in request.query_params:
+        if asked["estimate"]:
             return Response(estimates_as_json(estimate_all(planned)))
         runs = submit(planned, again=asked["again"])
         rows = [{**JudgeRunSerializer(run).data, "attached": run.attached} for run in runs]

@@ -135,6 +135,10 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "run:variant-level": gettext_noop(
         "This method has no prompt for what you want to score. Choose another method."
     ),
+    "run:reference-calibration": gettext_noop(
+        "A run over everything rated has no reference scores to calibrate by. Choose another "
+        "calibration."
+    ),
     "run:no-training-users": gettext_noop(
         "There are no other users here to take examples or rubrics from. Choose a dataset of "
         "training users or another method."

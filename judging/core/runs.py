@@ -5,7 +5,7 @@ A step is under way until none of its rows is pending.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -159,6 +159,11 @@ class RunProgress:
         return None if self.unpriced else self.cost
 
     @property
+    def told_cost(self) -> float | None:
+        """The whole cost, 0 where calls have a price and none was made."""
+        return 0.0 if self.can_have_budget and not self.calls else self.whole_cost
+
+    @property
     def unsettled(self) -> float:
         """What is held for calls without a stored reply."""
         return max(0.0, self.held - (self.cost or 0.0))
@@ -171,6 +176,13 @@ class RunProgress:
             for code, count in stage.errors:
                 counts[code] = counts.get(code, 0) + count
         return tuple(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+
+
+def sum_of_costs(found: Iterable[tuple[int, float | None]]) -> float | None:
+    """What runs cost together, from the calls and told cost of each; None where any is unknown."""
+    costs = [cost for calls, cost in found if calls or cost is not None]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +239,8 @@ UNSCORED: Final = "unscored"
 """In the configuration of a run over comparisons of which none counts for agreement."""
 OTHERS: Final = "others"
 """In the configuration of a test run: how many other annotators' judges it asks, of how many."""
+SELECTION: Final = "selection"
+"""In the configuration of a run that plans comparisons: its filters, as the plan stores them."""
 MOST_OTHERS: Final = 5
 """Of more other annotators so many are drawn by the seed: each adds as many calls."""
 SCENARIOS: Final = "scenarios"

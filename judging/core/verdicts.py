@@ -204,8 +204,8 @@ def right(
 ) -> Share:
     """Verdicts that name the label's winner, of those with a label; a tie names nobody."""
     return Share.of(
-        (sessions[key], verdict is labels[key])
-        for (key, _order), verdict in cells.items()
+        (sessions[key], cells[key, order] is labels[key])
+        for key, order in sorted(cells)
         if key in labels
     )
 

@@ -15,7 +15,16 @@ from judging.core.rules import (
     SatisfactionSettings,
     Variant,
 )
-from judging.core.runs import COLUMNS, SCENARIOS, TARGETS, AppliedPlan, ColumnPlan, DistilPlan
+from judging.core.runs import (
+    COLUMNS,
+    OTHERS,
+    SCENARIOS,
+    SELECTION,
+    TARGETS,
+    AppliedPlan,
+    ColumnPlan,
+    DistilPlan,
+)
 from judging.core.targets import Basis, Targets
 from judging.core.verdicts import VerdictRule
 from judging.judges.lexical import NAME as LEXICAL
@@ -62,6 +71,16 @@ def as_json(value: Any) -> Any:
     """Rules or a plan as they are stored."""
     hashable: Any = type(value)
     return _adapter(hashable).dump_python(value, mode="json")
+
+
+def told_settings(config: Mapping[str, Any]) -> list[tuple[str, object]]:
+    """What the page of a run tells of its rules, by name; the filters of a plan one by one."""
+    own = [
+        (name, value)
+        for name, value in config.items()
+        if value is None or isinstance(value, str | int | float) or name in {TARGETS, OTHERS}
+    ]
+    return [*own, *config.get(SELECTION, {}).items()]
 
 
 def pairwise_settings(config: Mapping[str, Any]) -> PairwiseSettings:

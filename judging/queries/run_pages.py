@@ -20,7 +20,7 @@ from annotation.core.refusals import Refused
 from annotation.models import Comparison
 from judging.core.judge_prompts import PairTexts
 from judging.core.rules import JudgePrompt
-from judging.core.runs import OTHERS, REGISTERED, TARGETS, RunProgress
+from judging.core.runs import REGISTERED, RunProgress
 from judging.core.verdicts import Cell, Share, alike, consistency, right, verdict_of_log_odds
 from judging.core.votes import mean_log_odds
 from judging.models import (
@@ -46,6 +46,7 @@ from judging.queries.configurations import (
     decides_by_log_odds,
     distil_plans,
     pairwise_settings,
+    told_settings,
 )
 from judging.queries.runs import DISTILLED, run_progress, run_units
 from judging.queries.satisfaction.labels import FoldPage, teaching_of
@@ -449,11 +450,7 @@ def run_page(run_id: int, *, page: str) -> RunPage:
     return RunPage(
         run=run,
         progress=run_progress(run_id),
-        settings=[
-            (name, value)
-            for name, value in run.config.items()
-            if _is_plain(value) or name in {TARGETS, OTHERS}
-        ],
+        settings=told_settings(run.config),
         sets=list(
             PreferenceSet.objects.filter(run=run, draw=0)  # whose pages lead to further draws
             .select_related("scenario")
@@ -468,10 +465,6 @@ def run_page(run_id: int, *, page: str) -> RunPage:
         units=run_units(run),
         parts=parts_of_run(run.pk) if run.kind == RunKind.SATISFACTION else (),
     )
-
-
-def _is_plain(value: object) -> bool:
-    return value is None or isinstance(value, str | int | float | bool)
 
 
 def _comparison_lines(run_id: int, shown: Collection[int]) -> list[ComparisonLine]:

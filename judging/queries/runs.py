@@ -23,6 +23,7 @@ from judging.core.runs import (
     RunProgress,
     StageName,
     StageProgress,
+    sum_of_costs,
 )
 from judging.core.targets import TurnPart
 from judging.models import (
@@ -104,7 +105,7 @@ def judged_totals(run_id: int) -> JudgedTotals:
         unparseable=sum(stage.unparseable for stage in stages),
         calls=progress.calls,
         errors=progress.errors,
-        cost=progress.whole_cost,
+        cost=progress.told_cost,
     )
 
 
@@ -128,14 +129,12 @@ def scored_totals(run_ids: Collection[int]) -> dict[str, Any]:
     errors: dict[str, int] = defaultdict(int)
     for code, count in (each for one in progress for each in one.errors):
         errors[code] += count
-    paid = [one.whole_cost for one in progress if one.calls]
-    known = [cost for cost in paid if cost is not None]
     return {
         "scored": sum(n for part, n in by_part.items() if part != TurnPart.REFERENCE),
         "failed": without[JudgmentStatus.FAILED],
         "unparseable": without[JudgmentStatus.UNPARSEABLE],
         "calls": sum(one.calls for one in progress),
-        "cost": sum(known) if known and len(known) == len(paid) else None,
+        "cost": sum_of_costs((one.calls, one.told_cost) for one in progress),
         "errors": dict(sorted(errors.items())),
         "parts": {part.value.lower(): by_part.get(part, 0) for part in TurnPart},
         "runs": list(run_ids),

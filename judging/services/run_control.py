@@ -36,12 +36,16 @@ def cancel(run_id: int) -> bool:
     stopped = {"status": RunStatus.CANCELLED, "generation": F("generation") + 1}
     found = JudgeRun.objects.filter(under_way, pk=run_id).update(**stopped, finished_at=now)
     if found:  # only now: a child that is being chosen at this moment is there once that is done
+        own = JudgeRun.objects.filter(pk__in=unit_rows(run_id).values("child"))
+        # Else two runs cancelled at once would each leave a shared child to the other.
+        locked = own.select_for_update(no_key=True).order_by("pk")
+        children = list(locked.values_list("pk", flat=True))
         units = RunUnit.objects.filter(child=OuterRef("pk"))
         waiting = units.filter(run__status__in=UNFINISHED, status=JudgmentStatus.PENDING)
-        own = Exists(units.filter(run=run_id)) & Exists(units.filter(reused=False))
-        alone = JudgeRun.objects.filter(own & ~Exists(waiting), under_way)
-        children = list(alone.values_list("pk", flat=True))
-        JudgeRun.objects.filter(under_way, pk__in=children).update(**stopped, finished_at=now)
+        alone = Exists(units.filter(reused=False)) & ~Exists(waiting)
+        JudgeRun.objects.filter(alone, under_way, pk__in=children).update(
+            **stopped, finished_at=now
+        )
     return bool(found)
 
 

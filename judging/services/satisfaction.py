@@ -89,7 +89,8 @@ def plan_satisfaction(request: RunRequest) -> JudgeRun:
         Refused: there is no such judge; the lexical judge was asked for a way of asking; there is
             nobody to take examples from; there is a budget, but calls have no price; the judge
             cannot read what the memory builder writes; calls cannot go by batch file; nothing is
-            among the targets, or they are no turns.
+            among the targets, or they are no turns; there are none, but it is to be calibrated by
+            references.
     """
     dataset, annotator, settings = request.dataset, request.annotator, request.satisfaction
     learned_in = request.sets_dataset or dataset
@@ -99,6 +100,8 @@ def plan_satisfaction(request: RunRequest) -> JudgeRun:
     asked = _asked_of(request, judge, settings)
     endpoint, writes = asked["endpoint"], asked["writer_endpoint"]
     targets = _targets_config(request, settings)
+    if not targets and settings.calibration is Calibration.REFERENCE_CDF:
+        raise Refused("run:reference-calibration")
     if targets and settings.calibration is not Calibration.RAW:
         settings = replace(settings, calibration=Calibration.REFERENCE_CDF)
     if learned_in != dataset and not settings.train:

@@ -119,6 +119,8 @@ def setting_value(value: object, name: str) -> str:
         return gettext("none")
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
+    if isinstance(value, list):
+        value = ", ".join(map(str, value))
     if isinstance(value, Mapping):
         return _others(value) if name == OTHERS else _targets(value)
     if (name, value) == ("train", ""):

@@ -278,13 +278,6 @@ def errors_of(found: Iterable[Iterable[tuple[str, int]]]) -> dict[str, int]:
     return dict(sorted(errors.items()))
 
 
-def sum_of_costs(found: Iterable[tuple[int, float | None]]) -> float | None:
-    """What runs cost together, from the calls and the cost of each; None where any is unknown."""
-    costs = [cost for calls, cost in found if calls]
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if known and len(known) == len(costs) else None
-
-
 def field_told(value: object) -> str:
     """A field as people read it: counts by their codes, ids in a row, a hyphen for none."""
     if isinstance(value, dict):

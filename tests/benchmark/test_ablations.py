@@ -75,6 +75,14 @@ def test_preferences_beat_the_base_judge_that_always_names_the_first(study):
     assert len({row.run for row in rows.values()}) == 1
 
 
+def test_an_ablation_begun_before_it_named_its_verdict_rule_is_read_strictly(study):
+    run = planned(study, Vary.PREFERENCES)
+    del run.config["verdict_rule"]
+    run = run_to_end(start(run).pk, opener=opener_of(FakeJudge()))
+    assert run.status == "DONE", run.error_detail
+    assert VerificationReport.objects.get(run=run).settings["verdict_rule"] == "STRICT"
+
+
 def test_sizes_grow_by_one_and_vote_with_as_many(study):
     rows = ablated(study, Vary.SUBSET_SIZE)
     assert [row.members for row in rows.values()] == list(range(1, len(rows) + 1))

@@ -324,6 +324,27 @@ def test_a_weighted_vote_stands_above_the_selected_set(viewer):
     assert table.index("weighted vote") < table.index("with preferences")
     assert "75.0" in table
     assert "weighted vote" in page.split("<table")[2].split("</table>")[0]
+    charts = page.split('class="chart"', 1)[1]
+    assert "lexical, weighted vote" in charts
+    assert "lexical, with preferences" not in charts
+    voted = tight(viewer.get(f"{ROWS}?dataset=study&judge=lexical&voice=stack"))
+    assert "Decided by the weighted vote" in voted
+    assert "shuffled" not in voted.split("</h1>")[0]
     rows = tight(viewer.get(f"{ROWS}?dataset=study&judge=lexical&voice=own"))
     assert "Decided by what stands in for the annotator" in rows
     assert "own_gain" in viewer.get(CSV).content.decode()
+
+
+def test_shuffled_labels_are_held_against_the_selected_set_alone(viewer):
+    stage = Stage.make(size=4)
+    ann = stage.rater("ann")
+    stage.label(ann, "AAAA")
+    stage.tested(
+        ann, stage.distilled(ann), base="BBBB", selected="AABB", shuffled="ABBB", stack="AAAA"
+    )
+    table = agreement(tight(viewer.get(JUDGES)))
+    # The vote is right on all four; the set, which alone was learned again, on one more of four.
+    row = table.split("with preferences, over shuffled (pp)")[1]
+    assert "+25.0" in row
+    assert "voice=selected" in row
+    assert "+75.0" not in row

@@ -143,6 +143,14 @@ def test_the_rows_of_a_model_say_how_each_verdict_went(viewer):
     assert [row.lost for row in judged.rows] == [2] * 7
 
 
+def test_a_model_can_have_the_longest_name(viewer):
+    name = f"{'m' * 200} ({'v' * 120})"
+    turn = make_turn(study()[0].comparisons["Code"][0].turn.session)
+    one = make_response(turn, model="m" * 200, variant="v" * 120)
+    make_label(make_comparison(turn, response_a=one, response_b=make_response(turn, model="b")))
+    assert len(viewer.get(MODEL, {"model": name}).context["found"].rows) == 1
+
+
 @pytest.mark.parametrize(
     "address",
     [
@@ -239,3 +247,30 @@ def test_one_of_several_judges_can_be_chosen(viewer):
     assert viewer.get(f"{MODEL}?model=alpha&source=base&judge=other").status_code == 200
     assert viewer.get("/leaderboard/?judge=nobody").status_code == 404
     assert viewer.get("/leaderboard/?judge=nobody&was_dataset=else").status_code == 200
+
+
+def test_the_vote_is_named_only_where_a_run_that_is_read_has_one(viewer):
+    stage = Stage.make(size=4)
+    ann = stage.rater("ann")
+    stage.label(ann, "AAAB")
+    parent = stage.distilled(ann)
+    stage.tested(ann, parent, base="BBBB", selected="BBBB", stack="AAAB")
+    # Read since: the same preferences without their vote.
+    stage.tested(ann, parent, base="BBBB", selected="AABB")
+    names = [view.name for view in viewer.get("/leaderboard/").context["boards"]]
+    assert names == [
+        "Human labels",
+        "Judge with selected preferences (lexical)",
+        "Base judge (lexical)",
+    ]
+    rows = text(viewer.get(f"{MODEL}?model=alpha&source=selected"))
+    assert "Judge with selected preferences (lexical)" in rows
+
+
+@pytest.mark.parametrize("status", ["PENDING", "FAILED", "CANCELLED"])
+def test_a_judge_without_a_verdict_cannot_be_chosen(viewer, status):
+    stage, ann, _bob = study()
+    stage.tested(ann, None, base="-" * 8, judge="other", status=status)
+    page = viewer.get("/leaderboard/")
+    assert page.context["scope"].judges == ("lexical",)
+    assert viewer.get("/leaderboard/?judge=other").status_code == 404

@@ -41,7 +41,7 @@ def test_length_bias_stands_before_and_after_preferences_beside_the_annotator(vi
     assert "unbounded" in base
     # The judge names the longer wherever the annotator chose the shorter, and never the shorter.
     assert "+100" in base
-    assert "With preferences" in selected
+    assert "Selected preferences" in selected
     assert "75 %" in selected
     assert "+50" in selected
 

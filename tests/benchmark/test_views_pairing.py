@@ -5,11 +5,16 @@ from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
+from annotation.core.pairing import PairingRules
 from annotation.models import AuditEvent, Comparison, PairingPlan, Study
+from benchmark.services.pairing import Verdicts
+from benchmark.services.pairing_runs import plan_pairing
 from judging.models import JudgeRun
 from judging.services.foreground import run_to_end
+from judging.services.kinds import start
 from tests.benchmark.pairing import label_all, make_answers
 from tests.factory import make_dataset, make_endpoint, make_user
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
 
@@ -207,6 +212,19 @@ def test_where_much_is_possible_the_page_tells_how_much_and_a_run_makes_the_plan
     assert "Count and price" not in page
 
 
+def test_of_more_than_can_be_looked_at_nothing_is_planned(manager, dataset, monkeypatch):
+    monkeypatch.setattr("benchmark.services.pairing.MOST_POSSIBLE", 23)
+    said = "too many to plan at once. Choose scenarios or models."
+    assert said in manager.get(address(dataset)).content.decode()
+    for at_once in (1, 1000):
+        monkeypatch.setattr("benchmark.views.pairing.AT_ONCE", at_once)
+        answer = manager.post(address(dataset), asked(kind="SAMPLE", size=7))
+        assert answer.status_code == 422
+        assert said in answer.content.decode()
+    assert not JudgeRun.objects.exists()
+    assert "Created 12 comparisons." in create(manager, dataset, scenarios=["Code"], models=[])
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -256,3 +274,21 @@ def test_queries_do_not_grow_with_plans(manager, dataset, django_assert_max_num_
         create(manager, dataset, kind="SAMPLE", size=size)
     with django_assert_max_num_queries(22):
         manager.get(address(dataset))
+
+
+def test_the_page_of_a_run_tells_its_rules_and_leads_managers_to_its_plan(client, dataset):
+    rules = PairingRules(scenarios=("Code",), models=("alpha", "beta"), variants=True)
+    run = start(plan_pairing(dataset, rules, Verdicts()))
+    for role, status, is_led in [
+        ("MANAGER", "PENDING", False),
+        ("MANAGER", "DONE", True),
+        ("VIEWER", "DONE", False),
+    ]:
+        JudgeRun.objects.update(status=status)
+        client.force_login(make_user(role=role))
+        page = tight(client.get(f"/runs/{run.pk}/"))
+        assert ("See plans" in page) == is_led
+        assert "<dt>Scenarios</dt><dd>Code</dd>" in page
+        assert "<dt>Models</dt><dd>alpha, beta</dd>" in page
+        assert "<dt>Variants as models of their own</dt><dd>yes</dd>" in page
+        assert "Both responses" not in page

@@ -419,6 +419,39 @@ def test_an_annotator_sees_the_rows_of_their_own_vote(client):
 
 
 def test_the_base_judge_is_named_where_no_set_is_applied(viewer):
-    _stage, _ann, _run = study()
-    PreferenceSet.objects.update(is_used=False)
-    assert "Base judge, no preferences</a>" in text(viewer.get("/trust/"))
+    _stage, _ann, run = study()
+    # The sets are of another dataset, and no better than the base judge in any scenario.
+    PreferenceSet.objects.all().delete()
+    for plan in run.config["scenarios"]:
+        plan["selected"] = [plan["base"]]
+    run.save()
+    page = viewer.get("/trust/")
+    assert page.context["page"].sets == ()
+    assert "Base judge, no preferences</a>" in text(page)
+
+
+def test_shuffled_labels_are_held_against_the_selected_set_not_the_vote(viewer):
+    stage = Stage.make(size=12)
+    ann = stage.rater("ann")
+    stage.label(ann, "A" * 12)
+    stage.tested(
+        ann,
+        stage.distilled(ann),
+        base="B" * 12,
+        selected="A" * 9 + "BBB",
+        shuffled="A" * 6 + "B" * 6,
+        stack="A" * 12,
+    )
+    page = text(viewer.get("/trust/"))
+    assert "Selected preferences against those from shuffled labels: +25 points" in page
+
+
+def test_rows_of_what_stands_in_say_that_their_figure_is_a_mean(viewer):
+    _stage, _ann, run = study()
+    (plan, *_more) = run.config["scenarios"]
+    tied = plan["selected"] + [plan["base"]]
+    run.config["scenarios"][0] |= {"selected": tied, "tied": [1, 3]}
+    run.config |= {"mode": "PAPER"}
+    run.save()
+    for of in ("selected", "own"):
+        assert "mean over 2 sets of preferences" in text(viewer.get(f"/trust/rows/?of={of}"))

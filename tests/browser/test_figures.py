@@ -56,7 +56,8 @@ def test_the_word_that_tells_of_a_request_takes_no_line_while_there_is_none(open
 def test_a_number_leads_to_its_rows_and_back(open_page):
     study()
     page = open_page("/trust/", user=make_user(role="VIEWER"), viewport=WIDE)
-    page.get_by_role("row", name="With preferences").first.get_by_role("link").click()
+    lengths = page.locator("section", has=page.get_by_role("heading", name="Length bias"))
+    lengths.get_by_role("row", name="Selected preferences").first.get_by_role("link").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(
         "Decided with the selected preferences"
     )

@@ -101,6 +101,16 @@ def test_models_answer_turns(manager):
     assert JudgeRun.objects.get().config["samples"] == 2
 
 
+def test_turns_to_answer_are_chosen_by_filters_and_a_sample_alone(manager):
+    asked = {"kind": "GENERATE", "dataset": make_turn().session.dataset.slug}
+    make_endpoint(name="fake")
+    targets = {"kind": "STUDY", "study": "pilot", "plan": 1, "models": ["m"], "sample": 1}
+    answer = send(manager, **asked, judge="fake", targets=targets)
+    places = ("kind", "study", "plan", "models")
+    assert faults_of(answer) == {(f"targets.{place}", "unknown") for place in places}
+    assert send(manager, **asked, judge="fake", targets={"sample": 1}).status_code == 202
+
+
 def test_a_check_tries_a_judge_on_some_pairs(manager, ann):
     answer = send(manager, kind="CHECK", dataset="study", judge="lexical", verdict="PAPER", pairs=2)
     assert answer.status_code == 202
@@ -108,13 +118,43 @@ def test_a_check_tries_a_judge_on_some_pairs(manager, ann):
     assert (len(config["pairs"]), config["verdict_rule"]) == (2, "PAPER")
 
 
-@pytest.mark.parametrize("way", [{"query": "?estimate"}, {"estimate": True}])
+@pytest.mark.parametrize(
+    "way",
+    [
+        {"query": "?estimate"},
+        {"query": "?estimate=True"},
+        {"query": "?estimate=1", "estimate": False},
+        {"query": "?estimate=false", "estimate": True},
+        {"estimate": True},
+    ],
+)
 def test_an_estimate_starts_nothing(manager, ann, way):
     make_endpoint(name="fake")
     answer = send(manager, kind="DISTIL", dataset="study", judge="fake", **way)
     assert answer.status_code == 200
     assert answer.json()["calls"] > 0
     assert answer.json()["runs"][0]["judge"] == "fake"
+    assert not JudgeRun.objects.exists()
+
+
+@pytest.mark.parametrize("query", ["?estimate=false", "?estimate=0"])
+def test_who_wants_no_estimate_gets_a_run(manager, ann, query):
+    answer = send(manager, query, kind="DISTIL", dataset="study", judge="lexical")
+    assert answer.status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("query", "fault"),
+    [
+        ("?estimat", ("estimat", "unknown")),
+        ("?dry_run=1", ("dry_run", "unknown")),
+        ("?estimate=perhaps", ("estimate", "bool_parsing")),
+        ("?estimate&estimate=perhaps", ("estimate", "bool_parsing")),
+    ],
+)
+def test_a_mistyped_query_starts_nothing(manager, ann, query, fault):
+    answer = send(manager, query, kind="DISTIL", dataset="study", judge="lexical", budget=-1)
+    assert faults_of(answer) == {fault, ("budget", "out_of_bounds")}
     assert not JudgeRun.objects.exists()
 
 
@@ -204,6 +244,13 @@ def test_every_fault_is_listed(manager, ann):
         ({"kind": "SATISFACTION", "dataset": "study",
           "satisfaction": {"variant": "SPUR", "level": "SESSION"}},
          {("satisfaction", "run:variant-level")}),
+        ({"kind": "TEST", "dataset": "study", "targets": {"study": "pilot", "plan": 9}},
+         {("targets.study", "not_applicable"), ("targets.plan", "not_applicable")}),
+        ({"kind": "SATISFACTION", "dataset": "study", "targets": {"kind": "ALL", "study": "pilot"}},
+         {("targets.study", "not_applicable")}),
+        ({"kind": "TEST", "dataset": "study",
+          "targets": {"kind": "PLAN", "study": "pilot", "plan": 9}},
+         {("targets.study", "not_applicable")}),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_named_by_its_place(manager, ann, body, found):
@@ -223,6 +270,24 @@ def test_only_an_object_is_read(manager):
     answer = manager.post(RUNS, [1], content_type="application/json")
     assert faults_of(answer) == {("", "dict_type")}
     assert manager.post(RUNS, {"kind": "DISTIL"}).status_code == 415
+
+
+@pytest.mark.parametrize("depth", [500, 1_000, 100_000])
+def test_what_is_nested_too_deeply_is_refused(manager, depth):
+    nested = "[" * depth + "]" * depth
+    body = f'{{"kind": "DISTIL", "dataset": "study", "pairwise": {nested}}}'
+    assert manager.post(RUNS, body, content_type="application/json").status_code == 400
+
+
+def test_scores_are_set_by_references_only_beside_targets(manager):
+    slug = make_rating().response.turn.session.dataset.slug
+    rules = {"variant": "NO_MEMORY", "calibration": "REFERENCE_CDF"}
+    asked = {"kind": "SATISFACTION", "dataset": slug, "judge": "lexical", "satisfaction": rules}
+    answer = send(manager, **asked)
+    assert (answer.status_code, answer.json()["code"]) == (409, "run:reference-calibration")
+    assert answer.json()["message"]
+    assert not JudgeRun.objects.exists()
+    assert send(manager, **asked, targets={"kind": "ALL"}).status_code == 202
 
 
 def test_all_of_another_dataset_is_scored_by_an_annotators_ratings(manager):

@@ -77,7 +77,7 @@ def test_an_endpoint_is_asked_once_and_an_estimate_says_how_often(dataset):
     assert told["calls"] == 21 + 4  # with four memories
     assert (first["scored"], first["calls"], second["calls"]) == (42, 21, 0)
     assert first["cost"] > 0
-    assert second["cost"] is None
+    assert second["cost"] == 0
 
 
 def test_another_dataset_in_an_annotators_stead(dataset):

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from judging.core.rules import AnsweredTurns, GenerationContext, GenerationSettings
-from judging.core.runs import RunProgress
+from judging.core.runs import sum_of_costs
 from judging.core.targets import RunTarget, Targets
 from judging.models import JudgeRun, RunKind
 from judging.queries.generation import GenerationTotals, generation_totals, judges_of_family
@@ -33,7 +33,6 @@ from sensejudge_site.management.runs import (
     judges_named,
     retried_run,
     still_waiting,
-    sum_of_costs,
     through_file,
 )
 
@@ -184,13 +183,6 @@ def _fields(totals: list[GenerationTotals]) -> dict[str, Any]:
         "unparseable": sum(one.unparseable for one in totals),
         "responses": sum(one.responses for one in totals),
         "calls": sum(one.calls for one in progress),
-        "cost": _cost(progress),
+        "cost": sum_of_costs((one.calls, one.told_cost) for one in progress),
         "errors": errors_of(one.errors for one in progress),
     }
-
-
-def _cost(progress: list[RunProgress]) -> float | None:
-    """What the runs cost together; nothing where no call was made that would have had a price."""
-    if not any(one.calls for one in progress) and all(one.can_have_budget for one in progress):
-        return 0.0
-    return sum_of_costs((one.calls, one.whole_cost) for one in progress)

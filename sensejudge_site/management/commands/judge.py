@@ -12,7 +12,7 @@ from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from annotation.queries.participants import resolve_annotator
 from judging.core.rules import NO_SETS, JudgePrompt, prompt_of
-from judging.core.runs import JudgedTotals
+from judging.core.runs import JudgedTotals, sum_of_costs
 from judging.core.targets import RunTarget, Targets, targets_named
 from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, RunKind
@@ -38,7 +38,6 @@ from sensejudge_site.management.runs import (
     planned_runs,
     retried_run,
     still_waiting,
-    sum_of_costs,
     through_file,
 )
 

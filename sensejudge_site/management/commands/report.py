@@ -35,8 +35,8 @@ _CONTROLS: Final = {
     "majority": "no judge: the other annotators",
 }
 """What stands beside a result, by the word of its panel."""
-_VOICES: Final = {"stack": "vote", "selected": "set", "": ""}
-"""What stands in for an annotator: the weighted vote, or the selected set."""
+_VOICES: Final = {"stack": "vote", "selected": "set", "base": "base", "": ""}
+"""What stands in for an annotator: the weighted vote, the selected set, or the base judge."""
 
 
 class Command(OneLineCommand):

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from annotation.core.choices import Order, Verdict
@@ -119,6 +122,17 @@ def test_files_hold_scenarios_all_and_the_mean_under_the_same_columns():
     assert 0 < code["gain_p"] < 0.001
     assert (rows[-1]["n"], rows[-1]["base"], rows[-1]["base_verdicts"]) == (2, 0.25, None)
     assert rows[-1]["base"] == pytest.approx(0.25)
+
+
+def test_one_set_counts_whole_beside_others_that_are_averaged():
+    alone = [case(key, "s", B, A if key < 5 else None, A) for key in range(12)]
+    shares = np.zeros((len(Order), 4))
+    shares[:2] = [0.5, 0.5, 0, 0]  # half of the tied sets decided for A
+    averaged = [replace(case(key, "s", B, A), shares={SELECTED: shares}) for key in range(20, 32)]
+    found = judge_figures([*alone, *averaged], seed=1).overall.selected.asked
+    # 5 of the set's own 12 were read, each in two orders, as the other 12.
+    assert (found.comparisons, found.verdicts, found.unreadable) == (17, 34, 14)
+    assert found.value == (10 + 12) / 34
 
 
 def test_what_stands_in_has_columns_of_its_own():

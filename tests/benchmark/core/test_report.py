@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from annotation.core.choices import Order, Verdict
 from benchmark.core.report import adjusted, control_rows, report_rows
 from benchmark.core.trust import (
@@ -119,3 +121,11 @@ def test_what_stands_in_is_named_beside_the_selected_set():
     assert (row.stands_in, row.own, row.own_gain) == ("selected", 1.0, row.gain)
     (row,) = rows([case(1, "Code", B, None)])
     assert (row.stands_in, row.own, row.own_gain) == ("", None, None)
+
+
+def test_the_base_judge_is_said_to_stand_in_where_it_decided_in_place_of_a_set():
+    code = [replace(case(key, "Code", A, A), in_place=True) for key in range(3)]
+    math = [case(key, "Math", B, A) for key in range(3, 6)]
+    told = [(row.scenario, row.stands_in, row.own) for row in rows([*code, *math])]
+    assert told == [("Code", "base", 1.0), ("Math", "selected", 1.0), (None, "selected", 1.0)]
+    assert [row.stands_in for row in rows([case(1, "Code", A, None)])] == [""]

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from judging.core.runs import RunProgress, StageName, StageProgress
+from judging.core.runs import RunProgress, StageName, StageProgress, sum_of_costs
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -77,3 +77,31 @@ def test_at_the_present_pace_what_waits_takes_so_long():
     assert run(pace=2.0).minutes_left == 10 / 2 / 60  # ten rows wait
     assert run().minutes_left is None
     assert run(pace=0.0).minutes_left is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({}, None),
+        ({"can_have_budget": True}, 0),
+        ({"can_have_budget": True, "calls": 2, "cost": 0.5}, 0.5),
+        ({"can_have_budget": True, "calls": 2, "cost": 0.5, "unpriced": 1}, None),
+    ],
+)
+def test_without_a_call_nothing_was_paid_where_calls_have_a_price(fields, told):
+    assert run(**fields).told_cost == told
+
+
+@pytest.mark.parametrize(
+    ("found", "together"),
+    [
+        ([], None),
+        ([(0, None)], None),
+        ([(0, 0.0)], 0),
+        ([(0, None), (0, 0.0)], 0),
+        ([(2, 0.5), (0, None), (1, 0.25)], 0.75),
+        ([(2, 0.5), (1, None)], None),
+    ],
+)
+def test_costs_add_up_where_all_are_known(found, together):
+    assert sum_of_costs(found) == together

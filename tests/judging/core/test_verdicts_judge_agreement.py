@@ -25,6 +25,8 @@ def test_right_is_the_winner_of_the_label():
     found = right(CELLS, {1: A, 2: B, 3: A}, SESSIONS)
     assert (found.hits, found.n) == (3, 5)
     assert found.counts == ((3, 4), (0, 1))  # 1 and 2 are of one session
+    # A bootstrap draws sessions by their place: it is the same however rows were read.
+    assert right(dict(reversed(CELLS.items())), {1: A, 2: B, 3: A}, SESSIONS) == found
 
 
 def test_consistent_is_the_same_verdict_in_both_orders():

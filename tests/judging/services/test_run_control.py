@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import timedelta
 
 import pytest
+from django.db import connection, transaction
 from django.utils import timezone
 
 from judging.core.questions import PairAnswer
@@ -111,6 +113,28 @@ def test_a_child_ends_with_the_last_run_that_waits_for_it(shared, first):
         assert run_control.cancel(run.pk)
         child.refresh_from_db()
         assert child.status == status
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_child_ends_where_all_that_wait_for_it_are_cancelled_at_the_same_moment(shared):
+    if connection.vendor != "postgresql":
+        pytest.skip("needs PostgreSQL: on SQLite one transaction writes at a time")
+    child, (first, second) = shared
+
+    def cancel_second():
+        try:
+            return run_control.cancel(second.pk)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            run_control.cancel(first.pk)
+            other = threads.submit(cancel_second)
+            wait([other], timeout=1)
+        assert other.result(timeout=20)
+    child.refresh_from_db()
+    assert child.status == "CANCELLED"
 
 
 def test_a_child_is_not_kept_by_a_step_that_is_done_nor_ended_where_a_person_started_it(shared):

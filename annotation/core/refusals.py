@@ -165,6 +165,10 @@ REFUSAL_TEXTS: Final = {
         "The study of this name does not hold all of these comparisons. Choose another name."
     ),
     "pairing:plan": gettext_noop("This is not a plan of comparisons."),
+    "pairing:too-many-possible": gettext_noop(
+        "More than 2,000,000 comparisons are possible, too many to plan at once. Choose scenarios "
+        "or models."
+    ),
     "pairing:unknown-anchor": gettext_noop(
         "The anchor model has no response that can be compared."
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from math import comb
 from operator import itemgetter
@@ -71,17 +71,29 @@ def _candidates(dataset: Dataset, rules: PairingRules) -> QuerySet[Any]:
     return rows.filter(turn__session__scenario__name__in=wanted) if wanted else rows
 
 
-def possible_pairs(dataset: Dataset, rules: PairingRules) -> list[PossiblePair]:
-    """The comparisons that pass a plan's filters, stored or not, in file order. Two queries."""
+def possible_pairs(
+    dataset: Dataset, rules: PairingRules, *, pulse: Callable[[], None] = lambda: None
+) -> list[PossiblePair]:
+    """The comparisons that pass a plan's filters, stored or not, in file order. Two queries.
+
+    Args:
+        dataset: whose responses.
+        rules: the plan.
+        pulse: called for each turn, and for each comparison that is stored.
+    """
     stored: dict[int, list[StoredPair]] = defaultdict(list)
     rows = Comparison.objects.filter(turn__session__dataset=dataset).order_by("position", "pk")
     for turn, pk, key, a, b in rows.values_list("turn", "pk", "key", "response_a", "response_b"):
+        pulse()
         stored[turn].append(StoredPair(pk, key, a, b))
-    return list(_possible(dataset, rules, stored))
+    return list(_possible(dataset, rules, stored, pulse))
 
 
 def _possible(
-    dataset: Dataset, rules: PairingRules, stored: dict[int, list[StoredPair]]
+    dataset: Dataset,
+    rules: PairingRules,
+    stored: dict[int, list[StoredPair]],
+    pulse: Callable[[], None],
 ) -> Iterator[PossiblePair]:
     texts = _candidates(dataset, rules).order_by(
         "turn__session__position", "turn__session_id", "turn__position", "position", "pk"
@@ -89,6 +101,7 @@ def _possible(
     of_turn = ("turn", "turn__session__key", "turn__position", "turn__session__scenario__name")
     answers = texts.values_list(*of_turn, "candidate", "pk", "text_hash")
     for (turn, session, place, scenario), own in groupby(answers, key=itemgetter(0, 1, 2, 3)):
+        pulse()
         candidates = [CandidateText(*answer[4:]) for answer in own]
         for pair in pairs_on_turn(candidates, stored.get(turn, ()), cap=rules.cap):
             models = (min(pair.a.model, pair.b.model), max(pair.a.model, pair.b.model))

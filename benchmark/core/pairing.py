@@ -17,7 +17,7 @@ information does not depend on it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -88,7 +88,13 @@ def after_one_more(covariance: Floats, weights: Floats, one: int, other: int) ->
 
 
 def most_telling(
-    covariance: Floats, weights: Floats, room: Integers, size: int, *, order: Floats
+    covariance: Floats,
+    weights: Floats,
+    room: Integers,
+    size: int,
+    *,
+    order: Floats,
+    pulse: Callable[[], None] = lambda: None,
 ) -> list[tuple[int, int]]:
     """The pairs of models of a batch, one by one, each the one of largest drop given those before.
 
@@ -98,10 +104,12 @@ def most_telling(
         room: models x models, read above the diagonal: comparisons that can still be made.
         size: of the batch; it is smaller where there is less room.
         order: models x models: of equal drops the smallest comes first.
+        pulse: called for each pair.
     """
     left = np.triu(room, 1)
     chosen: list[tuple[int, int]] = []
     while len(chosen) < size and left.any():
+        pulse()
         drops = np.where(left > 0, variance_drops(covariance, weights), -np.inf)
         # Rounding must not decide between pairs that are alike.
         best = np.flatnonzero(drops.ravel() >= drops.max() * (1 - 1e-9))
@@ -121,6 +129,7 @@ def adaptive_batch(
     seed: int,
     planned: Sequence[PossiblePair] = (),
     waiting: Collection[PossiblePair] = (),
+    pulse: Callable[[], None] = lambda: None,
 ) -> list[PossiblePair]:
     """The next batch of comparisons, in the order in which they were chosen.
 
@@ -134,6 +143,7 @@ def adaptive_batch(
         seed: decides between what is equally telling.
         planned: what is in the plan already, for the balance over scenarios.
         waiting: what of it has no verdict yet: its information is counted as if it had.
+        pulse: called for each comparison that is chosen.
     """
     models = sorted({model for pair in (*possible, *planned) for model in pair.models})
     if len(models) < 2:
@@ -149,6 +159,7 @@ def adaptive_batch(
         _counts(possible, number),
         size,
         order=_seeded_order(models, seed),
+        pulse=pulse,
     )
     return _on_turns(possible, [(models[a], models[b]) for a, b in pairs], planned, seed)
 

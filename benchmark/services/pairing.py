@@ -6,12 +6,13 @@ Rows are created in annotation's service; what judging them takes is estimated b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from annotation.core.pairing import PairingKind, PairingRules, PossiblePair
+from annotation.core.refusals import Refused
 from annotation.models import Dataset, PairingPlan, User
-from annotation.queries.pairing import batches_of, plan_by, possible_pairs
+from annotation.queries.pairing import batches_of, plan_by, possible_at_most, possible_pairs
 from annotation.services.imports.comparisons import (
     Choose,
     MadeComparisons,
@@ -36,6 +37,9 @@ from judging.services.recorded import judge_by_grades
 
 PROMPTS: Final = 200
 """So many prompts are written to tell what judging a plan would take: a second or two."""
+
+MOST_POSSIBLE: Final = 2_000_000
+"""Of more nothing is planned: each takes about a kilobyte of memory while it is looked at."""
 
 
 class Verdicts(NamedTuple):
@@ -82,13 +86,26 @@ class NextBatch(NamedTuple):
         return sum(pair.comparison is None for pair in self.added)
 
 
+def possible_within_bounds(dataset: Dataset, rules: PairingRules) -> int:
+    """About how many comparisons are possible, and never less.
+
+    Raises:
+        Refused: more than MOST_POSSIBLE.
+    """
+    possible = possible_at_most(dataset, rules)
+    if possible > MOST_POSSIBLE:
+        raise Refused("pairing:too-many-possible")
+    return possible
+
+
 def next_batch(dataset: Dataset, rules: PairingRules, verdicts: Verdicts) -> NextBatch:
     """What a plan would add now; nothing is written.
 
     Raises:
         Refused: no two models answered a turn (through the filters); the anchor model gave no
-            response that can be compared.
+            response that can be compared; more is possible than can be planned.
     """
+    possible_within_bounds(dataset, rules)
     plan = plan_by(dataset, rules)
     batches = batches_of(plan)
     possible, planned = sorted_out(possible_pairs(dataset, rules), batches)
@@ -107,17 +124,35 @@ def next_batch(dataset: Dataset, rules: PairingRules, verdicts: Verdicts) -> Nex
 
 
 def make_next_batch(
-    dataset: Dataset, rules: PairingRules, verdicts: Verdicts, *, by: User | None
+    dataset: Dataset,
+    rules: PairingRules,
+    verdicts: Verdicts,
+    *,
+    by: User | None,
+    pulse: Callable[[], None] = lambda: None,
+    note: Callable[[MadeComparisons], None] = lambda _made: None,
 ) -> MadeComparisons:
     """Store what a plan adds now; grades that were imported give their verdicts on what is new.
+
+    Args:
+        dataset: whose responses.
+        rules: the plan.
+        verdicts: what an adaptive plan goes by.
+        by: who makes it, None for nobody.
+        pulse: called often before anything is stored.
+        note: called with what was made, in the same transaction.
 
     Raises:
         Refused: as for `next_batch`; there would be too many at once.
     """
+    possible_within_bounds(dataset, rules)
     plan = plan_by(dataset, rules)
     cast = _verdicts(dataset, rules, verdicts)
-    choose = _chooser(rules, verdicts, cast, batches_of(plan), plan)
-    return plan_comparisons(dataset, rules, choose, by=by, follow=judge_by_grades)
+    pulse()
+    choose = _chooser(rules, verdicts, cast, batches_of(plan), plan, pulse)
+    return plan_comparisons(
+        dataset, rules, choose, by=by, follow=judge_by_grades, pulse=pulse, note=note
+    )
 
 
 def price(dataset: Dataset, pairs: Sequence[PossiblePair], *, judge: str) -> RunEstimate:
@@ -152,6 +187,7 @@ def _chooser(
     cast: Sequence[ModelVerdict],
     batches: Mapping[int, int],
     plan: PairingPlan | None,
+    pulse: Callable[[], None] = lambda: None,
 ) -> Choose:
     if rules.kind is not PairingKind.ADAPTIVE:
         return chosen_by(rules)
@@ -170,6 +206,7 @@ def _chooser(
             seed=rules.seed,
             planned=planned,
             waiting=_without(planned, cast),
+            pulse=pulse,
         )
 
     return choose

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from django.db import transaction
-
 from annotation.core.pairing import PairingKind, PairingRules
 from annotation.models import Dataset, PairingPlan, User
 from annotation.queries.pairing import plan_fields, rules_of_plan
+from annotation.services.imports.comparisons import MadeComparisons
 from benchmark.queries.ranking import Source
 from benchmark.services.pairing import Verdicts, make_next_batch
 from judging.core.runs import StageName
@@ -16,7 +15,7 @@ from judging.models import JudgeRun, RunUnit
 from judging.queries.runs import unit_rows
 from judging.services.batches import BatchWork, UnitStage
 from judging.services.child_runs import end_unit
-from judging.services.heartbeats import beat
+from judging.services.heartbeats import Pulse, beat
 from judging.services.kinds import Kind
 
 RUN_KIND: Final = "PAIR"
@@ -50,10 +49,13 @@ def work_pairing(run: JudgeRun, unit: RunUnit, _work: BatchWork) -> None:
         Refused: see `make_next_batch`.
         SupersededError: the run was cancelled, or somebody else has it now; nothing was made.
     """
-    with transaction.atomic():
-        made = make_next_batch(run.dataset, _rules(run), _verdicts(run), by=run.created_by)
+
+    def note(made: MadeComparisons) -> None:
         end_unit(unit, {"plan": made.plan.pk, "created": made.created})
         beat(run)
+
+    rules, verdicts = _rules(run), _verdicts(run)
+    make_next_batch(run.dataset, rules, verdicts, by=run.created_by, pulse=Pulse(run), note=note)
 
 
 def _rules(run: JudgeRun) -> PairingRules:

@@ -18,12 +18,18 @@ from annotation.core.refusals import Refused
 from annotation.core.splits import DEFAULT_SEED
 from annotation.models import Dataset
 from annotation.queries.datasets import dataset_of
-from annotation.queries.pairing import pairing_plans, possible_at_most, rules_of_plan
+from annotation.queries.pairing import pairing_plans, rules_of_plan
 from annotation.services.imports.comparisons import MOST_AT_ONCE, too_many
 from annotation.views.access import UNPROCESSABLE, SignedInRequest, manager_required
 from benchmark.forms import PairingForm
 from benchmark.queries.ranking import Source
-from benchmark.services.pairing import counts_by_models, make_next_batch, next_batch, price
+from benchmark.services.pairing import (
+    counts_by_models,
+    make_next_batch,
+    next_batch,
+    possible_within_bounds,
+    price,
+)
 from benchmark.services.pairing_runs import plan_pairing
 from benchmark.submission import submit
 from benchmark.views.ablations import say_if_attached
@@ -47,8 +53,8 @@ def pairing(request: SignedInRequest, slug: str) -> HttpResponse:
     form = PairingForm(data, dataset=dataset)
     context: dict[str, Any] = {"dataset": dataset, "form": form, "refusal": ""}
     if form.is_valid():
-        possible = possible_at_most(dataset, form.rules())
         try:
+            possible = possible_within_bounds(dataset, form.rules())
             if request.method == "POST":
                 make = _made if possible <= AT_ONCE else _started
                 return make(request, dataset, form)

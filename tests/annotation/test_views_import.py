@@ -383,7 +383,7 @@ def test_too_many_comparisons_are_refused_and_none_is_created(manager, monkeypat
     monkeypatch.setattr(comparisons, "MOST_AT_ONCE", 2)
     send(manager, lines(*outputs("m1", "a"), *outputs("m2", "b"), *outputs("m3", "c")))
     page = compare(manager).content.decode()
-    assert "comparisons at once, so none was created." in page
+    assert "so none was created. Choose a sample or fewer models." in page
     assert not Comparison.objects.exists()
     monkeypatch.setattr(comparisons, "MOST_AT_ONCE", 3)
     compare(manager)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 
 from annotation.core.pairing import PairingKind, PairingRules
 from annotation.models import Comparison, PairingPlan, Turn
 from annotation.queries.pairing import possible_at_most, possible_pairs
 from benchmark.queries.ranking import Source
 from benchmark.services import pairing_runs
-from benchmark.services.pairing import Verdicts
+from benchmark.services.pairing import Verdicts, make_next_batch
 from benchmark.services.pairing_runs import created_by_run, plan_pairing, work_pairing
 from judging.services.foreground import run_to_end
 from judging.services.heartbeats import SupersededError
@@ -76,6 +77,70 @@ def test_a_run_that_somebody_else_has_by_now_makes_nothing(monkeypatch):
         work_pairing(run, run.units.get(), None)
     assert not Comparison.objects.exists()
     assert run.units.get().status == "PENDING"
+
+
+def pulse_with(monkeypatch, act):
+    """Have `act` called at each sign of life while a plan is made, with how many there were."""
+    beaten = []
+
+    def pulse():
+        beaten.append(len(connection.savepoint_ids))
+        act(len(beaten))
+
+    monkeypatch.setattr(pairing_runs, "Pulse", lambda _run: pulse)
+    return beaten
+
+
+@pytest.mark.parametrize("kind", [PairingKind.ALL, PairingKind.ADAPTIVE])
+def test_while_it_chooses_a_run_gives_signs_of_life_and_nobody_waits_for_it(monkeypatch, kind):
+    run = start(plan_pairing(make_answers(), PairingRules(kind=kind, size=5), Verdicts()))
+    outside = len(connection.savepoint_ids)
+    beaten = pulse_with(monkeypatch, lambda _number: None)
+    assert run_to_end(run.pk).status == "DONE"
+    assert len(beaten) > 8  # turns
+    assert set(beaten) == {outside}
+
+
+def test_a_run_that_was_taken_over_while_it_chose_makes_nothing(monkeypatch):
+    run = start(plan_pairing(make_answers(), PairingRules(), Verdicts()))
+
+    def superseded(_number):
+        raise SupersededError
+
+    pulse_with(monkeypatch, superseded)
+    with pytest.raises(SupersededError):
+        work_pairing(run, run.units.get(), None)
+    assert not PairingPlan.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "meanwhile", "plans", "created"),
+    [
+        ({}, {}, 1, 0),
+        ({}, {"kind": PairingKind.SAMPLE, "size": 5}, 2, 19),
+        (
+            {"kind": PairingKind.ADAPTIVE, "size": 5},
+            {"kind": PairingKind.ADAPTIVE, "size": 5},
+            1,
+            0,
+        ),
+    ],
+)
+def test_what_others_make_while_a_run_chooses_is_not_made_twice(
+    monkeypatch, fields, meanwhile, plans, created
+):
+    dataset = make_answers()
+    run = start(plan_pairing(dataset, PairingRules(**fields), Verdicts()))
+
+    def act(number):
+        if number == 9:
+            make_next_batch(dataset, PairingRules(**meanwhile), Verdicts(), by=None)
+
+    pulse_with(monkeypatch, act)
+    assert run_to_end(run.pk).status == "DONE"
+    plan = PairingPlan.objects.get(pk=run.units.get().result["plan"])
+    assert (created_by_run(run), PairingPlan.objects.count()) == (created, plans)
+    assert plan.comparisons.count() == Comparison.objects.count()
 
 
 def test_a_run_that_was_stopped_goes_on_later():

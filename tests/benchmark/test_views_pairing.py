@@ -212,6 +212,19 @@ def test_where_much_is_possible_the_page_tells_how_much_and_a_run_makes_the_plan
     assert "Count and price" not in page
 
 
+def test_of_more_than_can_be_looked_at_nothing_is_planned(manager, dataset, monkeypatch):
+    monkeypatch.setattr("benchmark.services.pairing.MOST_POSSIBLE", 23)
+    said = "too many to plan at once. Choose scenarios or models."
+    assert said in manager.get(address(dataset)).content.decode()
+    for at_once in (1, 1000):
+        monkeypatch.setattr("benchmark.views.pairing.AT_ONCE", at_once)
+        answer = manager.post(address(dataset), asked(kind="SAMPLE", size=7))
+        assert answer.status_code == 422
+        assert said in answer.content.decode()
+    assert not JudgeRun.objects.exists()
+    assert "Created 12 comparisons." in create(manager, dataset, scenarios=["Code"], models=[])
+
+
 @pytest.mark.parametrize(
     "changes",
     [

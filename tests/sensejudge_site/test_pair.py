@@ -186,6 +186,14 @@ def test_what_cannot_be_planned_exits_2(arguments, said):
     assert not PairingPlan.objects.exists()
 
 
+def test_too_much_to_plan_at_once_exits_2(monkeypatch):
+    monkeypatch.setattr("benchmark.services.pairing.MOST_POSSIBLE", 23)
+    with pytest.raises(CommandError, match="pairing:too-many-possible") as raised:
+        pair(make_answers(), "--plan", "sample:5")
+    assert raised.value.returncode == 2
+    assert not JudgeRun.objects.exists()
+
+
 def test_another_size_of_sample_is_another_plan_and_shares_comparisons():
     dataset = make_answers()
     assert pair(dataset, "--plan", "sample:5")["created"] == 5

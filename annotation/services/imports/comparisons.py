@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.db import transaction
+from django.db.models import Count, Max
 
 from annotation.core.pairing import PairingRules, PossiblePair, planned_pairs
 from annotation.core.refusals import Refused
@@ -51,7 +52,6 @@ def chosen_by(rules: PairingRules) -> Choose:
     return lambda possible, planned: planned_pairs(possible, rules, planned=planned)
 
 
-@transaction.atomic
 def plan_comparisons(
     dataset: Dataset,
     rules: PairingRules,
@@ -59,55 +59,98 @@ def plan_comparisons(
     *,
     by: User | None,
     follow: Follow = nothing_follows,
+    pulse: Callable[[], None] = lambda: None,
+    note: Callable[[MadeComparisons], None] = lambda _made: None,
 ) -> MadeComparisons:
     """Store what a plan adds, as its next batch; the plan by these rules where there is one.
 
     Comparisons that are there join the plan as they are. Nothing is added twice: the same plan
-    asked for again adds what became possible since.
+    asked for again adds what became possible since. Choosing takes a while where much is possible,
+    so nobody has to wait for it: only then is the dataset locked, and where others made comparisons
+    meanwhile, the choice is made anew.
+
+    Args:
+        dataset: whose responses.
+        rules: the plan.
+        choose: what is added.
+        by: who makes it, None for nobody.
+        follow: see `Follow`.
+        pulse: called often while choosing.
+        note: called with what was made, in the same transaction.
 
     Raises:
         Refused: no two models answered a turn (through the filters); there are more than
             MOST_AT_ONCE to create, and none is; a new plan would be empty; the dataset is gone;
             see `choose`.
     """
-    # Whoever asks for the same meanwhile waits here, and then finds nothing new.
-    locked = Dataset.objects.select_for_update(no_key=True).filter(pk=dataset.pk)
-    if locked.first() is None:
+    while True:
+        seen = plan, batches, _stored = _seen(dataset, rules)
+        possible, planned = sorted_out(possible_pairs(dataset, rules, pulse=pulse), batches)
+        pulse()
+        pairs = choose(possible, planned)
+        pulse()
+        chosen = set(pairs)
+        new = [pair for pair in possible if pair in chosen and pair.comparison is None]
+        if refused := too_many(len(new)):
+            raise refused
+        if plan is None and not pairs:
+            raise Refused("pairing:nothing-left")
+        with transaction.atomic():
+            # Whoever asks for the same meanwhile waits here, and then chooses anew.
+            if _seen(dataset, rules, lock=True) == seen:
+                plan = plan or PairingPlan.objects.create(
+                    dataset=dataset, created_by=by, **plan_fields(rules)
+                )
+                batch = max(batches.values(), default=0) + 1
+                created = _store(plan, batch, pairs, new, by=by, follow=follow)
+                made = MadeComparisons(plan, [*planned, *pairs], pairs, created)
+                note(made)
+                return made
+
+
+def _seen(
+    dataset: Dataset, rules: PairingRules, *, lock: bool = False
+) -> tuple[PairingPlan | None, dict[int, int], dict[str, Any]]:
+    """What a choice depends on: the plan, its batches, which comparisons there are.
+
+    Raises:
+        Refused: the dataset is gone.
+    """
+    rows = Dataset.objects.filter(pk=dataset.pk)
+    if (rows.select_for_update(no_key=True) if lock else rows).first() is None:
         raise Refused("dataset:unknown")
     plan = plan_by(dataset, rules)
-    batches = batches_of(plan)
-    possible, planned = sorted_out(possible_pairs(dataset, rules), batches)
-    pairs = choose(possible, planned)
-    chosen = set(pairs)
-    new = [pair for pair in possible if pair in chosen and pair.comparison is None]
-    if refused := too_many(len(new)):
-        raise refused
-    if plan is None and not pairs:
-        raise Refused("pairing:nothing-left")
-    if plan is None:
-        plan = PairingPlan.objects.create(
-            dataset=dataset,
-            created_by=by,
-            **plan_fields(rules),
-        )
-    made = _create(dataset, new)
-    batch = max(batches.values(), default=0) + 1
+    stored = Comparison.objects.filter(turn__session__dataset=dataset)
+    return plan, batches_of(plan), stored.aggregate(Count("pk"), Max("pk"))
+
+
+def _store(
+    plan: PairingPlan,
+    batch: int,
+    pairs: Sequence[PossiblePair],
+    new: Sequence[PossiblePair],
+    *,
+    by: User | None,
+    follow: Follow,
+) -> int:
+    """Write a batch; how many comparisons of it were created."""
+    made = _create(plan.dataset, new)
     numbers = [*(pair.comparison for pair in pairs if pair.comparison), *(row.pk for row in made)]
     PlannedComparison.objects.bulk_create(
         [PlannedComparison(plan=plan, comparison_id=each, batch=batch) for each in numbers],
         batch_size=_ROWS_AT_ONCE,
     )
     if made:
-        follow(dataset, made)
+        follow(plan.dataset, made)
         detail = {"comparisons": len(made), "plan": plan.pk, "batch": batch}
         AuditEvent.objects.create(
             actor=by,
             action="dataset.compared",
             target="dataset",
-            target_id=dataset.pk,
+            target_id=plan.dataset_id,
             detail=detail,
         )
-    return MadeComparisons(plan, [*planned, *pairs], pairs, len(made))
+    return len(made)
 
 
 def too_many(new: int) -> Refused | None:

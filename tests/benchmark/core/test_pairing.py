@@ -93,7 +93,11 @@ def test_a_batch_is_greedy_within_its_room_and_equal_pairs_come_by_the_seed():
     covariance = rating_covariance(np.zeros((3, 3)), weights)
     room = np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]])
     order = np.array([[0, 3.0, 1], [3, 0, 2], [1, 2, 0]])
-    chosen = most_telling(covariance, weights, room, 9, order=order)
+    beaten: list[bool] = []
+    chosen = most_telling(
+        covariance, weights, room, 9, order=order, pulse=lambda: beaten.append(True)
+    )
+    assert len(beaten) == len(chosen)
     assert chosen[0] == (0, 2)
     assert sorted(chosen) == [(0, 1), (0, 2), (1, 2)]
 

@@ -192,7 +192,7 @@ def trial_rows(run_id: int, *, clean: bool) -> QuerySet[InjectionTrial]:
 
 def unit_rows(run_id: int) -> QuerySet[RunUnit]:
     """The units of a run, in the order of their ids; few runs have any."""
-    return RunUnit.objects.filter(run_id=run_id)
+    return RunUnit.objects.filter(run_id=run_id).order_by("pk")
 
 
 def run_units(run: JudgeRun) -> list[RunUnit]:

@@ -13,6 +13,7 @@ from annotation.models.wording import choices_of
 from judging.core.endpoints import family_of
 from judging.core.rules import AnsweredTurns, GenerationContext, GenerationSettings
 from judging.core.targets import RunTarget, Targets
+from judging.forms.fields import again_field, budget_field
 from judging.models import ModelEndpoint, RunKind
 from judging.services.run_requests import RunRequest
 
@@ -91,25 +92,8 @@ class GenerationForm(forms.Form):
         max_value=10_000_000,
         help_text=_("A random sample, the same for every model. Leave empty for all."),
     )
-    budget = forms.DecimalField(
-        label=_("Budget of each run"),
-        required=False,
-        min_value=0,
-        max_digits=14,
-        decimal_places=4,
-        help_text=_(
-            "In the currency of the endpoint's prices. A call that could pass it is not sent; what "
-            "was answered stays, and the run can go on with more. Empty: no limit."
-        ),
-    )
-    again = forms.BooleanField(
-        label=_("Start a new run anyway"),
-        required=False,
-        help_text=_(
-            "Start another run even if an identical one is in progress. Stored replies are "
-            "reused, so no call is billed twice."
-        ),
-    )
+    budget = budget_field()
+    again = again_field()
 
     def __init__(self, data: Any = None, *, dataset: Dataset, **kwargs: Any) -> None:
         """Offer the endpoints in use, and what the dataset can be filtered by."""

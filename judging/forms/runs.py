@@ -42,6 +42,7 @@ from judging.core.targets import (
     turn_targets_named,
 )
 from judging.core.verdicts import VerdictRule
+from judging.forms.fields import again_field, budget_field
 from judging.models import ModelEndpoint, RunKind
 from judging.queries.preferences import learned_elsewhere, selected_by
 from judging.queries.satisfaction.targets import filters_of, rated_elsewhere
@@ -274,25 +275,8 @@ class RunForm(forms.Form):
             "each half of them teaches the other."
         ),
     )
-    budget = forms.DecimalField(
-        label=_("Budget of each run"),
-        required=False,
-        min_value=0,
-        max_digits=14,
-        decimal_places=4,
-        help_text=_(
-            "In the currency of the endpoint's prices. A call that could pass it is not sent; what "
-            "was answered stays, and the run can go on with more. Empty: no limit."
-        ),
-    )
-    again = forms.BooleanField(
-        label=_("Start a new run anyway"),
-        required=False,
-        help_text=_(
-            "Start another run even if an identical one is in progress. Stored replies are "
-            "reused, so no call is billed twice."
-        ),
-    )
+    budget = budget_field()
+    again = again_field()
 
     def __init__(self, data: Any = None, *, dataset: Dataset, **kwargs: Any) -> None:
         """Offer the dataset's annotators and the judges in use."""

@@ -289,8 +289,8 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "ratings to predict."
     ),
     "learned:tested-teachers": gettext_noop(
-        "Some users rated in the training and in the test dataset. The learned evaluator can only be "
-        "stacked on a judge for users who did not teach it."
+        "Some users rated in the training and in the test dataset. The learned evaluator can only "
+        "be stacked on a judge for users who did not teach it."
     ),
     "learned:unreadable": gettext_noop("The stored evaluator cannot be read. Train it again."),
     "matrix:invalid": gettext_noop("This file is not a matrix of verdicts."),

@@ -13,11 +13,9 @@ import pytest
 
 from annotation.core.choices import JudgmentStatus
 from annotation.models import SatisfactionLabel
-from annotation.queries.participants import names_of
 from benchmark.core.metrics import MetricName
 from benchmark.queries.satisfaction import evaluation_turns, judged_turns
 from benchmark.services.evaluators import predict_learned, predict_stacked
-from benchmark.services.satisfaction_evaluation import EvaluationData
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings
 from judging.models import JudgeRun, LearnedModel, RunStatus, SatisfactionJudgment

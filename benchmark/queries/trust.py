@@ -221,6 +221,7 @@ class SelectedSet:
     null_p95: float | None
     p_value: float | None
     base_accuracy: float | None
+    p_over_base: float | None
     is_used: bool
     edited: bool
 
@@ -407,6 +408,7 @@ def _selected(row: PreferenceSet, *, edited: bool) -> SelectedSet:
         null_p95=row.null_p95,
         p_value=row.p_value,
         base_accuracy=row.base_accuracy,
+        p_over_base=row.p_over_base,
         is_used=row.is_used,
         edited=edited,
     )

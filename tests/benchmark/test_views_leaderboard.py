@@ -184,7 +184,7 @@ def test_the_export_of_nothing_is_empty(viewer):
 
 def test_what_the_page_costs_does_not_grow_with_rows(viewer, django_assert_num_queries):
     study()
-    with django_assert_num_queries(21):
+    with django_assert_num_queries(22):
         viewer.get("/leaderboard/")
     with django_assert_num_queries(12):
         viewer.get(f"{MODEL}?model=alpha")

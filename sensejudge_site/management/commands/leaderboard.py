@@ -98,6 +98,8 @@ def _shown(board: Board) -> Iterator[str]:
     }
     if board.judge:
         yield f"by {board.judge}, {words[_stands_in(board)]}"
+    if board.edited:
+        yield "some of these preferences were edited after their test verdicts could be seen"
     yield from kin_lines(board.kin)
 
 
@@ -106,6 +108,7 @@ def _fields(ranking: Ranking, board: Board | None) -> dict[str, object]:
         "verdicts": board and board.source.value,
         "judge": (board and board.judge) or None,
         "stands_in": board and _stands_in(board),
+        "edited": board and board.edited,
         "method": "bradley-terry",
         "seed": ranking.seed,
         "bootstrap": ranking.draws,

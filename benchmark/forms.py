@@ -424,7 +424,10 @@ class EvaluationForm(forms.Form):
     )
     train = forms.ChoiceField(
         label=_("Training users"),
-        help_text=_("The learned evaluator and global baselines know these users' ratings."),
+        help_text=_(
+            "The learned evaluator learns from these users' ratings, but scores nobody by their "
+            "own; global baselines know all of them."
+        ),
     )
     evaluators = forms.MultipleChoiceField(
         label=_("Evaluators"), widget=forms.CheckboxSelectMultiple

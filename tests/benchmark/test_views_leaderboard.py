@@ -178,6 +178,16 @@ def test_the_export_holds_every_figure(viewer):
     assert lines[0].startswith("human,,alpha,RATED,")
 
 
+def test_an_end_among_unbounded_draws_is_told(viewer):
+    stage = Stage.make(size=10)
+    stage.label(stage.rater("ann"), "A" * 9 + "B")
+    page = text(viewer.get("/leaderboard/"))
+    best, worst = viewer.get("/leaderboard/").context["page"].boards[0].ranking.models
+    assert f'<span class="iv">{best.low:.0f} … unbounded</span>' in page
+    assert f'<span class="iv">unbounded … {worst.high:.0f}</span>' in page
+    assert "An end is unbounded where the model never lost, or never won" in page
+
+
 def test_the_export_of_nothing_is_empty(viewer):
     assert viewer.get(CSV).content.decode().strip() == ""
 

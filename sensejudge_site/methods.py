@@ -16,7 +16,7 @@ _WRAPPED: Final = re.compile(r"(?<=[^\n|])\n {0,2}(?=[^\s|#>*-])")
 """A line break within a sentence. Elsewhere the renderer keeps them, for messages need theirs."""
 
 
-class Section(NamedTuple):
+class MethodSection(NamedTuple):
     """A figure, or a chapter of figures, with the id that addresses lead to."""
 
     anchor: str
@@ -24,24 +24,24 @@ class Section(NamedTuple):
     text: SafeString
 
 
-class Chapter(NamedTuple):
+class MethodChapter(NamedTuple):
     """A chapter with the figures that stand in it."""
 
-    opening: Section
-    figures: list[Section]
+    opening: MethodSection
+    figures: list[MethodSection]
 
 
 @cache
-def chapters(language: str) -> tuple[SafeString, list[Chapter]]:
+def chapters(language: str) -> tuple[SafeString, list[MethodChapter]]:
     """What stands before the chapters, and the chapters: in Chinese for "zh…", else in English."""
     name = "methods.zh.md" if language.startswith("zh") else "methods.md"
     source = (settings.BASE_DIR / "docs" / name).read_text("utf-8")
     before, *parts = _HEADING.split(source.partition("\n")[2])
-    found: list[Chapter] = []
+    found: list[MethodChapter] = []
     for anchor, level, title, text in zip(*(parts[at::4] for at in range(4)), strict=True):
-        section = Section(anchor, title, _rendered(text))
+        section = MethodSection(anchor, title, _rendered(text))
         if level == "##":
-            found.append(Chapter(section, []))
+            found.append(MethodChapter(section, []))
         else:
             found[-1].figures.append(section)
     return _rendered(before), found

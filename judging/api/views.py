@@ -37,6 +37,7 @@ from judging.models import (
     RunKind,
     SatisfactionJudgment,
 )
+from judging.queries.calls import with_calls
 from judging.services.estimates import estimate_all
 from judging.services.kinds import plan
 from judging.submission import submit
@@ -130,7 +131,7 @@ class JudgeRunViewSet(ReadOnlyModelViewSet[JudgeRun]):
 class PreferenceViewSet(ReadOnlyModelViewSet[Preference]):
     """Preferences, every version."""
 
-    queryset = Preference.objects.select_related("edited_by")
+    queryset = with_calls(Preference.objects.select_related("edited_by"))
     serializer_class = PreferenceSerializer
     permission_classes = (SeesEveryone,)
     filterset_class = PreferenceFilter
@@ -148,8 +149,8 @@ class PreferenceSetViewSet(ReadOnlyModelViewSet[PreferenceSet]):
 class JudgmentViewSet(ReadOnlyModelViewSet[Judgment]):
     """Pairwise judgments."""
 
-    queryset = Judgment.objects.annotate(
-        scenario=F("comparison__turn__session__scenario_id")
+    queryset = with_calls(
+        Judgment.objects.annotate(scenario=F("comparison__turn__session__scenario_id"))
     ).prefetch_related("run")  # each once: its configuration is long
     serializer_class = JudgmentSerializer
     permission_classes = (SeesEveryone,)
@@ -159,7 +160,7 @@ class JudgmentViewSet(ReadOnlyModelViewSet[Judgment]):
 class SatisfactionJudgmentViewSet(ReadOnlyModelViewSet[SatisfactionJudgment]):
     """Satisfaction judgments."""
 
-    queryset = SatisfactionJudgment.objects.all()
+    queryset = with_calls(SatisfactionJudgment.objects.all())
     serializer_class = SatisfactionJudgmentSerializer
     permission_classes = (SeesEveryone,)
     filterset_fields = ("run", "user", "response", "status")

@@ -150,6 +150,7 @@ def make_endpoint(**fields: Any) -> ModelEndpoint:
     fields.setdefault("has_logprobs", False)
     fields.setdefault("has_json_schema", False)
     fields.setdefault("has_system_role", True)
+    fields.setdefault("measured_address", f"{fields['base_url']} {fields['model']}")
     return ModelEndpoint.objects.create(**fields)
 
 

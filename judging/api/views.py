@@ -38,6 +38,7 @@ from judging.models import (
     SatisfactionJudgment,
 )
 from judging.queries.calls import with_calls
+from judging.services.abilities import slow_replies
 from judging.services.estimates import estimate_all
 from judging.services.kinds import plan
 from judging.submission import submit
@@ -122,7 +123,8 @@ class JudgeRunViewSet(ReadOnlyModelViewSet[JudgeRun]):
         asked = sent.validated_data
         planned = [run for each in asked["requests"] for run in plan(each)]
         if asked["estimate"]:
-            return Response(estimates_as_json(estimate_all(planned)))
+            found = estimates_as_json(estimate_all(planned))
+            return Response({**found, "slow": [each._asdict() for each in slow_replies(planned)]})
         runs = submit(planned, again=asked["again"])
         rows = [{**JudgeRunSerializer(run).data, "attached": run.attached} for run in runs]
         return Response({"runs": rows}, status=HTTPStatus.ACCEPTED)

@@ -310,12 +310,13 @@ def partly_rated(
             inside[draw, group if len(group) > 1 else []] = True
     else:
         inside = chains[:, zero, :] & chains[:, :, zero]
-    alone = ~inside.any(axis=1)  # nobody reaches anybody back: each is ahead of some or behind some
-    others = inside[:, None, :] | alone[:, None, None]
-    oneway = chains & ~chains.transpose(0, 2, 1)
+    # Where nobody reaches anybody back, each is ahead of some or behind some.
+    alone: Bools = np.logical_not(inside.any(axis=1))
+    others: Bools = inside[:, None, :] | alone[:, None, None]
+    oneway: Bools = chains & ~chains.transpose(0, 2, 1)
     ahead = (oneway & others).any(axis=2)
     behind = (oneway.transpose(0, 2, 1) & others).any(axis=2)
-    both = inside[:, :, None] & inside[:, None, :]
+    both: Bools = inside[:, :, None] & inside[:, None, :]
     ratings = SCALE * fit_log_odds(np.where(both, wins, 0.0), prior=_HOLD)
     if zero is None:
         members = np.maximum(inside.sum(axis=1, keepdims=True), 1)

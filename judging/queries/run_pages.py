@@ -48,7 +48,6 @@ from judging.queries.configurations import (
     pairwise_settings,
     told_settings,
 )
-from judging.queries.preference_sets import runs_edited_late
 from judging.queries.runs import DISTILLED, run_progress, run_units
 from judging.queries.satisfaction.labels import FoldPage, teaching_of
 from judging.queries.satisfaction.turns import PartCount, parts_of_run
@@ -158,15 +157,13 @@ class ComparedRun:
     """One judge's column: progress and cost; how often it is right, and alike in both orders.
 
     `right` counts judgments of the base judge, without any preference, against the annotator's own
-    label; None for runs without such judgments. `edited` says that the sets it applied were edited
-    after their test verdicts were there to see.
+    label; None for runs without such judgments.
     """
 
     run: JudgeRun
     progress: RunProgress
     right: Share | None
     consistency: Share | None
-    edited: bool
 
     @property
     def cost_an_answer(self) -> float | None:
@@ -202,18 +199,8 @@ def compared_runs(ids: Sequence[int]) -> ComparedRuns:
     rows = {run.pk: _base_rows(run) for run in runs}
     cells = {run.pk: _base_cells(run, rows[run.pk]) for run in runs}
     sessions = {row[0]: row[-1] for own in rows.values() for row in own}
-    late = runs_edited_late({run.pk: run.parent_id for run in runs if run.config.get("sets_of")})
     return ComparedRuns(
-        runs=[
-            _compared(
-                run,
-                cells[run.pk],
-                _as_shown(rows[run.pk]),
-                sessions,
-                edited=run.pk in late,
-            )
-            for run in runs
-        ],
+        runs=[_compared(run, cells[run.pk], _as_shown(rows[run.pk]), sessions) for run in runs],
         pairs=[
             JudgePair(_name(one), _name(two), share)
             for one, two in combinations(runs, 2)
@@ -238,19 +225,13 @@ def _name(run: JudgeRun) -> str:
 
 
 def _compared(
-    run: JudgeRun,
-    cells: Cells,
-    as_shown: Cells,
-    sessions: Mapping[int, int],
-    *,
-    edited: bool,
+    run: JudgeRun, cells: Cells, as_shown: Cells, sessions: Mapping[int, int]
 ) -> ComparedRun:
     return ComparedRun(
         run=run,
         progress=run_progress(run.pk),
         right=right(cells, _labels(run), sessions) if cells else None,
         consistency=consistency(as_shown) if as_shown else None,
-        edited=edited,
     )
 
 

@@ -231,7 +231,7 @@ def test_a_late_edit_is_told_wherever_it_is_measured(viewer, late):
     assert marks(f"/trust/judges/?dataset={slug}") == 2 * late  # both tables
     assert marks(f"/trust/gold/?dataset={slug}") == 2 * late  # its line, and its heading
     assert marks(f"/leaderboard/?dataset={slug}") == late
-    assert marks(f"/runs/compare/?run={run.pk}&run={newest.pk}") == late
+    assert marks(f"/trust/people/?dataset={slug}&run={newest.pk}s") == late
     said = str(late).lower()
     only, both = {said}, {"false", said}
     assert told(f"/trust/judges.csv?dataset={slug}") == only

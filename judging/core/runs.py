@@ -93,8 +93,9 @@ class RunProgress:
 
     `calls` are the replies that this run paid for (stored ones of earlier runs cost nothing);
     tokens and cost are theirs, None where the endpoint does not say. `unpriced` counts those whose
-    cost nobody knows, made before the endpoint had prices for one: `cost` is that of the others. It
-    can have a budget where its calls have a price. `held` is the cost with that of calls under way,
+    cost nobody knows, made before the endpoint had prices for one: `cost` is that of the others.
+    `second_tries` counts those that asked once more where a reply could not be read. It can have a
+    budget where its calls have a price. `held` is the cost with that of calls under way,
     and of those whose fate nobody knows, at their dearest. `pace` is replies paid for a second over
     the last minute, None where the run is not under way.
     """
@@ -119,6 +120,7 @@ class RunProgress:
     finished_at: datetime | None
     pace: float | None = None
     unpriced: int = 0
+    second_tries: int = 0
 
     @property
     def total(self) -> int:
@@ -216,7 +218,7 @@ class DistilledScenario:
 
 @dataclass(frozen=True, slots=True)
 class JudgedTotals:
-    """Judgments of a test run by outcome, and the replies it paid for."""
+    """Judgments of a test run by outcome, and the replies it paid for, second tries among them."""
 
     judged: int
     failed: int
@@ -224,6 +226,7 @@ class JudgedTotals:
     calls: int
     errors: tuple[tuple[str, int], ...]
     cost: float | None = None
+    second_tries: int = 0
 
 
 Winners = tuple[tuple[int, Verdict], ...]

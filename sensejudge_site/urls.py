@@ -13,11 +13,11 @@ from annotation.views.datasets import import_file
 from judging.core.formats.detect import ALL_FORMATS
 from judging.queries.runs import has_verdicts
 from judging.services.recorded import import_any
-from sensejudge_site.views import SignOut, home, set_theme
+from sensejudge_site.views import SignOut, home, methods, set_theme
 
 # There are no maps here. Otherwise a server's first description of the API starts 36 processes, a
 # compiler among them, that look for GDAL: 0.9 seconds of processor time.
-DjangoFilterExtension._has_gis = False  # noqa: SLF001
+DjangoFilterExtension._has_gis = False  # type: ignore[attr-defined]  # noqa: SLF001
 
 _API_DOCS = SpectacularSwaggerSplitView.as_view(
     url_name="api-schema", template_name="api_docs.html"
@@ -28,6 +28,7 @@ handler500 = "sensejudge_site.middleware.server_error"
 
 urlpatterns = [
     path("", home, name="home"),
+    path("methods/", methods, name="methods"),
     path("sign-in/", auth.LoginView.as_view(redirect_authenticated_user=True), name="sign-in"),
     path("sign-out/", SignOut.as_view(), name="sign-out"),
     path("language/", set_language, name="set_language"),

@@ -22,7 +22,7 @@ from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, RunKind
 from judging.queries.runs import distilled_scenarios
 from judging.services.abilities import could_read_letters
-from judging.services.estimates import estimate
+from judging.services.estimates import MOST_PROMPTS, estimate_all
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL
 from judging.services.kinds import start
@@ -40,6 +40,7 @@ from sensejudge_site.management.runs import (
     estimates_told,
     planned_runs,
     still_waiting,
+    tell_slow,
     through_file,
 )
 
@@ -132,8 +133,9 @@ class Command(OneLineCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Works the runs off and prints what was selected."""
         planned = _planned(options)
+        tell_slow([run for _, run in planned], self.stderr)
         if options["estimate"]:
-            estimates = [estimate(run) for _, run in planned]
+            estimates = estimate_all([run for _, run in planned], most=MOST_PROMPTS)
             self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
             for name in could_read_letters(run for _, run in planned):
                 self.stderr.write(
@@ -269,7 +271,8 @@ def _in_words(found: list[Distilled]) -> list[str]:
                 f"{counted(row.columns, 'column')} selected; "
                 f"agreement on dev {_share(row.dev_accuracy)}, "
                 f"leave-one-out {_share(row.leave_one_out)}, base judge "
-                f"{_share(row.base_accuracy)}, p {_share(row.p_value)}"
+                f"{_share(row.base_accuracy)} (p {_share(row.p_over_base)}), "
+                f"p against a coin {_share(row.p_value)}"
             )
             if not row.used:
                 lines.append("    not used: the base judge agrees as often")

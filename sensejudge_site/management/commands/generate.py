@@ -33,6 +33,7 @@ from sensejudge_site.management.runs import (
     judges_named,
     retried_run,
     still_waiting,
+    tell_slow,
     through_file,
 )
 
@@ -114,6 +115,7 @@ class Command(OneLineCommand):
         models = [run.config["judge"]["model"] for run in planned]
         for line in kin_lines(judges_of_family(planned[0].dataset_id, models)):
             self.stderr.write(line)
+        tell_slow(planned, self.stderr)
         if options["estimate"]:
             told = estimates_told(estimate_all(planned), json_wanted=options["json"])
             self.stdout.write(told)
@@ -183,6 +185,7 @@ def _fields(totals: list[GenerationTotals]) -> dict[str, Any]:
         "unparseable": sum(one.unparseable for one in totals),
         "responses": sum(one.responses for one in totals),
         "calls": sum(one.calls for one in progress),
+        "second_tries": sum(one.second_tries for one in progress),
         "cost": sum_of_costs((one.calls, one.told_cost) for one in progress),
         "errors": errors_of(one.errors for one in progress),
     }

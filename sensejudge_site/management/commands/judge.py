@@ -19,7 +19,7 @@ from judging.models import JudgeRun, RunKind
 from judging.queries.generation import families_of_judges
 from judging.queries.runs import judged_totals
 from judging.services.abilities import could_read_letters
-from judging.services.estimates import estimate
+from judging.services.estimates import MOST_PROMPTS, estimate_all
 from judging.services.kinds import NOTHING_TO_DO, start
 from judging.services.run_requests import RunRequest
 from sensejudge_site.management.parsing import OneLineCommand, kin_lines, number_from
@@ -38,6 +38,7 @@ from sensejudge_site.management.runs import (
     planned_runs,
     retried_run,
     still_waiting,
+    tell_slow,
     through_file,
 )
 
@@ -127,8 +128,9 @@ class Command(OneLineCommand):
         planned = self._planned(options)
         for line in kin_lines(families_of_judges(run for _, run in planned)):
             self.stderr.write(line)
+        tell_slow([run for _, run in planned], self.stderr)
         if options["estimate"]:
-            estimates = [estimate(run) for _, run in planned]
+            estimates = estimate_all([run for _, run in planned], most=MOST_PROMPTS)
             self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
             for name in could_read_letters(run for _, run in planned):
                 self.stderr.write(
@@ -154,6 +156,7 @@ class Command(OneLineCommand):
             "failed": totals.failed,
             "unparseable": totals.unparseable,
             "calls": totals.calls,
+            "second_tries": totals.second_tries,
             "cost": totals.cost,
             "errors": dict(totals.errors),
             "runs": [run.pk for run in runs],
@@ -237,4 +240,5 @@ def _sum(totals: list[JudgedTotals]) -> JudgedTotals:
         calls=sum(one.calls for one in totals),
         errors=tuple(errors_of(one.errors for one in totals).items()),
         cost=sum_of_costs((one.calls, one.cost) for one in totals),
+        second_tries=sum(one.second_tries for one in totals),
     )

@@ -66,7 +66,8 @@ print("REPORT", page.histograms, page.before, page.after, page.fallbacks, page.u
 for kind in ("memories", "satisfaction_judgments"):
     text = "".join(EXPORTS[kind].blocks(Dataset.objects.get(), ExportFormat.JSONL))
     for row in map(json.loads, text.splitlines()):
-        row.pop("created_at", None)
+        for other in ("created_at", "call"):  # a call's name holds its endpoint's address
+            row.pop(other, None)
         print("REPORT", json.dumps(row, sort_keys=True))
 """
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from django.core.cache import cache
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.fields.json import KT
+from django.db.models.functions import Coalesce, NullIf
 
 from annotation.core.choices import JudgmentStatus, Reason
-from annotation.core.intervals import Interval
+from annotation.core.intervals import Interval, missing_units
 from annotation.models import Dataset, SatisfactionLabel
 from annotation.queries.withheld import withheld_responses, withheld_sessions
 from benchmark.core.learning_curve import CurveFigure, CurveOn, CurvePoint
@@ -78,20 +79,26 @@ class SatisfactionFigures:
     """Agreement of one run's scores with the users' own.
 
     `unreadable` and `failed` judgments carry no score and stand in no metric. Where only one user
-    is measured, intervals draw that user's sessions instead of users. `asked` is the way in which
-    the judge was asked, "" where there is none.
+    is measured, intervals draw that user's sessions instead of users: `units` is how many of either
+    there are. `asked` is the way in which the judge was asked, "" where there is none.
     """
 
     run: RunChoice
     asked: str
     users: int
     turns: int
+    units: int
     unreadable: int
     failed: int
     fallbacks: int
     metrics: tuple[MetricRow, ...]
     reliability: tuple[ReliabilityPoint, ...]
     seed: int
+
+    @property
+    def missing(self) -> int:
+        """How many units more would give intervals; 0 where there are enough."""
+        return missing_units(self.units)
 
 
 def satisfaction_figures(
@@ -136,6 +143,7 @@ def satisfaction_figures(
         asked="" if run.judge == LEARNED else latest[1] or "",
         users=len({turn.user for turn in turns}),
         turns=len(turns),
+        units=len({turn.user if user is None else turn.session for turn in turns}),
         unreadable=sum(status == JudgmentStatus.UNPARSEABLE for status, _ in states),
         failed=sum(status == JudgmentStatus.FAILED for status, _ in states),
         fallbacks=sum(bool(reason) for _, reason in states),
@@ -372,6 +380,35 @@ def judged_turns(
         tuple(found.get((stored.user_id, int(one.turn_id))) for one in stored.block.targets)
         for stored in blocks
     )
+
+
+NOT_ASKED: Final = "evaluation:not-asked"
+"""The turn was rated after the judge's run began."""
+
+
+def missing_turns(run_id: int, blocks: Sequence[StoredBlock]) -> dict[str, int]:
+    """Why turns of the blocks have no score in a run: codes with how many turns, by code.
+
+    Where a memory was not written its own code counts, which says more than that it is missing.
+    """
+    rows = SatisfactionJudgment.objects.filter(run=run_id, part=TurnPart.RATED)
+    codes = {
+        (user_id, response_id or session_id): "" if status == JudgmentStatus.DONE else why
+        for user_id, response_id, session_id, status, why in rows.values_list(
+            "user_id",
+            "response_id",
+            "session_id",
+            "status",
+            Coalesce(NullIf("memory__error_code", Value("")), "error_code"),
+        )
+    }
+    found = Counter(
+        codes.get((stored.user_id, int(one.turn_id)), NOT_ASKED)
+        for stored in blocks
+        for one in stored.block.targets
+    )
+    del found[""]
+    return dict(sorted(found.items()))
 
 
 def _gold_block(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
@@ -13,7 +13,7 @@ from annotation.core.choices import is_satisfied
 from annotation.core.refusals import Refused
 from annotation.models import Dataset
 from benchmark.core.satisfaction_evaluation import GoldBlock, JudgedTurn, Predictions
-from benchmark.queries.satisfaction import EvaluationTurns, judged_turns
+from benchmark.queries.satisfaction import EvaluationTurns, judged_turns, missing_turns
 from judging.core.retrieval import Block
 from judging.core.rules import LEARNED, SPECS, Level, SatisfactionSettings, Variant, variant_of
 from judging.core.satisfaction_artefact import from_bytes
@@ -171,13 +171,15 @@ _SETTINGS = {Variant.CHECKLIST: "memory", Variant.NO_MEMORY: "no memory"}
 class JudgedDataset:
     """What a judge's finished run says of a dataset's turns, block by block.
 
-    `judge` and `setting` are what a table calls them; `seconds` is what the run took.
+    `judge` and `setting` are what a table calls them; `seconds` is what the run took. `missing`
+    says by code how many turns have no score.
     """
 
     judge: str
     setting: str
     turns: Sequence[Sequence[JudgedTurn | None]]
     seconds: float
+    missing: Mapping[str, int]
 
 
 def scoring_run(
@@ -207,6 +209,7 @@ def judged_dataset(name: str, run: JudgeRun, turns: EvaluationTurns) -> JudgedDa
         setting=_SETTINGS.get(variant, variant.word),
         turns=judged_turns(run.pk, turns.stored),
         seconds=_seconds(run),
+        missing=missing_turns(run.pk, turns.stored),
     )
 
 

@@ -8,6 +8,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
+from asgiref.sync import sync_to_async
+
 from annotation.core.choices import is_satisfied
 from annotation.core.refusals import Refused
 from annotation.models import Dataset
@@ -38,6 +40,7 @@ from judging.queries.satisfaction.labels import (
     folds_of,
     raters,
 )
+from judging.services.abilities import note_context
 from judging.services.endpoints import RunBudgetHold, endpoint_of, endpoint_row_from_settings
 from judging.services.replies import RowReplyStore
 
@@ -190,6 +193,8 @@ async def open_judge(run: JudgeRun) -> AsyncIterator[OpenJudge]:
         ahead = max(endpoint.concurrency, LEAST_AHEAD)
         at_once = endpoint.concurrency + ahead
         yield OpenJudge(judge, settle=store.commit, land=client.land, concurrency=at_once)
+        if client.told_context is not None:
+            await sync_to_async(note_context)(row, client.told_context)
 
 
 @asynccontextmanager

@@ -21,9 +21,6 @@ REFUSAL_TEXTS: Final = {
     "evaluation:no-history": gettext_noop(
         "This user has no ratings in other scenarios for this evaluator to use."
     ),
-    "evaluation:not-asked": gettext_noop(
-        "The turn was rated after the judge's run began. Score the dataset again with this judge."
-    ),
     "evaluation:run-gone": gettext_noop(
         "A finished run that this comparison uses was deleted or restarted. Start the comparison "
         "again to see what it would cost now."

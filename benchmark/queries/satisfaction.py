@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from django.core.cache import cache
-from django.db.models import Exists, OuterRef, Q, QuerySet, Value
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
-from django.db.models.functions import Coalesce, NullIf
 
 from annotation.core.choices import JudgmentStatus, Reason
 from annotation.core.intervals import Interval, missing_units
 from annotation.models import Dataset, SatisfactionLabel
 from annotation.queries.withheld import withheld_responses, withheld_sessions
-from benchmark.core.learning_curve import CurveFigure, CurveOn, CurvePoint
+from benchmark.core.learning_curve import CURVE_METRICS, CurveFigure, CurveOn, CurvePoint
 from benchmark.core.metrics import (
     Metric,
     MetricName,
@@ -43,6 +42,7 @@ KEPT_SECONDS: Final = 24 * 3600
 METRICS: Final = (
     MetricName.PEARSON,
     MetricName.WITHIN_USER_PEARSON,
+    MetricName.WITHIN_BLOCK_PEARSON,
     MetricName.QWK,
     MetricName.F1_DSAT,
     MetricName.MAE,
@@ -54,6 +54,7 @@ class EvaluatedTurn:
     """One rated target: the user's own score, the judge's raw and calibrated one."""
 
     user: int
+    scenario: int
     session: int
     gold: int
     raw: int
@@ -201,12 +202,21 @@ def scored_turns(
         "response_id",
         "session_id",
         "response__turn__session_id",
+        "response__turn__session__scenario_id",
+        "session__scenario_id",
         "score",
         "calibrated",
     )
     return [
-        EvaluatedTurn(rater, own or session or 0, gold[rater, response, session], score, calibrated)
-        for rater, response, session, own, score, calibrated in rows
+        EvaluatedTurn(
+            user=rater,
+            scenario=one or other or 0,
+            session=own or session or 0,
+            gold=gold[rater, response, session],
+            raw=score,
+            calibrated=calibrated,
+        )
+        for rater, response, session, own, one, other, score, calibrated in rows
         if (rater, response, session) in gold and score is not None
     ]
 
@@ -229,12 +239,13 @@ def _metrics(turns: Sequence[EvaluatedTurn], *, single: bool, seed: int) -> tupl
     raw = [turn.raw for turn in turns]
     final = [turn.final for turn in turns]
     units = [turn.session if single else turn.user for turn in turns]
+    blocks = [(turn.user, turn.scenario) for turn in turns]
     names = [name for name in METRICS if not (single and name is MetricName.WITHIN_USER_PEARSON)]
     return tuple(
         MetricRow(
             name,
-            evaluate(scored(gold, final, units), name, seed=seed),
-            evaluate(scored(gold, raw, units), name, seed=seed),
+            evaluate(scored(gold, final, units, blocks), name, seed=seed),
+            evaluate(scored(gold, raw, units, blocks), name, seed=seed),
         )
         for name in names
     )
@@ -382,35 +393,6 @@ def judged_turns(
     )
 
 
-NOT_ASKED: Final = "evaluation:not-asked"
-"""The turn was rated after the judge's run began."""
-
-
-def missing_turns(run_id: int, blocks: Sequence[StoredBlock]) -> dict[str, int]:
-    """Why turns of the blocks have no score in a run: codes with how many turns, by code.
-
-    Where a memory was not written its own code counts, which says more than that it is missing.
-    """
-    rows = SatisfactionJudgment.objects.filter(run=run_id, part=TurnPart.RATED)
-    codes = {
-        (user_id, response_id or session_id): "" if status == JudgmentStatus.DONE else why
-        for user_id, response_id, session_id, status, why in rows.values_list(
-            "user_id",
-            "response_id",
-            "session_id",
-            "status",
-            Coalesce(NullIf("memory__error_code", Value("")), "error_code"),
-        )
-    }
-    found = Counter(
-        codes.get((stored.user_id, int(one.turn_id)), NOT_ASKED)
-        for stored in blocks
-        for one in stored.block.targets
-    )
-    del found[""]
-    return dict(sorted(found.items()))
-
-
 def _gold_block(
     stored: StoredBlock, gold: dict[tuple[int, int], tuple[int, Reason | None]]
 ) -> GoldBlock:
@@ -477,13 +459,18 @@ def stored_curve(
     )
 
 
+_UNMEASURED: Final = CurveFigure(None, None, None, None)
+"""In curves of before there was the metric."""
+
+
 def _point(stored: dict[str, Any]) -> CurvePoint:
     return CurvePoint(
         on=CurveOn(stored["on"]),
         users=stored["users"],
         draws=stored["draws"],
         turns=stored["turns"],
-        figures={
+        figures=dict.fromkeys(CURVE_METRICS, _UNMEASURED)
+        | {
             name: CurveFigure(
                 value=one["value"],
                 interval=None if one["low"] is None else Interval(one["low"], one["high"]),

@@ -184,8 +184,13 @@ WHOLE: Final = (
     MetricName.QWK,
     MetricName.F1_DSAT,
     MetricName.WITHIN_USER_PEARSON,
+    MetricName.WITHIN_BLOCK_PEARSON,
 )
-EXPECTED: Final = (MetricName.PEARSON, MetricName.WITHIN_USER_PEARSON)
+EXPECTED: Final = (
+    MetricName.PEARSON,
+    MetricName.WITHIN_USER_PEARSON,
+    MetricName.WITHIN_BLOCK_PEARSON,
+)
 """What the table shows, on whole and on unrounded scores; the file has every metric."""
 
 
@@ -291,9 +296,9 @@ class SatisfactionReport:
 
     `whole` says that whole sessions were scored, not turns.
     `training` is the learned evaluator on its own training users, each held out in turn. `shared`
-    names those who rated in both datasets: with any, global baselines and the learned evaluator
-    have seen them. `skipped` are the evaluators that stand in no row. `users` and `turns` are 0 in
-    reports of before they were kept.
+    names those who rated in both datasets: with any, global baselines have seen them. `skipped`
+    are the evaluators that stand in no row. `users` and `turns` are 0 in reports of before they
+    were kept.
     """
 
     chosen: ReportChoice
@@ -391,6 +396,14 @@ def _left_out(stored: str | dict[str, Any]) -> LeftOut:
     return LeftOut(stored["evaluator"], stored["code"], stored["detail"], stored.get("run"))
 
 
+_UNMEASURED: Final = {
+    f"{name}{of}": Metric(None, UndefinedMetric.UNMEASURED)
+    for name in (MetricName.WITHIN_BLOCK_PEARSON, MetricName.WITHIN_BLOCK_SPEARMAN)
+    for of in ("", "_expected")
+}
+"""In reports of before these were measured."""
+
+
 def _row(stored: dict[str, Any]) -> EvaluatorRow:
     return EvaluatorRow(
         name=stored["name"],
@@ -399,6 +412,7 @@ def _row(stored: dict[str, Any]) -> EvaluatorRow:
         missing=stored["missing"],
         seconds=stored["seconds"],
         metrics={
+            **_UNMEASURED,
             **dict(metrics_of(stored["whole"])),
             **dict(metrics_of(stored["expected"], "_expected")),
         },

@@ -164,6 +164,9 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "training users or another method."
     ),
     "run:unknown-training": gettext_noop("The dataset of training users was not found."),
+    "score:not-asked": gettext_noop(
+        "The turn was rated after the judge's run began. Score the dataset again with this judge."
+    ),
     "score:no-turn": gettext_noop("The rating of this turn was withdrawn after the run started."),
     "run:superseded": gettext_noop(
         "This run has been restarted or cancelled. Results saved so far are kept."
@@ -311,6 +314,10 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "learned:cannot-stack": gettext_noop(
         "The learned evaluator cannot be stacked on this judge, because the judge has seen the "
         "ratings to predict."
+    ),
+    "learned:tested-teachers": gettext_noop(
+        "Some users rated in the training and in the test dataset. The learned evaluator can only "
+        "be stacked on a judge for users who did not teach it."
     ),
     "learned:unreadable": gettext_noop("The stored evaluator cannot be read. Train it again."),
     "matrix:invalid": gettext_noop("This file is not a matrix of verdicts."),

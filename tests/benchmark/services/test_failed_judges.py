@@ -6,12 +6,12 @@ import pytest
 
 from annotation.models import SatisfactionLabel
 from benchmark.core.metrics import MetricName
-from benchmark.queries.satisfaction import missing_turns
 from benchmark.queries.satisfaction_report import Unscored, evaluation_of
 from benchmark.services.evaluation_runs import EvaluationRequest, plan_evaluation
 from benchmark.services.satisfaction_evaluation import rated_turns
 from judging.core.rules import Level
 from judging.models import RunUnit, SatisfactionJudgment
+from judging.queries.satisfaction.turns import missing_turns
 from judging.services.endpoints import set_budget
 from judging.services.foreground import run_to_end
 from judging.services.kinds import start
@@ -112,7 +112,7 @@ def test_turns_without_a_score_are_counted_by_what_stood_in_the_way(train, test_
         make_rating(late, annotator=rater, score=5)
         turns = rated_turns(test_data, Level.TURN)
         assert missing_turns(run.pk, turns.stored) == {
-            "evaluation:not-asked": 1,
+            "score:not-asked": 1,
             "llm:timeout": 1,
             "memory:unparseable": 12,
         }

@@ -55,13 +55,18 @@ def batch_lines(runs: Sequence[JudgeRun]) -> Iterator[str]:
     """
     asked: dict[str, ChatRequest] = {}
     for run in _fresh(runs):
-        if not awaited(run):
-            _work_off(run, {})
-    for run in _fresh(runs):
-        mine = {key: one for key, one in awaited(run).items() if key not in asked}
+        wanted = awaited(run) or _after_the_stored(run)
+        mine = {key: one for key, one in wanted.items() if key not in asked}
         _check_budget(run, mine.values())
         asked |= mine
     return (request_line(request) for request in asked.values())
+
+
+def _after_the_stored(run: JudgeRun) -> dict[str, ChatRequest]:
+    """What a run waits for that waits for nothing in its present step, once it went on."""
+    _work_off(run, {})
+    run.refresh_from_db(fields=["status", "stage", "held"])
+    return awaited(run) if run.status == RunStatus.BATCH else {}
 
 
 def _fresh(runs: Sequence[JudgeRun]) -> list[JudgeRun]:

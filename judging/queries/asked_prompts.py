@@ -11,6 +11,7 @@ from judging.models import (
     InjectionTrial,
     JudgeRun,
     Judgment,
+    LlmCall,
     Preference,
     PreferenceKind,
     ResponseScore,
@@ -22,6 +23,7 @@ from judging.queries.preferences import asked_prompt
 
 _DISTIL = "distil_"
 _PAIR = "judge_pair"
+_REMINDER = "remind_"
 _BASE = "_base"
 _SESSION = "comparison__turn__session__language"
 
@@ -31,12 +33,14 @@ def asked_labels(run: JudgeRun) -> list[str]:
 
     A judge is given the prompts of its kind in every language; asked are those in the languages of
     the run's own rows: of distillations those that its preferences were written by, and with or
-    without a preference as its verdicts were given.
+    without a preference as its verdicts were given. Reminders are asked by second tries alone.
     """
     asked = run.config.get("judge") or {}
     given: Mapping[str, Any] = asked.get("prompts", {}) if isinstance(asked, dict) else {}
     if not given:
         return []
+    if not LlmCall.objects.filter(run=run, attempt__gt=0).exists():
+        given = {label: given[label] for label in given if not label.startswith(_REMINDER)}
     if run.kind == RunKind.SATISFACTION:
         return _of_satisfaction(run, given)
     if run.kind == RunKind.CHECK:

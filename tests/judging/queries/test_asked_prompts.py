@@ -10,7 +10,7 @@ from judging.core.rules import JudgePrompt
 from judging.queries.asked_prompts import asked_labels
 from judging.services.injection import TriedPair
 from judging.services.kinds import start
-from tests.factory import make_endpoint, make_user
+from tests.factory import make_call, make_endpoint, make_user
 from tests.judging.ratings import make_ratings
 from tests.judging.study import (
     make_study,
@@ -31,7 +31,7 @@ def study():
 
 def test_a_distillation_writes_preferences_and_judges_with_and_without_them(study):
     run = start_distillation(**study)
-    assert len(run.config["judge"]["prompts"]) == 8
+    assert len(run.config["judge"]["prompts"]) > 8
     assert asked_labels(run) == [
         "distil_aggregate.v1.en",
         "distil_preference.v1.en",
@@ -49,6 +49,12 @@ def test_the_base_judge_is_asked_without_a_preference_in_the_languages_of_the_se
     assert set(both) <= {"judge_pair_base.v1.en", "judge_pair_base.v1.zh"}
     Session.objects.update(language="zh")
     assert asked_labels(run) == ["judge_pair_base.v1.zh"]
+
+
+def test_a_reminder_is_asked_by_a_second_try(study):
+    run = start_test_run(**study, with_sets=False)
+    make_call(run=run, attempt=1)
+    assert "remind_verdict.v1.en" in asked_labels(run)
 
 
 def test_a_rubric_and_grades_are_asked_in_the_languages_of_the_sessions(study):

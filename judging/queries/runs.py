@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db.models import Count, Q, Sum
 from django.db.models.query import QuerySet
@@ -203,6 +203,21 @@ def run_units(run: JudgeRun) -> list[RunUnit]:
         return []
     units = unit_rows(run.pk).select_related("child").defer("plan", "result", "child__config")
     return list(units.order_by("position"))
+
+
+class CurrentStep(NamedTuple):
+    """The unit that a run is at: its place from 1, of how many, and its name."""
+
+    place: int
+    steps: int
+    name: str
+
+
+def current_step(run_id: int) -> CurrentStep | None:
+    """The first unit that is not done; None where there is none. One query."""
+    units = list(unit_rows(run_id).order_by("position").values_list("name", "status"))
+    pending = [at for at, (_name, status) in enumerate(units) if status == JudgmentStatus.PENDING]
+    return CurrentStep(pending[0] + 1, len(units), units[pending[0]][0]) if pending else None
 
 
 def run_progress(run_id: int) -> RunProgress:

@@ -62,7 +62,8 @@ class Flaky(FakeLlm):
     def _act(self, body):
         name = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
         self._seen[name] += 1
-        if self._share(name, "garbage") < 0.05:
+        question = next(one["content"] for one in body["messages"] if one["role"] == "user")
+        if self._share(question, "garbage") < 0.05:  # of a question, and so of its second try too
             return Act(text=GARBAGE)
         drawn = self._share(name, self._seen[name])
         if self._seen[name] > 2 or drawn >= 0.15:

@@ -8,6 +8,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
+from asgiref.sync import sync_to_async
+
 from annotation.core.choices import is_satisfied
 from annotation.core.refusals import Refused
 from annotation.models import Dataset
@@ -17,6 +19,7 @@ from judging.core.prompt_edits import book_of
 from judging.core.prompts import LANGUAGES
 from judging.core.rubrics import TURNS_A_CHUNK, chunks, drawn
 from judging.core.rules import SPECS, GenerationContext, Need, SatisfactionSettings
+from judging.core.runs import WRITING
 from judging.core.satisfaction_training import balanced, folds
 from judging.core.verdicts import VerdictRule
 from judging.judges.lexical import LexicalJudge
@@ -26,6 +29,7 @@ from judging.llm.client import ChatClient, StoredClient
 from judging.llm.errors import Breaker, LlmError
 from judging.models import InducedRubric, JudgeRun, ModelEndpoint, RubricStep, RunKind
 from judging.queries.configurations import (
+    WRITER,
     generation_settings,
     pairwise_settings,
     satisfaction_settings,
@@ -39,7 +43,7 @@ from judging.queries.satisfaction.labels import (
     raters,
 )
 from judging.services.endpoints import RunBudgetHold, endpoint_of, endpoint_row_from_settings
-from judging.services.replies import RowReplyStore
+from judging.services.replies import RowReplyStore, was_answered_lately
 
 LEXICAL: Final = "lexical"
 FROM_SETTINGS: Final = "llm"
@@ -117,6 +121,26 @@ def check_understands(judge: str, writer: str) -> None:
         raise Refused("run:writer-not-read", message)
 
 
+def check_model(run: JudgeRun, stage: str) -> None:
+    """Refuses to have another model answer than the one that a run has begun with.
+
+    Address, key and limits may change between two tries; figures of two models are not mixed.
+
+    Args:
+        run: with its endpoints.
+        stage: the step that would be asked.
+
+    Raises:
+        Refused: its endpoint was given another model.
+    """
+    asked = run.endpoint_at(stage)
+    role = WRITER if run.writer and stage in WRITING else "judge"
+    began: str | None = run.config.get(role, {}).get("model")
+    if asked is not None and began not in (None, asked.model):
+        message = f"run {run.pk} began with {began}, and {asked.name} now is {asked.model}"
+        raise Refused("run:model-changed", message)
+
+
 def comparing_judges() -> list[str]:
     """The judges that name verdicts: the embedded one, and endpoints in use but reward models."""
     rows = ModelEndpoint.objects.filter(enabled=True, has_scores=False).order_by("name")
@@ -179,9 +203,10 @@ async def open_judge(run: JudgeRun) -> AsyncIterator[OpenJudge]:
     generates = run.kind == RunKind.GENERATE
     endpoint = _asked(row, run.config, generates=generates)
     purse = RunBudgetHold(run)
+    breaker = Breaker(proved=await sync_to_async(was_answered_lately)(run.pk, row))
     async with (
         RowReplyStore(endpoint=row, run_id=run.pk, purse=purse) as store,
-        ChatClient(endpoint, store=store, purse=purse, breaker=Breaker()) as client,
+        ChatClient(endpoint, store=store, purse=purse, breaker=breaker) as client,
     ):
         judge = LlmJudge(client, settings=_llm_settings(run.config))
         # More questions than places: while calls are under way the next prompts are written and

@@ -18,7 +18,7 @@ from judging.models import JudgeRun, RunKind, RunStatus, RunUnit
 from judging.queries.runs import UNFINISHED, unit_rows
 from judging.services.batches import ComputingStage, UnitStage
 from judging.services.heartbeats import has_died
-from judging.services.judges import BATCH_FILE
+from judging.services.judges import BATCH_FILE, check_model, endpoint_for
 from judging.services.kinds import kind_of
 
 FINISHED: Final = (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)
@@ -93,12 +93,22 @@ def reset_failed(run_id: int) -> int:
 def reopen(run_id: int) -> JudgeRun:
     """Makes a finished run ready to go on from its first stage; the caller dispatches it.
 
+    Its endpoints are asked as they are configured now, `llm` as the LLM_* settings of this process
+    say.
+
     Raises:
-        Refused: the run is under way; an equal one is; its verdicts were imported.
+        Refused: the run is under way; an equal one is; its verdicts were imported; an endpoint is
+            not in use any more, or was given another model.
     """
     run = JudgeRun.objects.get(pk=run_id)
     if run.kind == RunKind.RECORDED:
         raise Refused("run:recorded")
+    for endpoint in (run.writer_endpoint, run.endpoint):
+        if endpoint is not None:
+            endpoint_for(endpoint.name)
+    run = JudgeRun.objects.select_related("endpoint", "writer_endpoint").get(pk=run_id)
+    for stage in kind_of(run.kind).stages:
+        check_model(run, stage.name)
     try:
         with transaction.atomic():
             reopened = JudgeRun.objects.filter(pk=run_id, status__in=FINISHED).update(

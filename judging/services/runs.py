@@ -34,7 +34,7 @@ from judging.services.batches import (
     ask_batch,
 )
 from judging.services.heartbeats import Pulse, SupersededError, beat, this_process
-from judging.services.judges import BATCH_FILE, JudgeOpener, open_judge
+from judging.services.judges import BATCH_FILE, JudgeOpener, check_model, open_judge
 from judging.services.kinds import kind_of
 from judging.services.replies import drop_claims_of_the_dead
 
@@ -160,6 +160,7 @@ def _work_off(
         case UnitStage():
             return _work(run, stage, ids, opener=opener, observer=observer)
         case _:
+            check_model(run, stage.name)
             ask_batch(run, stage, ids, opener=opener, observer=observer)
             return _after_batch(run, stage)
 

@@ -19,6 +19,7 @@ from annotation.exports import ExportFormat
 from annotation.models import User
 from annotation.queries.datasets import dataset_of
 from annotation.views.access import SignedInRequest, download, reader_required
+from judging.core.error_texts import cause_in
 from judging.core.runs import RunProgress
 from judging.exports import EXPORTS
 from judging.forms.runs import BudgetForm
@@ -91,13 +92,18 @@ def _progress_context(found: RunProgress) -> dict[str, Any]:
         "can_have_budget": found.can_have_budget,
         "budget_spent": found.error_code == LlmCode.BUDGET_SPENT,
         "errors": [(gettext(text_of(code)), code, count) for code, count in found.errors],
-        "error": gettext(text_of(found.error_code)) if found.error_code else "",
+        "error": " ".join(gettext(text_of(code)) for code in _reasons(found)),
         "waits_in_queue": found.status == RunStatus.PENDING,
         "waits_for_file": found.status == RunStatus.BATCH,
         "can_retry": found.status not in (*UNFINISHED, RunStatus.BATCH)
         and found.kind != RunKind.RECORDED
         and (found.errors or found.error_code),
     }
+
+
+def _reasons(found: RunProgress) -> list[str]:
+    """The codes that tell why a run ended before its time, the failure that stopped it last."""
+    return [code for code in (found.error_code, cause_in(found.error_detail)) if code]
 
 
 @require_POST

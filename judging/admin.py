@@ -87,16 +87,25 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
                     "has_json_schema",
                     "has_system_role",
                     "probe_address",
+                    "found_context_tokens",
+                    "found_tokens_per_second",
+                    "measured_address",
                     "has_scores",
                 ),
                 "description": _(
                     "Unknown ones are checked by one small request each when a run first uses the "
-                    "endpoint, and again after its base URL or model changed."
+                    "endpoint, and again after its base URL or model changed. So are the context "
+                    "that it tells of and its speed."
                 ),
             },
         ),
     )
-    readonly_fields = ("probe_address",)
+    readonly_fields = (
+        "probe_address",
+        "found_context_tokens",
+        "found_tokens_per_second",
+        "measured_address",
+    )
     actions = ("check_capabilities",)
 
     @admin.display(description=_("returns log-probabilities"), boolean=True)
@@ -123,13 +132,9 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
         change: bool,  # noqa: FBT001 - Django calls it so
     ) -> None:
         """What somebody states holds for the address that it was stated for."""
-        stated = [f"has_{ability}" for ability in ABILITIES]
-        if set(stated) & set(form.changed_data):
-            # Of another model nothing but what is stated now is known.
-            if obj.probe_address not in {"", obj.address}:
-                for name in set(stated) - set(form.changed_data):
-                    setattr(obj, name, None)
-            obj.probe_address = obj.address
+        changed = {f"has_{ability}" for ability in ABILITIES} & set(form.changed_data)
+        if changed:
+            obj.state({name: getattr(obj, name) for name in changed})
         super().save_model(request, obj, form, change)
 
 
@@ -141,7 +146,16 @@ def _in_words(row: ModelEndpoint) -> str:
         "json_schema": gettext("supports JSON schema"),
         "system_role": gettext("supports system messages"),
     }
-    return ", ".join(f"{names[ability]}: {words[row.can(ability)]}" for ability in ABILITIES)
+    told = [f"{names[ability]}: {words[row.can(ability)]}" for ability in ABILITIES]
+    context = words[None] if row.told_context is None else f"{row.told_context:,}"
+    speed = words[None] if row.speed is None else f"{row.speed:.1f}"
+    return ", ".join(
+        [
+            *told,
+            f"{gettext('context told by the endpoint (tokens)')}: {context}",
+            f"{gettext('measured speed (tokens per second)')}: {speed}",
+        ]
+    )
 
 
 @admin.register(PromptOverride)

@@ -9,7 +9,7 @@ from django.db import transaction
 from judging.models import JudgeRun, RunStatus
 from judging.queries.runs import UNFINISHED
 from judging.services import memory_updates, run_control
-from judging.services.kinds import ask_for_letters, write
+from judging.services.kinds import check_abilities, write
 from judging.tasks import dispatch_run
 
 
@@ -19,10 +19,10 @@ def submit(runs: Iterable[JudgeRun], *, again: bool = False) -> list[JudgeRun]:
     Endpoints are asked before the transaction: while one hangs, others can write.
 
     Raises:
-        Refused: see `kinds.ask_for_letters`.
+        Refused: see `kinds.check_abilities`.
     """
     planned = list(runs)
-    ask_for_letters(*planned)
+    check_abilities(*planned)
     with transaction.atomic():
         started = [write(run, again=again) for run in planned]
         for run in started:

@@ -260,6 +260,13 @@ LLM_CONCURRENCY = env.int("LLM_CONCURRENCY", default=16)
 LLM_TIMEOUT_SECONDS = env.float("LLM_TIMEOUT_SECONDS", default=120.0)
 if LLM_CONCURRENCY < 1:
     raise ImproperlyConfigured("LLM_CONCURRENCY must be 1 or more.")
+# None: as the endpoint's row says, or as is found out at its first use.
+LLM_MAX_TOKENS = env.int("LLM_MAX_TOKENS", default=None)
+LLM_CONTEXT_TOKENS = env.int("LLM_CONTEXT_TOKENS", default=None)
+LLM_LOGPROBS = env.bool("LLM_LOGPROBS", default=None)
+for _name in ("LLM_MAX_TOKENS", "LLM_CONTEXT_TOKENS"):
+    if globals()[_name] is not None and globals()[_name] < 1:
+        raise ImproperlyConfigured(f"{_name} must be 1 or more.")
 
 # Replies of live conversations that one process writes at a time; further ones wait their turn.
 CONVERSATION_REPLIES = env.int("CONVERSATION_REPLIES", default=32)

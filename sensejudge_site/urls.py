@@ -12,7 +12,7 @@ from annotation.views.datasets import import_file
 from judging.core.formats.detect import ALL_FORMATS
 from judging.queries.runs import has_verdicts
 from judging.services.recorded import import_any
-from sensejudge_site.views import SignOut, home, set_theme
+from sensejudge_site.views import SignOut, home, methods, set_theme
 
 _API_DOCS = SpectacularSwaggerSplitView.as_view(
     url_name="api-schema", template_name="api_docs.html"
@@ -23,6 +23,7 @@ handler500 = "sensejudge_site.middleware.server_error"
 
 urlpatterns = [
     path("", home, name="home"),
+    path("methods/", methods, name="methods"),
     path("sign-in/", auth.LoginView.as_view(redirect_authenticated_user=True), name="sign-in"),
     path("sign-out/", SignOut.as_view(), name="sign-out"),
     path("language/", set_language, name="set_language"),

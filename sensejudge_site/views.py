@@ -5,13 +5,15 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import LogoutView
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import get_language
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.models import User
 from annotation.services.claims import release_claims
 from sensejudge_site.context_processors import THEMES
+from sensejudge_site.methods import chapters
 
 ONE_YEAR = 365 * 24 * 3600
 
@@ -23,6 +25,14 @@ def home(request: HttpRequest) -> HttpResponse:
     user = request.user
     sees_everyone = isinstance(user, User) and user.sees_everyone
     return redirect("benchmark:trust" if sees_everyone else "annotation:studies")
+
+
+@require_safe
+@login_required
+def methods(request: HttpRequest) -> HttpResponse:
+    """How each figure is computed, in the reader's language."""
+    before, found = chapters(get_language() or "")
+    return render(request, "methods.html", {"before": before, "chapters": found})
 
 
 class SignOut(LogoutView):

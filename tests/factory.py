@@ -24,7 +24,15 @@ from annotation.models import (
     Turn,
     User,
 )
-from judging.models import JudgeRun, Judgment, ModelEndpoint, Preference, PreferenceKind, RunKind
+from judging.models import (
+    JudgeRun,
+    Judgment,
+    LlmCall,
+    ModelEndpoint,
+    Preference,
+    PreferenceKind,
+    RunKind,
+)
 
 _numbers = count(1)
 PASSWORD = "correct horse battery"
@@ -142,6 +150,7 @@ def make_endpoint(**fields: Any) -> ModelEndpoint:
     fields.setdefault("has_logprobs", False)
     fields.setdefault("has_json_schema", False)
     fields.setdefault("has_system_role", True)
+    fields.setdefault("measured_address", f"{fields['base_url']} {fields['model']}")
     return ModelEndpoint.objects.create(**fields)
 
 
@@ -156,6 +165,11 @@ def make_preference(**fields: Any) -> Preference:
     fields.setdefault("status", "DONE")
     fields.setdefault("text", "Prefers short answers.")
     return Preference.objects.create(**fields)
+
+
+def make_call(**fields: Any) -> LlmCall:
+    fields = {"key": "c" * 64, "base_url": "http://x/v1", "model": "m", "request": {}, **fields}
+    return LlmCall.objects.create(**fields)
 
 
 def make_judgment(

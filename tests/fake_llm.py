@@ -79,6 +79,7 @@ class FakeLlm:
         self.logprobs, self.port = logprobs, port
         # Answers what is no question to a judge, by the model's name and the prompt.
         self.reply: Callable[[str, str], str] = lambda _model, _prompt: "ok"
+        self.models: list[dict[str, Any]] = [{"id": "fake", "object": "model"}]  # as it lists them
         self.bodies: deque[dict[str, Any]] = deque(maxlen=5_000)
         self.headers: deque[dict[str, str]] = deque(maxlen=50)
         self._recent: deque[str] = deque(maxlen=slots)
@@ -139,7 +140,7 @@ class FakeLlm:
         await runner.cleanup()
 
     async def _models(self, _request: web.Request) -> web.Response:
-        return web.json_response({"object": "list", "data": [{"id": "fake", "object": "model"}]})
+        return web.json_response({"object": "list", "data": self.models})
 
     async def _score(self, request: web.Request) -> web.StreamResponse:
         """A reward model: the score is the number of characters, or what is scripted."""

@@ -38,6 +38,20 @@ def nav_link(context: Context, name: str, label: str, also: str = "") -> SafeStr
     return format_html('<a href="{}"{}>{}</a>', url, current, label)
 
 
+@register.simple_tag
+def method(anchor: str) -> SafeString:
+    """A link to how a figure is computed: a section of docs/methods.md by its anchor."""
+    words = gettext("How this is computed")
+    # A space that does not break keeps the link beside the last word of its heading.
+    return format_html(
+        '\u00a0<a class="method" href="{}#{}" aria-label="{}" title="{}">?</a>',
+        reverse("methods"),
+        anchor,
+        words,
+        words,
+    )
+
+
 @register.filter
 def percent(share: float | None, places: int = 0) -> str:
     """A share of 0-1 as `78 %`; the dash where there is none."""

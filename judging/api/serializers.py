@@ -36,6 +36,7 @@ from judging.models import (
     RunKind,
     SatisfactionJudgment,
 )
+from judging.queries.calls import Answered, key_of, raw_of
 from judging.queries.configurations import basis_by_scenario, read_sent
 from judging.services.injection import DEFAULT_PAIRS, MOST_PAIRS, dataset_pairs
 from judging.services.judges import endpoint_for
@@ -72,7 +73,25 @@ class JudgeRunSerializer(serializers.ModelSerializer[JudgeRun]):
         )
 
 
-class PreferenceSerializer(serializers.ModelSerializer[Preference]):
+_Row = TypeVar("_Row", bound=Answered)
+
+
+class RowSerializer(serializers.ModelSerializer[_Row]):
+    """A row that a judge answered: `call` is the key of the call, null where nobody was called."""
+
+    call = serializers.SerializerMethodField()
+    raw = serializers.SerializerMethodField()
+
+    def get_call(self, row: _Row) -> str | None:
+        """As an export has it."""
+        return key_of(row)
+
+    def get_raw(self, row: _Row) -> str:
+        """The reply as it came."""
+        return raw_of(row)
+
+
+class PreferenceSerializer(RowSerializer[Preference]):
     """A version of a preference with where it comes from; `root` is null for the first version."""
 
     edited_by = serializers.CharField(source="edited_by.username", allow_null=True, default=None)
@@ -133,7 +152,7 @@ class PreferenceSetSerializer(serializers.ModelSerializer[PreferenceSet]):
         )
 
 
-class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
+class JudgmentSerializer(RowSerializer[Judgment]):
     """A verdict in the comparison's own coordinates, or an error code.
 
     `basis` says under which set a run that applies some judged the scenario: OWN, ALL or BASE.
@@ -153,6 +172,8 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
             "verdict",
             "log_odds",
             "error_code",
+            "call",
+            "raw",
             "basis",
         )
 
@@ -169,7 +190,7 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
         return self._known[row.run_id].get(row.scenario)  # type: ignore[attr-defined]  # annotated
 
 
-class SatisfactionJudgmentSerializer(serializers.ModelSerializer[SatisfactionJudgment]):
+class SatisfactionJudgmentSerializer(RowSerializer[SatisfactionJudgment]):
     """A score, raw and calibrated, or an error code."""
 
     class Meta:
@@ -190,6 +211,8 @@ class SatisfactionJudgmentSerializer(serializers.ModelSerializer[SatisfactionJud
             "reason",
             "analysis",
             "error_code",
+            "call",
+            "raw",
         )
 
 

@@ -37,6 +37,8 @@ from judging.models import (
     RunKind,
     SatisfactionJudgment,
 )
+from judging.queries.calls import with_calls
+from judging.services.abilities import slow_replies
 from judging.services.estimates import estimate_all
 from judging.services.kinds import plan
 from judging.submission import submit
@@ -121,7 +123,8 @@ class JudgeRunViewSet(ReadOnlyModelViewSet[JudgeRun]):
         asked = sent.validated_data
         planned = [run for each in asked["requests"] for run in plan(each)]
         if asked["estimate"]:
-            return Response(estimates_as_json(estimate_all(planned)))
+            found = estimates_as_json(estimate_all(planned))
+            return Response({**found, "slow": [each._asdict() for each in slow_replies(planned)]})
         runs = submit(planned, again=asked["again"])
         rows = [{**JudgeRunSerializer(run).data, "attached": run.attached} for run in runs]
         return Response({"runs": rows}, status=HTTPStatus.ACCEPTED)
@@ -130,7 +133,7 @@ class JudgeRunViewSet(ReadOnlyModelViewSet[JudgeRun]):
 class PreferenceViewSet(ReadOnlyModelViewSet[Preference]):
     """Preferences, every version."""
 
-    queryset = Preference.objects.select_related("edited_by")
+    queryset = with_calls(Preference.objects.select_related("edited_by"))
     serializer_class = PreferenceSerializer
     permission_classes = (SeesEveryone,)
     filterset_class = PreferenceFilter
@@ -148,8 +151,8 @@ class PreferenceSetViewSet(ReadOnlyModelViewSet[PreferenceSet]):
 class JudgmentViewSet(ReadOnlyModelViewSet[Judgment]):
     """Pairwise judgments."""
 
-    queryset = Judgment.objects.annotate(
-        scenario=F("comparison__turn__session__scenario_id")
+    queryset = with_calls(
+        Judgment.objects.annotate(scenario=F("comparison__turn__session__scenario_id"))
     ).prefetch_related("run")  # each once: its configuration is long
     serializer_class = JudgmentSerializer
     permission_classes = (SeesEveryone,)
@@ -159,7 +162,7 @@ class JudgmentViewSet(ReadOnlyModelViewSet[Judgment]):
 class SatisfactionJudgmentViewSet(ReadOnlyModelViewSet[SatisfactionJudgment]):
     """Satisfaction judgments."""
 
-    queryset = SatisfactionJudgment.objects.all()
+    queryset = with_calls(SatisfactionJudgment.objects.all())
     serializer_class = SatisfactionJudgmentSerializer
     permission_classes = (SeesEveryone,)
     filterset_fields = ("run", "user", "response", "status")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
@@ -130,6 +130,40 @@ def without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
             rest[place] = Message(Speaker.USER, f"{said}\n\n{message.text}")
             return tuple(rest)
     return (Message(Speaker.USER, said), *rest)
+
+
+_LISTED: Final = ("max_model_len", "context_length", "context_window")
+_OF_LLAMA: Final = ("n_ctx", "n_ctx_train")
+_SAID: Final = re.compile(
+    r"(?:maximum context length is|available context size \(|n_ctx:?) ?([\d,]+)", re.IGNORECASE
+)
+
+
+def listed_context(listing: object, *, model: str) -> int | None:
+    """The context in tokens that a list of models states of one; None where it states none.
+
+    vLLM says `max_model_len`, gateways `context_length` or `context_window`; llama.cpp has `meta`
+    with the context it serves (`n_ctx`) or, before it told that, the one of the training.
+
+    Args:
+        listing: the JSON of GET /models.
+        model: by its id; a server that lists only one model, by a path, serves it by any name.
+    """
+    rows = listing.get("data") if isinstance(listing, Mapping) else None
+    rows = [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+    named = [row for row in rows if row.get("id") == model] or (rows if len(rows) == 1 else [])
+    for row in named[:1]:
+        meta = row.get("meta")
+        told = [row.get(name) for name in _LISTED]
+        told += [meta.get(name) for name in _OF_LLAMA] if isinstance(meta, Mapping) else []
+        return next((one for one in told if type(one) is int and one > 0), None)
+    return None
+
+
+def context_in_error(detail: str) -> int | None:
+    """The context in tokens that a refusal of a longer request names; None where it names none."""
+    found = _SAID.search(detail)
+    return int(found[1].replace(",", "")) or None if found else None
 
 
 _WORD: Final = re.compile(r"[a-z]+")

@@ -57,6 +57,10 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "llm:no-logprobs": gettext_noop(
         "The endpoint returns no log-probabilities. Choose another way to read verdicts."
     ),
+    "llm:context": gettext_noop(
+        "The longest request does not fit into the model's context. Lower the endpoint's context "
+        "window, so that conversations are shortened, or its max output tokens."
+    ),
     "llm:no-answer": gettext_noop(
         "The model's reply is empty. If the model reasons first, raise its max output tokens."
     ),

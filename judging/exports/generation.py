@@ -10,6 +10,7 @@ from annotation.exports.export import Export, moment
 from annotation.models import Dataset
 from judging.exports.pairwise import CHUNK, RUN, run_of
 from judging.models import GeneratedResponse
+from judging.queries.calls import key_of, raw_of, with_calls
 
 _SETTINGS: Final = ("temperature", "max_tokens", "system")
 _TARGET: Final = ("session", "scenario", "turn", "model", "context")
@@ -17,9 +18,8 @@ _TARGET: Final = ("session", "scenario", "turn", "model", "context")
 
 def _generated(dataset: Dataset) -> Iterator[Row]:
     rows = (
-        GeneratedResponse.objects.filter(run__dataset=dataset)
-        .select_related("run", "turn__session__scenario", "response", "call")
-        .defer("call__request", "call__reasoning", "call__logprobs")
+        with_calls(GeneratedResponse.objects.filter(run__dataset=dataset))
+        .select_related("run", "turn__session__scenario", "response")
         .order_by("pk")
     )
     for row in rows.iterator(chunk_size=CHUNK):
@@ -38,13 +38,13 @@ def _generated(dataset: Dataset) -> Iterator[Row]:
             "status": row.status,
             "text": None if response is None else response.text,
             "new": row.is_new,
-            "call": None if call is None else call.key,
+            "call": key_of(row),
             "finish_reason": None if call is None else call.finish_reason,
             "input_tokens": None if call is None else call.input_tokens,
             "output_tokens": None if call is None else call.output_tokens,
             "cost": None if call is None or call.cost is None else float(call.cost),
             "error_code": row.error_code,
-            "raw": row.raw,
+            "raw": raw_of(row),
             "generated_at": None if call is None else moment(call.created_at),
         }
 

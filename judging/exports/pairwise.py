@@ -21,6 +21,7 @@ from judging.models import (
     PreferenceSet,
     RunKind,
 )
+from judging.queries.calls import key_of, raw_of, with_calls
 from judging.queries.configurations import basis_by_scenario
 from judging.queries.preferences import asked_prompt
 
@@ -65,15 +66,13 @@ def target_of(response: Response | None, session: Session | None) -> Row:
 def call_of(row: Preference | InducedRubric) -> Row:
     """The reply that a text was read from; of a judge without an endpoint its own words."""
     call = row.call
-    if call is None:
-        return {**dict.fromkeys(CALL), "raw": row.raw}
     return {
-        "call": call.key,
-        "model": call.model,
-        "input_tokens": call.input_tokens,
-        "cached_tokens": call.cached_tokens,
-        "output_tokens": call.output_tokens,
-        "raw": call.reply,
+        "call": key_of(row),
+        "model": None if call is None else call.model,
+        "input_tokens": None if call is None else call.input_tokens,
+        "cached_tokens": None if call is None else call.cached_tokens,
+        "output_tokens": None if call is None else call.output_tokens,
+        "raw": raw_of(row),
     }
 
 
@@ -122,7 +121,7 @@ def _control(row: Judgment) -> str:
 def _judgments(dataset: Dataset) -> Iterator[Row]:
     names = Names(dataset)
     rows = (
-        Judgment.objects.filter(run__dataset=dataset)
+        with_calls(Judgment.objects.filter(run__dataset=dataset))
         .select_related(
             "run__annotator",
             "run__parent__dataset",
@@ -157,7 +156,8 @@ def _judgments(dataset: Dataset) -> Iterator[Row]:
             "verdict": row.verdict,
             "log_odds": row.log_odds,
             "error_code": row.error_code,
-            "raw": row.raw,
+            "call": key_of(row),
+            "raw": raw_of(row),
         }
 
 
@@ -168,12 +168,11 @@ def _preferences(dataset: Dataset) -> Iterator[Row]:
     configs = dict(distilled.values_list("pk", "config"))
     here = Q(dataset=dataset) | Q(run__dataset=dataset) | Q(kind=PreferenceKind.EMPTY)
     rows = (
-        Preference.objects.filter(here)
+        with_calls(Preference.objects.filter(here))
         .select_related(
             "annotator",
             "scenario",
             "source_comparison__turn__session__scenario",
-            "call",
             "edited_by",
         )
         .order_by("pk")
@@ -265,6 +264,7 @@ JUDGMENTS: Final = Export(
         "verdict",
         "log_odds",
         "error_code",
+        "call",
         "raw",
     ),
     _judgments,

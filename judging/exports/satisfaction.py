@@ -15,6 +15,7 @@ from judging.core.runs import HISTORY
 from judging.core.targets import Basis
 from judging.exports.pairwise import CALL, CHUNK, RUN, TARGET, Names, call_of, run_of, target_of
 from judging.models import InducedRubric, JudgeRun, SatisfactionJudgment, UserMemory
+from judging.queries.calls import key_of, raw_of, with_calls
 from judging.queries.configurations import satisfaction_settings
 
 _RATED: Final = ("target", "session", "scenario", "turn")
@@ -28,7 +29,7 @@ def _asked(run: JudgeRun) -> str:
 def _memories(dataset: Dataset) -> Iterator[Row]:
     names = Names(dataset)
     rows = (
-        UserMemory.objects.filter(run__dataset=dataset)
+        with_calls(UserMemory.objects.filter(run__dataset=dataset))
         .select_related("run", "user", "target_scenario")
         .order_by("pk")
     )
@@ -47,6 +48,8 @@ def _memories(dataset: Dataset) -> Iterator[Row]:
             "texts": row.texts,
             "evidence": row.evidence,
             "error_code": row.error_code,
+            "call": key_of(row),
+            "raw": raw_of(row),
             "created_at": moment(row.created_at),
         }
 
@@ -60,7 +63,7 @@ def _basis(row: SatisfactionJudgment) -> Basis:
 def _satisfaction_judgments(dataset: Dataset) -> Iterator[Row]:
     names = Names(dataset)
     rows = (
-        SatisfactionJudgment.objects.filter(run__dataset=dataset)
+        with_calls(SatisfactionJudgment.objects.filter(run__dataset=dataset))
         .select_related("run", "user", "response__turn__session__scenario", "session__scenario")
         .order_by("run_id", "pk")
     )
@@ -83,7 +86,8 @@ def _satisfaction_judgments(dataset: Dataset) -> Iterator[Row]:
             "reason": row.reason,
             "analysis": row.analysis,
             "error_code": row.error_code,
-            "raw": row.raw,
+            "call": key_of(row),
+            "raw": raw_of(row),
         }
 
 
@@ -99,10 +103,9 @@ def _rubrics(dataset: Dataset) -> Iterator[Row]:
     """Every step of an induction, in the order of the steps; a rating's reasons name its target."""
     names = Names(dataset)
     rows = (
-        InducedRubric.objects.filter(run__dataset=dataset)
+        with_calls(InducedRubric.objects.filter(run__dataset=dataset))
         .select_related(
             "run",
-            "call",
             "label__annotator",
             "label__response__turn__session__scenario",
             "label__session__scenario",
@@ -144,6 +147,8 @@ MEMORIES: Final = Export(
         "texts",
         "evidence",
         "error_code",
+        "call",
+        "raw",
         "created_at",
     ),
     _memories,
@@ -169,6 +174,7 @@ SATISFACTION_JUDGMENTS: Final = Export(
         "reason",
         "analysis",
         "error_code",
+        "call",
         "raw",
     ),
     _satisfaction_judgments,

@@ -20,7 +20,7 @@ from typing import Final, Self
 
 from annotation.core.refusals import Refused
 from judging.core.chat import ChatRequest, Reply, read_completion
-from judging.core.endpoints import Endpoint
+from judging.core.endpoints import Endpoint, context_in_error
 from judging.core.money import estimate_tokens
 from judging.llm.errors import Breaker, EndpointDownError, LlmCode, LlmError
 from judging.llm.stores import MemoryReplyStore, ReplyStore, Taken
@@ -62,6 +62,9 @@ class ChatClient:
         breaker: stops asking an endpoint that fails every call; without one each call is tried.
         environ: where the key's variable is looked up.
         rng: draws the waits.
+
+    Attributes:
+        told_context: the tokens that the endpoint last said it can take, refusing a longer request.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class ChatClient:
         self._sent: set[str] = set()
         self._landing = False
         self._told: dict[str, Callable[[str], None]] = {}
+        self.told_context: int | None = None
         self._lookup: _Lookup | None = None
         self._looking = asyncio.Lock()
         self._ready = 0
@@ -149,6 +153,14 @@ class ChatClient:
         finally:
             del self._told[key]
             self._sent.discard(key)
+
+    async def listing(self) -> object:
+        """The JSON of the endpoint's list of models.
+
+        Raises:
+            LlmError: it could not be read.
+        """
+        return await self._transport.listing()
 
     async def land(self) -> None:
         """Send nothing more, and wait for what was sent: it is paid for, so its reply is kept."""
@@ -257,6 +269,7 @@ class ChatClient:
             try:
                 reply = await self._send(key, body)
             except LlmError as error:
+                self.told_context = context_in_error(error.detail) or self.told_context
                 self._sent.discard(key)
                 self._failed(key, maybe_billed=error.maybe_billed)
                 raise

@@ -15,7 +15,7 @@ import math
 import os
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -50,6 +50,8 @@ def repeating_client() -> type[AsyncOpenAI]:
         _first: tuple[str, Request, Headers] | None = None
 
         def _build_request(self, options: FinalRequestOptions, **more: Any) -> Request:
+            if options.method.upper() != "POST":
+                return super()._build_request(options, **more)
             if self._first is None or self._first[0] != options.url:
                 built = super()._build_request(options, **more)
                 headers = Headers(built.headers)
@@ -207,6 +209,19 @@ class Transport:
             answer = self._json(response.content)
         return score_as_completion(answer) if self._endpoint.has_scores else answer
 
+    async def listing(self) -> object:
+        """The JSON of the endpoint's list of models, which lies beside its chats.
+
+        Raises:
+            LlmError: the try failed.
+        """
+        from httpx2 import Response
+
+        address = f"{self._endpoint.base_url.rstrip('/')}/models"
+        client = self.open()
+        asked = client.get(address, cast_to=Response, options=self._options)
+        return self._json((await self._answered(asked)).content)
+
     async def stream(self, body: Mapping[str, object], say: Callable[[str], None]) -> object:
         """The same of a reply that is told while it comes; the time-out is between two pieces.
 
@@ -266,23 +281,24 @@ class Transport:
 
     async def _post(self, body: Mapping[str, object], *, stream: bool) -> Response:
         from httpx2 import Response
-        from openai import APIConnectionError, APIStatusError
 
         client = self.open()
         address = f"{self._endpoint.base_url.rstrip('/')}/chat/completions"
         sent = {self._limit_name if name == "max_tokens" else name: body[name] for name in body}
         if self._endpoint.has_scores:
             address, sent = self._endpoint.base_url, score_body(body)
+        return await self._answered(
+            client.post(address, cast_to=Response, body=sent, options=self._options, stream=stream)
+        )
+
+    async def _answered(self, call: Awaitable[Response]) -> Response:
+        """The answer to a call, or what its failure means."""
+        from openai import APIConnectionError, APIStatusError
+
         seconds = self._endpoint.timeout_seconds
         try:
             async with asyncio.timeout(seconds):
-                return await client.post(
-                    address,
-                    cast_to=Response,
-                    body=sent,
-                    options=self._options,
-                    stream=stream,
-                )
+                return await call
         except TimeoutError as error:
             raise _timed_out(seconds) from error
         except APIStatusError as error:
@@ -355,6 +371,8 @@ class Transport:
     def _refused(self, error: APIStatusError) -> LlmError:
         body = cast("Mapping[str, object]", error.body) if isinstance(error.body, dict) else {}
         said = body.get("message") or (error.body if isinstance(error.body, str) else "")
+        if "n_ctx" in body:  # llama.cpp tells beside its words how long a request may be
+            said = f"{said} (n_ctx {body['n_ctx']})"
         return error_of(
             Refusal(
                 status=error.status_code,

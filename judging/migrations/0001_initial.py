@@ -2,7 +2,7 @@
 
 import django.core.validators
 import django.db.models.deletion
-import judging.models.engine
+import judging.models.endpoints
 from django.conf import settings
 from django.db import migrations, models
 
@@ -222,13 +222,13 @@ class Migration(migrations.Migration):
             name='ModelEndpoint',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.SlugField(max_length=80, unique=True, validators=[judging.models.engine.validate_endpoint_name], verbose_name='name')),
+                ('name', models.SlugField(max_length=80, unique=True, validators=[judging.models.endpoints.validate_endpoint_name], verbose_name='name')),
                 ('base_url', models.CharField(max_length=300, validators=[django.core.validators.URLValidator(schemes=['http', 'https'])], verbose_name='base URL')),
                 ('model', models.CharField(max_length=200, verbose_name='model')),
-                ('key_variable', models.CharField(blank=True, default='', help_text='Its name must begin with LLM_ or be listed in LLM_KEY_VARIABLES.', max_length=80, validators=[django.core.validators.RegexValidator('^[A-Z][A-Z0-9_]*\\Z', 'Use capital letters, digits and _.'), judging.models.engine.validate_key_variable], verbose_name='API key environment variable')),
+                ('key_variable', models.CharField(blank=True, default='', help_text='Its name must begin with LLM_ or be listed in LLM_KEY_VARIABLES.', max_length=80, validators=[django.core.validators.RegexValidator('^[A-Z][A-Z0-9_]*\\Z', 'Use capital letters, digits and _.'), judging.models.endpoints.validate_key_variable], verbose_name='API key environment variable')),
                 ('temperature', models.FloatField(default=0.0, validators=[django.core.validators.MinValueValidator(0.0), django.core.validators.MaxValueValidator(2.0)], verbose_name='temperature')),
                 ('max_tokens', models.PositiveIntegerField(default=1024, verbose_name='max output tokens')),
-                ('extra_sampling', models.JSONField(blank=True, default=dict, help_text='A JSON object added to every request, such as {"reasoning_effort": "low"}. Use null to leave out a field, such as {"temperature": null}.', validators=[judging.models.engine.validate_extra_sampling], verbose_name='extra request fields')),
+                ('extra_sampling', models.JSONField(blank=True, default=dict, help_text='A JSON object added to every request, such as {"reasoning_effort": "low"}. Use null to leave out a field, such as {"temperature": null}.', validators=[judging.models.endpoints.validate_extra_sampling], verbose_name='extra request fields')),
                 ('context_tokens', models.PositiveIntegerField(default=8192, verbose_name='context window (tokens)')),
                 ('timeout_seconds', models.FloatField(default=120.0, verbose_name='timeout (seconds)')),
                 ('concurrency', models.PositiveSmallIntegerField(default=16, validators=[django.core.validators.MinValueValidator(1)], verbose_name='max concurrent calls')),

@@ -8,11 +8,11 @@ from judging.models.conversation import (
     ConversationState,
     ReplyStatus,
 )
+from judging.models.endpoints import ModelEndpoint
 from judging.models.engine import (
     CallClaim,
     JudgeRun,
     LlmCall,
-    ModelEndpoint,
     RunKind,
     RunStatus,
     RunUnit,

@@ -12,7 +12,8 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Claim, Study
-from judging.models.engine import LlmCall, ModelEndpoint
+from judging.models.endpoints import ModelEndpoint
+from judging.models.engine import LlmCall
 
 
 class ConversationSetup(models.Model):

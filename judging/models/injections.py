@@ -9,7 +9,8 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.choices import JudgmentStatus
 from annotation.models.wording import JUDGMENT_STATUSES, SHOWN_ORDERS, VERDICTS, word_in
-from judging.models.engine import JudgeRun, LlmCall, ModelEndpoint
+from judging.models.endpoints import ModelEndpoint
+from judging.models.engine import JudgeRun, LlmCall
 
 
 class InjectionCheck(models.Model):

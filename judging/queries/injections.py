@@ -16,6 +16,7 @@ from judging.core.injections import AttemptKind, FlipRow, Flips, ShownVerdict, T
 from judging.core.rules import JudgePrompt
 from judging.core.verdicts import VerdictRule
 from judging.models import InjectedText, InjectionCheck, InjectionTrial, RunStatus
+from judging.queries.calls import key_of, raw_of, with_calls
 
 CHECKS_A_PAGE: Final = 20
 TRIALS_A_PAGE: Final = 50
@@ -33,7 +34,7 @@ _STORED: Final = (
     "log_odds",
     "error_code",
 )
-COLUMNS: Final = ("check", "judge", "prompt", *_STORED, "flipped", "raw")
+COLUMNS: Final = ("check", "judge", "prompt", *_STORED, "flipped", "call", "raw")
 """The columns of a download."""
 
 
@@ -277,7 +278,8 @@ def trial_records(check_id: int) -> Iterator[dict[str, object]]:
     """
     if not InjectionCheck.objects.filter(pk=check_id).exists():
         raise Refused("injection:unknown")
-    trials = InjectionTrial.objects.filter(check_run=check_id).select_related("call", "check_run")
+    trials = with_calls(InjectionTrial.objects.filter(check_run=check_id))
+    trials = trials.select_related("check_run")
     return (_record(trial) for trial in trials.order_by("pk").iterator(chunk_size=500))
 
 
@@ -289,5 +291,6 @@ def _record(trial: InjectionTrial) -> dict[str, object]:
         "judge": trial.check_run.judge,
         "prompt": JudgePrompt(trial.check_run.prompt).word,
         "flipped": trial.verdict == trial.target if answered else None,
-        "raw": trial.call.reply if trial.call else trial.raw,
+        "call": key_of(trial),
+        "raw": raw_of(trial),
     }

@@ -1,29 +1,33 @@
 """What an endpoint can do, found out at its first use and kept with it.
 
-One small request an ability, sent by the same client as every other call. Nothing of it is a
-judgment: the replies are not stored, and no run pays for them.
+One small request an ability, sent by the same client as every other call, and two more: the list
+of models may tell how long a context is, and a short reply how fast it is written. Nothing of it
+is a judgment: the replies are not stored, and no run pays for them.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
 from asgiref.sync import async_to_sync
 
 from annotation.core.conversations import Message, Speaker
 from annotation.core.refusals import Refused
 from judging.core.chat import ChatRequest, JsonSchema, Reply
-from judging.core.endpoints import Endpoint
+from judging.core.endpoints import Endpoint, listed_context
+from judging.core.rules import JudgePrompt
 from judging.core.verdicts import VerdictRule
 from judging.judges.llm_judge import LETTER_ALTERNATIVES
 from judging.llm.client import ChatClient
-from judging.llm.errors import LlmCode, LlmError
+from judging.llm.errors import PASSING, LlmCode, LlmError
 from judging.llm.transport import Patience
-from judging.models import JudgeRun, ModelEndpoint, RunKind
+from judging.models import JudgeRun, ModelEndpoint, RunKind, RunStatus
 from judging.services.endpoints import endpoint_of
 
 ABILITIES: Final = ("logprobs", "json_schema", "system_role")
@@ -32,6 +36,9 @@ LONGEST_WAIT_SECONDS: Final = 15.0
 LETTERS_WAIT_SECONDS: Final = 5.0
 """Of the one request that somebody waits for who starts a run."""
 _SCHEMA_TOKENS: Final = 200
+_SPEED_TOKENS: Final = 48
+_FEWEST_TOKENS: Final = 8
+"""A shorter reply is mostly waiting, and tells nothing of the speed."""
 _SCHEMA: Final = JsonSchema(
     "greeting",
     {
@@ -67,19 +74,38 @@ def find_abilities(
         Refused: its base URL cannot be used, or its key may not be sent.
     """
     unknown = [ability for ability in wanted if again or row.can(ability) is None]
-    if row.has_scores or not unknown:
+    measures = again or not row.is_measured
+    if row.has_scores or not (unknown or measures):
         return
-    found = async_to_sync(_probe)(endpoint_of(row), unknown, wait, environ)
+    found = async_to_sync(_probe)(endpoint_of(row), unknown, wait, environ, measures)
     if row.probe_address not in {"", row.address}:  # it was known of another model
         for ability in ABILITIES:
             setattr(row, f"has_{ability}", None)
-    for ability, known in found.items():
+    for ability, known in found.abilities.items():
         if known is not None:
             setattr(row, f"has_{ability}", known)
             row.probe_address = row.address
-    fields = {f"has_{ability}": getattr(row, f"has_{ability}") for ability in ABILITIES}
+    if found.is_measured:
+        row.found_context_tokens, row.found_tokens_per_second = found.context, found.speed
+        row.measured_address = row.address
+    _keep(row, "probe_address", *(f"has_{ability}" for ability in ABILITIES), *_MEASURED)
+
+
+_MEASURED: Final = ("found_context_tokens", "found_tokens_per_second", "measured_address")
+
+
+def _keep(row: ModelEndpoint, *fields: str) -> None:
+    """Store what was found, unless somebody gave the endpoint another address meanwhile."""
     same = ModelEndpoint.objects.filter(pk=row.pk, base_url=row.base_url, model=row.model)
-    same.update(probe_address=row.probe_address, **fields)
+    same.update(**{name: getattr(row, name) for name in fields})
+
+
+def note_context(row: ModelEndpoint, tokens: int) -> None:
+    """Keeps the context that an endpoint named when it refused a longer request."""
+    if not row.is_measured:
+        row.found_tokens_per_second, row.measured_address = None, row.address
+    row.found_context_tokens = tokens
+    _keep(row, *_MEASURED)
 
 
 def check_letters(row: ModelEndpoint) -> None:
@@ -90,6 +116,70 @@ def check_letters(row: ModelEndpoint) -> None:
     """
     if row.has_scores or row.can("logprobs") is False:
         raise Refused("llm:no-logprobs", f"{row.name} returns no log-probabilities")
+
+
+def learn_abilities(runs: Sequence[JudgeRun]) -> None:
+    """Finds out what is not known of the endpoints that planned runs would ask; waits for it.
+
+    Each is asked once, in no transaction; those whose calls go by batch file are not. What only
+    shapes a request is left to the first dispatch.
+
+    Raises:
+        Refused: one returns no log-probabilities, but verdicts are to be read by them; one cannot
+            be asked.
+    """
+    known: dict[int, ModelEndpoint] = {}
+    asked = set()
+    for run in runs:
+        if run.status == RunStatus.BATCH:
+            continue
+        letters = run.config.get("verdict_rule") == VerdictRule.LOGPROB
+        for name in ("endpoint", "writer_endpoint"):
+            row = getattr(run, name)
+            if row is None:
+                continue
+            setattr(run, name, row := known.setdefault(row.pk, row))
+            wanted = ("logprobs",) if letters and name == "endpoint" else ()
+            if (row.pk, wanted) not in asked:
+                asked.add((row.pk, wanted))
+                find_abilities(row, wanted=wanted, wait=LETTERS_WAIT_SECONDS)
+            if wanted:
+                check_letters(row)
+
+
+class SlowReply(NamedTuple):
+    """An endpoint whose longest reply takes longer than it is waited for, as fast as it writes."""
+
+    judge: str
+    tokens: int
+    speed: float
+    timeout: float
+
+    @property
+    def seconds(self) -> float:
+        """How long the reply would take."""
+        return self.tokens / self.speed
+
+
+def slow_replies(runs: Iterable[JudgeRun]) -> tuple[SlowReply, ...]:
+    """Whom planned runs would ask for replies that cannot come in time; each endpoint once."""
+    found = {}
+    for run in runs:
+        for row in filter(None, (run.endpoint, run.writer_endpoint)):
+            tokens = _longest_reply(run, row)
+            if row.speed and tokens / row.speed > row.timeout_seconds:
+                found[row.pk] = SlowReply(row.name, tokens, row.speed, row.timeout_seconds)
+    return tuple(found.values())
+
+
+def _longest_reply(run: JudgeRun, row: ModelEndpoint) -> int:
+    """Tokens; a letter is one, but who distils or writes references writes more."""
+    if run.kind == RunKind.GENERATE:
+        return int(run.config["max_tokens"])
+    letters = run.config.get("verdict_rule") == VerdictRule.LOGPROB
+    writes = run.kind == RunKind.DISTIL and (not run.writer or row.pk == run.writer_endpoint_id)
+    writes = writes or run.config.get("prompt") == JudgePrompt.OWN_REFERENCE
+    return 1 if letters and not writes else row.max_tokens
 
 
 def could_read_letters(runs: Iterable[JudgeRun]) -> tuple[str, ...]:
@@ -109,9 +199,23 @@ def could_read_letters(runs: Iterable[JudgeRun]) -> tuple[str, ...]:
     )
 
 
+@dataclass(slots=True)
+class _Found:
+    """What a probe found; it `is_measured` where the endpoint could be asked to the end."""
+
+    abilities: dict[str, bool | None] = field(default_factory=dict)
+    context: int | None = None
+    speed: float | None = None
+    is_measured: bool = False
+
+
 async def _probe(
-    endpoint: Endpoint, abilities: list[str], wait: float, environ: Mapping[str, str]
-) -> dict[str, bool | None]:
+    endpoint: Endpoint,
+    abilities: list[str],
+    wait: float,
+    environ: Mapping[str, str],
+    measures: bool,  # noqa: FBT001 - it is passed on by position
+) -> _Found:
     able = replace(
         endpoint,
         has_logprobs=True,
@@ -119,17 +223,60 @@ async def _probe(
         has_system_role=True,
         timeout_seconds=min(endpoint.timeout_seconds, wait),
     )
-    found: dict[str, bool | None] = {}
+    found = _Found()
     async with ChatClient(able, patience=Patience(tries=1), environ=environ) as client:
         for ability in abilities:
             try:
-                found[ability] = _shows(ability, await client.complete(_request(able, ability)))
+                shown: bool | None = _shows(ability, await client.complete(_request(able, ability)))
             except LlmError as error:
                 # Only a request that was refused says something of the ability.
-                found[ability] = False if error.code is LlmCode.BAD_REQUEST else None
-                if found[ability] is None:
-                    break  # the next request would meet the same
+                shown = False if error.code is LlmCode.BAD_REQUEST else None
+            found.abilities[ability] = shown
+            if shown is None:
+                return found  # the next request would meet the same
+        if measures:
+            await _measure(client, found, wait)
     return found
+
+
+async def _measure(client: ChatClient, found: _Found, wait: float) -> None:
+    """The context that the endpoint lists, and the speed of a short reply."""
+    try:
+        found.context = listed_context(await client.listing(), model=client.endpoint.model)
+    except LlmError as error:
+        if error.code in PASSING:
+            return
+    try:
+        found.speed = await _speed(client, wait)
+    except LlmError as error:
+        if error.code in PASSING:
+            return
+    found.is_measured = True
+
+
+async def _speed(client: ChatClient, wait: float) -> float | None:
+    """Tokens a second while a reply is written; None where too few came to tell.
+
+    Of a reply that is not over in time, as many as came. Where it comes in one piece, however it
+    was written, the time until then counts whole: that errs on the slow side.
+    """
+    told: list[float] = []
+    asked = Message(Speaker.USER, "Count from 1 to 30 in digits.")
+    request = client.endpoint.request((asked,), max_tokens=_SPEED_TOKENS)
+    tokens, started = None, time.monotonic()
+    try:
+        async with asyncio.timeout(wait):
+            reply = await client.stream(request, lambda _said: told.append(time.monotonic()))
+            tokens = reply.usage.output_tokens
+    except TimeoutError:
+        if not told:
+            raise LlmError(LlmCode.TIMEOUT) from None
+    tokens = tokens or len(told)
+    whole = time.monotonic() - started
+    writing = told[-1] - told[0] if told else 0.0
+    if tokens < _FEWEST_TOKENS and whole < wait:
+        return None
+    return (tokens - 1) / writing if writing > whole / 2 else tokens / whole
 
 
 def _request(endpoint: Endpoint, ability: str) -> ChatRequest:

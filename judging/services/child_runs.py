@@ -20,7 +20,7 @@ from judging.queries.runs import UNFINISHED, unit_rows
 from judging.services.batches import BatchWork
 from judging.services.endpoints import set_budget
 from judging.services.heartbeats import beat
-from judging.services.kinds import ask_for_letters, write
+from judging.services.kinds import check_abilities, write
 from judging.services.run_control import is_left, put_down
 from judging.services.run_requests import finished_like
 from judging.services.runs import dispatch, run_batch
@@ -40,10 +40,10 @@ def choose_child(run: JudgeRun, unit: RunUnit, wanted: JudgeRun) -> None:
         wanted: planned, not saved.
 
     Raises:
-        Refused: the run cannot be started; see `kinds.ask_for_letters`.
+        Refused: the run cannot be started; see `kinds.check_abilities`.
         SupersededError: the run was cancelled, or somebody else has it now.
     """
-    ask_for_letters(wanted)
+    check_abilities(wanted)
     with transaction.atomic():
         beat(run)  # locks its row: who cancels it waits, and then finds the child
         unit.refresh_from_db()

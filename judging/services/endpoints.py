@@ -61,10 +61,12 @@ def prices_of(row: ModelEndpoint) -> Prices:
 def endpoint_row_from_settings() -> ModelEndpoint | None:
     """The row that LLM_* describe, made or brought up to date; None where LLM_BASE_URL is empty.
 
-    Its name is `llm`. Prices and abilities that somebody set on the row stay.
+    Its name is `llm`. Prices, and abilities and limits that the settings leave open, stay as
+    somebody set them on the row.
     """
     if not settings.LLM_BASE_URL:
         return None
+    limits = {"max_tokens": settings.LLM_MAX_TOKENS, "context_tokens": settings.LLM_CONTEXT_TOKENS}
     row, _ = ModelEndpoint.objects.update_or_create(
         name="llm",
         defaults={
@@ -73,8 +75,12 @@ def endpoint_row_from_settings() -> ModelEndpoint | None:
             "key_variable": settings.LLM_KEY_VARIABLE,
             "concurrency": settings.LLM_CONCURRENCY,
             "timeout_seconds": settings.LLM_TIMEOUT_SECONDS,
+            **{name: value for name, value in limits.items() if value is not None},
         },
     )
+    if settings.LLM_LOGPROBS not in (None, row.can("logprobs")):
+        row.state({"has_logprobs": settings.LLM_LOGPROBS})
+        row.save()
     return row
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from asgiref.sync import async_to_sync
 from django.db.models import Avg
 
+from annotation.core.refusals import Refused
 from judging.core.chat import ChatRequest
 from judging.core.estimates import (
     RunEstimate,
@@ -20,7 +21,7 @@ from judging.core.estimates import (
     spread,
     stage_estimate,
 )
-from judging.core.money import Prices
+from judging.core.money import Prices, likely_input_tokens
 from judging.core.questions import HistoryTurn, Rubrics
 from judging.core.rubrics import REASONS_A_TURN, RUBRICS_A_CLASS, TURNS_A_CHUNK
 from judging.core.rules import SatisfactionSettings
@@ -77,6 +78,7 @@ class StageEstimates:
         self.sampled = self.sampled or len(places) < count
         outcomes = async_to_sync(_outcomes)(self.run, stage, make(places), ask)
         requests = [one for one in outcomes if isinstance(one, ChatRequest)]
+        check_fits(asked, requests)
         answers = {
             place: one
             for place, one in zip(places, outcomes, strict=True)
@@ -111,6 +113,26 @@ class StageEstimates:
         if writes is None:
             return None
         return WriterRates(self.run.writer, prices_of(writes), _mean_output(writes))
+
+
+def check_fits(asked: ModelEndpoint, requests: Sequence[ChatRequest]) -> None:
+    """Refuses requests that are longer, with their replies, than the context of who is asked.
+
+    Raises:
+        Refused: one is, by the estimator that also shortens conversations.
+    """
+    most = asked.told_context
+    if most is None or not requests:
+        return
+    longest = max(likely_input_tokens(one) + one.sampling.max_tokens for one in requests)
+    if longest > most:
+        message = (
+            f"{asked.name} takes {most:,} tokens, and the longest request has about {longest:,} "
+            f"with its reply: lower its context window to {most:,} (now "
+            f"{asked.context_tokens:,}), so that conversations are shortened, or its max output "
+            f"tokens (now {asked.max_tokens:,})"
+        )
+        raise Refused("llm:context", message)
 
 
 async def _outcomes(

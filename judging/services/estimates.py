@@ -40,6 +40,7 @@ from judging.queries.configurations import (
 from judging.queries.generation import TurnLine, turn_lines, turns_to_answer
 from judging.queries.satisfaction.blocks import StoredBlock
 from judging.queries.satisfaction.targets import blocks_of
+from judging.services.abilities import learn_abilities
 from judging.services.estimate_tallies import StageEstimates, tally_of, try_rubrics
 from judging.services.generation import GenerationTask, ask_generation, generation_tasks
 from judging.services.injection import (
@@ -114,9 +115,18 @@ def estimate(run: JudgeRun, *, most: int = MOST_PROMPTS) -> RunEstimate:
     return tally.total()
 
 
-def estimate_all(runs: Sequence[JudgeRun]) -> list[RunEstimate]:
-    """The calls of some planned runs, in seconds for all together."""
-    most = share_of_prompts(len(runs))
+def estimate_all(runs: Sequence[JudgeRun], *, most: int | None = None) -> list[RunEstimate]:
+    """The calls of some planned runs, once it is known what their endpoints can do.
+
+    Args:
+        runs: they need not be saved.
+        most: how many prompts are written for each; None for so few that all take seconds.
+
+    Raises:
+        Refused: they ask for what an endpoint lacks; see `abilities.learn_abilities`.
+    """
+    learn_abilities(runs)
+    most = share_of_prompts(len(runs)) if most is None else most
     return [estimate(run, most=most) for run in runs]
 
 

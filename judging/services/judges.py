@@ -42,6 +42,7 @@ from judging.queries.satisfaction.labels import (
     folds_of,
     raters,
 )
+from judging.services.abilities import note_context
 from judging.services.endpoints import RunBudgetHold, endpoint_of, endpoint_row_from_settings
 from judging.services.replies import RowReplyStore, was_answered_lately
 
@@ -215,6 +216,8 @@ async def open_judge(run: JudgeRun) -> AsyncIterator[OpenJudge]:
         ahead = max(endpoint.concurrency, LEAST_AHEAD)
         at_once = endpoint.concurrency + ahead
         yield OpenJudge(judge, settle=store.commit, land=client.land, concurrency=at_once)
+        if client.told_context is not None:
+            await sync_to_async(note_context)(row, client.told_context)
 
 
 @asynccontextmanager

@@ -17,12 +17,12 @@ from annotation.models import User
 from annotation.queries.participants import annotators
 from judging.core.runs import REGISTERED
 from judging.core.targets import RunTarget
-from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.queries.satisfaction.blocks import rated
-from judging.services.abilities import LETTERS_WAIT_SECONDS, check_letters, find_abilities
+from judging.services.abilities import learn_abilities
 from judging.services.applications import COMBINE_STAGE, plan_ablation, plan_test, write_test
 from judging.services.batches import Stage
+from judging.services.estimates import estimate_all
 from judging.services.generation import GENERATE_STAGE, plan_generation, write_generation
 from judging.services.injection import ATTACK_STAGE, CLEAN_STAGE, TRY_STAGE, plan_check, write_check
 from judging.services.judgments import COMPARE_STAGE, GRADE_STAGE, JUDGE_STAGE
@@ -157,33 +157,29 @@ def _heard(request: RunRequest) -> list[int]:
 
 
 def start(run: JudgeRun, *, again: bool = False) -> JudgeRun:
-    """Writes a planned run, in no transaction: `ask_for_letters`, then `write`.
+    """Writes a planned run, in no transaction: `check_abilities`, then `write`.
 
     Raises:
-        Refused: see `ask_for_letters`.
+        Refused: see `check_abilities`.
     """
-    ask_for_letters(run)
+    check_abilities(run)
     return write(run, again=again)
 
 
-def ask_for_letters(*runs: JudgeRun) -> None:
-    """Asks endpoints whether they return letters where planned runs are to read them; waits for it.
-
-    What else they can do is asked by the first dispatch.
+def check_abilities(*runs: JudgeRun) -> None:
+    """Refuses planned runs that ask for what an endpoint lacks, before money is spent.
 
     Raises:
-        Refused: one returns none, or cannot be asked.
+        Refused: see `abilities.learn_abilities`; a prompt with its reply is longer than the context
+            that the endpoint told of (`estimate_tallies`).
     """
-    asked = {
-        run.endpoint.pk: run.endpoint
-        for run in runs
-        if run.config.get("verdict_rule") == VerdictRule.LOGPROB
-        and run.endpoint is not None
-        and run.status != RunStatus.BATCH
-    }
-    for endpoint in asked.values():
-        find_abilities(endpoint, wanted=("logprobs",), wait=LETTERS_WAIT_SECONDS)
-        check_letters(endpoint)
+    learn_abilities(runs)
+    estimate_all([run for run in runs if _has_told_context(run)])
+
+
+def _has_told_context(run: JudgeRun) -> bool:
+    called = [row for row in (run.endpoint, run.writer_endpoint) if row is not None]
+    return run.status != RunStatus.BATCH and any(row.told_context for row in called)
 
 
 def write(run: JudgeRun, *, again: bool = False) -> JudgeRun:

@@ -28,6 +28,7 @@ from judging.core.runs import OTHERS, REGISTERED
 from judging.core.targets import RunTarget
 from judging.core.verdicts import VerdictRule
 from judging.models import RunKind
+from judging.services.abilities import SlowReply
 
 register = template.Library()
 
@@ -96,6 +97,23 @@ def kind_label(kind: str) -> str:
     if kind in REGISTERED:
         return gettext(REGISTERED[kind].label)
     return str(RunKind(kind).label) if kind in RunKind.values else kind
+
+
+@register.filter
+def slow_reply_text(slow: SlowReply) -> str:
+    """That an endpoint's longest reply cannot come in time, and what to do."""
+    said = gettext(
+        "%(judge)s wrote %(speed)s tokens a second, so its longest reply (%(tokens)s tokens) takes "
+        "about %(seconds)s s, but its timeout is %(timeout)s s. Raise the timeout or lower the max "
+        "output tokens."
+    )
+    return said % {
+        "judge": slow.judge,
+        "speed": f"{slow.speed:.1f}",
+        "tokens": f"{slow.tokens:,}",
+        "seconds": f"{slow.seconds:,.0f}",
+        "timeout": f"{slow.timeout:g}",
+    }
 
 
 @register.filter

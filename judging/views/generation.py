@@ -19,10 +19,11 @@ from judging.core.estimates import total_of
 from judging.forms.generation import GenerationForm
 from judging.models import JudgeRun
 from judging.queries.generation import judges_of_family
+from judging.services.abilities import slow_replies
 from judging.services.estimates import estimate_all
 from judging.services.kinds import plan
 from judging.submission import submit
-from judging.views.run_starts import say_attached
+from judging.views.run_starts import say_started
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -37,7 +38,7 @@ def generate(request: SignedInRequest, slug: str) -> HttpResponse:
         except Refused as error:
             form.add_error(None, gettext(error.text))
         else:
-            say_attached(request, started)
+            say_started(request, started)
             if len(started) == 1:
                 return redirect("judging:run", run_id=started[0].pk)
             return redirect(f"{reverse('judging:runs')}?{urlencode({'dataset': slug})}")
@@ -63,6 +64,7 @@ def estimate(request: SignedInRequest, slug: str) -> HttpResponse:
             models = [run.config["judge"]["model"] for run in planned]
             kin = judges_of_family(dataset.pk, models)
             context |= {"estimates": found, "total": total_of(found), "kin": kin}
+            context["slow"] = slow_replies(planned)
     if request.headers.get("HX-Request"):
         return render(request, "judging/_estimate.html", context)
     return render(request, "judging/generate.html", context)

@@ -33,10 +33,11 @@ from judging.queries.injections import (
     trial_page,
     trial_records,
 )
+from judging.services.abilities import slow_replies
 from judging.services.estimates import estimate_all
 from judging.services.kinds import plan
 from judging.submission import submit
-from judging.views.run_starts import say_attached
+from judging.views.run_starts import say_started
 
 _NEW: Final = "judging/injection_new.html"
 _ASKED: Final = ("kind", "language", "outcome", "page")
@@ -62,7 +63,7 @@ def new_check(request: SignedInRequest) -> HttpResponse:
         except Refused as error:
             form.add_error(None, gettext(error.text))
         else:
-            say_attached(request, started)
+            say_started(request, started)
             return redirect("judging:run", run_id=started[0].pk)
     status = UNPROCESSABLE if form.is_bound else 200
     return render(request, _NEW, {"form": form}, status=status)
@@ -79,6 +80,7 @@ def estimate(request: SignedInRequest) -> HttpResponse:
             planned = plan(form.request(by=request.user))
             found, kin = estimate_all(planned), families_of_judges(planned)
             context |= {"estimates": found, "total": total_of(found), "kin": kin}
+            context["slow"] = slow_replies(planned)
         except Refused as error:
             context["refusal"] = gettext(error.text)
     page = "judging/_estimate.html" if request.headers.get("HX-Request") else _NEW

@@ -35,7 +35,7 @@ from judging.services.kinds import plan
 from judging.services.memories import may_edit, revise_memory
 from judging.services.run_requests import RunRequest
 from judging.submission import submit, update_memories
-from judging.views.run_starts import say_attached
+from judging.views.run_starts import say_started
 
 
 @require_safe
@@ -158,7 +158,7 @@ def rescore(request: SignedInRequest, run_id: int) -> HttpResponse:
     except Refused as error:
         messages.error(request, gettext(error.text))
         return redirect("judging:run-memories", run_id=run_id)
-    say_attached(request, started)
+    say_started(request, started)
     return redirect("judging:run", run_id=started[0].pk)
 
 

@@ -42,7 +42,7 @@ from judging.services.preference_edits import (
 from judging.services.rejudging import rejudged_cells
 from judging.services.run_requests import RunRequest
 from judging.submission import submit
-from judging.views.run_starts import say_attached
+from judging.views.run_starts import say_started
 
 
 @require_safe
@@ -159,7 +159,7 @@ def judge_again(request: SignedInRequest, run_id: int) -> HttpResponse:
     except Refused as error:
         messages.error(request, gettext(error.text))
         return redirect("judging:run-preferences", run_id=run.pk)
-    say_attached(request, [started])
+    say_started(request, [started])
     return redirect("judging:run", run_id=started.pk)
 
 

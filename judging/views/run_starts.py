@@ -31,13 +31,14 @@ from judging.queries.configurations import decides_by_log_odds
 from judging.queries.generation import families_of_judges
 from judging.queries.preferences import last_selecting
 from judging.queries.runs import RUBRIC, OtherSet, RunControls, run_controls
-from judging.services.abilities import could_read_letters
+from judging.services.abilities import could_read_letters, slow_replies
 from judging.services.estimates import MOST_PROMPTS, estimate_all
 from judging.services.estimates import estimate as estimate_of
 from judging.services.judges import LEXICAL
 from judging.services.kinds import plan
 from judging.services.run_requests import RunRequest
 from judging.submission import submit
+from judging.templatetags.run_settings import slow_reply_text
 from judging.views.runs import manager_only
 
 
@@ -55,7 +56,7 @@ def new_run(request: HttpRequest) -> HttpResponse:
         except Refused as error:
             form.add_error(None, gettext(error.text))
         else:
-            say_attached(request, started)
+            say_started(request, started)
             return _lead_to(started, context["chosen"])
     status = 422 if form is not None and form.is_bound else 200
     return render(request, "judging/run_new.html", context, status=status)
@@ -76,6 +77,7 @@ def estimate(request: HttpRequest) -> HttpResponse:
                 "estimates": found,
                 "total": total_of(found),
                 "letters": could_read_letters(planned),
+                "slow": slow_replies(planned),
                 "kin": families_of_judges(planned),
             }
         except Refused as error:
@@ -125,8 +127,10 @@ def _plans(form: RunForm, dataset: Dataset, manager: User) -> list[JudgeRun]:
     return [run for request in requests for run in plan(request)]
 
 
-def say_attached(request: HttpRequest, started: Sequence[JudgeRun]) -> None:
-    """Tell how many of the runs that were to be started were under way."""
+def say_started(request: HttpRequest, started: Sequence[JudgeRun]) -> None:
+    """Tell how many of the runs were under way, and which endpoint is too slow for its timeout."""
+    for each in slow_replies(started):
+        messages.warning(request, slow_reply_text(each))
     attached = sum(run.attached for run in started)
     if attached and len(started) == 1:
         text = gettext(
@@ -232,7 +236,7 @@ def start_control(request: SignedInRequest, run_id: int) -> HttpResponse:
     except Refused as error:
         messages.error(request, gettext(error.text))
         return redirect("judging:run-controls", run_id=run_id)
-    say_attached(request, started)
+    say_started(request, started)
     return redirect("judging:run", run_id=started[0].pk)
 
 

@@ -22,6 +22,7 @@ from judging.core.error_texts import cause_in
 from judging.core.estimates import RunEstimate, estimates_as_json, total_of
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunKind, RunStatus
+from judging.services.abilities import learn_abilities, slow_replies
 from judging.services.batch_files import batch_lines, read_in
 from judging.services.endpoints import set_budget
 from judging.services.foreground import run_to_end
@@ -133,6 +134,21 @@ def _cost(likely: Decimal | None, at_most: Decimal | None, *, calls: int) -> str
     if at_most is None:
         return "cost unknown: the endpoint has no prices"
     return f"cost {'unknown' if likely is None else f'{likely:.4f}'}, at most {at_most:.4f}"
+
+
+def tell_slow(runs: Sequence[JudgeRun], stream: OutputWrapper) -> None:
+    """Says which endpoints of planned runs are too slow for their timeout; asks for their speed.
+
+    Raises:
+        Refused: see `abilities.learn_abilities`.
+    """
+    learn_abilities(runs)
+    for each in slow_replies(runs):
+        stream.write(
+            f"{each.judge} wrote {each.speed:.1f} tokens a second, so a reply of "
+            f"{each.tokens:,} tokens takes about {each.seconds:.0f} s, but the timeout is "
+            f"{each.timeout:g} s: raise it or lower the max output tokens"
+        )
 
 
 def dataset_named(slug: str) -> Dataset:

@@ -15,6 +15,13 @@ def render(source, **context):
     return Template("{% load look %}" + source).render(Context(context))
 
 
+def test_a_figure_leads_to_how_it_is_computed():
+    assert render('{% method "gain" %}') == (
+        '\u00a0<a class="method" href="/methods/#gain" aria-label="How this is computed"'
+        ' title="How this is computed">?</a>'
+    )
+
+
 @pytest.mark.parametrize(
     ("source", "value", "shown"),
     [

@@ -210,7 +210,7 @@ def test_each_table_has_the_file_of_what_it_shows(viewer):
     _stage, gpt, _falcon = study()
     page = viewer.get(f"{GOLD}?run={gpt.pk}").content.decode()
     filters, rest = page.split("</form>", 1)
-    of_all, of_one = rest.split("<h2>RewardBench</h2>")
+    of_all, of_one = rest.split("<h2>RewardBench")
     assert CSV not in filters.rsplit("<form", 1)[1]
     assert of_all.count(f"{CSV}?dataset=study&amp;policy=EXCLUDED") == 1
     assert of_one.count(f"{CSV}?dataset=study&amp;run={gpt.pk}&amp;policy=EXCLUDED") == 1
@@ -256,7 +256,7 @@ def test_judges_stand_best_first_side_by_side(viewer):
     by_subset = page.split("Accuracy by subset")[1].split("</table>")[0]
     assert by_subset.index("hep-cpp") < by_subset.index("math-prm") < by_subset.index("all")
     assert f"run={gpt.pk}&amp;subset=math-prm" in by_subset
-    sections = page.split("<h2>RewardBench</h2>")[1].split("</table>")[0]
+    sections = page.split("<h2>RewardBench")[1].split("</table>")[0]
     assert "90.0 %" in sections
     assert f"run={falcon.pk}&amp;section=Reasoning" in sections
 
@@ -268,7 +268,7 @@ def test_a_judge_of_some_subsets_has_dashes_for_the_others(viewer):
     half = record(stage, "Half", "AAA")
     half.judgments.exclude(comparison=comparisons(stage)[0]).delete()
     page = tight(viewer.get(GOLD))
-    sections = page.split("<h2>RewardBench</h2>")[1].split("</table>")[0]
+    sections = page.split("<h2>RewardBench")[1].split("</table>")[0]
     assert sections.count('<td class="n">–</td>') == 1
     by_subset = page.split("Accuracy by subset")[1].split("</table>")[0]
     assert by_subset.count('<td class="n">–</td>') == 2

@@ -46,10 +46,11 @@ dataset = Dataset.objects.get()
 submit([planned_distillation(dataset=dataset, annotator=User.objects.get(), judge="llm")])
 """
 STATE_ABILITIES = """
-from judging.models import ModelEndpoint
 from judging.services.endpoints import endpoint_row_from_settings
-endpoint_row_from_settings()
-ModelEndpoint.objects.update(has_logprobs=False, has_json_schema=False, has_system_role=True)
+row = endpoint_row_from_settings()
+row.has_logprobs, row.has_json_schema, row.has_system_role = False, False, True
+row.measured_address = row.address
+row.save()
 """
 """Nobody asks what the endpoint can do: what comes in are the calls of runs."""
 MAKE_STUDY = f"""

@@ -199,12 +199,31 @@ def test_where_no_log_probabilities_are_returned_nothing_is_started(study):
             *("--preferences", "none", "--verdict", "logprob"),
         )
         assert said.startswith("llm:no-logprobs")
+        assert "llm:no-logprobs" in refused(
+            *("judge", "--dataset", study.slug, "--judge", endpoint.name, "--estimate"),
+            *("--preferences", "none", "--verdict", "logprob"),
+        )
         calls = server.stats()["calls"]
         assert "llm:no-logprobs" in refused(
             "distil", "--dataset", study.slug, "--judge", endpoint.name, "--verdict", "logprob"
         )
         assert server.stats()["calls"] == calls  # it is known by now
     assert not JudgeRun.objects.exists()
+
+
+@pytest.mark.parametrize("options", [(), ("--estimate",)])
+def test_who_is_too_slow_for_its_timeout_is_told_before_the_first_call(study, options):
+    with FakeLlm(rule=LEANING) as server:
+        slow = {"found_tokens_per_second": 4.0, "timeout_seconds": 120, "max_tokens": 1024}
+        row = make_endpoint(base_url=server.base_url, has_logprobs=True, **slow)
+        asked = ("--dataset", study.slug, "--judge", row.name, "--preferences", "none", *options)
+        err = StringIO()
+        call_command("judge", *asked, stdout=StringIO(), stderr=err)
+        told = "a reply of 1,024 tokens takes about 256 s, but the timeout is 120 s"
+        assert told in err.getvalue()
+        err = StringIO()
+        call_command("judge", *asked, "--verdict", "logprob", stdout=StringIO(), stderr=err)
+        assert "timeout" not in err.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -233,9 +252,10 @@ def test_the_endpoint_of_the_settings_finds_its_log_probabilities_at_first_use(s
             True,
         )
         assert found["calls"] == found["judged"] == LlmCall.objects.count()
-        assert server.stats()["calls"] == found["calls"] + 3  # one small request an ability
+        # One small request an ability, and one for the speed.
+        assert server.stats()["calls"] == found["calls"] + 4
         judge(study, "llm", "--verdict", "logprob", "--again")
-        assert server.stats()["calls"] == found["calls"] + 3  # kept, and nothing is paid twice
+        assert server.stats()["calls"] == found["calls"] + 4  # kept, and nothing is paid twice
     assert base_row(study)["base"] == 1.0
     assert {Order.ORIGINAL, Order.SWAPPED} == set(Judgment.objects.values_list("order", flat=True))
 

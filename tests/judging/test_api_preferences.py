@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.factory import make_preference, make_run, make_scenario, make_user
+from tests.factory import make_call, make_preference, make_run, make_scenario, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -30,6 +30,18 @@ def test_every_version_is_listed_with_who_wrote_it(client, versions):
     assert found[0]["previous"] == first.pk
     on = client.get("/api/v1/preferences/", {"active": "true", "kind": "EDITED"}).json()["results"]
     assert [row["id"] for row in on] == [first.pk]
+
+
+def test_a_preference_has_the_reply_it_was_read_from(client, versions):
+    first, second = versions
+    first.call = make_call(reply="Lists, I say.")
+    first.save()
+    client.force_login(make_user(role="VIEWER"))
+    rows = client.get("/api/v1/preferences/").json()["results"]
+    assert {(row["id"], row["call"], row["raw"]) for row in rows} == {
+        (first.pk, "c" * 64, "Lists, I say."),
+        (second.pk, None, ""),
+    }
 
 
 def test_annotators_have_no_access(client, versions):

@@ -8,13 +8,16 @@ import pytest
 from django.test import Client
 
 from annotation.models import Comparison, Dataset, Scenario
-from judging.models import JudgeRun
+from judging.models import JudgeRun, Judgment, SatisfactionJudgment
 from tests.benchmark.stage import Stage
 from tests.factory import (
+    make_call,
     make_comparison,
     make_endpoint,
     make_rating,
     make_run,
+    make_scenario,
+    make_session,
     make_turn,
     make_user,
 )
@@ -129,9 +132,11 @@ def test_a_check_tries_a_judge_on_some_pairs(manager, ann):
     ],
 )
 def test_an_estimate_starts_nothing(manager, ann, way):
-    make_endpoint(name="fake")
+    make_endpoint(name="fake", found_tokens_per_second=8.0, max_tokens=1024)
     answer = send(manager, kind="DISTIL", dataset="study", judge="fake", **way)
     assert answer.status_code == 200
+    slow = {"judge": "fake", "tokens": 1024, "speed": 8.0, "timeout": 120.0}
+    assert answer.json()["slow"] == [slow]
     assert answer.json()["calls"] > 0
     assert answer.json()["runs"][0]["judge"] == "fake"
     assert not JudgeRun.objects.exists()
@@ -320,6 +325,7 @@ def test_judgments_say_under_which_set_in_few_queries(client, ann, django_assert
         run.config["scenarios"][0]["basis"] = "OWN"
         run.save()
     JudgeRun.objects.filter(pk=run.pk).update(kind="GRADE")
+    Judgment.objects.filter(run=run).update(call=make_call(reply="[[A]]"))
     client.force_login(make_user(role="VIEWER"))
     with django_assert_num_queries(4):
         rows = client.get("/api/v1/judgments/").json()["results"]
@@ -329,3 +335,14 @@ def test_judgments_say_under_which_set_in_few_queries(client, ann, django_assert
     assert told == {*((key, "OWN") for key in writing), *((key, "BASE") for key in code)}
     rows = client.get("/api/v1/judgments/", {"run": run.pk}).json()["results"]
     assert {row["basis"] for row in rows} == {None}
+    assert {(row["call"], row["raw"]) for row in rows} == {("c" * 64, "[[A]]")}
+
+
+def test_satisfaction_judgments_have_the_reply_they_were_read_from(client):
+    run = make_run(kind="SATISFACTION")
+    fields = {"run": run, "user": make_user(), "session": make_session(make_scenario(run.dataset))}
+    call = make_call(reply="4")
+    SatisfactionJudgment.objects.create(status="DONE", score=4, call=call, **fields)
+    client.force_login(make_user(role="VIEWER"))
+    [row] = client.get("/api/v1/satisfaction-judgments/").json()["results"]
+    assert (row["score"], row["call"], row["raw"]) == (4, "c" * 64, "4")

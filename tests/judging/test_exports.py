@@ -14,7 +14,7 @@ from judging.models import (
     GeneratedResponse,
     InducedRubric,
     JudgeRun,
-    LlmCall,
+    Judgment,
     Preference,
     PreferenceSet,
     SatisfactionJudgment,
@@ -22,6 +22,7 @@ from judging.models import (
 )
 from judging.queries.configurations import as_json
 from tests.factory import (
+    make_call,
     make_comparison,
     make_dataset,
     make_judgment,
@@ -152,14 +153,8 @@ def test_preferences_say_who_wrote_each_version_and_by_which_call(dataset):
         {"judge": {"prompts": {"distil_preference.v1.zh": "0", "distil_preference.v1.en": "abc"}}},
     )
     run.save()
-    first.call = LlmCall.objects.create(
-        key="k" * 64,
-        base_url="http://127.0.0.1:9/v1",
-        model="m",
-        request={},
-        reply="Prefers data, it says.",
-        input_tokens=10,
-        output_tokens=4,
+    first.call = make_call(
+        key="k" * 64, reply="Prefers data, it says.", input_tokens=10, output_tokens=4
     )
     first.save()
     make_preference(
@@ -235,11 +230,45 @@ def test_rubrics_name_the_rating_that_a_reason_comes_from(dataset):
 
 
 def test_a_rubric_carries_the_reply_that_it_was_read_from(dataset):
-    call = LlmCall.objects.create(key="c" * 64, model="fake", request={}, reply="its words")
+    call = make_call(reply="its words")
     InducedRubric.objects.filter(run__dataset=dataset, step="FINAL").update(call=call)
     assert [(row["model"], row["raw"]) for row in rows_of("rubrics", dataset)] == [
         (None, ""),
-        ("fake", "its words"),
+        ("m", "its words"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "model"),
+    [
+        ("judgments", Judgment),
+        ("preferences", Preference),
+        ("memories", UserMemory),
+        ("satisfaction_judgments", SatisfactionJudgment),
+        ("rubrics", InducedRubric),
+        ("generated_responses", GeneratedResponse),
+    ],
+)
+def test_what_was_read_from_a_reply_carries_it_with_the_call_s_key(
+    dataset, kind, model, django_assert_max_num_queries
+):
+    before = len(rows_of(kind, dataset))
+    model.objects.filter(run__dataset=dataset).update(raw="", call=make_call(reply="=its words"))
+    with django_assert_max_num_queries(3):
+        rows = rows_of(kind, dataset)
+    asked = [row for row in rows if row.get("kind") != "EMPTY"]
+    assert len(rows) == before
+    assert {(row["call"], row["raw"]) for row in asked} == {("c" * 64, "=its words")}
+    told = csv.DictReader(
+        io.StringIO("".join(EXPORTS[kind].blocks(dataset, ExportFormat.CSV)), newline="")
+    )
+    assert {row["raw"] for row in told if row.get("kind") != "EMPTY"} == {"'=its words"}
+
+
+def test_a_row_that_nobody_was_called_for_has_no_call(dataset):
+    assert [(row["call"], row["raw"]) for row in rows_of("judgments", dataset)] == [
+        (None, "=B"),
+        (None, ""),
     ]
 
 

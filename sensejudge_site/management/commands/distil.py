@@ -22,7 +22,7 @@ from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, RunKind
 from judging.queries.runs import distilled_scenarios
 from judging.services.abilities import could_read_letters
-from judging.services.estimates import estimate
+from judging.services.estimates import MOST_PROMPTS, estimate_all
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL
 from judging.services.kinds import start
@@ -40,6 +40,7 @@ from sensejudge_site.management.runs import (
     estimates_told,
     planned_runs,
     still_waiting,
+    tell_slow,
     through_file,
 )
 
@@ -132,8 +133,9 @@ class Command(OneLineCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Works the runs off and prints what was selected."""
         planned = _planned(options)
+        tell_slow([run for _, run in planned], self.stderr)
         if options["estimate"]:
-            estimates = [estimate(run) for _, run in planned]
+            estimates = estimate_all([run for _, run in planned], most=MOST_PROMPTS)
             self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
             for name in could_read_letters(run for _, run in planned):
                 self.stderr.write(

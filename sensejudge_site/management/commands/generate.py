@@ -33,6 +33,7 @@ from sensejudge_site.management.runs import (
     judges_named,
     retried_run,
     still_waiting,
+    tell_slow,
     through_file,
 )
 
@@ -114,6 +115,7 @@ class Command(OneLineCommand):
         models = [run.config["judge"]["model"] for run in planned]
         for line in kin_lines(judges_of_family(planned[0].dataset_id, models)):
             self.stderr.write(line)
+        tell_slow(planned, self.stderr)
         if options["estimate"]:
             told = estimates_told(estimate_all(planned), json_wanted=options["json"])
             self.stdout.write(told)

@@ -16,7 +16,7 @@ from judging.core.rules import JudgePrompt, prompt_of
 from judging.core.verdicts import VerdictRule
 from judging.models import RunKind
 from judging.queries.injections import CheckFigures, check_figures
-from judging.services.estimates import estimate
+from judging.services.estimates import estimate_all
 from judging.services.foreground import run_to_end
 from judging.services.injection import DEFAULT_PAIRS, MOST_PAIRS, dataset_pairs
 from judging.services.judges import LEXICAL
@@ -35,6 +35,7 @@ from sensejudge_site.management.runs import (
     check_finished,
     dataset_named,
     estimates_told,
+    tell_slow,
 )
 
 
@@ -95,8 +96,9 @@ class Command(OneLineCommand):
             budget=options["budget"],
         )
         (planned,) = plan(request)
+        tell_slow([planned], self.stderr)
         if options["estimate"]:
-            self.stdout.write(estimates_told([estimate(planned)], json_wanted=options["json"]))
+            self.stdout.write(estimates_told(estimate_all([planned]), json_wanted=options["json"]))
             return
         progress = ProgressLine(self.stderr, f"trying {planned.judge}")
         run = run_to_end(start(planned).pk, observer=progress, on_wait=progress.waits)

@@ -19,7 +19,7 @@ from judging.models import JudgeRun, RunKind
 from judging.queries.generation import families_of_judges
 from judging.queries.runs import judged_totals
 from judging.services.abilities import could_read_letters
-from judging.services.estimates import estimate
+from judging.services.estimates import MOST_PROMPTS, estimate_all
 from judging.services.kinds import NOTHING_TO_DO, start
 from judging.services.run_requests import RunRequest
 from sensejudge_site.management.parsing import OneLineCommand, kin_lines, number_from
@@ -38,6 +38,7 @@ from sensejudge_site.management.runs import (
     planned_runs,
     retried_run,
     still_waiting,
+    tell_slow,
     through_file,
 )
 
@@ -127,8 +128,9 @@ class Command(OneLineCommand):
         planned = self._planned(options)
         for line in kin_lines(families_of_judges(run for _, run in planned)):
             self.stderr.write(line)
+        tell_slow([run for _, run in planned], self.stderr)
         if options["estimate"]:
-            estimates = [estimate(run) for _, run in planned]
+            estimates = estimate_all([run for _, run in planned], most=MOST_PROMPTS)
             self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
             for name in could_read_letters(run for _, run in planned):
                 self.stderr.write(

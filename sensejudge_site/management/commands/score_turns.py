@@ -14,7 +14,7 @@ from judging.core.rules import Level, SatisfactionSettings, Variant, variant_of
 from judging.core.targets import RunTarget, turn_targets_named
 from judging.models import JudgeRun, RunKind
 from judging.queries.runs import scored_totals
-from judging.services.estimates import estimate
+from judging.services.estimates import MOST_PROMPTS, estimate_all
 from judging.services.judges import LEXICAL
 from judging.services.kinds import plan, start
 from judging.services.run_requests import RunRequest
@@ -32,6 +32,7 @@ from sensejudge_site.management.runs import (
     finished_run,
     judges_named,
     still_waiting,
+    tell_slow,
     through_file,
 )
 
@@ -97,8 +98,9 @@ class Command(OneLineCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Works the runs off and prints the counts."""
         planned = _planned(options)
+        tell_slow(planned, self.stderr)
         if options["estimate"]:
-            estimates = [estimate(run) for run in planned]
+            estimates = estimate_all(planned, most=MOST_PROMPTS)
             self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
             return
         started = [start(run, again=options["again"]) for run in planned]

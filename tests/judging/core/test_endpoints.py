@@ -4,7 +4,13 @@ import pytest
 
 from annotation.core.conversations import Message, Speaker
 from judging.core.chat import JsonSchema, Sampling
-from judging.core.endpoints import SITE_SECRETS, Endpoint, may_hold_key
+from judging.core.endpoints import (
+    SITE_SECRETS,
+    Endpoint,
+    context_in_error,
+    listed_context,
+    may_hold_key,
+)
 from tests.refusals import refuses
 
 MESSAGES = (Message(Speaker.USER, "Hello"),)
@@ -99,3 +105,46 @@ def test_without_a_system_role_the_first_user_message_says_it(messages, merged):
     assert plain.request(messages).messages == merged
     able = Endpoint("e", "http://127.0.0.1/v1", "m")
     assert able.request(messages).messages == messages
+
+
+@pytest.mark.parametrize(
+    ("rows", "context"),
+    [
+        ([{"id": "m", "max_model_len": 4096}], 4096),  # vLLM
+        ([{"id": "/models/x.gguf", "meta": {"n_ctx_train": 32768, "n_ctx": 2048}}], 2048),
+        ([{"id": "m", "meta": {"n_ctx_train": 32768}}], 32768),  # llama.cpp before 2026
+        ([{"id": "m", "context_length": 200_000}], 200_000),  # OpenRouter
+        ([{"id": "other", "max_model_len": 1}, {"id": "m", "max_model_len": 2}], 2),
+        ([{"id": "other", "max_model_len": 1}, {"id": "third", "max_model_len": 2}], None),
+        ([{"id": "m"}], None),  # OpenAI
+        ([{"id": "m", "max_model_len": "4096", "meta": None}], None),
+        ([{"id": "m", "max_model_len": 0, "context_length": True}], None),
+        (["m"], None),
+        ([], None),
+        (None, None),
+    ],
+)
+def test_a_list_of_models_tells_the_context_or_nothing_is_guessed(rows, context):
+    assert listed_context({"object": "list", "data": rows}, model="m") == context
+
+
+def test_what_is_no_list_of_models_tells_nothing():
+    assert listed_context(["m"], model="m") is None
+
+
+@pytest.mark.parametrize(
+    ("said", "context"),
+    [
+        (
+            "HTTP 400 This model's maximum context length is 8192 tokens. However, you requested "
+            "8204 tokens",
+            8192,
+        ),
+        ("HTTP 400 request (9001 tokens) exceeds the available context size (2048 tokens)", 2048),
+        ("HTTP 400 the request exceeds the available context size. (n_ctx 16,384)", 16384),
+        ("HTTP 400 maximum context length is 0", None),
+        ("HTTP 400 max_tokens is too large: 99999", None),
+    ],
+)
+def test_a_refusal_of_a_long_request_tells_the_context(said, context):
+    assert context_in_error(said) == context

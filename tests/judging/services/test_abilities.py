@@ -10,9 +10,15 @@ from django.db import connection
 from judging.core.rules import PairwiseSettings
 from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, LlmCall, ModelEndpoint
-from judging.services import abilities, kinds, runs
-from judging.services.abilities import could_read_letters, find_abilities
+from judging.services import abilities, runs
+from judging.services.abilities import (
+    SlowReply,
+    could_read_letters,
+    find_abilities,
+    slow_replies,
+)
 from judging.services.endpoints import endpoint_of, endpoint_row_from_settings
+from judging.services.estimates import estimate_all
 from judging.services.foreground import run_to_end
 from judging.submission import submit
 from tests.factory import make_endpoint, make_user
@@ -22,7 +28,12 @@ from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
-UNKNOWN = {"has_logprobs": None, "has_json_schema": None, "has_system_role": None}
+UNKNOWN = {
+    "has_logprobs": None,
+    "has_json_schema": None,
+    "has_system_role": None,
+    "measured_address": "",
+}
 HELLO = Act(text='{"greeting_in_french": "bonjour"}')
 PLAIN = Act()
 REFUSED = Act(status=400)
@@ -55,8 +66,10 @@ def test_one_small_request_tells_of_each(script, logprobs, expected):
     with FakeLlm(script=script, logprobs=logprobs) as server:
         row = unknown(server)
         find_abilities(row)
-        assert server.stats()["calls"] == len(script)
+        spoke = None not in expected  # to the end: then its speed is measured
+        assert server.stats()["calls"] == len(script) + spoke
     assert known(row) == expected
+    assert ModelEndpoint.objects.get(pk=row.pk).is_measured is spoke
     assert all(len(str(body["messages"])) < 200 for body in server.bodies)
     assert not LlmCall.objects.exists()
 
@@ -68,9 +81,9 @@ def test_what_is_known_is_not_asked_again():
         find_abilities(ModelEndpoint.objects.get(pk=row.pk))
         find_abilities(make_endpoint(base_url=server.base_url))  # somebody stated it all
         find_abilities(unknown(server, has_scores=True))  # a reward model is no chat
-        assert server.stats()["calls"] == 3
+        assert server.stats()["calls"] == 4
         find_abilities(row, again=True)
-        assert server.stats()["calls"] == 6
+        assert server.stats()["calls"] == 8
 
 
 def test_an_endpoint_that_is_down_stays_unknown_and_is_asked_the_next_time():
@@ -132,10 +145,10 @@ def test_a_run_asks_at_its_first_use_and_counts_its_own_calls_alone():
         )
         run_to_end(run.pk)
         paid = LlmCall.objects.filter(run=run).count()
-        assert server.stats()["calls"] == paid + 3
+        assert server.stats()["calls"] == paid + 4
         assert known(endpoint) == (True, False, True)
         runs.dispatch(run.pk)
-        assert server.stats()["calls"] == paid + 3
+        assert server.stats()["calls"] == paid + 4
 
 
 def test_a_run_whose_endpoint_cannot_be_asked_at_all_says_so_by_its_batch():
@@ -176,7 +189,7 @@ def test_no_transaction_is_open_while_an_endpoint_that_hangs_is_asked_for_letter
         return await probe(endpoint, wanted, *rest)
 
     monkeypatch.setattr(abilities, "_probe", noted)
-    monkeypatch.setattr(kinds, "LETTERS_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(abilities, "LETTERS_WAIT_SECONDS", 0.1)
     with FakeLlm(latency=5) as server:
         row = unknown(server)
         by_letters = {"judge": row.name, "with_sets": False, "verdict": VerdictRule.LOGPROB}
@@ -214,6 +227,136 @@ def test_letters_are_recommended_where_they_are_known_and_not_read():
     assert could_read_letters(planned) == (able.name,)
     read = planned_test(**asked, judge=able.name, verdict=VerdictRule.LOGPROB)
     assert could_read_letters([read]) == ()
+
+
+COUNTED = " ".join(map(str, range(1, 31)))  # 21 pieces, of 21 tokens
+
+
+def measured(row):
+    row = ModelEndpoint.objects.get(pk=row.pk)
+    return row.told_context, row.speed
+
+
+@pytest.mark.parametrize(
+    ("listed", "act", "window", "speed"),
+    [
+        ({"max_model_len": 4096}, Act(text=COUNTED, piece_delay=0.02), 4096, 50),
+        ({}, Act(text=COUNTED, delay=0.5), None, 42),  # in one piece: the waiting counts
+        ({"meta": {"n_ctx": 2048}}, Act(text="No."), 2048, None),
+        ({"meta": {"n_ctx": 2048}}, REFUSED, 2048, None),
+    ],
+)
+def test_the_context_is_as_listed_and_the_speed_as_measured(listed, act, window, speed):
+    with FakeLlm(script=[act]) as server:
+        server.models = [{"id": "fake", **listed}]
+        row = make_endpoint(base_url=server.base_url, measured_address="")
+        find_abilities(row)
+        find_abilities(ModelEndpoint.objects.get(pk=row.pk))
+        assert server.stats()["calls"] == 1
+    told, wrote = measured(row)
+    assert told == window
+    assert wrote == (None if speed is None else pytest.approx(speed, rel=0.4))
+
+
+def test_a_slow_model_is_measured_by_what_it_wrote_in_time():
+    with FakeLlm(script=[Act(text=COUNTED, piece_delay=0.2)]) as server:
+        row = make_endpoint(base_url=server.base_url, measured_address="")
+        find_abilities(row, wait=1.0)
+    assert measured(row)[1] == pytest.approx(5, rel=0.4)
+
+
+def test_what_was_measured_of_another_model_says_nothing():
+    row = make_endpoint(found_context_tokens=4096, found_tokens_per_second=3.0)
+    assert measured(row) == (4096, 3.0)
+    ModelEndpoint.objects.update(model="another")
+    assert measured(row) == (None, None)
+
+
+def test_an_endpoint_that_hangs_or_is_down_is_measured_the_next_time():
+    row = make_endpoint(measured_address="")
+    find_abilities(row)
+    with FakeLlm(script=[Act(delay=5)]) as server:
+        ModelEndpoint.objects.update(base_url=server.base_url)
+        row.refresh_from_db()
+        find_abilities(row, wait=0.3)
+        row.refresh_from_db()
+        assert not row.is_measured
+        find_abilities(row)
+    row.refresh_from_db()
+    assert row.is_measured
+
+
+LETTERS = {"with_sets": False, "verdict": VerdictRule.LOGPROB}
+
+
+def test_letters_that_an_endpoint_lacks_are_refused_in_an_estimate_and_at_the_start():
+    dataset, annotator = make_study()
+    asked = {"dataset": dataset, "annotator": annotator, **LETTERS}
+    with FakeLlm(logprobs=False) as server:
+        row = unknown(server)
+        planned = planned_test(judge=row.name, **asked)
+        with refuses("llm:no-logprobs"):
+            estimate_all([planned])
+        with refuses("llm:no-logprobs"):
+            start_test_run(judge=row.name, **asked)
+        assert server.stats()["calls"] == 2  # for the letters, and for the speed
+    assert not JudgeRun.objects.exists()
+
+
+def test_a_longer_request_than_the_context_is_refused_in_an_estimate_and_at_the_start():
+    dataset, annotator = make_study()
+    row = make_endpoint(found_context_tokens=1100, max_tokens=1024)
+    asked = {"dataset": dataset, "annotator": annotator, "judge": row.name, "with_sets": False}
+    with refuses("llm:context", match=r"takes 1,100 tokens.*lower its context window to 1,100"):
+        estimate_all([planned_test(**asked)])
+    with refuses("llm:context"):
+        submit([planned_test(**asked)])
+    assert not JudgeRun.objects.exists()
+    ModelEndpoint.objects.update(max_tokens=64)
+    assert submit([planned_test(**asked)])
+
+
+def test_one_letter_leaves_the_context_to_the_prompt():
+    dataset, annotator = make_study()
+    row = make_endpoint(found_context_tokens=1100, max_tokens=1024, has_logprobs=True)
+    asked = {"dataset": dataset, "annotator": annotator, "judge": row.name}
+    assert estimate_all([planned_test(**asked, **LETTERS)])[0].calls
+
+
+def test_the_context_that_a_refused_call_names_is_kept():
+    dataset, annotator = make_study()
+    said = {"message": "too long", "type": "exceed_context_size_error", "n_ctx": 300}
+    with FakeLlm() as server:
+        row = make_endpoint(base_url=server.base_url, found_tokens_per_second=9.0)
+        server.script.extend([Act(status=400, body={"error": said})] * 2)
+        asked = {"dataset": dataset, "annotator": annotator, "judge": row.name}
+        run_to_end(start_test_run(**asked, with_sets=False).pk)
+    assert measured(row) == (300, 9.0)
+    with refuses("llm:context"):
+        start_test_run(**asked, with_sets=False)
+
+
+def test_a_reply_that_cannot_come_in_time_is_told():
+    dataset, annotator = make_study()
+    slow = {"found_tokens_per_second": 2.0, "timeout_seconds": 120, "has_logprobs": True}
+    row, quick = make_endpoint(max_tokens=1024, **slow), make_endpoint(max_tokens=64, **slow)
+    asked = {"dataset": dataset, "annotator": annotator, "with_sets": False}
+    by_words = planned_test(judge=row.name, **asked)
+    by_letter = planned_test(judge=row.name, **asked, verdict=VerdictRule.LOGPROB)
+    (told,) = slow_replies([by_words, by_words, planned_test(judge=quick.name, **asked)])
+    assert told == SlowReply(row.name, 1024, 2.0, 120)
+    assert told.seconds == 512
+    assert slow_replies([by_letter]) == ()
+    written = make_endpoint(has_logprobs=True)
+    distilled = start_distillation(
+        dataset=dataset,
+        annotator=annotator,
+        judge=row.name,
+        settings=PairwiseSettings(verdict_rule=VerdictRule.LOGPROB),
+    )
+    assert slow_replies([distilled]) == (told,)
+    distilled.writer, distilled.writer_endpoint = written.name, written
+    assert slow_replies([distilled]) == ()
 
 
 def admin_of(client):

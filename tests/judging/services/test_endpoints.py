@@ -57,6 +57,21 @@ def test_without_an_address_the_settings_describe_no_endpoint(settings):
     assert not ModelEndpoint.objects.exists()
 
 
+def test_the_settings_state_limits_and_log_probabilities(settings):
+    settings.LLM_BASE_URL, settings.LLM_MODEL = "http://127.0.0.1:1/v1", "one"
+    row = endpoint_row_from_settings()
+    assert (row.max_tokens, row.context_tokens, row.can("logprobs")) == (1024, 8192, None)
+    settings.LLM_MAX_TOKENS, settings.LLM_CONTEXT_TOKENS, settings.LLM_LOGPROBS = 64, 2048, False
+    endpoint_row_from_settings()
+    row = ModelEndpoint.objects.get()
+    assert (row.max_tokens, row.context_tokens, row.can("logprobs")) == (64, 2048, False)
+    settings.LLM_MODEL = "two"
+    settings.LLM_MAX_TOKENS = settings.LLM_CONTEXT_TOKENS = None
+    endpoint_row_from_settings()
+    row = ModelEndpoint.objects.get()
+    assert (row.max_tokens, row.context_tokens, row.can("logprobs")) == (64, 2048, False)
+
+
 def test_the_settings_make_a_row_and_keep_it_up_to_date(settings):
     settings.LLM_BASE_URL, settings.LLM_MODEL = "http://127.0.0.1:1/v1", "one"
     first = endpoint_row_from_settings()

@@ -9,7 +9,7 @@ from django.urls import reverse
 from annotation.core.choices import Verdict
 from annotation.core.conversations import Message, Speaker
 from judging.core.injections import ATTEMPTS
-from judging.models import InjectedText, JudgeRun
+from judging.models import InjectedText, JudgeRun, LlmCall
 from judging.services.injection import TriedPair
 from judging.services.kinds import start as begin
 from tests.factory import make_endpoint, make_user
@@ -97,6 +97,8 @@ def test_every_answer_can_be_downloaded(client, check):
     assert {row["flipped"] for row in rows if row["added"] == "CLEAN"} == {""}
     assert all(row["raw"].startswith("The final decision is") for row in rows)
     assert rows[0]["judge"] == "gullible"
+    calls = {(call.key, call.reply) for call in LlmCall.objects.all()}
+    assert {(row["call"], row["raw"]) for row in rows} == calls
 
 
 def test_the_lexical_judge_says_how_sure_it_was(client, check):

@@ -263,6 +263,27 @@ def test_judges_say_whether_they_return_log_probabilities(manager):
     assert "is recommended." not in told
 
 
+def test_an_endpoint_too_slow_for_its_timeout_is_told_with_the_cost_and_at_the_start(manager):
+    _stage, ann = study()
+    make_endpoint(name="slow", found_tokens_per_second=4.0, max_tokens=1024)
+    fields = {"dataset": "study", "judge": ["slow"], "kind": "TEST", "annotator": ann.pk}
+    fields["prompt"] = "PAIRWISE"
+    said = "slow wrote 4.0 tokens a second, so its longest reply (1,024 tokens) takes about 256 s"
+    assert said in manager.post("/runs/new/estimate/", fields).content.decode()
+    assert said in manager.post("/runs/new/", fields, follow=True).content.decode()
+
+
+def test_what_does_not_fit_the_context_is_refused_with_the_cost_and_at_the_start(manager):
+    _stage, ann = study()
+    make_endpoint(name="small", found_context_tokens=1024)
+    fields = {"dataset": "study", "judge": ["small"], "kind": "TEST", "annotator": ann.pk}
+    fields["prompt"] = "PAIRWISE"
+    said = "The longest request does not fit into the model&#x27;s context."
+    assert said in manager.post("/runs/new/estimate/", fields).content.decode()
+    assert said in manager.post("/runs/new/", fields).content.decode()
+    assert not JudgeRun.objects.exists()
+
+
 def test_how_verdicts_are_read_is_asked_of_comparisons_alone():
     stage, _ann = study()
     form = RunForm(

@@ -19,7 +19,6 @@ from judging.core.prompt_edits import book_of
 from judging.core.prompts import LANGUAGES
 from judging.core.rubrics import TURNS_A_CHUNK, chunks, drawn
 from judging.core.rules import SPECS, GenerationContext, Need, SatisfactionSettings
-from judging.core.runs import WRITING
 from judging.core.satisfaction_training import balanced, folds
 from judging.core.verdicts import VerdictRule
 from judging.judges.lexical import LexicalJudge
@@ -122,24 +121,24 @@ def check_understands(judge: str, writer: str) -> None:
         raise Refused("run:writer-not-read", message)
 
 
-def check_model(run: JudgeRun, stage: str) -> None:
+def check_models(run: JudgeRun) -> None:
     """Refuses to have another model answer than the one that a run has begun with.
 
     Address, key and limits may change between two tries; figures of two models are not mixed.
 
     Args:
         run: with its endpoints.
-        stage: the step that would be asked.
 
     Raises:
-        Refused: its endpoint was given another model.
+        Refused: an endpoint was given another model.
     """
-    asked = run.endpoint_at(stage)
-    role = WRITER if run.writer and stage in WRITING else "judge"
-    began: str | None = run.config.get(role, {}).get("model")
-    if asked is not None and began not in (None, asked.model):
-        message = f"run {run.pk} began with {began}, and {asked.name} now is {asked.model}"
-        raise Refused("run:model-changed", message)
+    for role, endpoint in ((WRITER, run.writer_endpoint), ("judge", run.endpoint)):
+        began: str | None = run.config.get(role, {}).get("model")
+        if endpoint is not None and began not in (None, endpoint.model):
+            message = (
+                f"run {run.pk} began with {began}, and {endpoint.name} now is {endpoint.model}"
+            )
+            raise Refused("run:model-changed", message)
 
 
 def comparing_judges() -> list[str]:

@@ -33,7 +33,7 @@ from judging.queries.generation import (
 from judging.queries.run_pages import compared_runs, comparison_page, run_list, run_page
 from judging.queries.runs import UNFINISHED, applied_scenarios, run_progress
 from judging.services.endpoints import set_budget
-from judging.services.run_control import cancel
+from judging.services.run_control import can_be_resumed, cancel
 from judging.submission import retry_run
 
 STOP_POLLING: Final = 286
@@ -67,7 +67,9 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
         )
     else:
         context["kin"] = families_of_judges([found.run])
-    return render(request, "judging/run.html", context | _progress_context(found.progress))
+    return render(
+        request, "judging/run.html", context | _progress_context(found.run, found.progress)
+    )
 
 
 @require_safe
@@ -75,8 +77,8 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
 def progress(request: HttpRequest, run_id: int) -> HttpResponse:
     """The part of a run's page that asks for itself until the run is over."""
     researcher(request)
-    get_object_or_404(JudgeRun, pk=run_id)
-    context = _progress_context(run_progress(run_id))
+    run = get_object_or_404(JudgeRun, pk=run_id)
+    context = _progress_context(run, run_progress(run_id))
     if context["unfinished"]:
         return render(request, "judging/_progress.html", context)
     response = render(request, "judging/_progress.html", context, status=STOP_POLLING)
@@ -84,8 +86,10 @@ def progress(request: HttpRequest, run_id: int) -> HttpResponse:
     return response
 
 
-def _progress_context(found: RunProgress) -> dict[str, Any]:
+def _progress_context(run: JudgeRun, found: RunProgress) -> dict[str, Any]:
+    is_left = can_be_resumed(run)
     return {
+        "is_left": is_left,
         "progress": found,
         "progress_status": RunStatus(found.status),
         "unfinished": found.status in UNFINISHED,
@@ -93,7 +97,7 @@ def _progress_context(found: RunProgress) -> dict[str, Any]:
         "budget_spent": found.error_code == LlmCode.BUDGET_SPENT,
         "errors": [(gettext(text_of(code)), code, count) for code, count in found.errors],
         "error": " ".join(gettext(text_of(code)) for code in _reasons(found)),
-        "waits_in_queue": found.status == RunStatus.PENDING,
+        "waits_in_queue": found.status == RunStatus.PENDING and not is_left,
         "waits_for_file": found.status == RunStatus.BATCH,
         "can_retry": found.status not in (*UNFINISHED, RunStatus.BATCH)
         and found.kind != RunKind.RECORDED

@@ -4,7 +4,8 @@ Rules for a comparison: longer, shorter, first, second, A-word ("word:NAME": the
 NAME wins, else the longer), fooled ("fooled:TEXT": the response that holds TEXT wins, else the
 first), odds ("odds:NAME:0.6:2": log-odds of 0.6 for the response that has NAME, and 2 more for the
 one that is shown first). A preference that says "shorter" or "longer" (更短, 更长) overrules it.
-Styles of a reply: plain, think (reasoning first), quote (repeats both responses, then decides).
+Styles of a reply: plain, think (reasoning first), quote (repeats both responses, then decides),
+echo (the prompt's own form and nothing else), echo-first (the same, but answers a reminder).
 """
 
 from __future__ import annotations
@@ -15,6 +16,16 @@ import re
 import zlib
 from dataclasses import dataclass
 from typing import Any
+
+from judging.core.prompt_edits import closing_lines, prompt_names
+from judging.core.prompts import LANGUAGES, load_prompt
+
+REMINDERS = {
+    load_prompt(name, language=language).text
+    for name in prompt_names()
+    if name.startswith("remind_")
+    for language in LANGUAGES
+}
 
 
 @dataclass(frozen=True)
@@ -65,6 +76,14 @@ def answer_prompt(prompt: str, *, rule: str, style: str, letter: bool) -> FakeAn
         if f"<{tag}>" in prompt:
             return FakeAnswer(_think(style) + write(prompt, chinese=chinese))
     return None
+
+
+def echo_of(question: str) -> str:
+    """What a weak model says back: the form that ends a question, or where it has none its task."""
+    closing = closing_lines(question)
+    if not closing:
+        return question.rpartition("\n\n")[2]
+    return "\n".join(closing[1:] if closing[-1] == "}" else closing)
 
 
 def inside(prompt: str, tag: str) -> str:

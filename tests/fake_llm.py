@@ -26,7 +26,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.fake_judge import FakeAnswer, answer_prompt
+from tests.fake_judge import REMINDERS, FakeAnswer, answer_prompt, echo_of
 
 CHARACTERS_PER_TOKEN = 4
 PIECE_CHARACTERS = 4
@@ -220,12 +220,20 @@ class FakeLlm:
         self, body: dict[str, Any], act: Act, prompt: str, cached: int
     ) -> dict[str, Any]:
         letter_only = body.get("max_tokens") == 1 or body.get("max_completion_tokens") == 1
-        if act.text is None:
-            answer = answer_prompt(
-                prompt, rule=self.rule, style=self.style, letter=letter_only
-            ) or FakeAnswer(self.reply(body["model"], prompt))
-        else:
+        texts = [message["content"] for message in body["messages"]]
+        reminded = texts[-1] in REMINDERS
+        question = texts[0] if reminded else texts[-1]
+        if act.text is not None:
             answer = FakeAnswer(act.text)
+        elif self.style == "echo" or (self.style == "echo-first" and not reminded):
+            answer = FakeAnswer(echo_of(question))
+        else:
+            answer = answer_prompt(
+                texts[0] if reminded else prompt,
+                rule=self.rule,
+                style=self.style,
+                letter=letter_only,
+            ) or FakeAnswer(self.reply(body["model"], prompt))
         usage: dict[str, Any] = {
             "prompt_tokens": len(prompt) // CHARACTERS_PER_TOKEN,
             "completion_tokens": len(answer.text) // CHARACTERS_PER_TOKEN + 1,
@@ -252,7 +260,8 @@ class FakeLlm:
     def _act(self, body: dict[str, Any]) -> Act:
         if self.script:
             return self.script.popleft()
-        prompt = body["messages"][-1]["content"] if self.told else ""
+        texts = [message["content"] for message in body["messages"]]
+        prompt = texts[0] if texts[-1] in REMINDERS else texts[-1]
         for text, act in self.told.items():
             if text in prompt:
                 return act

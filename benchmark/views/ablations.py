@@ -110,6 +110,7 @@ def estimate_new_ablation(request: SignedInRequest) -> HttpResponse:
             found = estimate_ablation(asked)
             kin = families_of_endpoints(asked.dataset.pk, asked.judges)
             context |= {"estimates": found, "total": total_of(found), "kin": kin}
+            context["nothing"] = not found
         except Refused as error:
             context["refusal"] = _(error.text)
     if request.headers.get("HX-Request"):

@@ -130,9 +130,10 @@ class ChatRequest:
     """One reply to ask for.
 
     `top_logprobs` is how many alternatives of each token to return (0: none). `sample` numbers
-    wanted repetitions of one question; `attempt` numbers questions asked again after an
-    unreadable reply. `occasion` names the one moment that a reply is for: two people who say the
-    same in live conversations must not share a reply.
+    wanted repetitions of one question; `attempt` numbers what is asked after an unreadable reply,
+    with a reminder among its messages or, where replies are drawn, as it was. `occasion` names the
+    one moment that a reply is for: two people who say the same in live conversations must not
+    share a reply.
     """
 
     base_url: str
@@ -168,6 +169,11 @@ class ChatRequest:
             }
         body |= self.sampling.extra
         return {name: value for name, value in body.items() if value is not None}
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the same request may get another reply, as far as its temperature says."""
+        return self.body().get("temperature") != 0
 
     def key(self) -> str:
         """64 hexadecimal digits; equal for equal questions, whoever asks."""

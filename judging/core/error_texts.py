@@ -85,15 +85,27 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "verdict:unparseable": gettext_noop(
         "The reply contains no verdict. Read it; if this happens often, try another model."
     ),
+    "verdict:echo": gettext_noop(
+        "The reply repeats the form in which to decide and decides nothing. Read it; if this "
+        "happens often, try another model."
+    ),
     "recorded:call-failed": gettext_noop(
         "The source recorded a failed call instead of a reply, so it cannot be retried here."
     ),
     "score:unparseable": gettext_noop(
         "The reply contains no usable score. Read it; if this happens often, try another model."
     ),
+    "score:echo": gettext_noop(
+        "The reply repeats the form in place of an analysis, or its analysis says nothing. Read "
+        "it; if this happens often, try another model."
+    ),
     "memory:unparseable": gettext_noop(
         "The reply is not a user memory. Read it, then try another model or write the memory "
         "yourself."
+    ),
+    "memory:echo": gettext_noop(
+        "The reply repeats the form and says nothing about this user. Read it, then try another "
+        "model or write the memory yourself."
     ),
     "memory:no-history": gettext_noop(
         "This user has no ratings in other scenarios, so a memory cannot be built."
@@ -134,6 +146,10 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     ),
     "rubrics:unparseable": gettext_noop(
         "The reply is not a list of sentences. Read it; if this happens often, try another model."
+    ),
+    "rubrics:echo": gettext_noop(
+        "The reply repeats the form and names no reason. Read it; if this happens often, try "
+        "another model."
     ),
     "rubrics:nothing-found": gettext_noop(
         "No reasons could be extracted from the ratings. See their errors."
@@ -251,6 +267,10 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     ),
     "preference:empty": gettext_noop(
         "The reply contains no preference. Read it; if this happens often, try another model."
+    ),
+    "preference:echo": gettext_noop(
+        "The reply repeats its task and describes no preference. Read it; if this happens often, "
+        "try another model."
     ),
     "preference:blank": gettext_noop("Enter a sentence. To leave a preference out, disable it."),
     "preference:too-long": gettext_noop("The text is too long for a prompt. Shorten it."),

@@ -1,7 +1,9 @@
 """What a run would ask and cost, before it starts.
 
-Likely figures take the estimator's tokens and the mean length of the endpoint's replies so far;
-dearest ones take the bounds by which a budget is kept, so that a run never costs more.
+Costs are a range, for nobody knows how long a reply will be. At its low end prompts have the
+estimator's tokens at the cheapest price, and replies one; likely figures take the mean length of
+the endpoint's replies so far; the high end takes the bounds by which a budget is kept, so that a
+run never costs more. A letter is one token at both ends.
 """
 
 from __future__ import annotations
@@ -28,16 +30,28 @@ ASSUMED_MEMORY: Final = MemoryTexts(_ASSUMED, _ASSUMED, _ASSUMED, (_ASSUMED,) * 
 class StageEstimate:
     """A stage: its questions, those that cost nothing, and what the others would be.
 
-    `stored` counts questions whose reply is there, or is that of an equal question.
+    `stored` counts questions whose reply is there, `equal` those that share the call of another
+    one.
     """
 
     stage: StageName
     questions: int
     stored: int
+    equal: int
     calls: int
     input_tokens: int
     most_output_tokens: int
+    cost_low: Decimal
     cost_at_most: Decimal
+
+    def likely_output_tokens(self, mean: float | None) -> int | None:
+        """Tokens of all replies where they are as long as so far, or as they may be at most.
+
+        None where nobody knows: no reply came yet, and they may be longer than a letter.
+        """
+        if self.most_output_tokens <= self.calls:
+            return self.most_output_tokens
+        return None if mean is None else min(round(self.calls * mean), self.most_output_tokens)
 
     @property
     def is_writing(self) -> bool:
@@ -80,9 +94,24 @@ class RunEstimate:
         return sum(stage.calls for stage in self.stages)
 
     @property
+    def questions(self) -> int:
+        """What would be asked, with what costs nothing."""
+        return sum(stage.questions for stage in self.stages)
+
+    @property
     def stored(self) -> int:
-        """Questions that cost nothing, for their replies are there or shared."""
+        """Questions that cost nothing, for their replies are there."""
         return sum(stage.stored for stage in self.stages)
+
+    @property
+    def equal(self) -> int:
+        """Questions that cost nothing, for an equal one is asked."""
+        return sum(stage.equal for stage in self.stages)
+
+    @property
+    def most_output_tokens(self) -> int:
+        """Tokens of all replies where each reaches its limit."""
+        return sum(stage.most_output_tokens for stage in self.stages)
 
     @property
     def input_tokens(self) -> int:
@@ -102,11 +131,18 @@ class RunEstimate:
         return _sum([_likely(*side) for side in self._sides])
 
     @property
+    def cost_low(self) -> Decimal | None:
+        """What it costs where every reply is as short as can be; None without prices."""
+        return self._priced([stage.cost_low for stage in self.stages])
+
+    @property
     def cost_at_most(self) -> Decimal | None:
         """What it cannot cost more than, repeated tries not counted; None without prices."""
-        if not all(prices.known for _stages, prices, _mean in self._sides):
-            return None
-        return sum((stage.cost_at_most for stage in self.stages), start=Decimal(0))
+        return self._priced([stage.cost_at_most for stage in self.stages])
+
+    def _priced(self, costs: Sequence[Decimal]) -> Decimal | None:
+        known = all(prices.known for _stages, prices, _mean in self._sides)
+        return sum(costs, start=Decimal(0)) if known else None
 
     @property
     def _sides(self) -> list[_Side]:
@@ -133,6 +169,7 @@ class RunEstimate:
                     "stage": stage.stage.value,
                     "questions": stage.questions,
                     "stored": stage.stored,
+                    "equal": stage.equal,
                     "calls": stage.calls,
                     "input_tokens": stage.input_tokens,
                     "output_tokens_at_most": stage.most_output_tokens,
@@ -141,8 +178,11 @@ class RunEstimate:
             ],
             "calls": self.calls,
             "stored": self.stored,
+            "equal": self.equal,
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,
+            "output_tokens_at_most": self.most_output_tokens,
+            "cost_low": _number(self.cost_low),
             "cost_likely": _number(self.cost_likely),
             "cost_at_most": _number(self.cost_at_most),
             "sampled": self.sampled,
@@ -153,22 +193,30 @@ class RunEstimate:
 class Total:
     """Several runs together; money is None where a part of it is not known."""
 
+    questions: int
     calls: int
     stored: int
+    equal: int
+    cost_low: Decimal | None
     cost_likely: Decimal | None
     cost_at_most: Decimal | None
     sampled: bool
+    only_letters: bool
 
 
 def total_of(estimates: Sequence[RunEstimate]) -> Total:
     """The sums over some runs; those that call nobody cost nothing."""
     asking = [one for one in estimates if one.calls]
     return Total(
+        questions=sum(one.questions for one in estimates),
         calls=sum(one.calls for one in estimates),
         stored=sum(one.stored for one in estimates),
+        equal=sum(one.equal for one in estimates),
+        cost_low=_sum([one.cost_low for one in asking]),
         cost_likely=_sum([one.cost_likely for one in asking]),
         cost_at_most=_sum([one.cost_at_most for one in asking]),
         sampled=any(one.sampled for one in estimates),
+        only_letters=all(one.most_output_tokens <= one.calls for one in asking),
     )
 
 
@@ -178,6 +226,8 @@ def estimates_as_json(estimates: Sequence[RunEstimate]) -> dict[str, Any]:
     return {
         "calls": total.calls,
         "stored": total.stored,
+        "equal": total.equal,
+        "cost_low": _number(total.cost_low),
         "cost_likely": _number(total.cost_likely),
         "cost_at_most": _number(total.cost_at_most),
         "runs": [one.to_json() for one in estimates],
@@ -193,7 +243,9 @@ class _Side(NamedTuple):
 
 
 def _written(stages: Sequence[StageEstimate], mean_output: float | None) -> int | None:
-    return None if mean_output is None else round(sum(one.calls for one in stages) * mean_output)
+    written = [one.likely_output_tokens(mean_output) for one in stages]
+    known = [one for one in written if one is not None]
+    return sum(known) if len(known) == len(written) else None
 
 
 def _likely(
@@ -233,13 +285,16 @@ def stage_estimate(
     scale = questions / looked_at if looked_at else 0.0
     distinct = list({one.key(): one for one in requests}.values())
     calls = round(len(distinct) * scale)
+    equal = round((len(requests) - len(distinct)) * scale)
     return StageEstimate(
         stage=stage,
         questions=questions,
-        stored=questions - calls - round(unasked * scale),
+        stored=max(questions - calls - equal - round(unasked * scale), 0),
+        equal=equal,
         calls=calls,
         input_tokens=round(sum(map(likely_input_tokens, distinct)) * scale),
         most_output_tokens=round(sum(one.sampling.max_tokens for one in distinct) * scale),
+        cost_low=sum(map(prices.at_least, distinct), start=Decimal(0)) * Decimal(scale),
         cost_at_most=sum(map(prices.at_most, distinct), start=Decimal(0)) * Decimal(scale),
     )
 

@@ -33,6 +33,7 @@ from judging.core.prompts import (
     statistics_line,
     text_or_unknown,
     turns_block,
+    with_reminders,
 )
 from judging.core.questions import (
     HistoryTurn,
@@ -108,6 +109,7 @@ EXAMPLE_FRAME_TOKENS: Final = 40
 """What the tags and the heading of one rated turn take."""
 
 
+MEMORY: Final = "build_memory"
 _DISTIL: Final = {
     DistilPrompt.SENTENCES: "distil_preference",
     DistilPrompt.SENTENCE: "distil_sentence",
@@ -152,8 +154,7 @@ def distil_prompt(
     book: PromptBook = FILES,
 ) -> str:
     """What one choice, or several together, show of a person (seed 001, appendix A.2)."""
-    name = _DISTIL[style] if len(pairs) == 1 else "distil_aggregate"
-    prompt = book.load(name, language=language)
+    prompt = book.load(distil_name(pairs, style), language=language)
     room = max(0, budget - estimate_tokens(prompt.text)) // len(pairs)
     tokens = max(LEAST_EXAMPLE_TOKENS, room // 3)
     shown = [_shown_pair(pair, window=window, tokens=tokens) for pair in pairs]
@@ -166,6 +167,11 @@ def distil_prompt(
             "rejected": shorten(shown[0].rejected, tokens=tokens, mark=MARK),
         }
     )
+
+
+def distil_name(pairs: Sequence[LabelledPair], style: DistilPrompt) -> str:
+    """The prompt that distils from one pair, or from several."""
+    return _DISTIL[style] if len(pairs) == 1 else "distil_aggregate"
 
 
 def turn_aliases(question: MemoryQuestion) -> dict[str, str]:
@@ -184,7 +190,7 @@ def memory_prompt(question: MemoryQuestion, *, budget: int, book: PromptBook = F
         raise ValueError("a memory needs a history")
     if any(turn.scenario == question.target_scenario for turn in question.history):
         raise ValueError("the history holds turns of the target scenario")
-    prompt = book.load("build_memory", language=question.language)
+    prompt = book.load(MEMORY, language=question.language)
     language = prompt.language
     groups = grouped_examples(question.history, per_score=EXAMPLES_PER_SCORE)
     profile = profile_text(question.profile, language=language)
@@ -220,8 +226,12 @@ def prompts_used(
         _pair_name("some", letter=letter),
         _pair_name("", letter=letter),
     )
-    prompts: list[Prompt] = [book.load(name, language=prompt_language(language)) for name in names]
-    return {prompt.label: prompt.digest for prompt in prompts}
+    return _digests(names, language, book)
+
+
+def _digests(names: Sequence[str], language: str, book: PromptBook) -> dict[str, str]:
+    found = [book.load(name, language=language) for name in with_reminders(names)]
+    return {prompt.label: prompt.digest for prompt in found}
 
 
 def _pair_name(preference: str, *, letter: bool) -> str:
@@ -248,13 +258,22 @@ def asked_variant(question: TurnQuestion) -> Variant:
     return question.variant if known.get(need, True) else Variant.NO_MEMORY
 
 
+def turn_name(question: TurnQuestion) -> str:
+    """The prompt that scores a response, or a conversation."""
+    return SPECS[asked_variant(question)].prompts[question.level]
+
+
 def turn_prompt(question: TurnQuestion, *, budget: int, book: PromptBook = FILES) -> str:
     """How satisfied a user would be with a response, or with a conversation."""
-    name = SPECS[asked_variant(question)].prompts[question.level]
-    prompt = book.load(name, language=question.language)
+    prompt = book.load(turn_name(question), language=question.language)
     spent = estimate_tokens(prompt.text) + estimate_tokens(question.response)
     room = budget - spent - sum(map(estimate_tokens, (question.memory, question.task_context)))
     return _rendered(prompt, _values(question, prompt.language, room=room))
+
+
+def induction_name(question: InductionQuestion) -> str:
+    """The prompt that finds reasons in a turn, or makes fewer rubrics of reasons."""
+    return INDUCTION[question.turn is None]
 
 
 def induction_prompt(question: InductionQuestion, *, budget: int, book: PromptBook = FILES) -> str:
@@ -265,7 +284,7 @@ def induction_prompt(question: InductionQuestion, *, budget: int, book: PromptBo
     """
     if question.turn is None and not question.reasons:
         raise ValueError("rubrics need a rated turn, or reasons")
-    prompt = book.load(INDUCTION[question.turn is None], language=question.language)
+    prompt = book.load(induction_name(question), language=question.language)
     language = prompt.language
     turns = () if question.turn is None else (question.turn,)
     return _rendered(
@@ -288,11 +307,10 @@ def turn_prompts_used(
     if spec.need.personal:
         names.append(SPECS[Variant.NO_MEMORY].prompts[level])
     if spec.need is Need.MEMORY:
-        names.append("build_memory")
+        names.append(MEMORY)
     if spec.need is Need.RUBRICS:
         names += INDUCTION
-    found = [book.load(name, language=prompt_language(language)) for name in names]
-    return {prompt.label: prompt.digest for prompt in found}
+    return _digests(names, language, book)
 
 
 def _values(question: TurnQuestion, language: str, *, room: int) -> Mapping[str, Callable[[], str]]:

@@ -71,6 +71,17 @@ class MemoryTexts:
         )
         return tuple(dict.fromkeys(turn for part in parts for turn in part.turn_ids))
 
+    def words(self) -> tuple[object, ...]:
+        """All that is said, without the turns that it rests on; these differ by user."""
+        return (
+            self.scoring_style.text,
+            self.four_vs_five_distinction.text,
+            self.three_vs_four_distinction.text,
+            tuple(item.text for item in self.user_specific_requirements),
+            self.preferred_response_format.text,
+            tuple((item.task_name, item.observation) for item in self.task_specific_observations),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ScenarioScores:

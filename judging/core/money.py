@@ -80,6 +80,11 @@ class Prices:
         """What so many tokens cost where nothing is cached."""
         return _rounded(input_tokens * self.input + output_tokens * self.output)
 
+    def at_least(self, request: ChatRequest) -> Decimal:
+        """What a call costs that reads all of its prompt from a cache and writes one token."""
+        cheapest = self.input if self.cached_input is None else min(self.input, self.cached_input)
+        return _rounded(likely_input_tokens(request) * cheapest + self.output)
+
     def at_most(self, request: ChatRequest) -> Decimal:
         """What no call of this request can cost more than, by bytes and the limit of its reply."""
         dearest = max(self.input, self.cached_input or 0)

@@ -20,6 +20,9 @@ _LABEL: Final = re.compile(
 _QUOTES: Final = (('"', '"'), ("“", "”"), ("「", "」"))
 
 
+EMPTY: Final = "preference:empty"
+
+
 def read_preference(reply: str) -> str:
     """The description in a distiller's reply, without code fence, label or quotes around it.
 
@@ -35,7 +38,7 @@ def read_preference(reply: str) -> str:
         if text.startswith(left) and text.endswith(right) and left not in inner:
             text = inner.strip()
     if not text:
-        raise Refused("preference:empty", "the reply holds no preference")
+        raise Refused(EMPTY, "the reply holds no preference")
     return text
 
 

@@ -148,6 +148,38 @@ def load_prompt(name: str, *, language: str, version: int = 1) -> Prompt:
     return Prompt(name, version, found.language, text)
 
 
+REMIND_VERDICT: Final = "remind_verdict"
+REMIND_MARK: Final = "remind_mark"
+REMIND_GRADE: Final = "remind_grade"
+REMIND_JSON: Final = "remind_json"
+REMIND_TEXT: Final = "remind_text"
+_REMINDERS: Final = {
+    "judge_pair": REMIND_VERDICT,
+    "rubric_pair": REMIND_MARK,
+    "grade": REMIND_GRADE,
+    "build_memory": REMIND_JSON,
+    "score": REMIND_JSON,
+    "spur": REMIND_JSON,
+    "distil": REMIND_TEXT,
+    "write_reference": REMIND_TEXT,
+}
+"""By the beginning of a prompt's name, what asks once more where its reply cannot be read."""
+
+
+def with_reminders(names: Sequence[str]) -> list[str]:
+    """Names of prompts, and of those that ask once more for their replies, each once.
+
+    One letter is never asked for again, and a response to a turn is nobody's to put right.
+    """
+    found = [
+        reminder
+        for name in names
+        for beginning, reminder in _REMINDERS.items()
+        if name.startswith(beginning) and "_letter" not in name
+    ]
+    return list(dict.fromkeys([*names, *found]))
+
+
 MARK: Final = " […] "
 """Stands where the middle of an example was left out; a response under judgment is never cut."""
 

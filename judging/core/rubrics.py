@@ -15,7 +15,7 @@ from annotation.core.conversations import Message, Speaker
 from annotation.core.refusals import Refused
 from judging.core.money import estimate_tokens
 from judging.core.prompt_edits import FILES, PromptBook
-from judging.core.prompts import dialogue_block
+from judging.core.prompts import dialogue_block, with_reminders
 from judging.core.questions import GradeQuestion, ShownPair
 from judging.core.rules import JudgePrompt, Window, excerpt
 from judging.core.structured import last_object
@@ -45,8 +45,8 @@ def chunks(turns: int) -> int:
     return -(-turns // TURNS_A_CHUNK)
 
 
-def read_phrases(reply: str, *, most: int) -> tuple[str, ...]:
-    """The sentences of a reply: {"rubrics": [...]}, each once, at most so many.
+def read_phrases(reply: str) -> tuple[str, ...]:
+    """The sentences of a reply: {"rubrics": [...]}, each once.
 
     Raises:
         Refused: no such object, or nothing in it.
@@ -59,7 +59,7 @@ def read_phrases(reply: str, *, most: int) -> tuple[str, ...]:
     sentences.pop("", None)
     if not sentences:
         raise Refused("rubrics:unparseable", "the reply names no reason")
-    return tuple(sentences)[:most]
+    return tuple(sentences)
 
 
 _STYLES: Final = {
@@ -151,7 +151,7 @@ def rubric_prompts_used(
     names = [f"{_STYLES[style]}{end}" for style in sorted(styles) for end in ends]
     if mode is JudgePrompt.OWN_REFERENCE:
         names.append(_WRITE)
-    prompts = [book.load(name, language=language) for name in names]
+    prompts = [book.load(name, language=language) for name in with_reminders(names)]
     return {prompt.label: prompt.digest for prompt in prompts}
 
 

@@ -91,11 +91,10 @@ class StageProgress:
 class RunProgress:
     """A run and its stages, in the order in which they are gone through.
 
-    `calls` are the replies that this run paid for (stored ones of earlier runs cost nothing);
-    tokens and cost are theirs, None where the endpoint does not say. `unpriced` counts those whose
-    cost nobody knows, made before the endpoint had prices for one: `cost` is that of the others. It
-    can have a budget where its calls have a price. `held` is the cost with that of calls under way,
-    and of those whose fate nobody knows, at their dearest. `pace` is replies paid for a second over
+    `calls` are the replies that this run paid for, `second_tries` those that asked again for one
+    that could not be read; tokens and cost are theirs, None where the endpoint does not say.
+    `unpriced` have no known cost: `cost` is that of the others. `held` is the cost with that of
+    calls under way, or of unknown fate, at their dearest. `pace` is replies paid for a second over
     the last minute, None where the run is not under way.
     """
 
@@ -119,6 +118,7 @@ class RunProgress:
     finished_at: datetime | None
     pace: float | None = None
     unpriced: int = 0
+    second_tries: int = 0
 
     @property
     def total(self) -> int:
@@ -216,7 +216,7 @@ class DistilledScenario:
 
 @dataclass(frozen=True, slots=True)
 class JudgedTotals:
-    """Judgments of a test run by outcome, and the replies it paid for."""
+    """Judgments of a test run by outcome, and the replies it paid for, second tries among them."""
 
     judged: int
     failed: int
@@ -224,6 +224,7 @@ class JudgedTotals:
     calls: int
     errors: tuple[tuple[str, int], ...]
     cost: float | None = None
+    second_tries: int = 0
 
 
 Winners = tuple[tuple[int, Verdict], ...]

@@ -1,23 +1,32 @@
 """The judge that the papers describe: prompts, an OpenAI-compatible endpoint, parsers.
 
-A reply that cannot be read is asked for again as the next attempt, up to a stated number of times;
+A reply that cannot be read is followed by a reminder of its form, up to a stated number of times;
 then the answer says so and keeps the raw text. A call that failed is told apart from that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final, Generic, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
 
 from annotation.core.choices import Verdict
-from annotation.core.conversations import Message, Speaker
 from annotation.core.refusals import Refused
-from judging.core.chat import JsonSchema, Reply
+from judging.core.chat import Reply
+from judging.core.echoes import (
+    decided,
+    memory_said,
+    phrases_said,
+    preference_said,
+    turn_said,
+)
 from judging.core.generation import generation_messages, generation_prompts_used
 from judging.core.judge_prompts import (
+    MEMORY,
     asked_variant,
+    distil_name,
     distil_prompt,
+    induction_name,
     induction_prompt,
     memory_prompt,
     memory_schema,
@@ -25,17 +34,22 @@ from judging.core.judge_prompts import (
     phrases_schema,
     prompts_used,
     turn_aliases,
+    turn_name,
     turn_prompt,
     turn_prompts_used,
     turn_schema,
 )
-from judging.core.memory_parsing import read_memory
 from judging.core.money import estimate_tokens
-from judging.core.preferences import read_preference
 from judging.core.prompt_edits import FILES, PromptBook
-from judging.core.prompts import prompt_language
+from judging.core.prompts import (
+    REMIND_GRADE,
+    REMIND_JSON,
+    REMIND_MARK,
+    REMIND_TEXT,
+    REMIND_VERDICT,
+    prompt_language,
+)
 from judging.core.questions import (
-    Call,
     DistilAnswer,
     GenerationQuestion,
     GradeAnswer,
@@ -51,7 +65,7 @@ from judging.core.questions import (
     TurnAnswer,
     TurnQuestion,
 )
-from judging.core.rubrics import grade_prompt, read_phrases, reference_prompt, rubric_pair_prompt
+from judging.core.rubrics import grade_prompt, reference_prompt, rubric_pair_prompt
 from judging.core.rules import (
     SPECS,
     DistilPrompt,
@@ -63,100 +77,17 @@ from judging.core.rules import (
     excerpt,
 )
 from judging.core.score_api import expected_score, expected_side, parse_score, scored_messages
-from judging.core.structured import ReplyForm, TurnReply, parse_bracketed, parse_grade, parse_turn
+from judging.core.structured import ReplyForm, TurnReply, parse_grade
 from judging.core.verdicts import (
+    UNPARSEABLE,
     VerdictRule,
     letter_log_odds,
     parse_paper,
-    parse_strict,
     verdict_of_log_odds,
 )
+from judging.judges.asking import Outcome, answer_text, ask
 from judging.llm.client import ChatClient
-from judging.llm.errors import EndpointDownError, LlmCode, LlmError
-
-NO_ANSWER: Final = "llm:no-answer"
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome(Generic[T]):
-    """What was read, or the code of why nothing was (exactly one of the two).
-
-    `call.raw` is the reply as it was read, or what the endpoint said of a call that failed.
-    """
-
-    value: T | None
-    error_code: str | None = None
-    unparseable: bool = False
-    call: Call = field(default_factory=Call)
-
-
-async def ask(
-    client: ChatClient,
-    prompt: str | tuple[Message, ...],
-    *,
-    read: Callable[[Reply], T],
-    retries: int,
-    schema: JsonSchema | None = None,
-    max_tokens: int | None = None,
-    top_logprobs: int = 0,
-    sample: int = 0,
-) -> Outcome[T]:
-    """Ask one question as a user's message and read the reply.
-
-    Args:
-        client: whom to ask.
-        prompt: the message, or several.
-        read: gives the value, or raises `Refused`; an `LlmError` where the reply lacks
-            what only the endpoint could have given.
-        retries: how many more attempts an unreadable reply gets.
-        schema: the form of the reply, for endpoints that can hold to one.
-        max_tokens: less than the endpoint's limit, where the reply is known to be short.
-        top_logprobs: alternatives of each token, for endpoints that return them.
-        sample: the number of the repetition, where several replies are wanted.
-
-    Raises:
-        EndpointDownError: nobody is asked any more, where the client stops at such a point.
-    """
-    messages = (Message(Speaker.USER, prompt),) if isinstance(prompt, str) else prompt
-    attempt = 0
-    while True:
-        request = client.endpoint.request(
-            messages,
-            max_tokens=max_tokens,
-            schema=schema,
-            top_logprobs=top_logprobs,
-            sample=sample,
-            attempt=attempt,
-        )
-        call = Call()
-        try:
-            reply = await client.complete(request)
-            call = Call(raw=reply.text, call_key=reply.key)
-            return Outcome(read(reply), call=call)
-        except EndpointDownError:
-            raise
-        except LlmError as error:
-            return Outcome(
-                None, error.code.value, call=call if call.call_key else Call(raw=error.detail)
-            )
-        except Refused as error:
-            if attempt == retries:
-                return Outcome(None, error.code, unparseable=True, call=call)
-        attempt += 1
-
-
-def answer_text(reply: Reply) -> str:
-    """The text of a reply.
-
-    Raises:
-        Refused: it is empty.
-    """
-    if not reply.text:
-        raise Refused(NO_ANSWER, "the reply is empty")
-    return reply.text
-
+from judging.llm.errors import LlmCode, LlmError
 
 LETTER_ALTERNATIVES: Final = 20
 SCORE_ALTERNATIVES: Final = 10
@@ -240,6 +171,8 @@ class LlmJudge:
 
     async def distil(self, pairs: tuple[LabelledPair, ...], *, language: str) -> DistilAnswer:
         """One preference: from one pair, or the aggregate of several."""
+        name, reminder = distil_name(pairs, self._settings.distil_prompt), REMIND_TEXT
+        task = "\n".join(self._text(each, language) for each in (name, reminder))
         outcome = await ask(
             self._client,
             distil_prompt(
@@ -250,8 +183,9 @@ class LlmJudge:
                 style=self._settings.distil_prompt,
                 book=self._settings.book,
             ),
-            read=lambda reply: read_preference(answer_text(reply)),
+            read=lambda reply: preference_said(answer_text(reply), asked=task),
             retries=self._settings.unparseable_retries,
+            reminder=self._text(reminder, language),
         )
         return DistilAnswer(outcome.value, outcome.error_code, outcome.call)
 
@@ -271,8 +205,14 @@ class LlmJudge:
         if self._asks_letter:
             outcome = await self._ask_letter(prompt)
         else:
-            retries = self._settings.unparseable_retries
-            outcome = await ask(self._client, prompt, read=self._read_verdict, retries=retries)
+            by_marks = self._settings.prompt is not JudgePrompt.PERSONAL
+            outcome = await ask(
+                self._client,
+                prompt,
+                read=self._read_verdict,
+                retries=self._settings.unparseable_retries,
+                reminder=self._text(REMIND_MARK if by_marks else REMIND_VERDICT, language),
+            )
         if outcome.value is None:
             return PairAnswer(
                 None,
@@ -295,6 +235,7 @@ class LlmJudge:
             ),
             read=answer_text,
             retries=self._settings.unparseable_retries,
+            reminder=self._text(REMIND_TEXT, language),
         )
         return ReferenceAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
 
@@ -324,6 +265,7 @@ class LlmJudge:
             ),
             read=_read_grade,
             retries=self._settings.unparseable_retries,
+            reminder=self._text(REMIND_GRADE, question.language),
         )
         return GradeAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
 
@@ -342,26 +284,29 @@ class LlmJudge:
         """The texts of a user memory from a labelled history."""
         if not question.history:
             return MemoryAnswer(None, NO_HISTORY)
-        aliases = turn_aliases(question)
+        aliases, asked = turn_aliases(question), self._text(MEMORY, question.language)
         outcome = await ask(
             self._client,
             memory_prompt(question, budget=self._budget, book=self._settings.book),
-            read=lambda reply: read_memory(answer_text(reply), aliases=aliases),
+            read=lambda reply: memory_said(answer_text(reply), aliases=aliases, asked=asked),
             retries=self._settings.unparseable_retries,
             schema=memory_schema(),
+            reminder=self._text(REMIND_JSON, question.language),
         )
         return MemoryAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
 
     async def score_turn(self, question: TurnQuestion) -> TurnAnswer:
         """The satisfaction that this user would state for this response, or conversation."""
         form = SPECS[asked_variant(question)].form
+        asked = self._text(turn_name(question), question.language)
         outcome = await ask(
             self._client,
             turn_prompt(question, budget=self._budget, book=self._settings.book),
-            read=lambda reply: _read_turn(reply, form),
+            read=lambda reply: _read_turn(reply, form, asked),
             retries=self._settings.unparseable_retries,
             schema=turn_schema(prompt_language(question.language), form),
             top_logprobs=SCORE_ALTERNATIVES,
+            reminder=self._text(REMIND_JSON, question.language),
         )
         if outcome.value is None:
             return TurnAnswer(
@@ -375,14 +320,20 @@ class LlmJudge:
 
     async def induce(self, question: InductionQuestion) -> InductionAnswer:
         """What satisfied or dissatisfied users, in a few sentences."""
+        asked = self._text(induction_name(question), question.language)
         outcome = await ask(
             self._client,
             induction_prompt(question, budget=self._budget, book=self._settings.book),
-            read=lambda reply: read_phrases(answer_text(reply), most=question.most),
+            read=lambda reply: phrases_said(answer_text(reply), most=question.most, asked=asked),
             retries=self._settings.unparseable_retries,
             schema=phrases_schema(),
+            reminder=self._text(REMIND_JSON, question.language),
         )
         return InductionAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
+
+    def _text(self, name: str, language: str) -> str:
+        """A prompt's text, its places unfilled."""
+        return self._settings.book.load(name, language=language).text
 
     @property
     def _asks_letter(self) -> bool:
@@ -423,13 +374,12 @@ class LlmJudge:
         )
 
     def _read_verdict(self, reply: Reply) -> _PairReading:
-        if self._settings.prompt is not JudgePrompt.PERSONAL:
-            parse = parse_bracketed
-        else:
-            parse = parse_paper if self._settings.rule is VerdictRule.PAPER else parse_strict
-        verdict = parse(answer_text(reply))
+        text, by_marks = answer_text(reply), self._settings.prompt is not JudgePrompt.PERSONAL
+        if by_marks or self._settings.rule is not VerdictRule.PAPER:
+            return _PairReading(decided(text, by_marks=by_marks))
+        verdict = parse_paper(text)
         if verdict is None:
-            raise Refused("verdict:unparseable", "the reply states no verdict")
+            raise Refused(UNPARSEABLE, "the reply states no verdict")
         return _PairReading(verdict)
 
 
@@ -454,7 +404,7 @@ def _read_letter(reply: Reply) -> _PairReading:
         raise LlmError(LlmCode.NO_LOGPROBS)
     log_odds = letter_log_odds(reply.steps[0].top) if reply.steps else None
     if log_odds is None:
-        raise Refused("verdict:unparseable", "neither letter is among the likely tokens")
+        raise Refused(UNPARSEABLE, "neither letter is among the likely tokens")
     return _PairReading(verdict_of_log_odds(log_odds), log_odds)
 
 
@@ -472,7 +422,7 @@ def _read_score(reply: Reply) -> float:
     return score
 
 
-def _read_turn(reply: Reply, form: ReplyForm) -> _TurnReading:
-    turn = parse_turn(answer_text(reply), form)
+def _read_turn(reply: Reply, form: ReplyForm, asked: str) -> _TurnReading:
+    turn = turn_said(answer_text(reply), form=form, asked=asked)
     expected = expected_side if form.binary else expected_score
     return _TurnReading(turn, expected(reply.text, reply.steps))

@@ -107,6 +107,7 @@ def judged_totals(run_id: int) -> JudgedTotals:
         calls=progress.calls,
         errors=progress.errors,
         cost=progress.told_cost,
+        second_tries=progress.second_tries,
     )
 
 
@@ -135,6 +136,7 @@ def scored_totals(run_ids: Collection[int]) -> dict[str, Any]:
         "failed": without[JudgmentStatus.FAILED],
         "unparseable": without[JudgmentStatus.UNPARSEABLE],
         "calls": sum(one.calls for one in progress),
+        "second_tries": sum(one.second_tries for one in progress),
         "cost": sum_of_costs((one.calls, one.told_cost) for one in progress),
         "errors": dict(sorted(errors.items())),
         "parts": {part.value.lower(): by_part.get(part, 0) for part in TurnPart},
@@ -238,6 +240,7 @@ def run_progress(run_id: int) -> RunProgress:
         finished_at=run.finished_at,
         pace=_pace(run, paid["lately"], now=now),
         unpriced=paid["calls"] - paid["priced"],
+        second_tries=paid["again"],
     )
 
 
@@ -324,6 +327,7 @@ def _paid(run: JudgeRun, *, since: datetime) -> dict[str, Any]:
         payers |= Q(run__in=unit_rows(run.pk).filter(reused=False).values("child"))
     return LlmCall.objects.filter(payers).aggregate(
         calls=Count("pk"),
+        again=Count("pk", filter=Q(attempt__gt=0)),
         lately=Count("pk", filter=Q(created_at__gte=since)),
         input=Sum("input_tokens"),
         cached=Sum("cached_tokens"),

@@ -25,7 +25,8 @@ from judging.core.prompt_edits import FILES, PromptBook
 from judging.core.prompts import Prompt
 from judging.core.questions import LabelledPair, PairAnswer, ShownPair
 from judging.core.verdicts import VerdictRule
-from judging.judges.llm_judge import NO_ANSWER, LlmJudge, LlmJudgeSettings
+from judging.judges.asking import NO_ANSWER
+from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
 from judging.llm.client import ChatClient, ClientCounts
 from judging.llm.errors import LlmError
 from judging.llm.stores import MemoryReplyStore

@@ -72,7 +72,7 @@ class StageEstimates:
         """
         asked = self.run.endpoint_at(stage)
         if asked is None:  # the lexical judge answers for nothing
-            self.stages.append(StageEstimate(stage, count, 0, 0, 0, 0, Decimal(0)))
+            self.stages.append(StageEstimate(stage, count, 0, 0, 0, 0, 0, Decimal(0), Decimal(0)))
             return {}
         places = spread(count, most=self.most)
         self.sampled = self.sampled or len(places) < count
@@ -164,10 +164,10 @@ def tally_of(run: JudgeRun, *, most: int) -> StageEstimates:
 
 
 def _mean_output(endpoint: ModelEndpoint | None) -> float | None:
-    """The mean length of an endpoint's newest replies in tokens."""
+    """The mean length of an endpoint's newest replies in tokens, but letters, which are known."""
     if endpoint is None:
         return None
-    newest = LlmCall.objects.filter(endpoint=endpoint, output_tokens__isnull=False)
+    newest = LlmCall.objects.filter(endpoint=endpoint, output_tokens__gt=1)
     keys = newest.order_by("-pk").values("pk")[:_RECENT]
     mean = LlmCall.objects.filter(pk__in=list(keys.values_list("pk", flat=True))).aggregate(
         mean=Avg("output_tokens")

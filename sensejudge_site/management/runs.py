@@ -19,7 +19,7 @@ from annotation.models import Dataset, User
 from annotation.queries.datasets import dataset_of
 from annotation.queries.participants import annotators, resolve_annotator
 from judging.core.error_texts import cause_in
-from judging.core.estimates import RunEstimate, estimates_as_json, total_of
+from judging.core.estimates import RunEstimate, Total, estimates_as_json, total_of
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.services.abilities import learn_abilities, slow_replies
@@ -104,36 +104,63 @@ def estimates_told(estimates: Sequence[RunEstimate], *, json_wanted: bool) -> st
         return json.dumps(estimates_as_json(estimates), ensure_ascii=False)
     lines = [
         f"{', '.join(filter(None, (one.annotator, one.judge)))}: "
-        f"{counted(one.calls, 'call')}, {_stored(one.stored)}; "
-        f"{_tokens(one)}{_cost(one.cost_likely, one.cost_at_most, calls=one.calls)}"
+        f"{_calls(one)}; {_tokens(one)}{_cost(one)}"
         for one in estimates
     ]
     total = total_of(estimates)
-    cost = _cost(total.cost_likely, total.cost_at_most, calls=total.calls)
-    lines.append(f"total: {counted(total.calls, 'call')}, {_stored(total.stored)}; {cost}")
+    lines.append(f"total: {_calls(total)}; {_cost(total)}")
+    if total.calls:
+        lines.append(_ONE_LETTER if total.only_letters else _RANGE)
+    else:
+        lines.append(f"nothing to ask: {_why_nothing(total)}")
     if total.sampled:
         lines.append("estimated from a sample of the prompts")
     return "\n".join(lines)
 
 
-def _stored(replies: int) -> str:
-    return f"{counted(replies, 'reply', 'replies')} stored"
+_ON_TOP: Final = "tries after a failure come on top"
+_ONE_LETTER: Final = (
+    "every reply is one letter, which is one token; the range is that of the prompts: read from "
+    f"the endpoint's cache, or as many tokens as bytes; {_ON_TOP}"
+)
+_RANGE: Final = (
+    "a range, since nobody knows how long replies will be: at least one token each (a letter has "
+    "no more) after prompts from the endpoint's cache, at most their limit after prompts of as "
+    f"many tokens as bytes; {_ON_TOP}, and so do second tries at unreadable replies"
+)
+
+
+def _why_nothing(total: Total) -> str:
+    if not total.questions:
+        return "nothing is left to run"
+    return "every reply is stored" if total.stored else "no endpoint is called"
+
+
+def _calls(one: RunEstimate | Total) -> str:
+    """The calls, and the questions that cost nothing."""
+    equal = f", {counted(one.equal, 'equal question')} asked once" if one.equal else ""
+    stored = f"{counted(one.stored, 'reply', 'replies')} stored"
+    return f"{counted(one.calls, 'call')}, {stored}{equal}"
 
 
 def _tokens(one: RunEstimate) -> str:
     """What calls read and write, where there are any."""
     if not one.calls:
         return ""
-    written = "an unknown number" if one.output_tokens is None else f"{one.output_tokens:,}"
+    written = counted(one.calls, "token")
+    if one.most_output_tokens > one.calls:
+        likely = "" if one.output_tokens is None else f" (likely {one.output_tokens:,})"
+        written = f"{one.calls:,} to {counted(one.most_output_tokens, 'token')}{likely}"
     return f"{counted(one.input_tokens, 'token')} in, {written} out; "
 
 
-def _cost(likely: Decimal | None, at_most: Decimal | None, *, calls: int) -> str:
-    if not calls:
+def _cost(one: RunEstimate | Total) -> str:
+    if not one.calls:
         return "no cost"
-    if at_most is None:
+    if one.cost_at_most is None:
         return "cost unknown: the endpoint has no prices"
-    return f"cost {'unknown' if likely is None else f'{likely:.4f}'}, at most {at_most:.4f}"
+    likely = "unknown" if one.cost_likely is None else f"{one.cost_likely:.4f}"
+    return f"cost {one.cost_low:.4f} to {one.cost_at_most:.4f}, likely {likely}"
 
 
 def tell_slow(runs: Sequence[JudgeRun], stream: OutputWrapper) -> None:

@@ -249,7 +249,7 @@ def test_a_manager_starts_an_evaluation_and_sees_before_what_it_takes(client):
     client.force_login(make_user(role="MANAGER"))
     assert 'name="evaluators"' in tight(client.get(NEW))
     assert client.get(ESTIMATE).status_code == 405
-    assert "No call: these judges need no endpoint." in tight(client.post(ESTIMATE, form))
+    assert "No call: there is nothing left to ask." in tight(client.post(ESTIMATE, form))
     with FakeLlm() as server:
         make_endpoint(name="fake", base_url=server.base_url)
         asked = {**form, "judges": ["fake"]}

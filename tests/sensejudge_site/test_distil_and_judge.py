@@ -76,6 +76,7 @@ def test_judge_counts_what_it_judged():
         "failed": 0,
         "unparseable": 0,
         "calls": 0,
+        "second_tries": 0,
         "cost": None,
         "errors": {},
         "runs": [JudgeRun.objects.get(kind="TEST").pk],

@@ -166,7 +166,7 @@ def test_people_read_lines():
     lines = out.getvalue().splitlines()
     assert lines[0].endswith(": 3 comparisons of 24 possible, 3 created")
     assert "study: pilot" in lines
-    assert lines[-3].startswith("3 of 3 comparisons of the last batch have no verdict yet")
+    assert lines[-4].startswith("3 of 3 comparisons of the last batch have no verdict yet")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from django.urls import reverse
 
 from annotation.models import Response, Role, User
-from judging.models import JudgeRun, Judgment, LlmCall
+from judging.models import JudgeRun, Judgment, LlmCall, ModelEndpoint
 from judging.queries.runs import judged_totals
 from judging.services.foreground import run_to_end
 from tests.factory import make_endpoint, make_user
@@ -77,14 +77,49 @@ def test_an_estimate_starts_nothing_and_says_what_it_would_cost(dataset, endpoin
         "judge", "--dataset", dataset.slug, "--judge", "fake", "--preferences", "none", "--estimate"
     )[0].splitlines()
     assert lines[0].startswith("ann, fake: 16 calls, 0 replies stored; ")
-    at_most = f"at most {found['cost_at_most']:.4f}"
-    assert lines[-1] == f"total: 16 calls, 0 replies stored; cost unknown, {at_most}"
-    assert "tokens in, an unknown number out; " in lines[0]
+    cost = f"cost {found['cost_low']:.4f} to {found['cost_at_most']:.4f}, likely unknown"
+    assert lines[1] == f"total: 16 calls, 0 replies stored; {cost}"
+    assert 0 < found["cost_low"] < found["cost_at_most"]
+    assert "tokens in, 16 to 320 tokens out; " in lines[0]
+    assert lines[2].startswith("a range, since nobody knows how long replies will be")
     # The lexical judge has no prices, and needs none.
     told = run("distil", "--dataset", dataset.slug, "--estimate")[0].splitlines()
     assert told[0] == "ann, lexical: 0 calls, 0 replies stored; no cost"
+    assert told[-1] == "nothing to ask: no endpoint is called"
     assert distilled["cost_at_most"] == distilled["runs"][0]["cost_at_most"] > 0
     assert distilled["runs"][1]["cost_at_most"] is None
+
+
+def test_an_estimate_prices_letters_at_one_token_and_says_that_nothing_is_left(dataset, endpoint):
+    ModelEndpoint.objects.update(has_logprobs=True)
+    by_letter = ("judge", "--dataset", dataset.slug, "--judge", "fake", "--preferences", "none")
+    by_letter += ("--verdict", "logprob")
+    lines = run(*by_letter, "--estimate")[0].splitlines()
+    assert "tokens in, 16 tokens out; " in lines[0]
+    assert "likely unknown" not in lines[1]
+    assert lines[2].startswith("every reply is one letter")
+    run(*by_letter)
+    lines = run(*by_letter, "--estimate")[0].splitlines()
+    assert lines[1:] == [
+        "total: 0 calls, 16 replies stored; no cost",
+        "nothing to ask: every reply is stored",
+    ]
+
+
+def test_an_estimate_says_which_questions_are_equal(dataset, endpoint):
+    Response.objects.update(text="the same")
+    found = judge(dataset, "--estimate")
+    assert (found["calls"] + found["equal"], found["stored"]) == (16, 0)
+    assert found["equal"] > 0
+    lines = run(
+        "judge", "--dataset", dataset.slug, "--judge", "fake", "--preferences", "none", "--estimate"
+    )[0].splitlines()
+    assert f"0 replies stored, {found['equal']} equal questions asked once; " in lines[0]
+
+
+def test_an_ablation_that_would_ask_nothing_says_so(dataset):
+    told = run("ablate", "--dataset", dataset.slug, "--vary", "dev-size", "--estimate")[0]
+    assert told.splitlines()[-1] == "nothing to ask: no endpoint is called"
 
 
 def test_a_budget_ends_a_run_with_a_valid_part_and_more_money_goes_on(dataset, endpoint, server):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -17,6 +18,7 @@ from judging.core.calibration import LOWEST
 from judging.core.memory import HistoryChange, Memory, history_of_evidence
 from judging.core.memory_parsing import memory_from_content
 from judging.core.rules import Level
+from judging.judges.lexical import NAME as LEXICAL
 from judging.models import JudgeRun, UserMemory
 from judging.queries.satisfaction.labels import changes_since, level_of
 from judging.queries.withheld import readable_memories
@@ -164,12 +166,19 @@ def _said_in_sessions(ids: Iterable[int]) -> dict[int, _Said]:
 PAGE_SIZE = 50
 
 
+class Twin(NamedTuple):
+    """The memory of another user that says the same word for word."""
+
+    id: int
+    user: str
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
     """One line of a run's list: the newest version of a block's memory.
 
     `change` is what was rated since it was written; `following` is the state of a later version
-    that is not written.
+    that is not written; `twin` is another user's memory in the same words, to be looked into.
     """
 
     id: int
@@ -184,6 +193,7 @@ class MemoryRow:
     made_at: datetime
     change: HistoryChange | None = None
     following: JudgmentStatus | None = None
+    twin: Twin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +220,8 @@ class Version:
 class MemoryPage:
     """Everything that the page of one memory shows; `memory` is None where none was built.
 
-    `change` is what the user rated since, in other scenarios; None where nothing changed.
+    `change` is what the user rated since, in other scenarios; None where nothing changed. `twin` is
+    as in `MemoryRow`.
     """
 
     row: UserMemory
@@ -219,6 +230,7 @@ class MemoryPage:
     evidence: tuple[Evidence, ...]
     versions: tuple[Version, ...]
     change: HistoryChange | None = None
+    twin: Twin | None = None
 
     @property
     def newest_id(self) -> int:
@@ -295,8 +307,9 @@ def memories_of_user(user_id: int, *, only: int | None = None) -> tuple[MemoryRo
 
 
 def _rows(memories: Sequence[UserMemory], *, only: int | None = None) -> tuple[MemoryRow, ...]:
-    """Two queries for what came after them, however many they are."""
+    """Two queries for what came after them and one for twins, however many they are."""
     changes = changes_since(memories, only=only)
+    twins = _twins(memories, only=only)
     following: dict[tuple[int, int, int], tuple[int, JudgmentStatus]] = {}
     later = UserMemory.objects.filter(
         run__in={memory.run_id for memory in memories},
@@ -307,7 +320,47 @@ def _rows(memories: Sequence[UserMemory], *, only: int | None = None) -> tuple[M
         "run_id", "user_id", "target_scenario_id", "version", "status"
     ):
         following[run, user, scenario] = version, JudgmentStatus(status)
-    return tuple(_row(memory, changes, following) for memory in memories)
+    return tuple(
+        replace(_row(memory, changes, following), twin=twins.get(memory.pk)) for memory in memories
+    )
+
+
+def _twins(memories: Sequence[UserMemory], *, only: int | None) -> dict[int, Twin]:
+    """Twins of what language models wrote and nobody edited, by memory.
+
+    To an annotator (`only`) nothing is said of others. One query, none where no model wrote.
+    """
+    written = [
+        memory
+        for memory in memories
+        if only is None
+        and memory.status == JudgmentStatus.DONE
+        and memory.judge != LEXICAL  # its vocabulary is fixed
+        and memory.edited_by_id is None
+    ]
+    if not written:
+        return {}
+    opening = {row.texts["scoring_style"]["text"] for row in written}
+    alike: dict[object, list[UserMemory]] = defaultdict(list)
+    others = UserMemory.objects.filter(
+        run__dataset__in={row.run.dataset_id for row in written},
+        status=JudgmentStatus.DONE,
+        edited_by=None,
+        texts__scoring_style__text__in=opening,
+    ).exclude(judge=LEXICAL)
+    for row in others.select_related("user").order_by("-pk"):
+        alike[_words(row)].append(row)
+    found = {}
+    for row in written:
+        other = next((one for one in alike[_words(row)] if one.user_id != row.user_id), None)
+        if other is not None:
+            found[row.pk] = Twin(other.pk, str(other.user))
+    return found
+
+
+def _words(row: UserMemory) -> tuple[object, ...]:
+    stored = {"statistics": row.statistics, "texts": row.texts}
+    return memory_from_content(stored).texts.words()
 
 
 def _row(
@@ -359,7 +412,8 @@ def memory_page(row: UserMemory, *, only: int | None = None) -> MemoryPage:
         )
         cited = evidence(row, memory.texts.cited())
     change = changes_since([row], only=only).get(row.pk)
-    return MemoryPage(row, memory, shares, cited, _versions(row), change)
+    twin = _twins([row], only=only).get(row.pk)
+    return MemoryPage(row, memory, shares, cited, _versions(row), change, twin)
 
 
 def _versions(row: UserMemory) -> tuple[Version, ...]:

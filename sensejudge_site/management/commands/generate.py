@@ -185,6 +185,7 @@ def _fields(totals: list[GenerationTotals]) -> dict[str, Any]:
         "unparseable": sum(one.unparseable for one in totals),
         "responses": sum(one.responses for one in totals),
         "calls": sum(one.calls for one in progress),
+        "second_tries": sum(one.second_tries for one in progress),
         "cost": sum_of_costs((one.calls, one.told_cost) for one in progress),
         "errors": errors_of(one.errors for one in progress),
     }

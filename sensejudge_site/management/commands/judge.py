@@ -156,6 +156,7 @@ class Command(OneLineCommand):
             "failed": totals.failed,
             "unparseable": totals.unparseable,
             "calls": totals.calls,
+            "second_tries": totals.second_tries,
             "cost": totals.cost,
             "errors": dict(totals.errors),
             "runs": [run.pk for run in runs],
@@ -239,4 +240,5 @@ def _sum(totals: list[JudgedTotals]) -> JudgedTotals:
         calls=sum(one.calls for one in totals),
         errors=tuple(errors_of(one.errors for one in totals).items()),
         cost=sum_of_costs((one.calls, one.cost) for one in totals),
+        second_tries=sum(one.second_tries for one in totals),
     )

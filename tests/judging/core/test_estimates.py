@@ -40,11 +40,13 @@ def stage(*texts, questions, looked_at, unasked=0):
 def test_equal_questions_make_one_call_and_missing_texts_none():
     found = stage("one", "two two", "one", questions=6, looked_at=6, unasked=2)
     # 2 calls, 2 without a judge; of the other 2 one is equal to a call and one is stored
-    assert (found.questions, found.calls, found.stored) == (6, 2, 2)
+    assert (found.questions, found.calls, found.equal, found.stored) == (6, 2, 1, 1)
     # 3 and 7 characters at 3.5 each token, rounded up: 1 + 2
     assert (found.input_tokens, found.most_output_tokens) == (3, 100)
     # 3 + 80 and 7 + 80 tokens at 1, twice 50 at 2, of a million
     assert found.cost_at_most == Decimal("0.00037")
+    # 3 tokens at 1, twice one at 2, of a million
+    assert found.cost_low == Decimal("0.000007")
 
 
 def test_a_part_stands_for_the_whole():
@@ -71,8 +73,9 @@ def test_a_part_is_spread_evenly(count, most, places):
     assert list(spread(count, most=most)) == places
 
 
-DISTIL = StageEstimate(StageName.DISTIL, 5, 1, 4, 400, 200, Decimal("0.25"))
-JUDGE = StageEstimate(StageName.JUDGE, 9, 0, 6, 600, 300, Decimal("0.5"))
+DISTIL = StageEstimate(StageName.DISTIL, 5, 1, 0, 4, 400, 200, Decimal("0.0025"), Decimal("0.25"))
+JUDGE = StageEstimate(StageName.JUDGE, 9, 0, 3, 6, 600, 300, Decimal("0.005"), Decimal("0.5"))
+LETTERS = replace(JUDGE, most_output_tokens=6)
 
 
 def run(*, prices=PRICES, mean=None, stages=(DISTIL, JUDGE), writer=None):
@@ -101,6 +104,22 @@ def test_what_is_not_known_is_not_made_up():
     assert (free.output_tokens, free.cost_likely, free.cost_at_most) == (30, None, None)
 
 
+def test_a_letter_is_one_token_whatever_replies_were_so_far():
+    for mean in (None, 12.5):
+        found = run(mean=mean, stages=(LETTERS,))
+        assert found.output_tokens == found.most_output_tokens == 6
+        assert found.cost_likely == Decimal("0.000612")  # 600 at 1 and 6 at 2, of a million
+    both = run(mean=12.5, stages=(DISTIL, LETTERS))
+    assert both.output_tokens == 4 * 12.5 + 6
+    assert run(stages=(DISTIL, LETTERS)).output_tokens is None
+    assert total_of([run(stages=(LETTERS,))]).only_letters
+    assert not total_of([both]).only_letters
+
+
+def test_no_reply_is_longer_than_its_limit():
+    assert run(mean=1000.0).output_tokens == 500
+
+
 def test_an_estimate_as_json():
     assert run(mean=12.5).to_json() == {
         "annotator": "ann",
@@ -111,6 +130,7 @@ def test_an_estimate_as_json():
                 "stage": "distil",
                 "questions": 5,
                 "stored": 1,
+                "equal": 0,
                 "calls": 4,
                 "input_tokens": 400,
                 "output_tokens_at_most": 200,
@@ -119,6 +139,7 @@ def test_an_estimate_as_json():
                 "stage": "judge",
                 "questions": 9,
                 "stored": 0,
+                "equal": 3,
                 "calls": 6,
                 "input_tokens": 600,
                 "output_tokens_at_most": 300,
@@ -126,8 +147,11 @@ def test_an_estimate_as_json():
         ],
         "calls": 10,
         "stored": 1,
+        "equal": 3,
         "input_tokens": 1000,
         "output_tokens": 125,
+        "output_tokens_at_most": 500,
+        "cost_low": 0.0075,
         "cost_likely": 0.00125,
         "cost_at_most": 0.75,
         "sampled": False,
@@ -176,6 +200,8 @@ def test_several_runs_as_json_stand_beneath_their_sums():
     assert estimates_as_json(both) == {
         "calls": 20,
         "stored": 2,
+        "equal": 6,
+        "cost_low": 0.015,
         "cost_likely": None,
         "cost_at_most": 1.5,
         "runs": [one.to_json() for one in both],

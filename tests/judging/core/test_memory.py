@@ -49,6 +49,19 @@ def make_memory():
     return Memory(statistics(history), texts)
 
 
+def test_words_are_all_that_is_said_and_no_turn():
+    words = make_memory().texts.words()
+    assert words[0] == "Strict."
+    assert words[3] == ("Names shops.", "By train")
+    assert words[5] == (("travel", "Wants times."),)
+    other = parse_texts(
+        make_texts(scoring_style={"text": "Strict.", "turn_ids": ["t2"]}), turn_ids=["t2"]
+    )
+    assert other.texts.words() == words
+    changed = parse_texts(make_texts(preferred_response_format="Maps."), turn_ids=[])
+    assert changed.texts.words() != words
+
+
 def test_statistics_count_the_whole_history():
     stats = statistics(
         [

@@ -26,7 +26,14 @@ from judging.core.judge_prompts import (
 from judging.core.memory import TEXT_FIELDS
 from judging.core.memory_parsing import read_memory
 from judging.core.preferences import read_preference
-from judging.core.prompts import FOLDER, LANGUAGES, Prompt, load_prompt, reason_words
+from judging.core.prompts import (
+    FOLDER,
+    LANGUAGES,
+    Prompt,
+    load_prompt,
+    reason_words,
+    with_reminders,
+)
 from judging.core.questions import (
     HistoryTurn,
     LabelledPair,
@@ -36,7 +43,7 @@ from judging.core.questions import (
 )
 from judging.core.rubrics import read_phrases
 from judging.core.rules import SPECS, DistilPrompt, GenerationContext, JudgePrompt, Need, Window
-from judging.core.structured import Repair, parse_turn
+from judging.core.structured import Repair, parse_bracketed, parse_grade, parse_turn
 from judging.core.verdicts import TokenLogprob, letter_log_odds, parse_paper, parse_strict
 
 DIALOGUE = (
@@ -49,6 +56,7 @@ PAIR = ShownPair(DIALOGUE, "Answer one", "Answer two")
 LABELLED = LabelledPair(DIALOGUE, "Answer one", "Answer two")
 TURN = HistoryTurn("481", "travel", "A weekend", "Where to?", "To the sea", 3, Reason.OTHER, "s")
 LANGUAGE = pytest.mark.parametrize("language", LANGUAGES)
+REMINDERS = ("remind_grade", "remind_json", "remind_mark", "remind_text", "remind_verdict")
 TESTED = {
     "judge_pair",
     "judge_pair_base",
@@ -73,6 +81,7 @@ TESTED = {
     "write_reference",
     "generate_with_history",  # tests/judging/core/test_generation.py
     "generate_with_memory",
+    *REMINDERS,
 }
 
 
@@ -122,6 +131,33 @@ def test_the_verdicts_that_the_prompt_dictates_are_read(name, language):
     assert [parse_strict(text) for text in said] == [Verdict.A, Verdict.B]
     assert [parse_paper(text) for text in said] == [Verdict.A, Verdict.B]
     assert parse_strict(f"7 and 9.\n\n{said[0]}\n{said[1]}") is Verdict.B
+
+
+@LANGUAGE
+def test_a_reminder_dictates_what_is_read_once_its_place_is_filled_and_not_before(language):
+    forms = {name: load_prompt(name, language=language).text for name in REMINDERS}
+    sentence, mark, grade = (
+        forms[name].splitlines()[-1] for name in ("remind_verdict", "remind_mark", "remind_grade")
+    )
+    assert (parse_strict(sentence), parse_bracketed(mark), parse_grade(grade)) == (None, None, None)
+    assert parse_strict(sentence.replace("X", "B")) is Verdict.B
+    assert parse_bracketed(mark.replace("X", "C")) is Verdict.TIE
+    assert parse_grade(grade.replace("N", "7")) == 7
+    assert not any(Prompt("", 1, language, text).placeholders for text in forms.values())
+
+
+def test_a_prompt_is_reminded_of_by_what_its_reply_must_be():
+    assert with_reminders(["judge_pair", "judge_pair_base", "judge_pair_letter"]) == [
+        "judge_pair",
+        "judge_pair_base",
+        "judge_pair_letter",
+        "remind_verdict",
+    ]
+    assert with_reminders(["generate_with_memory"]) == ["generate_with_memory"]
+    unheard = {*(name for name in TESTED if "_letter" in name), *REMINDERS}
+    unheard |= {name for name in TESTED if name.startswith("generate_")}
+    for name in TESTED:
+        assert len(with_reminders([name])) == (1 if name in unheard else 2), name
 
 
 @LANGUAGE
@@ -182,7 +218,7 @@ def test_the_reasons_of_the_prompts_are_read(language):
 @pytest.mark.parametrize("name", INDUCTION)
 def test_the_example_of_rubrics_is_read(name, language):
     text = load_prompt(name, language=language).text
-    assert len(set(read_phrases(example_object(text), most=3))) == 1
+    assert len(set(read_phrases(example_object(text)))) == 1
     assert list(json.loads(example_object(text))) == phrases_schema().schema["required"]
 
 

@@ -58,7 +58,7 @@ READERS = {
     },
     **{name: reads(parse_grade) for name in prompt_names() if name.startswith("grade_")},
     **dict.fromkeys(FORMS, reads_turn),
-    **dict.fromkeys(INDUCTION, reads(lambda reply: read_phrases(reply, most=3))),
+    **dict.fromkeys(INDUCTION, reads(read_phrases)),
     "build_memory": reads(lambda reply: read_memory(reply, aliases={"1": "T1"})),
 }
 """By prompt, what reads its reply."""
@@ -71,6 +71,8 @@ NO_FORM = {
     "write_reference",  # the whole reply is the reference answer
     "generate_with_history",  # the whole reply is the response
     "generate_with_memory",
+    # Asks once more in the form of another prompt.
+    *(name for name in prompt_names() if name.startswith("remind_")),
 }
 
 

@@ -39,12 +39,12 @@ def test_the_reasons_of_26_turns_make_a_chunk(turns, parts):
     ],
 )
 def test_sentences_are_read_each_once(reply, found):
-    assert read_phrases(reply, most=10) == found
+    assert read_phrases(reply) == found
 
 
-def test_no_more_sentences_are_taken_than_wanted_and_none_is_endless():
-    reply = json.dumps({"rubrics": ["x" * 900, "b", "c", "d"]})
-    assert read_phrases(reply, most=3) == ("x" * 400, "b", "c")
+def test_no_sentence_is_endless():
+    reply = json.dumps({"rubrics": ["x" * 900, "b"]})
+    assert read_phrases(reply) == ("x" * 400, "b")
 
 
 @pytest.mark.parametrize(
@@ -53,5 +53,5 @@ def test_no_more_sentences_are_taken_than_wanted_and_none_is_endless():
 )
 def test_a_reply_without_sentences_has_none(reply):
     with refuses("rubrics:unparseable") as caught:
-        read_phrases(reply, most=3)
+        read_phrases(reply)
     assert caught.value.code == "rubrics:unparseable"

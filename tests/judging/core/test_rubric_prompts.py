@@ -161,15 +161,19 @@ def test_a_judge_s_own_answer_is_shown_as_a_reference_is():
     own = pair(JudgePrompt.OWN_REFERENCE, reference="42")
     assert own == pair(JudgePrompt.REFERENCE, reference="42")
     names = {label.split(".")[0] for label in rubric_prompts_used(JudgePrompt.OWN_REFERENCE, "zh")}
-    assert names == {"rubric_pair_reference", "rubric_pair_reference_turns", "write_reference"}
+    asked = {"rubric_pair_reference", "rubric_pair_reference_turns", "write_reference"}
+    assert names == asked | {"remind_mark", "remind_text"}
 
 
 def test_prompts_used_are_those_with_and_without_a_reference():
     names = {label.split(".")[0] for label in rubric_prompts_used(JudgePrompt.REFERENCE, "zh")}
     assert names == {
-        f"rubric_pair_{style}{turns}"
-        for style in ("generic", "reference")
-        for turns in ("", "_turns")
+        "remind_mark",
+        *(
+            f"rubric_pair_{style}{turns}"
+            for style in ("generic", "reference")
+            for turns in ("", "_turns")
+        ),
     }
     used = rubric_prompts_used(JudgePrompt.SINGLE, "en")
     assert used["grade_generic.v1.en"] == load_prompt("grade_generic", language="en").digest

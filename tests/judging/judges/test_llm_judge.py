@@ -11,6 +11,8 @@ from judging.core.chat import Sampling
 from judging.core.endpoints import Endpoint
 from judging.core.injections import INJECTIONS
 from judging.core.memory import TEXT_FIELDS
+from judging.core.prompt_edits import prompt_book
+from judging.core.prompts import load_prompt
 from judging.core.questions import (
     HistoryTurn,
     LabelledPair,
@@ -18,7 +20,7 @@ from judging.core.questions import (
     ShownPair,
     TurnQuestion,
 )
-from judging.core.rules import Variant, Window
+from judging.core.rules import JudgePrompt, Variant, Window
 from judging.core.verdicts import VerdictRule
 from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
 from judging.judges.protocol import Judge
@@ -73,15 +75,79 @@ def test_a_preference_is_followed():
     assert answer.verdict is Verdict.B
 
 
-def test_an_unreadable_reply_is_asked_for_again_as_the_next_attempt():
+def reminders(server):
+    """The messages of every call but the first, which come after its own."""
+    (asked, *_none), *again = (body["messages"] for body in server.bodies)
+    assert all(messages[0] == asked for messages in again)
+    return [[(one["role"], one["content"]) for one in messages[1:]] for messages in again]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_an_unreadable_reply_is_followed_by_a_reminder_of_its_form(language):
     store = MemoryReplyStore()
     with FakeLlm(script=[NONSENSE]) as server:
-        answer = verdict(server, store=store)
-        again = verdict(server, store=store)
+        answer = verdict(server, store=store, language=language)
+        again = verdict(server, store=store, language=language)
     assert answer.verdict is Verdict.A
     assert again == answer
     assert server.stats()["calls"] == 2
+    reminder = load_prompt("remind_verdict", language=language).text
+    assert reminders(server) == [[("assistant", NONSENSE.text), ("user", reminder)]]
     assert len(store.replies) == 2
+
+
+def test_no_reminder_is_like_the_one_before():
+    with FakeLlm(style="echo") as server:
+        answer = verdict(server, settings=LlmJudgeSettings(unparseable_retries=3))
+    assert answer.error_code == "verdict:echo"
+    assert [len(messages) for messages in reminders(server)] == [2, 4, 6]
+    assert len({json.dumps(body) for body in server.bodies}) == 4
+
+
+def test_of_a_long_reply_and_of_none_little_is_shown_again():
+    endless = Act(text="So it goes. <|im_end|> " * 200)
+    with FakeLlm(script=[endless, Act(text="")]) as server:
+        verdict(server, settings=LlmJudgeSettings(unparseable_retries=2))
+    shown = [text for role, text in reminders(server)[1] if role == "assistant"]
+    assert [len(text) < 800 for text in shown] == [True, True]
+    assert shown[0].startswith("So it goes. ‹|im_end|>")
+    assert shown[1] == "[…]"
+
+
+REMINDED = [
+    (JudgePrompt.PERSONAL, "remind_verdict"),
+    (JudgePrompt.PAIRWISE, "remind_mark"),
+    (JudgePrompt.THOUGHT, "remind_mark"),
+]
+
+
+@pytest.mark.parametrize(("prompt", "reminder"), REMINDED)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_model_that_echoes_the_form_has_not_decided(prompt, reminder, language):
+    settings = LlmJudgeSettings(prompt=prompt)
+    with FakeLlm(style="echo") as server:
+        answer = verdict(server, settings=settings, language=language)
+    assert (answer.verdict, answer.error_code) == (None, "verdict:echo")
+    assert answer.unparseable
+    told = load_prompt(reminder, language=language).text
+    assert [messages[-1] for messages in reminders(server)] == [("user", told)]
+    with FakeLlm(style="echo-first") as server:
+        assert verdict(server, settings=settings, language=language).verdict is Verdict.A
+
+
+def test_the_paper_s_rule_reads_an_echo_as_it_was_released():
+    with FakeLlm(style="echo") as server:
+        answer = verdict(server, settings=LlmJudgeSettings(rule=VerdictRule.PAPER))
+    assert answer.verdict is Verdict.B
+    assert server.stats()["calls"] == 1
+
+
+def test_an_edited_reminder_is_what_is_asked():
+    told = load_prompt("remind_verdict", language="en").text.replace("Decide now.", "Go on.")
+    book = prompt_book([("remind_verdict", "en", told)])
+    with FakeLlm(script=[NONSENSE]) as server:
+        verdict(server, settings=LlmJudgeSettings(book=book))
+    assert reminders(server)[0][-1] == ("user", told)
 
 
 @pytest.mark.parametrize(("retries", "calls"), [(0, 1), (1, 2), (3, 4)])
@@ -178,6 +244,26 @@ def test_a_preference_is_distilled_from_one_pair_or_several(count, language):
     assert (answer.error_code, answer.call.raw) == (None, answer.text)
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_distiller_that_repeats_its_task_is_reminded_and_then_an_error(count, language):
+    pairs = [LabelledPair(DIALOGUE, SHORT, LONG)] * count
+    with FakeLlm(style="echo") as server:
+        answer = distilled(server, *pairs, language=language)
+    assert (answer.text, answer.error_code) == (None, "preference:echo")
+    told = load_prompt("remind_text", language=language).text
+    assert [messages[-1] for messages in reminders(server)] == [("user", told)]
+    with FakeLlm(style="echo-first") as server:
+        assert distilled(server, *pairs, language=language).text is not None
+
+
+def test_a_distiller_that_repeats_the_reminder_distilled_nothing_either():
+    told = load_prompt("remind_text", language="en").text.splitlines()[-1]
+    with FakeLlm(script=[Act(text=""), Act(text=told)]) as server:
+        answer = distilled(server, LabelledPair(DIALOGUE, SHORT, LONG))
+    assert (answer.text, answer.error_code) == (None, "preference:echo")
+
+
 def test_an_empty_preference_is_asked_for_again_and_then_an_error():
     with FakeLlm(script=[Act(text="Preference:"), Act(text='""')]) as server:
         answer = distilled(server, LabelledPair(DIALOGUE, SHORT, LONG))
@@ -191,8 +277,8 @@ def rated(count):
     )
 
 
-def remembered(server, history, **options):
-    question = MemoryQuestion(history, "food", "en")
+def remembered(server, history, language="en", **options):
+    question = MemoryQuestion(history, "food", language)
     return judging(server, lambda judge: judge.build_memory(question), **options)
 
 
@@ -219,6 +305,17 @@ def test_what_is_no_memory_is_unparseable():
     assert answer.unparseable
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_memory_of_placeholders_is_reminded_and_then_an_error(language):
+    with FakeLlm(style="echo") as server:
+        answer = remembered(server, rated(3), language=language)
+    assert (answer.texts, answer.error_code, answer.unparseable) == (None, "memory:echo", True)
+    told = load_prompt("remind_json", language=language).text
+    assert [messages[-1] for messages in reminders(server)] == [("user", told)]
+    with FakeLlm(style="echo-first") as server:
+        assert remembered(server, rated(3), language=language).texts is not None
+
+
 def test_without_history_there_is_no_memory_and_no_call():
     with FakeLlm() as server:
         answer = remembered(server, ())
@@ -227,8 +324,10 @@ def test_without_history_there_is_no_memory_and_no_call():
     assert server.stats()["calls"] == 0
 
 
-def scored(server, *, response=LONG, memory="Strict.", language="en", **options):
-    question = TurnQuestion(DIALOGUE, response, "", {}, memory, {}, language)
+def scored(
+    server, *, response=LONG, memory="Strict.", language="en", variant=Variant.CHECKLIST, **options
+):
+    question = TurnQuestion(DIALOGUE, response, "", {}, memory, {}, language, variant)
     return judging(server, lambda judge: judge.score_turn(question), **options)
 
 
@@ -259,6 +358,17 @@ def test_no_score_is_made_up():
     assert (answer.score, answer.error_code) == (None, "score:unparseable")
     assert answer.unparseable
     assert answer.call.raw == wrong
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("variant", [Variant.CHECKLIST, Variant.PROMETHEUS])
+def test_a_score_with_the_form_s_analysis_is_reminded_and_then_an_error(variant, language):
+    with FakeLlm(style="echo") as server:
+        answer = scored(server, language=language, variant=variant)
+    assert (answer.score, answer.error_code, answer.unparseable) == (None, "score:echo", True)
+    assert len(reminders(server)) == 1
+    with FakeLlm(style="echo-first") as server:
+        assert scored(server, language=language, variant=variant).score is not None
 
 
 @pytest.mark.parametrize("attempt", INJECTIONS)
@@ -321,7 +431,8 @@ def test_a_snapshot_says_all_that_shapes_an_answer():
         "unparseable_retries": 3,
         "prompt": "PERSONAL",
     }
-    assert len(prompts) == 4
+    assert len(prompts) == 5  # one letter is asked for once, what is distilled twice
+    assert "remind_text.v1.zh" in prompts
     assert all(label.endswith(".v1.zh") for label in prompts)
     json.dumps(taken)
 
@@ -338,4 +449,5 @@ def test_a_snapshot_of_a_judge_of_satisfaction_names_the_prompts_of_its_way():
         "score_turn_two_stage.v1.en",
         "score_turn_no_memory.v1.en",
         "build_memory.v1.en",
+        "remind_json.v1.en",
     }

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from judging.models import JudgeRun, LlmCall
-from judging.queries.runs import run_progress
+from judging.queries.runs import judged_totals, run_progress, scored_totals
 from tests.factory import make_comparison, make_judgment, make_preference, make_run
 
 pytestmark = pytest.mark.django_db
@@ -62,6 +62,15 @@ def test_only_replies_that_the_run_paid_for_are_counted_each_once():
     assert (progress.cached_tokens, progress.cost) == (3, 0.25)
     assert (progress.unpriced, progress.whole_cost) == (0, 0.25)
     assert (progress.budget, progress.held, progress.unsettled) == (2.5, 0.75, 0.5)
+
+
+def test_calls_that_asked_once_more_are_counted():
+    run = make_run()
+    for key, attempt in (("a", 0), ("b", 1), ("c", 2)):
+        make_call(key, run=run, attempt=attempt)
+    assert (run_progress(run.pk).calls, run_progress(run.pk).second_tries) == (3, 2)
+    assert judged_totals(run.pk).second_tries == 2
+    assert scored_totals([run.pk])["second_tries"] == 2
 
 
 def test_a_run_without_calls_costs_nothing_known():

@@ -85,7 +85,8 @@ def test_a_page_costs_as_many_queries_for_many_citations(
     client, memory, viewer, django_assert_num_queries
 ):
     client.force_login(viewer)
-    with django_assert_num_queries(7):  # session, reader, memory, turns, labels, change, versions
+    # session, reader, memory, turns, labels, change, versions, twins
+    with django_assert_num_queries(8):
         client.get(address(memory))
 
 
@@ -249,6 +250,72 @@ def test_lists_cost_as_many_queries_for_many_memories(
     # session, reader, rows, what is withheld of their turns, change, versions, withheld at all
     with django_assert_num_queries(7):
         client.get(reverse("judging:my-memories"))
+
+
+@pytest.fixture
+def twins(owner):
+    """What one model wrote of two users, in the same words with turns of each."""
+    first = make_memory(user=owner, judge="small-model")
+    second = make_memory(
+        user=make_user(display_name="Tom"), run=first.run, judge="small-model", texts=first.texts
+    )
+    second.texts["scoring_style"] |= {"turn_ids": ["2"]}
+    second.save()
+    return first, second
+
+
+def marked(client, memory):
+    """Whether a memory is marked for review, on its page and in the list of its run."""
+    page = client.get(address(memory)).content.decode()
+    listed = client.get(reverse("judging:run-memories", args=[memory.run_id])).content.decode()
+    (row,) = re.findall(rf'<tr>(?:(?!</tr>).)*"{address(memory)}".*?</tr>', listed, re.DOTALL)
+    assert ("Needs review" in page) == ("needs review" in row)
+    return "Needs review" in page
+
+
+def test_a_model_that_writes_the_same_of_two_users_is_to_be_reviewed(client, twins, viewer):
+    first, second = twins
+    client.force_login(viewer)
+    page = client.get(address(first)).content.decode()
+    assert "word for word, for Tom." in page
+    assert f'href="{address(second)}"' in page
+    assert marked(client, first)
+    assert marked(client, second)
+
+
+def test_the_same_of_one_user_twice_or_by_fixed_words_or_edited_is_not(client, twins, viewer):
+    first, second = twins
+    client.force_login(viewer)
+    for change in (
+        {"user": first.user},
+        {"judge": "lexical"},
+        {"edited_by": viewer},
+        {"status": "FAILED"},
+        {"texts": second.texts | {"preferred_response_format": {"text": "Maps.", "turn_ids": []}}},
+    ):
+        UserMemory.objects.filter(pk=second.pk).update(**change)
+        assert not marked(client, first), change
+        second.save()
+    assert marked(client, first)
+    UserMemory.objects.filter(run=first.run).update(judge="lexical")
+    assert not marked(client, first)
+
+
+def test_a_user_learns_nothing_of_others(client, twins, owner):
+    client.force_login(owner)
+    for page in (address(twins[0]), reverse("judging:my-memories")):
+        text = client.get(page).content.decode()
+        assert "eeds review" not in text
+        assert "Tom" not in text
+
+
+def test_looking_for_equal_memories_costs_one_query(
+    client, twins, viewer, django_assert_num_queries
+):
+    client.force_login(viewer)
+    # session, reader, run, count, rows, change, twins, versions
+    with django_assert_num_queries(8):
+        client.get(reverse("judging:run-memories", args=[twins[0].run_id]))
 
 
 def rescore(memory):

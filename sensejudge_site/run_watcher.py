@@ -22,7 +22,7 @@ class RunWatcher(bootsteps.StartStopStep):
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
 
-    tasks = TASKS
+    tasks: tuple[str, ...] = TASKS
 
     def __init__(self, parent: Any, **kwargs: Any) -> None:
         self._ticking: Any = None

@@ -214,8 +214,8 @@ def can_be_resumed(run: JudgeRun) -> bool:
     found = idle(run)
     if found is not Idle.RESUMED or run.status == RunStatus.RUNNING:
         return found is not None
-    seen = run.heartbeat_at or run.created_at
-    return (timezone.now() - seen).total_seconds() > settings.RUN_STALE_SECONDS
+    limit: int = settings.RUN_STALE_SECONDS
+    return (timezone.now() - (run.heartbeat_at or run.created_at)).total_seconds() > limit
 
 
 def silent_runs(*, for_seconds: float) -> tuple[SilentRun, ...]:

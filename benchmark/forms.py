@@ -424,7 +424,7 @@ class EvaluationForm(forms.Form):
     )
     train = forms.ChoiceField(
         label=_("Training users"),
-        help_text=_("The learned evaluator and global baselines know these users' ratings."),
+        help_text=_("The learned evaluator and global baselines learn from these users' ratings."),
     )
     evaluators = forms.MultipleChoiceField(
         label=_("Evaluators"), widget=forms.CheckboxSelectMultiple

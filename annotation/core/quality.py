@@ -90,6 +90,8 @@ _REASONS: Final = {
     QualityMeasure.ANSWERS: UndefinedFigure.NO_ANSWERS,
 }
 
+_REPEATED: Final = {QualityMeasure.REPEATS, QualityMeasure.REPEATS_EXACT}
+
 
 @dataclass(frozen=True, slots=True)
 class Answered:
@@ -133,7 +135,8 @@ class Measured:
 class HitShare:
     """Hits of so many answers, with Wilson's interval; or why there is no share.
 
-    `chance` is the share to be expected by chance, where that has a meaning.
+    `chance` is the share to be expected by chance, where that has a meaning; of several annotators
+    the mean of their own, by how much each answered.
     """
 
     hits: int
@@ -211,7 +214,7 @@ def measured(
             for each in given
             if not each.repeat and (said := yardstick.gold.get(each.target)) is not None
         ]
-    if figure in {QualityMeasure.REPEATS, QualityMeasure.REPEATS_EXACT}:
+    if figure in _REPEATED:
         firsts = {(each.annotator, each.target): each.value for each in given if not each.repeat}
         return [
             Measured(each, _alike(each.value, said, figure), said)
@@ -268,7 +271,6 @@ def qualities(
         annotator: Counter(each.value for each in given if not each.repeat)
         for annotator, given in own.items()
     }
-    said_by_all: Counter[Verdict | int] = sum(said.values(), Counter())
     for figure in figures_of(verdicts=verdicts):
         counts: Counter[int] = Counter()
         hits: Counter[int] = Counter()
@@ -276,8 +278,11 @@ def qualities(
             counts[row.answer.annotator] += 1
             hits[row.answer.annotator] += row.hit
         for annotator, found in shares.items():
-            found[figure] = _share(hits[annotator], counts[annotator], figure, said[annotator])
-        pooled[figure] = _share(hits.total(), counts.total(), figure, said_by_all)
+            n = counts[annotator]
+            chance = chance_alike(said[annotator], figure) if n and figure in _REPEATED else None
+            found[figure] = _share(hits[annotator], n, figure, chance)
+        expected = _expected(found[figure] for found in shares.values())
+        pooled[figure] = _share(hits.total(), counts.total(), figure, expected)
     return (
         _quality(pooled, answers),
         {annotator: _quality(found, own[annotator]) for annotator, found in shares.items()},
@@ -289,17 +294,24 @@ def _quality(shares: Mapping[QualityMeasure, HitShare], answers: Iterable[Answer
     return Quality(shares, median(seconds) if seconds else None, len(seconds))
 
 
-def _share(
-    hits: int, answers: int, figure: QualityMeasure, firsts: Mapping[Verdict | int, int]
-) -> HitShare:
-    repeats = figure in {QualityMeasure.REPEATS, QualityMeasure.REPEATS_EXACT}
+def _share(hits: int, answers: int, figure: QualityMeasure, chance: float | None) -> HitShare:
     return HitShare(
         hits=hits,
         answers=answers,
         interval=wilson(hits, answers),
         undefined=None if answers else _REASONS[figure],
-        chance=chance_alike(firsts, figure) if repeats and answers else None,
+        chance=chance,
     )
+
+
+def _expected(shares: Iterable[HitShare]) -> float | None:
+    """The share of all answers that chance alone would give: each annotator's own for each.
+
+    Two people who always say the same, but not the same as each other, are as consistent as chance.
+    """
+    own = [(share.chance, share.answers) for share in shares if share.chance is not None]
+    answers = sum(number for _, number in own)
+    return sum(chance * number for chance, number in own) / answers if own else None
 
 
 def chance_alike(firsts: Mapping[Verdict | int, int], figure: QualityMeasure) -> float:

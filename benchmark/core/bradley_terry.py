@@ -34,7 +34,7 @@ SAME: Final = 1e-6
 _CONVERGED: Final = 1e-10  # largest Newton step, in natural log-odds
 _STEPS: Final = 100
 _LARGEST_STEP: Final = 2.0  # a full Newton step overshoots where verdicts are lopsided
-_ENOUGH: Final = 0.95  # share of draws that must be bounded for an interval to be stated
+_HOLD: Final = 1e-6  # precision that holds models without a verdict where they are
 _CHUNK: Final = 2_000_000  # numbers a chunk of draws may hold: bounds the bootstrap's memory
 
 
@@ -229,25 +229,26 @@ def ratings_on_scale(wins: Floats, zero: int | None) -> Floats:
     return CENTRE + SCALE * logits
 
 
-def ranks(ratings: Floats) -> Integers:
-    """Draws x models ranks, 1 the best; equal ratings share the better rank."""
-    ahead = ratings[:, None, :] > ratings[:, :, None] + SAME
-    places: Integers = ahead.sum(axis=2) + 1
-    return places
-
-
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Bootstrap draws x rated models; only draws that kept every rating finite."""
+    """Bootstrap draws x rated models: between what each rating lies, which is one number mostly.
 
-    ratings: Floats
-    ranks: Integers
-    draws: int
+    A model that never loses to those whom a draw can rate has inf there, one that never wins -inf.
+    Where a draw says nothing of a model `lowest` is -inf and `highest` inf. `bounded` draws have
+    finite ratings alone.
+    """
 
-    @property
-    def is_usable(self) -> bool:
-        """Whether few enough draws were unbounded for 95 % percentiles to mean something."""
-        return 0 < _ENOUGH * self.draws <= len(self.ratings)
+    lowest: Floats
+    highest: Floats
+    bounded: int
+
+    def ranks(self) -> tuple[Integers, Integers]:
+        """Draws x models: the best and the worst rank, 1 the best; equal ratings share one."""
+        low, high = self.lowest, self.highest
+        ahead = low[:, None, :] > high[:, :, None] + SAME
+        before = high[:, None, :] > low[:, :, None] + SAME
+        own = np.eye(low.shape[1], dtype=bool)
+        return ahead.sum(axis=2) + 1, (before & ~own).sum(axis=2) + 1
 
 
 def bootstrap_ratings(
@@ -258,14 +259,70 @@ def bootstrap_ratings(
     sessions = tally.sessions
     total = int(sessions.counts.sum())
     width = max(1, len(tally.models) ** 2, len(sessions.block))
-    kept = [np.zeros((0, len(core)))]
+    lowest = [np.zeros((0, len(core)))]
+    highest = [np.zeros((0, len(core)))]
+    bounded_draws = 0
     left = draws if len(core) > 1 and total >= MIN_UNITS else 0
+    fitted = _core_wins(tally, tally.counts[None, :], core) if left else np.zeros((1, 0, 0))
+    centres = ratings_on_scale(fitted, zero)[0]
     while left:
         size = min(left, max(1, _CHUNK // width))
         left -= size
         drawn = rng.multinomial(total, sessions.counts / total, size=size)
-        wins = tally.wins_matrix(sessions.cells(drawn))[:, core][:, :, core]
-        bounded = chains_of_wins(wins > 0).all(axis=(1, 2))
-        kept.append(ratings_on_scale(wins[bounded], zero))
-    ratings = np.concatenate(kept)
-    return Sample(ratings, ranks(ratings), draws)
+        wins = _core_wins(tally, sessions.cells(drawn), core)
+        chains = chains_of_wins(wins > 0)
+        bounded = chains.all(axis=(1, 2))
+        bounded_draws += int(bounded.sum())
+        ratings = ratings_on_scale(wins[bounded], zero)
+        apart = partly_rated(
+            wins[~bounded], chains[~bounded], zero, tally.comparisons()[list(core)], centres
+        )
+        for kept, partly in ((lowest, apart[0]), (highest, apart[1])):
+            kept += [ratings, partly]
+    return Sample(np.concatenate(lowest), np.concatenate(highest), bounded_draws)
+
+
+def _core_wins(tally: OutcomeCells, counts: Integers, core: Sequence[int]) -> Floats:
+    """The wins of the rated models over one another, draws x core x core."""
+    return tally.wins_matrix(counts)[:, core][:, :, core]
+
+
+def partly_rated(
+    wins: Floats, chains: Bools, zero: int | None, comparisons: Integers, centres: Floats
+) -> tuple[Floats, Floats]:
+    """Between what ratings lie in draws where no chain of wins leads from all models to all.
+
+    Such a draw rates those that reach one another: the anchor's group, or else the largest. Without
+    an anchor they have the mean that they have in the fit to all comparisons, so that those who are
+    missing move nobody. Those ahead of the group are inf, those behind it -inf.
+
+    Args:
+        wins: draws x models x models.
+        chains: the same, as `chains_of_wins` tells them.
+        zero: the anchor's place.
+        comparisons: of each model, by which equally large groups are told apart.
+        centres: the ratings of the fit.
+    """
+    if zero is None:
+        inside = np.zeros(wins.shape[:2], dtype=bool)
+        for draw, each in enumerate(chains):
+            group = largest_group(each, comparisons)
+            inside[draw, group if len(group) > 1 else []] = True
+    else:
+        inside = chains[:, zero, :] & chains[:, :, zero]
+    # Where nobody reaches anybody back, each is ahead of some or behind some.
+    alone: Bools = np.logical_not(inside.any(axis=1))
+    others: Bools = inside[:, None, :] | alone[:, None, None]
+    oneway: Bools = chains & ~chains.transpose(0, 2, 1)
+    ahead = (oneway & others).any(axis=2)
+    behind = (oneway.transpose(0, 2, 1) & others).any(axis=2)
+    both: Bools = inside[:, :, None] & inside[:, None, :]
+    ratings = SCALE * fit_log_odds(np.where(both, wins, 0.0), prior=_HOLD)
+    if zero is None:
+        members = np.maximum(inside.sum(axis=1, keepdims=True), 1)
+        ratings = ratings + ((centres - ratings) * inside).sum(axis=1, keepdims=True) / members
+    else:
+        ratings = ratings - ratings[:, zero : zero + 1] + CENTRE
+    lowest = np.where(inside, ratings, np.where(ahead & ~behind, np.inf, -np.inf))
+    highest = np.where(inside, ratings, np.where(behind & ~ahead, -np.inf, np.inf))
+    return lowest, highest

@@ -19,7 +19,12 @@ from benchmark.core.metrics import METRICS, MetricName, Scored, scored
 from judging.core.satisfaction_curve import CurveModel, CurveTurn
 
 WHOLE: Final = (MetricName.PEARSON, MetricName.SPEARMAN, MetricName.QWK, MetricName.F1_DSAT)
-EXPECTED: Final = (MetricName.PEARSON, MetricName.SPEARMAN, MetricName.WITHIN_USER_PEARSON)
+EXPECTED: Final = (
+    MetricName.PEARSON,
+    MetricName.SPEARMAN,
+    MetricName.WITHIN_USER_PEARSON,
+    MetricName.WITHIN_BLOCK_PEARSON,
+)
 """What a point has, of whole and of unrounded scores; the latter's names end in `_expected`."""
 CURVE_METRICS: Final = (*WHOLE, *(f"{name}_expected" for name in EXPECTED))
 
@@ -78,7 +83,7 @@ def curve_points(
         if said:
             test.setdefault(model.users, []).append(
                 [
-                    CurveTurn(turn.user, turn.gold, *one)
+                    CurveTurn(turn.user, turn.gold, *one, turn.block)
                     for turn, one in zip(others, said, strict=True)
                 ]
             )
@@ -117,7 +122,12 @@ def _point(
 
 
 def _scored(turns: Sequence[CurveTurn], predicted: Sequence[float]) -> Scored:
-    return scored([turn.gold for turn in turns], predicted, [turn.user for turn in turns])
+    return scored(
+        [turn.gold for turn in turns],
+        predicted,
+        [turn.user for turn in turns],
+        [(turn.user, turn.block) for turn in turns],
+    )
 
 
 def _figure(

@@ -43,6 +43,7 @@ _FLAT_SPREAD: Final = 1e-9
 class UndefinedMetric(LabelledEnum):
     """Why a metric has no value."""
 
+    UNMEASURED = "UNMEASURED", gettext_noop("not measured")  # stored before there was the metric
     EMPTY = "EMPTY", gettext_noop("no turns")
     CONSTANT_GOLD = "CONSTANT_GOLD", gettext_noop("all user scores are equal")
     CONSTANT_PREDICTION = "CONSTANT_PREDICTION", gettext_noop("all predicted scores are equal")
@@ -77,34 +78,59 @@ class MetricName(LabelledEnum):
     AUC = "auc"
     WITHIN_USER_PEARSON = "within_user_pearson", gettext_noop("Pearson within users")
     WITHIN_USER_SPEARMAN = "within_user_spearman"
+    WITHIN_BLOCK_PEARSON = (
+        "within_block_pearson",
+        gettext_noop("Pearson within users and scenarios"),
+    )
+    WITHIN_BLOCK_SPEARMAN = "within_block_spearman"
     USER_FISHER_PEARSON = "user_fisher_pearson"
     USER_FISHER_SPEARMAN = "user_fisher_spearman"
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Gold scores 1-5, predictions (whole or expected) and users of the same turns, as arrays."""
+    """Gold scores 1-5, predictions (whole or expected) and users of the same turns, as arrays.
+
+    A block is a user and a scenario.
+    """
 
     gold: FloatArray
     predicted: FloatArray
     users: NDArray[np.intp]
     user_count: int
+    blocks: NDArray[np.intp]
 
 
 Weighted = Callable[[Scored, FloatArray], FloatArray]
 
 
-def scored(gold: Sequence[float], predicted: Sequence[float], users: Sequence[Hashable]) -> Scored:
+def scored(
+    gold: Sequence[float],
+    predicted: Sequence[float],
+    users: Sequence[Hashable],
+    blocks: Sequence[Hashable] | None = None,
+) -> Scored:
     """Turns to compare, in any order.
 
+    Args:
+        gold: what users said.
+        predicted: what was predicted.
+        users: whose turns; they are what a bootstrap draws.
+        blocks: one key a turn, of its user and scenario; each user's turns are one where None.
+
     Raises:
-        ValueError: the three are not of one length.
+        ValueError: they are not of one length.
     """
     if not len(gold) == len(predicted) == len(users):
         raise ValueError("gold scores, predictions and users differ in number")
     index, count = cluster_index(list(users), units=len(gold))
+    places, _count = cluster_index(users if blocks is None else blocks, units=len(gold))
     return Scored(
-        np.asarray(gold, dtype=np.float64), np.asarray(predicted, dtype=np.float64), index, count
+        np.asarray(gold, dtype=np.float64),
+        np.asarray(predicted, dtype=np.float64),
+        index,
+        count,
+        places,
     )
 
 
@@ -204,13 +230,29 @@ def auc(data: Scored, weights: FloatArray) -> FloatArray:
 
 def within_user_pearson(data: Scored, weights: FloatArray) -> FloatArray:
     """Pearson after each user's means are removed from both columns (seed 003, equation 16)."""
-    gold, predicted = _centred(data)
+    gold, predicted = _centred(data, data.users)
     return correlation(gold, predicted, weights)
 
 
 def within_user_spearman(data: Scored, weights: FloatArray) -> FloatArray:
     """Spearman after each user's means are removed from both columns."""
-    gold, predicted = _centred(data)
+    gold, predicted = _centred(data, data.users)
+    return rank_correlation(gold, predicted, weights)
+
+
+def within_block_pearson(data: Scored, weights: FloatArray) -> FloatArray:
+    """Pearson after the means of each user in each scenario are removed (protocols A2.7).
+
+    A history that leaves its block out is anti-correlated with the block's mean by construction:
+    it pulls the correlation within users down, and not this one.
+    """
+    gold, predicted = _centred(data, data.blocks)
+    return correlation(gold, predicted, weights)
+
+
+def within_block_spearman(data: Scored, weights: FloatArray) -> FloatArray:
+    """The same by Spearman."""
+    gold, predicted = _centred(data, data.blocks)
     return rank_correlation(gold, predicted, weights)
 
 
@@ -240,6 +282,8 @@ METRICS: Final[dict[MetricName, Weighted]] = {
     MetricName.AUC: auc,
     MetricName.WITHIN_USER_PEARSON: within_user_pearson,
     MetricName.WITHIN_USER_SPEARMAN: within_user_spearman,
+    MetricName.WITHIN_BLOCK_PEARSON: within_block_pearson,
+    MetricName.WITHIN_BLOCK_SPEARMAN: within_block_spearman,
     MetricName.USER_FISHER_PEARSON: user_fisher_pearson,
     MetricName.USER_FISHER_SPEARMAN: user_fisher_spearman,
 }
@@ -258,7 +302,9 @@ def _why(data: Scored, name: MetricName) -> UndefinedMetric:
     if name in {MetricName.PEARSON, MetricName.SPEARMAN, MetricName.QWK}:
         gold = data.gold
     elif name in {MetricName.WITHIN_USER_PEARSON, MetricName.WITHIN_USER_SPEARMAN}:
-        gold = _centred(data)[0]
+        gold = centred(data.gold, data.users)
+    elif name in {MetricName.WITHIN_BLOCK_PEARSON, MetricName.WITHIN_BLOCK_SPEARMAN}:
+        gold = centred(data.gold, data.blocks)
     else:
         return UndefinedMetric.ONE_CLASS
     return (
@@ -266,9 +312,9 @@ def _why(data: Scored, name: MetricName) -> UndefinedMetric:
     )
 
 
-def _centred(data: Scored) -> tuple[FloatArray, FloatArray]:
-    """Both columns less their user's mean."""
-    return centred(data.gold, data.users), centred(data.predicted, data.users)
+def _centred(data: Scored, groups: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+    """Both columns less the mean of each turn's group."""
+    return centred(data.gold, groups), centred(data.predicted, groups)
 
 
 def _fisher_mean(

@@ -19,6 +19,8 @@ from annotation.core.refusals import Refused
 from benchmark.core.bradley_terry import (
     SAME,
     Bools,
+    Floats,
+    Integers,
     OutcomeCells,
     Sample,
     VerdictCounts,
@@ -29,6 +31,7 @@ from benchmark.core.bradley_terry import (
 )
 
 _TAILS: Final = (0.025, 0.975)
+_MIDDLE: Final = 0.5
 
 
 class Standing(StrEnum):
@@ -59,8 +62,9 @@ class ModelRating:
     """One row of a ranking; `rating` is None exactly where `standing` is not RATED.
 
     `low` and `high` are 95 % bootstrap percentiles, `rank_low` and `rank_high` those of the rank;
-    None for a model that is not rated, where too many draws leave the ratings unbounded, and for
-    fewer than MIN_UNITS sessions.
+    None for a model that is not rated, and for fewer than MIN_UNITS sessions. An end that lies
+    among draws in which the model never loses, or never wins, is None and `…_unbounded`: of such
+    draws a stated one has at most 2.5 % on its side.
     Ranks start at 1, equal ratings share one; None for a model that is not comparable.
     """
 
@@ -73,14 +77,16 @@ class ModelRating:
     rank_low: int | None
     rank_high: int | None
     comparisons: int
+    low_unbounded: bool = False
+    high_unbounded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """Bradley-Terry ratings, best first, with the settings that made them.
 
-    `bounded_draws` of `draws` kept every rated model finite; the intervals come from those. The
-    comparisons are of `sessions`, of which an interval needs `missing` more.
+    `bounded_draws` of `draws` kept every rated model finite. The comparisons are of `sessions`, of
+    which an interval needs `missing` more.
     """
 
     models: tuple[ModelRating, ...]
@@ -144,7 +150,7 @@ def bradley_terry(
         comparisons=int(tally.counts.sum()),
         sessions=int(tally.sessions.counts.sum()),
         draws=draws,
-        bounded_draws=len(sample.ratings),
+        bounded_draws=sample.bounded,
         seed=seed,
         anchor=anchor,
     )
@@ -173,11 +179,12 @@ def _rows(
     standings = [_standing(index, chains, core) for index in range(len(tally.models))]
     comparable = [i for i, where in enumerate(standings) if where is not Standing.NOT_COMPARABLE]
     comparisons = tally.comparisons()
+    ranks = sample.ranks()
     rows = []
     for index, model in enumerate(tally.models):
         above = [other for other in comparable if _is_above(other, index, chains, ratings)]
         ahead = sum(other not in ratings for other in above)  # above in every draw
-        spread = _spread(sample, places[index], ahead) if index in places else _NO_SPREAD
+        spread = _spread(sample, ranks, places[index], ahead) if index in places else _NO_SPREAD
         rows.append(
             ModelRating(
                 model=model,
@@ -189,6 +196,8 @@ def _rows(
                 rank_low=spread.rank_low,
                 rank_high=spread.rank_high,
                 comparisons=int(comparisons[index]),
+                low_unbounded=spread.rank_low is not None and spread.low is None,
+                high_unbounded=spread.rank_high is not None and spread.high is None,
             )
         )
     return rows
@@ -203,16 +212,30 @@ class _Spread:
 
 
 _NO_SPREAD: Final = _Spread()
+_Ranks = tuple[Integers, Integers]
+"""Draws x models, the best and the worst."""
 
 
-def _spread(sample: Sample, place: int, ahead: int) -> _Spread:
+def _spread(sample: Sample, ranks: _Ranks, place: int, ahead: int) -> _Spread:
     """95 % percentiles of one rated model, ranked behind `ahead` others; ranks round outwards."""
-    if not sample.is_usable:
+    if not len(sample.lowest):
         return _NO_SPREAD
-    low, high = np.quantile(sample.ratings[:, place], _TAILS)
-    rank_low = np.quantile(sample.ranks[:, place], _TAILS[0], method="lower")
-    rank_high = np.quantile(sample.ranks[:, place], _TAILS[1], method="higher")
-    return _Spread(float(low), float(high), int(rank_low) + ahead, int(rank_high) + ahead)
+    best, worst = ranks
+    return _Spread(
+        percentile_end(sample.lowest[:, place], _TAILS[0]),
+        percentile_end(sample.highest[:, place], _TAILS[1]),
+        int(np.quantile(best[:, place], _TAILS[0], method="lower")) + ahead,
+        int(np.quantile(worst[:, place], _TAILS[1], method="higher")) + ahead,
+    )
+
+
+def percentile_end(drawn: Floats, tail: float) -> float | None:
+    """The percentile of draws at which an interval ends; None where it lies among infinite ones."""
+    with np.errstate(invalid="ignore"):  # between a number and infinity
+        value = float(np.quantile(drawn, tail))
+    if not np.isfinite(value):
+        value = float(np.quantile(drawn, tail, method="higher" if tail < _MIDDLE else "lower"))
+    return value if np.isfinite(value) else None
 
 
 def _is_above(other: int, index: int, chains: Bools, ratings: dict[int, float]) -> bool:

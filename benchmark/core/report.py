@@ -22,7 +22,8 @@ class ReportRow:
     Where no preferences were judged, `n`, position bias and consistency are the base judge's. Over
     fewer than ten sessions no figure of a judge has an interval. `gain_p` is by
     sign flips over sessions, `gain_p_holm` the same adjusted for the annotators of a table, one
-    family a scenario; the gain of what stands in likewise.
+    family a scenario; the gain of what stands in likewise. `edited` says that preferences were
+    edited after their test verdicts were there to see.
     """
 
     annotator: str
@@ -63,6 +64,7 @@ class ReportRow:
     own_gain_high: float | None
     own_gain_p: float | None
     own_gain_p_holm: float | None
+    edited: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,8 @@ EXPECTED: Final = (
     MetricName.AUC,
     MetricName.WITHIN_USER_PEARSON,
     MetricName.WITHIN_USER_SPEARMAN,
+    MetricName.WITHIN_BLOCK_PEARSON,
+    MetricName.WITHIN_BLOCK_SPEARMAN,
 )
 
 
@@ -212,14 +214,15 @@ def figures(
         return found
 
     rows = [
-        (gold, prediction, block.user)
+        (gold, prediction, (block.user, block.scenario))
         for block, own in zip(blocks, predictions, strict=True)
         for gold, prediction in zip(block.gold, own, strict=True)
     ]
-    known = [(gold, found, user) for gold, found, user in rows if found is not None]
-    gold, users = [row[0] for row in known], [row[2] for row in known]
-    whole = scored(gold, [found.score for _, found, _ in known], users)
-    expected = scored(gold, [found.expected for _, found, _ in known], users)
+    known = [(gold, found, block) for gold, found, block in rows if found is not None]
+    gold, places = [row[0] for row in known], [row[2] for row in known]
+    users = [user for user, _scenario in places]
+    whole = scored(gold, [found.score for _, found, _ in known], users, places)
+    expected = scored(gold, [found.expected for _, found, _ in known], users, places)
     return EvaluatorFigures(
         name=name,
         setting=setting,

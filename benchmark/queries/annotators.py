@@ -29,6 +29,7 @@ from benchmark.queries.choices import (
 from benchmark.queries.evidence import voice_decisions
 from benchmark.queries.trust import SEED
 from judging.models import JudgeRun, Judgment, RunKind, RunStatus
+from judging.queries.preference_sets import runs_edited_late
 
 OPENING_CHARS: Final = 160
 _GOLD_SOURCES: Final = ("ADJUDICATION", "MANAGER", "DATASET")
@@ -42,7 +43,8 @@ class JudgeOption:
 
     Where a weighted vote stands in, PERSONAL is a voice beside SELECTED.
     `key` is how addresses name it. `way` is the prompt by which the judge was asked where it takes
-    no preferences, "" otherwise.
+    no preferences, "" otherwise. `edited` says that the set heard was edited after its test
+    verdicts were there to see.
     """
 
     run: int
@@ -51,6 +53,7 @@ class JudgeOption:
     kind: RunKind
     of: str
     way: str = ""
+    edited: bool = False
 
     @property
     def key(self) -> str:
@@ -66,7 +69,7 @@ class JudgeOption:
 def judge_options(dataset: DatasetChoice) -> tuple[JudgeOption, ...]:
     """Every finished run that gave verdicts in a dataset, with preferences and without.
 
-    The run to read comes first, as what stands in for its annotator. Four queries.
+    The run to read comes first, as what stands in for its annotator. Five to seven queries.
     """
     rows = best_last(
         JudgeRun.objects.filter(
@@ -75,6 +78,8 @@ def judge_options(dataset: DatasetChoice) -> tuple[JudgeOption, ...]:
     ).reverse()
     names = names_of(dataset=Dataset(pk=dataset.id, slug=dataset.slug))
     people = dict(rows.values_list("pk", "annotator_id"))
+    runs = run_choices(rows)
+    late = runs_edited_late({run.id: run.parent for run in runs if run.sets_of})
     return tuple(
         JudgeOption(
             run.id,
@@ -83,8 +88,9 @@ def judge_options(dataset: DatasetChoice) -> tuple[JudgeOption, ...]:
             run.kind,
             names.get(people[run.id] or 0, ""),
             run.prompt if run.prompt in RUBRICS else "",
+            edited=voice != BASE and run.id in late,
         )
-        for run in run_choices(rows)
+        for run in runs
         for voice in (PERSONAL, SELECTED, BASE)
         if voice == BASE or (run.stacked if voice == PERSONAL else run.sets_of)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from django.core.paginator import Page, Paginator
@@ -29,6 +29,7 @@ from benchmark.queries.annotators import (
 from benchmark.queries.choices import (
     RUBRICS,
     VERDICT_RUNS,
+    WITHOUT_SETS,
     AnnotatorChoice,
     DatasetChoice,
     RunChoice,
@@ -47,6 +48,7 @@ from benchmark.queries.rows import VOICES, FoundRow, NumberOwner, VerdictMatch, 
 from benchmark.queries.trust import SEED
 from judging.core.votes import VoteRule
 from judging.models import JudgeRun, Judgment, RunKind, RunStatus
+from judging.queries.preference_sets import runs_edited_late
 
 ROWS_A_PAGE: Final = 50
 
@@ -219,7 +221,8 @@ class JudgeWay:
 class JudgeLine:
     """One judge with its figures, from runs in the stead of `annotators` of those asked about.
 
-    Where it stands in by a weighted vote, `own` and `own_leans` are the figures of that.
+    Where it stands in by a weighted vote, `own` and `own_leans` are the figures of that. `edited`
+    says that a set was edited after its test verdicts were there to see.
     """
 
     name: JudgeWay
@@ -228,6 +231,7 @@ class JudgeLine:
     leans: Leans
     own: JudgeFigures | None = None
     own_leans: Leans | None = None
+    edited: bool = False
 
     @property
     def standing(self) -> float:
@@ -308,8 +312,12 @@ def tables_page(question: TablesQuestion) -> TablesPage:
     }
     pairs = pairs_of(scope.dataset, _comparisons(labels, cases.values()))
     models = _models(each.run for each in told)
+    late = _edited_late(told)
     lines = [
-        _line(name, own, pairs, model=models[stand_ins[name][0].run], policy=question.policy)
+        replace(
+            _line(name, own, pairs, model=models[stand_ins[name][0].run], policy=question.policy),
+            edited=any(each.run in late for each in stand_ins[name]),
+        )
         for name, own in cases.items()
         if own
     ]
@@ -407,6 +415,12 @@ def _comparisons(
 ) -> set[int]:
     wanted = {label.comparison for given in labels.values() for label in given}
     return wanted | {case.comparison for own in cases for case in own}
+
+
+def _edited_late(told: Iterable[StandIn]) -> frozenset[int]:
+    """The runs whose sets were edited after their test verdicts were there to see."""
+    rows = JudgeRun.objects.filter(pk__in={each.run for each in told}).exclude(WITHOUT_SETS)
+    return runs_edited_late(dict(rows.values_list("pk", "parent_id")))
 
 
 def _models(runs: Iterable[int]) -> dict[int, str]:

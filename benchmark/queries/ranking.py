@@ -41,6 +41,7 @@ from judging.core.runs import TARGETS
 from judging.models import JudgeRun, Judgment, RunStatus
 from judging.queries.configurations import applied_plans
 from judging.queries.generation import SameFamily, same_families
+from judging.queries.preference_sets import runs_edited_late
 
 DRAWS: Final = 1000
 
@@ -112,7 +113,8 @@ class Board:
 
     `unnamed` counts verdicts on responses whose model nobody recorded. `kin` has the models of the
     judge's own family, where there are any. `voted` says that a weighted vote stands in for an
-    annotator, which SELECTED then shows.
+    annotator, which SELECTED then shows. `edited` that a set heard here was edited after its test
+    verdicts were there to see.
     """
 
     source: Source
@@ -124,6 +126,7 @@ class Board:
     unnamed: int
     kin: tuple[SameFamily, ...] = ()
     voted: bool = False
+    edited: bool = False
 
     def records(self) -> list[dict[str, object]]:
         """A row a model, with every figure of the table."""
@@ -135,6 +138,7 @@ class Board:
                 "win_rate": self.win_rates[row.model].value,
                 **ends(self.win_rates[row.model].interval, "win_rate_"),
                 "verdicts": self.win_rates[row.model].verdicts,
+                "edited": self.edited,
             }
             for row in self.ranking.models
         ]
@@ -204,6 +208,7 @@ def board(
     """One leaderboard with Bradley-Terry ratings and win rates, also by scenario."""
     judge, model = ("", "") if source is Source.HUMAN else _latest_judge(scope, source)
     cast = ballots(scope, source, judge=judge)
+    applied = _applied(scope, source, judge)
     named = [ballot for ballot in cast if ballot.model_a and ballot.model_b]
     models = {each for ballot in named for each in (ballot.model_a, ballot.model_b)}
     groups: dict[str, list[ModelVerdict]] = defaultdict(list)
@@ -218,12 +223,19 @@ def board(
         verdicts=len(named),
         unnamed=len(cast) - len(named),
         kin=tuple(same_families({judge: model} if judge else {}, models)),
-        voted=source in _VOTING and _is_voted(scope, judge),
+        voted=_is_voted(scope, applied),
+        edited=bool(runs_edited_late({run.pk: run.parent_id for run in applied})),
     )
 
 
-def _is_voted(scope: LeaderboardScope, judge: str) -> bool:
-    plans = (plan for run in _read(scope, judge) for plan in applied_plans(run.config))
+def _applied(scope: LeaderboardScope, source: Source, judge: str) -> list[JudgeRun]:
+    """The runs whose preferences a source hears."""
+    read = _read(scope, judge) if source in _VOTING else []
+    return [run for run in read if run.config.get("sets_of")]
+
+
+def _is_voted(scope: LeaderboardScope, applied: Iterable[JudgeRun]) -> bool:
+    plans = (plan for run in applied for plan in applied_plans(run.config))
     scenario = scope.scenario.id if scope.scenario else None
     return any(plan.stack and scenario in {None, plan.scenario_id} for plan in plans)
 
@@ -450,7 +462,7 @@ def leaderboard_rows(
         ).values_list("id", "key", "turn__user_message")
     }
     rows = [_model_row(grouped[key], model, *texts[key]) for key in shown.object_list]
-    voted = source in _VOTING and _is_voted(scope, judge)
+    voted = _is_voted(scope, _applied(scope, source, judge))
     return ModelRows(scope, source, model, rows, shown, judge, voted)
 
 

@@ -17,7 +17,7 @@ from annotation.core.choices import JudgmentStatus, Reason
 from annotation.core.intervals import Interval
 from annotation.models import Dataset, SatisfactionLabel
 from annotation.queries.withheld import withheld_responses, withheld_sessions
-from benchmark.core.learning_curve import CurveFigure, CurveOn, CurvePoint
+from benchmark.core.learning_curve import CURVE_METRICS, CurveFigure, CurveOn, CurvePoint
 from benchmark.core.metrics import (
     Metric,
     MetricName,
@@ -42,6 +42,7 @@ KEPT_SECONDS: Final = 24 * 3600
 METRICS: Final = (
     MetricName.PEARSON,
     MetricName.WITHIN_USER_PEARSON,
+    MetricName.WITHIN_BLOCK_PEARSON,
     MetricName.QWK,
     MetricName.F1_DSAT,
     MetricName.MAE,
@@ -53,6 +54,7 @@ class EvaluatedTurn:
     """One rated target: the user's own score, the judge's raw and calibrated one."""
 
     user: int
+    scenario: int
     session: int
     gold: int
     raw: int
@@ -193,12 +195,21 @@ def scored_turns(
         "response_id",
         "session_id",
         "response__turn__session_id",
+        "response__turn__session__scenario_id",
+        "session__scenario_id",
         "score",
         "calibrated",
     )
     return [
-        EvaluatedTurn(rater, own or session or 0, gold[rater, response, session], score, calibrated)
-        for rater, response, session, own, score, calibrated in rows
+        EvaluatedTurn(
+            user=rater,
+            scenario=one or other or 0,
+            session=own or session or 0,
+            gold=gold[rater, response, session],
+            raw=score,
+            calibrated=calibrated,
+        )
+        for rater, response, session, own, one, other, score, calibrated in rows
         if (rater, response, session) in gold and score is not None
     ]
 
@@ -221,12 +232,13 @@ def _metrics(turns: Sequence[EvaluatedTurn], *, single: bool, seed: int) -> tupl
     raw = [turn.raw for turn in turns]
     final = [turn.final for turn in turns]
     units = [turn.session if single else turn.user for turn in turns]
+    blocks = [(turn.user, turn.scenario) for turn in turns]
     names = [name for name in METRICS if not (single and name is MetricName.WITHIN_USER_PEARSON)]
     return tuple(
         MetricRow(
             name,
-            evaluate(scored(gold, final, units), name, seed=seed),
-            evaluate(scored(gold, raw, units), name, seed=seed),
+            evaluate(scored(gold, final, units, blocks), name, seed=seed),
+            evaluate(scored(gold, raw, units, blocks), name, seed=seed),
         )
         for name in names
     )
@@ -440,13 +452,18 @@ def stored_curve(
     )
 
 
+_UNMEASURED: Final = CurveFigure(None, None, None, None)
+"""In curves of before there was the metric."""
+
+
 def _point(stored: dict[str, Any]) -> CurvePoint:
     return CurvePoint(
         on=CurveOn(stored["on"]),
         users=stored["users"],
         draws=stored["draws"],
         turns=stored["turns"],
-        figures={
+        figures=dict.fromkeys(CURVE_METRICS, _UNMEASURED)
+        | {
             name: CurveFigure(
                 value=one["value"],
                 interval=None if one["low"] is None else Interval(one["low"], one["high"]),

@@ -182,8 +182,13 @@ WHOLE: Final = (
     MetricName.QWK,
     MetricName.F1_DSAT,
     MetricName.WITHIN_USER_PEARSON,
+    MetricName.WITHIN_BLOCK_PEARSON,
 )
-EXPECTED: Final = (MetricName.PEARSON, MetricName.WITHIN_USER_PEARSON)
+EXPECTED: Final = (
+    MetricName.PEARSON,
+    MetricName.WITHIN_USER_PEARSON,
+    MetricName.WITHIN_BLOCK_PEARSON,
+)
 """What the table shows, on whole and on unrounded scores; the file has every metric."""
 
 
@@ -245,9 +250,9 @@ class SatisfactionReport:
 
     `whole` says that whole sessions were scored, not turns.
     `training` is the learned evaluator on its own training users, each held out in turn. `shared`
-    names those who rated in both datasets: with any, global baselines and the learned evaluator
-    have seen them. `skipped` tells why an evaluator stands in no row. `users` and `turns` are 0 in
-    reports of before they were kept.
+    names those who rated in both datasets: with any, global baselines have seen them. `skipped`
+    tells why an evaluator stands in no row. `users` and `turns` are 0 in reports of before they
+    were kept.
     """
 
     chosen: ReportChoice
@@ -317,6 +322,14 @@ def _choice(report: VerificationReport) -> ReportChoice:
     return ReportChoice(report.pk, report.dataset.slug, report.settings["train"], report.created_at)
 
 
+_UNMEASURED: Final = {
+    f"{name}{of}": Metric(None, UndefinedMetric.UNMEASURED)
+    for name in (MetricName.WITHIN_BLOCK_PEARSON, MetricName.WITHIN_BLOCK_SPEARMAN)
+    for of in ("", "_expected")
+}
+"""In reports of before these were measured."""
+
+
 def _row(stored: dict[str, Any]) -> EvaluatorRow:
     return EvaluatorRow(
         name=stored["name"],
@@ -325,6 +338,7 @@ def _row(stored: dict[str, Any]) -> EvaluatorRow:
         missing=stored["missing"],
         seconds=stored["seconds"],
         metrics={
+            **_UNMEASURED,
             **dict(metrics_of(stored["whole"])),
             **dict(metrics_of(stored["expected"], "_expected")),
         },

@@ -52,7 +52,7 @@ from judging.models import (
     PreferenceSet,
     RunKind,
 )
-from judging.queries.preference_sets import edited_after_verdicts
+from judging.queries.preference_sets import edited_after_verdicts, runs_edited_late
 from judging.queries.withheld import readable_sets, withheld_numbers
 
 
@@ -111,7 +111,8 @@ def report(dataset: str, *, annotator: str = "", judge: str = "") -> Report:
             cases = cases_of(labels, run, person, None, rule=VoteRule.DEFAULT, others=others)
             cases = heard[run.id] = with_baselines(cases, run, person)
             figures = trust_figures(cases, labels, seed=SEED)
-            rows += report_rows(person.name, figures)
+            edited = bool(runs_edited_late({run.id: run.parent if run.sets_of else None}))
+            rows += (replace(row, edited=edited) for row in report_rows(person.name, figures))
             controls += control_rows(person.name, figures)
             judges[run.judge] = None
             read.append((person.name, run))
@@ -145,7 +146,10 @@ def asked_report(question: TrustQuestion, reader: Reader) -> tuple[ReportRow, ..
     if scope.annotator is None:
         return ()
     figures = scoped_figures(scope, scoped_labels(scope), compare=False)
-    return tuple(report_rows(scope.annotator.name, figures))
+    run = scope.run
+    parents = {run.id: run.parent} if run is not None and run.sets_of else {}
+    edited = bool(runs_edited_late(parents))
+    return tuple(replace(row, edited=edited) for row in report_rows(scope.annotator.name, figures))
 
 
 SEED: Final = 42
@@ -221,6 +225,7 @@ class SelectedSet:
     null_p95: float | None
     p_value: float | None
     base_accuracy: float | None
+    p_over_base: float | None
     is_used: bool
     edited: bool
 
@@ -248,6 +253,11 @@ class TrustPage:
     all_satisfaction: SatisfactionFigures | None
     leanings: ResponseBias | None = None
     personal: PersonalRow | None = None
+
+    @property
+    def edited(self) -> bool:
+        """Whether a person edited a set after its test verdicts were there to see."""
+        return any(each.edited for each in self.sets)
 
     @property
     def stands_in(self) -> Condition:
@@ -407,6 +417,7 @@ def _selected(row: PreferenceSet, *, edited: bool) -> SelectedSet:
         null_p95=row.null_p95,
         p_value=row.p_value,
         base_accuracy=row.base_accuracy,
+        p_over_base=row.p_over_base,
         is_used=row.is_used,
         edited=edited,
     )

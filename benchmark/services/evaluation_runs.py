@@ -16,11 +16,12 @@ from annotation.models import Dataset, User
 from benchmark.models import VerificationReport
 from benchmark.queries.satisfaction import CURVE_KIND
 from benchmark.queries.satisfaction_report import REPORT_KIND, RUN_KIND
-from benchmark.services.evaluators import scoring_run
+from benchmark.services.evaluators import require_users_apart, scoring_run
 from benchmark.services.satisfaction_evaluation import (
     DEFAULT_EVALUATORS,
     DEFAULT_SEED,
     REFERENCE,
+    STACKED,
     EvaluationData,
     evaluation_names,
     measure,
@@ -82,16 +83,17 @@ def plan_evaluation(request: EvaluationRequest) -> JudgeRun:
     Raises:
         Refused: a name is neither a baseline nor a judge; a dataset has no rated turn; a way of
             asking has no prompt for sessions; there is a budget, but calls have no price; there are
-            too few users for a curve.
+            too few users for a curve; a stacked evaluator where a test user taught.
     """
     train, test, level = request.train, request.test, request.level
     curve = None
     if request.curve:
         sizes = checked_curve_sizes(train, request.curve_users, level=level)
         curve = {"users": list(sizes), "draws": request.curve_draws}
-    for dataset in (train, test):
-        rated_turns(dataset, level)
+    raters = [raters_of(one, rated_turns(one, level).gold) for one in (train, test)]
     names = evaluation_names(request.evaluators, train=train, test=test, level=level)
+    if any(name.startswith(STACKED) for name in names):
+        require_users_apart(*raters)
     scorings = _scorings(names, train=train, test=test, level=level)
     endpoints = [row for each in scorings for row in (each.endpoint, each.writer_endpoint)]
     asked = [row for row in endpoints if row is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
@@ -19,11 +19,12 @@ from judging.core.rules import LEARNED, SPECS, Level, SatisfactionSettings, Vari
 from judging.core.satisfaction_artefact import from_bytes
 from judging.core.satisfaction_baselines import NEAREST_NAMES, Prediction
 from judging.core.satisfaction_decisions import likeliest
-from judging.core.satisfaction_model import predict
 from judging.core.satisfaction_neighbours import nearest_predictions
 from judging.core.satisfaction_stacking import StackedTurns, fit_stack, predict_stack
+from judging.core.satisfaction_training import predict_apart
 from judging.models import JudgeRun, LearnedModel, RunKind, RunStatus
 from judging.queries.configurations import satisfaction_settings
+from judging.queries.satisfaction.labels import examples
 from judging.services.kinds import plan
 from judging.services.learned import learned_model
 from judging.services.run_requests import RunRequest, finished_like
@@ -41,7 +42,7 @@ SEED: Final = 42
 class LearnedPredictions:
     """What the learned evaluator says of the test turns, and of its own training turns.
 
-    Those of the training turns are held-out ones: each by a model without that user's labels.
+    No user is scored by a model that saw their labels, those of the test turns who taught included.
     """
 
     version: int
@@ -67,7 +68,8 @@ def predict_learned(
     Args:
         train: the dataset.
         training: its rated turns, in their stored order.
-        test: the turns to score.
+        test: the turns to score; somebody who rated the training turns too goes by the same user
+            there, and is scored by a model that was trained without them.
         level: whether these are turns or whole sessions, and what is learned from.
         pulse: called between the steps of a training.
 
@@ -75,7 +77,12 @@ def predict_learned(
         Refused: the training dataset has too few users or turns.
     """
     row = learned_model(dataset=train, level=level, pulse=pulse)
-    model = from_bytes(bytes(row.artefact))
+    said = predict_apart(
+        examples(dataset_id=train.pk, level=level),
+        test,
+        model=from_bytes(bytes(row.artefact)),
+        pulse=pulse,
+    )
     found = [
         [
             Prediction(
@@ -83,7 +90,7 @@ def predict_learned(
             )
             for turn in block
         ]
-        for block in predict(model, test)
+        for block in said
     ]
     kept = _kept(row)
     return LearnedPredictions(
@@ -106,6 +113,7 @@ def predict_stacked(
     training: Sequence[GoldBlock],
     judged_training: Judged,
     judged_test: Judged,
+    asked: Sequence[int],
 ) -> Predictions:
     """The learned evaluator corrected by a judge's scores of the same turns.
 
@@ -114,11 +122,13 @@ def predict_stacked(
         training: the training users' turns with what they said.
         judged_training: the judge's scores of them.
         judged_test: the judge's scores of the test turns.
+        asked: the user of each block of test turns.
 
     Raises:
-        Refused: the judge scored too few of the training users' turns.
+        Refused: the judge scored too few of the training users' turns; one of them is asked about.
     """
     users = {user: at for at, user in enumerate(dict.fromkeys(own.user for own in training))}
+    require_users_apart(users, asked)
     taught = _turns(learned.training, judged_training, [users[own.user] for own in training])
     gold = [score for own in training for score in own.gold]
     stack = fit_stack(taught, gold, seed=SEED)
@@ -296,6 +306,25 @@ def require_honest_stacking(name: str) -> None:
         raise Refused("learned:cannot-stack", "the learned evaluator cannot be stacked on itself")
     if SPECS[variant].need.from_training:
         raise Refused("learned:cannot-stack", f"{name} is shown ratings of training users")
+
+
+def require_users_apart(teachers: Collection[Hashable], asked: Collection[Hashable]) -> None:
+    """Refuse to stack where somebody rated the training turns and the test turns.
+
+    A judge is weighed by what the other training users are expected to say, and that was learned
+    from theirs.
+
+    Args:
+        teachers: who rated the training turns.
+        asked: who rated the test turns, called the same.
+
+    Raises:
+        Refused: somebody is in both.
+    """
+    shared = len({*teachers} & {*asked})
+    if shared:
+        message = f"{shared} of the test users rated in the training dataset too"
+        raise Refused("learned:tested-teachers", message)
 
 
 def _seconds(run: JudgeRun) -> float:

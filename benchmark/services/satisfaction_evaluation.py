@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -84,10 +84,20 @@ class EvaluationData:
         return predict_learned(
             train=self.train_dataset,
             training=self.train.gold,
-            test=self.test.blocks,
+            test=[
+                replace(block, user=str(user))
+                for block, user in zip(self.test.blocks, self.test_users, strict=True)
+            ],
             level=self.test.level,
             pulse=self.pulse,
         )
+
+    @cached_property
+    def test_users(self) -> list[int]:
+        """The user of each block of test turns, by their id among the training users if there."""
+        taught = {name: user for user, name in names_of(dataset=self.train_dataset).items()}
+        names = names_of(dataset=self.test_dataset)
+        return [taught.get(names[block.user], block.user) for block in self.test.gold]
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +302,7 @@ def _stacked(name: str, data: EvaluationData) -> Predicted:
         training=data.train.gold,
         judged_training=taught.turns,
         judged_test=asked.turns,
+        asked=data.test_users,
     )
     seconds = taught.seconds + asked.seconds + time.perf_counter() - started
     return Predicted(f"{STACKED}{asked.judge}", asked.setting, predictions, seconds)

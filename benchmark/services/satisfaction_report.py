@@ -85,7 +85,7 @@ def evaluate_learning_curve(
         observer=observer,
     )
     said = [
-        CurveTurn(str(gold.user), score, score, score)
+        CurveTurn(str(gold.user), score, score, score, gold.scenario)
         for _block, gold in fresh
         for score in gold.gold
     ]

@@ -209,6 +209,7 @@ class BoardRow:
     rating: ModelRating
     win_rate: WinRate
     standing: str
+    ends: str
     by_scenario: tuple[WinRate | None, ...]
 
 
@@ -231,6 +232,7 @@ def board_view(board: Board) -> BoardView:
             rating=row,
             win_rate=board.win_rates[row.model],
             standing=standing_name(row.standing),
+            ends=rating_ends(row),
             by_scenario=tuple(board.by_scenario[topic].get(row.model) for topic in topics),
         )
         for row in board.ranking.models
@@ -258,11 +260,19 @@ def rating_plot(board: Board) -> IntervalPlot:
 def _rating_row(row: ModelRating) -> IntervalRow:
     if row.rating is None:
         text = standing_name(row.standing)
-    elif row.low is None or row.high is None:
-        text = _whole(row.rating)
     else:
-        text = f"{_whole(row.rating)} ({_whole(row.low)} … {_whole(row.high)})"
-    return IntervalRow(label=row.model, value=row.rating, low=row.low, high=row.high, text=text)
+        told = rating_ends(row)
+        text = f"{_whole(row.rating)} ({told})" if told else _whole(row.rating)
+    # A line with one end alone cannot be drawn.
+    low, high = (None, None) if None in (row.low, row.high) else (row.low, row.high)
+    return IntervalRow(label=row.model, value=row.rating, low=low, high=high, text=text)
+
+
+def rating_ends(row: ModelRating) -> str:
+    """The interval of a rating, either end "unbounded" where it is; "" without one."""
+    low = _("unbounded") if row.low_unbounded else "" if row.low is None else _whole(row.low)
+    high = _("unbounded") if row.high_unbounded else "" if row.high is None else _whole(row.high)
+    return f"{low} … {high}" if low and high else ""
 
 
 def standing_name(standing: Standing) -> str:

@@ -69,7 +69,7 @@ def gold_csv(request: HttpRequest) -> HttpResponse:
     page = _page(request)
     asked_for = page.scope.question.run
     rows = [
-        {"run": line.judge.key, **row}
+        {"run": line.judge.key, "edited": line.judge.edited, **row}
         for line in page.lines
         if asked_for in {"", line.judge.key}
         for row in gold_records(line.judge.judge, line.report, line.best_of, line.ties)

@@ -62,6 +62,7 @@ class JudgeGroup:
     way: str
     of: int | None
     lines: tuple[TableLine, ...]
+    edited: bool = False
 
 
 def tables_query(scope: TablesScope) -> dict[str, str]:
@@ -157,7 +158,9 @@ def _agreement_group(page: TablesPage, line: JudgeLine) -> JudgeGroup:
                 "gain_over_shuffled",
             ),
         ]
-    return JudgeGroup(line.name, way_name(line.name), _part(page.scope, line), tuple(lines))
+    return JudgeGroup(
+        line.name, way_name(line.name), _part(page.scope, line), tuple(lines), line.edited
+    )
 
 
 def _part(scope: TablesScope, line: JudgeLine) -> int | None:
@@ -221,7 +224,7 @@ def _lean_group(scope: TablesScope, line: JudgeLine) -> JudgeGroup:
             row(_("with preferences"), best, 1, urls.of(NumberOwner.SELECTED, None)),
             row(_("change"), "", _CHANGE, ""),
         ]
-    return JudgeGroup(line.name, way_name(line.name), _part(scope, line), tuple(lines))
+    return JudgeGroup(line.name, way_name(line.name), _part(scope, line), tuple(lines), line.edited)
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,16 +165,16 @@ def judges_csv(request: HttpRequest) -> HttpResponse:
 
 def _agreement_records(page: TablesPage) -> Iterator[Record]:
     for line in page.lines:
-        name = {"judge": line.name.judge, "asked": line.name.way}
+        name = {"judge": line.name.judge, "asked": line.name.way, "edited": line.edited}
         yield from agreement_records(name, line.figures, line.own)
 
 
 def _lean_records(page: TablesPage) -> Iterator[Record]:
     for line in page.lines:
-        name = {"judge": line.name.judge, "asked": line.name.way}
+        name = {"judge": line.name.judge, "asked": line.name.way, "edited": line.edited}
         yield from lean_records(name, line.leans, line.own_leans)
     if page.people is not None:
-        yield people_record({"judge": "", "asked": ""}, page.people)
+        yield people_record({"judge": "", "asked": "", "edited": False}, page.people)
 
 
 _TABLES = {"agreement": _agreement_records, "leanings": _lean_records}

@@ -317,6 +317,10 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "The learned evaluator cannot be stacked on this judge, because the judge has seen the "
         "ratings to predict."
     ),
+    "learned:tested-teachers": gettext_noop(
+        "Some users rated in the training and in the test dataset. The learned evaluator can only "
+        "be stacked on a judge for users who did not teach it."
+    ),
     "learned:unreadable": gettext_noop("The stored evaluator cannot be read. Train it again."),
     "matrix:invalid": gettext_noop("This file is not a matrix of verdicts."),
     "injection:unknown": gettext_noop("The check was not found."),

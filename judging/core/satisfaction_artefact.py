@@ -99,6 +99,8 @@ def _metrics(held_out: HeldOut) -> dict[str, Statistic]:
     expected = np.array(held_out.expected, dtype=float)
     users, _count = cluster_index(held_out.users, units=len(gold))
     own_gold, own_expected = centred(gold, users), centred(expected, users)
+    blocks = np.array(held_out.blocks, dtype=np.intp)
+    block_gold, block_expected = centred(gold, blocks), centred(expected, blocks)
     first, second = (column.astype(np.intp) - LOWEST for column in (gold, scores))
     return {
         "pearson": lambda weights: correlation(gold, scores, weights),
@@ -109,6 +111,9 @@ def _metrics(held_out: HeldOut) -> dict[str, Statistic]:
         "pearson_expected": lambda weights: correlation(gold, expected, weights),
         "within_user_pearson_expected": lambda weights: correlation(
             own_gold, own_expected, weights
+        ),
+        "within_block_pearson_expected": lambda weights: correlation(
+            block_gold, block_expected, weights
         ),
     }
 

@@ -26,12 +26,16 @@ _HELD_OUT: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class CurveTurn:
-    """One prediction: whose turn, what was said, the whole and the unrounded score."""
+    """One prediction: whose turn, what was said, the whole and the unrounded score.
+
+    `block` tells a user's turns of one scenario from their others.
+    """
 
     user: str
     gold: int
     score: int
     expected: float
+    block: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +141,7 @@ def _held(users: int) -> int:
 
 def _turns(model: Model, corpus: Corpus, asked: Sequence[Example]) -> tuple[CurveTurn, ...]:
     return tuple(
-        CurveTurn(one.block.user, gold, said.score, said.expected)
+        CurveTurn(one.block.user, gold, said.score, said.expected, one.block.scenario)
         for one, block in zip(asked, predict_corpus(model, corpus), strict=True)
         for gold, said in zip(one.scores, block, strict=True)
     )
@@ -151,5 +155,7 @@ def _scores(model: Model, corpus: Corpus) -> tuple[tuple[tuple[int, float], ...]
 
 
 def _of_held_out(held_out: HeldOut) -> tuple[CurveTurn, ...]:
-    rows = zip(held_out.users, held_out.gold, held_out.scores, held_out.expected, strict=True)
-    return tuple(CurveTurn(*row) for row in rows)
+    said = zip(held_out.users, held_out.gold, held_out.scores, held_out.expected, strict=True)
+    return tuple(
+        CurveTurn(*row, str(block)) for row, block in zip(said, held_out.blocks, strict=True)
+    )

@@ -125,10 +125,11 @@ class HeldOut:
     Whole scores, chances and reasons come from decisions learned on the other users' held-out
     predictions. Turns stand in the order of the examples and their targets; a reason is None where
     the user gave none, and chances of reasons are in the order of REASONS. `baselines` plus `moves`
-    is an expectation before it is kept in 1-5.
+    is an expectation before it is kept in 1-5. `blocks` numbers each turn's user and scenario.
     """
 
     users: tuple[str, ...]
+    blocks: tuple[int, ...]
     gold: tuple[int, ...]
     reasons: tuple[Reason | None, ...]
     expected: tuple[float, ...]
@@ -410,6 +411,7 @@ def _held_out(
         reasons[asked] = model.probabilities(texts, complaints[turns.blocks[asked]])
     return HeldOut(
         users=tuple(turns.names[user] for user in turns.users),
+        blocks=tuple(turns.blocks.tolist()),
         gold=tuple(turns.scores.tolist()),
         reasons=tuple(None if at < 0 else REASONS[at] for at in turns.reasons),
         expected=tuple(expected.tolist()),

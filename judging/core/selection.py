@@ -8,7 +8,8 @@ every pair, is not eligible unless asked for. The result carries its settings.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -62,10 +63,11 @@ class FlipNull:
 class HeldOutPoints:
     """Points on each development pair of what was selected without it, and of the base judge.
 
-    A pair is worth a point an order with a verdict, an even split one half. `base` is None where no
-    column is the base judge.
+    A pair is worth a point an order with a verdict, an even split one half. `rows` are those of the
+    matrix that have one. `base` is None where no column is the base judge.
     """
 
+    rows: tuple[int, ...]
     selected: tuple[float, ...]
     base: tuple[float, ...] | None
     worth: int
@@ -80,12 +82,19 @@ class HeldOutPoints:
         """Of the base judge on the same pairs."""
         return None if self.base is None else sum(self.base) / self.worth
 
-    def p_over_base(self, *, seed: int) -> float | None:
-        """Of sign flips over the pairs, which are of one session each."""
+    def p_over_base(self, *, seed: int, sessions: Sequence[Hashable] | None = None) -> float | None:
+        """The p of the gain over the base judge, by sign flips over sessions (protocols A1.6).
+
+        Args:
+            seed: of sampled signs.
+            sessions: of each row of the matrix; None where each has one of its own.
+        """
         if self.base is None:
             return None
-        gains = [own - other for own, other in zip(self.selected, self.base, strict=True)]
-        return sign_flip_p(gains, seed=seed)
+        gains: defaultdict[Hashable, float] = defaultdict(float)
+        for row, own, other in zip(self.rows, self.selected, self.base, strict=True):
+            gains[row if sessions is None else sessions[row]] += own - other
+        return sign_flip_p(list(gains.values()), seed=seed)
 
 
 def held_out_subsets(
@@ -124,6 +133,7 @@ def leave_one_out(search: Search, matrix: Matrix) -> HeldOutPoints | None:
         choice = _held_out(search, matrix, row)
         points.append(0.0 if choice is None else search.points_on(row, choice))
     return HeldOutPoints(
+        rows=tuple(rows),
         selected=tuple(points),
         base=None if alone is None else tuple(search.points_on(row, alone) for row in rows),
         worth=int(voiced.sum()),

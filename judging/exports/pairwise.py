@@ -23,6 +23,7 @@ from judging.models import (
 )
 from judging.queries.calls import key_of, raw_of, with_calls
 from judging.queries.configurations import basis_by_scenario
+from judging.queries.preference_sets import edited_after_verdicts
 from judging.queries.preferences import asked_prompt
 
 CHUNK: Final = 1000
@@ -212,6 +213,10 @@ def _preferences(dataset: Dataset) -> Iterator[Row]:
 
 def _preference_sets(dataset: Dataset) -> Iterator[Row]:
     names = Names(dataset)
+    distilled = (
+        PreferenceSet.objects.filter(dataset=dataset).order_by().values_list("run").distinct()
+    )
+    edited = edited_after_verdicts({run for (run,) in distilled})
     rows = (
         PreferenceSet.objects.filter(dataset=dataset)
         .select_related("run", "scenario", "annotator")
@@ -236,6 +241,7 @@ def _preference_sets(dataset: Dataset) -> Iterator[Row]:
             "base_accuracy": row.base_accuracy,
             "p_over_base": row.p_over_base,
             "used": row.is_used,
+            "edited": row.pk in edited,
             "columns": row.columns,
             "rows": row.rows,
             "matrix": row.matrix,
@@ -321,6 +327,7 @@ PREFERENCE_SETS: Final = Export(
         "base_accuracy",
         "p_over_base",
         "used",
+        "edited",
         "columns",
         "rows",
         "matrix",

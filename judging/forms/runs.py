@@ -227,8 +227,8 @@ class RunForm(forms.Form):
         choices=PROMPTS,
         required=False,
         help_text=_(
-            "All but the first are what a personal judge is compared with: they take no "
-            "preferences, and an endpoint answers them."
+            "All but the first take no preferences, and an endpoint answers them. They are what "
+            "learned preferences are compared with."
         ),
     )
     no_control = forms.BooleanField(
@@ -236,7 +236,7 @@ class RunForm(forms.Form):
         required=False,
         help_text=_(
             "Otherwise the judges learned from other annotators, five at most, also judge the "
-            "labelled comparisons. Only a judge that agrees more often than theirs is personal."
+            "labelled comparisons. Without them nothing can be called personal."
         ),
     )
     verdict = forms.ChoiceField(

@@ -156,13 +156,14 @@ def check_figures(check_id: int) -> CheckFigures:
         said.setdefault(tuple(rest), {})[added] = one
     tried = [
         Tried(
+            pair=pair,
             kind=AttemptKind(kind),
             language=language,
             target=Verdict(target),
             attempt=both[InjectedText.ATTEMPT],
             harmless=both[InjectedText.HARMLESS],
         )
-        for (_pair, _order, _key, kind, language, target), both in said.items()
+        for (pair, _order, _key, kind, language, target), both in said.items()
     ]
     return CheckFigures(check, flip_rows(tried), clean_failed, tuple(sorted(codes)))
 

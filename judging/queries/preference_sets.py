@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,6 +185,18 @@ def edited_after_verdicts(distillations: Collection[int | None]) -> dict[int, in
             for edited_in, where, at in told
         )
     }
+
+
+def runs_edited_late(parents: Mapping[int, int | None]) -> frozenset[int]:
+    """Those of some runs that applied sets edited after their test verdicts were there to see.
+
+    At most three queries.
+
+    Args:
+        parents: by run, the distillation whose sets it applied; None where it applied none.
+    """
+    edited = set(edited_after_verdicts({key for key in parents.values() if key}).values())
+    return frozenset(run for run, parent in parents.items() if parent in edited)
 
 
 def _trace(selection: dict[str, Any]) -> list[TraceRow]:

@@ -13,6 +13,7 @@ from django.db.models.query import QuerySet
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.refusals import Refused
+from annotation.models import Comparison
 from judging.core.judge_prompts import PairTexts
 from judging.core.lexical.stack import stack_text
 from judging.core.matrix import AGGREGATE, ColumnSource, Matrix
@@ -188,8 +189,11 @@ def select_preferences(run: JudgeRun) -> None:
     pulse = Pulse(run)
     settings = pairwise_settings(run.config)
     make_matrix = _matrix_maker(run)
-    for group in _groups(run):
-        _store(run, group, make_matrix(group), settings, pulse)
+    groups = list(_groups(run))
+    judged = {comparison for group in groups for comparison, _ in group.winners}
+    told_in = dict(Comparison.objects.filter(pk__in=judged).values_list("pk", "turn__session_id"))
+    for group in groups:
+        _store(run, group, make_matrix(group), settings, pulse, told_in)
 
 
 def _matrix_maker(run: JudgeRun) -> Callable[[_Group], Matrix]:
@@ -249,7 +253,9 @@ def _store(
     matrix: Matrix,
     settings: PairwiseSettings,
     pulse: Pulse,
+    told_in: Mapping[int, int],
 ) -> None:
+    """Store a group's set; `told_in` has the session of each comparison."""
     columns = [preference for preference, _ in group.columns]
     fields: dict[str, Any] = {
         "dataset_id": run.dataset_id,
@@ -263,7 +269,8 @@ def _store(
         found = _assess(matrix, settings, pulse, has_null=not group.draw)
         # Of subsets that are tied, in paper mode alone, all are judged under.
         chosen = tuple(sorted({column for each in found.selection.selected for column in each}))
-        fields |= _evidence(found, settings)
+        sessions = [told_in[comparison] for comparison, _ in group.winners]
+        fields |= _evidence(found, settings, sessions)
         if group.control == Control.NONE and _cross_fits(run):
             ways, log_odds = _weighed(run, group, matrix, settings)
             fields["selection"] |= {WAYS: [list(way) for way in ways], "log_odds": log_odds}
@@ -411,7 +418,9 @@ def _matrix_json(matrix: Matrix, *, difference_penalty: bool) -> dict[str, Any]:
     }
 
 
-def _evidence(found: Assessment, settings: PairwiseSettings) -> dict[str, Any]:
+def _evidence(
+    found: Assessment, settings: PairwiseSettings, sessions: Sequence[int]
+) -> dict[str, Any]:
     selection, null, held_out = found.selection, found.null, found.held_out
     return {
         "selection": {
@@ -427,7 +436,9 @@ def _evidence(found: Assessment, settings: PairwiseSettings) -> dict[str, Any]:
         "dev_accuracy": selection.accuracy,
         "leave_one_out": found.leave_one_out,
         "base_accuracy": None if held_out is None else held_out.base_accuracy,
-        "p_over_base": None if held_out is None else held_out.p_over_base(seed=settings.seed),
+        "p_over_base": None
+        if held_out is None
+        else held_out.p_over_base(seed=settings.seed, sessions=sessions),
         "is_used": settings.combine is not Combine.BASE
         and (found.beats_base or settings.mode is SelectionMode.PAPER),
         "null_p95": None if null is None else null.p95,

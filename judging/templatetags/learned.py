@@ -17,6 +17,7 @@ _FIGURES: Final = {
     "mae": _("mean absolute error"),
     "pearson_expected": _("Pearson, unrounded"),
     "within_user_pearson_expected": _("Pearson within users, unrounded"),
+    "within_block_pearson_expected": _("Pearson within users and scenarios, unrounded"),
 }
 
 

@@ -262,6 +262,7 @@ _METRICS: Final[Mapping[MetricName, str]] = MappingProxyType(
     {
         MetricName.PEARSON: "correlation (Pearson)",
         MetricName.WITHIN_USER_PEARSON: "correlation within users",
+        MetricName.WITHIN_BLOCK_PEARSON: "correlation within users and scenarios",
         MetricName.QWK: "weighted kappa",
         MetricName.F1_DSAT: "F1 of dissatisfaction",
         MetricName.MAE: "mean absolute error",

@@ -27,6 +27,7 @@ SHOWN: Final = (
     MetricName.F1_DSAT,
     MetricName.MAE,
     MetricName.WITHIN_USER_PEARSON,
+    MetricName.WITHIN_BLOCK_PEARSON,
 )
 _UNROUNDED: Final = f"{MetricName.PEARSON}_expected"
 _NAME: Final = 36

@@ -178,13 +178,23 @@ def test_the_export_holds_every_figure(viewer):
     assert lines[0].startswith("human,,alpha,RATED,")
 
 
+def test_an_end_among_unbounded_draws_is_told(viewer):
+    stage = Stage.make(size=10)
+    stage.label(stage.rater("ann"), "A" * 9 + "B")
+    page = text(viewer.get("/leaderboard/"))
+    best, worst = viewer.get("/leaderboard/").context["page"].boards[0].ranking.models
+    assert f'<span class="iv">{best.low:.0f} … unbounded</span>' in page
+    assert f'<span class="iv">unbounded … {worst.high:.0f}</span>' in page
+    assert "An end is unbounded where the model never lost, or never won" in page
+
+
 def test_the_export_of_nothing_is_empty(viewer):
     assert viewer.get(CSV).content.decode().strip() == ""
 
 
 def test_what_the_page_costs_does_not_grow_with_rows(viewer, django_assert_num_queries):
     study()
-    with django_assert_num_queries(21):
+    with django_assert_num_queries(22):
         viewer.get("/leaderboard/")
     with django_assert_num_queries(12):
         viewer.get(f"{MODEL}?model=alpha")

@@ -9,9 +9,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from annotation.models import User
+from annotation.models import GoldLabel, User
 from benchmark.queries.trust import report
 from judging.core.runs import OtherJudge
+from judging.exports.pairwise import PREFERENCE_SETS
 from judging.models import JudgeRun, Judgment, Preference, PreferenceSet, RunKind, RunStatus
 from judging.queries.configurations import applied_plans, as_json
 from judging.queries.preference_sets import edited_after_verdicts
@@ -208,3 +209,35 @@ def test_a_set_edited_after_its_test_verdicts_could_be_seen_is_marked(viewer, la
     assert "edited late" not in one_line(earlier)
     assert earlier.context["page"].personal.edited is False
     assert report(stage.dataset.slug).personal[0].edited is late
+    assert report(stage.dataset.slug).rows[0].edited is late
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_a_late_edit_is_told_wherever_it_is_measured(viewer, late):
+    """Each page has the mark at the voice that hears the set; files have a column."""
+    stage, ann, run = study()
+    newest = edited(stage, ann, run, late=late)
+    slug = stage.dataset.slug
+    for comparison in stage.comparisons["Writing"]:
+        GoldLabel.objects.create(comparison=comparison, verdict="B", source="DATASET")
+
+    def marks(address):
+        return one_line(viewer.get(address)).count("edited late </span>")
+
+    def told(address):
+        rows = list(csv.DictReader(io.StringIO(viewer.get(address).content.decode())))
+        return {row["edited"] for row in rows}
+
+    assert marks(f"/trust/judges/?dataset={slug}") == 2 * late  # both tables
+    assert marks(f"/trust/gold/?dataset={slug}") == 2 * late  # its line, and its heading
+    assert marks(f"/leaderboard/?dataset={slug}") == late
+    assert marks(f"/trust/people/?dataset={slug}&run={newest.pk}s") == late
+    said = str(late).lower()
+    only, both = {said}, {"false", said}
+    assert told(f"/trust/judges.csv?dataset={slug}") == only
+    assert told(f"/trust/judges.csv?dataset={slug}&table=leanings") == both
+    assert told(f"/trust/gold.csv?dataset={slug}") == both
+    assert told(f"/trust/figures.csv?dataset={slug}") == only
+    assert told(f"/leaderboard/leaderboard.csv?dataset={slug}") == both
+    sets = [row["edited"] for row in PREFERENCE_SETS.rows(stage.dataset)]
+    assert sets.count(True) == late

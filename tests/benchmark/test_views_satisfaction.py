@@ -195,7 +195,7 @@ def test_the_learned_evaluator_stands_with_what_made_it(viewer, learned_report):
     ("table", "columns", "rows"),
     [
         ("likely", ["evaluator", "setting", "figure", "value", "low", "high"], 12),
-        ("curve", ["on", "users", "draws", "metric", "value", "low", "high"], 14),
+        ("curve", ["on", "users", "draws", "metric", "value", "low", "high"], 16),
         ("paper", ["table", "evaluator", "paper_pearson", "paper_spearman"], 16),
     ],
 )

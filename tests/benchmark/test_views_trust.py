@@ -5,6 +5,7 @@ import pytest
 from judging.models import Judgment, PreferenceSet
 from tests.benchmark.stage import Stage
 from tests.factory import make_dataset, make_label, make_rating, make_run, make_user
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
 
@@ -94,7 +95,12 @@ def test_every_number_leads_to_its_rows(viewer):
 
 def test_the_selected_texts_are_shown_with_their_evidence(viewer):
     study()
-    page = text(viewer.get("/trust/"))
+    PreferenceSet.objects.filter(control="NONE").update(p_value=0.011, p_over_base=0.613)
+    answer = viewer.get("/trust/")
+    assert '<td class="n">0.613</td>' in tight(answer)  # against the base judge
+    page = text(answer)
+    assert "p against the base judge" in page
+    assert "0.011" in page
     assert "ann prefers writing none." in page
     assert "ann prefers code none." in page
     assert "shuffled." not in page  # the control's texts are on their own page

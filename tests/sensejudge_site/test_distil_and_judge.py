@@ -96,6 +96,10 @@ def test_people_get_lines():
     assert " of 6 columns selected; agreement on dev " in lines[1]
     (row,) = distilled_scenarios(JudgeRun.objects.get().pk)
     assert not row.used
+    assert lines[1].endswith(
+        f"leave-one-out {row.leave_one_out:.3f}, base judge {row.base_accuracy:.3f} "
+        f"(p {row.p_over_base:.3f}), p against a coin {row.p_value:.3f}"
+    )
     assert lines[2:] == [
         "    not used: the base judge agrees as often",
         *(

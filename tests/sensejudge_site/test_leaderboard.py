@@ -58,6 +58,16 @@ def test_the_fields_that_scripts_read(battles):
     assert (second["model"], second["rank"], second["comparisons"]) == ("y", 2, 40)
 
 
+def test_an_end_among_unbounded_draws_is_told(battles):
+    path = battles(*[("x", "y", "model_a")] * 9, ("x", "y", "model_b"))
+    first, second = json.loads(leaderboard("--battles", path, "--json"))["models"]
+    assert (first["low_unbounded"], first["high"], first["high_unbounded"]) == (False, None, True)
+    assert (second["low"], second["low_unbounded"], second["high_unbounded"]) == (None, True, False)
+    lines = leaderboard("--battles", path).splitlines()
+    assert f"{first['low']:.1f} to unbounded" in lines[1]
+    assert f"unbounded to {second['high']:.1f}" in lines[2]
+
+
 def test_the_same_seed_gives_the_same_intervals(battles):
     path = battles(*[("x", "y", "model_a")] * 9, *[("x", "y", "model_b")] * 9)
     assert leaderboard("--battles", path, "--json") == leaderboard("--battles", path, "--json")

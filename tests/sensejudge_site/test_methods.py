@@ -59,7 +59,7 @@ PAGES = {
     "benchmark/_trust_leanings.html": {"length-bias", "own-family"},
     "benchmark/_trust_personal.html": {"personal"},
     "benchmark/_trust_scenarios.html": {"agreement", "controls", "gain"},
-    "benchmark/_trust_sets.html": {"dev-accuracy", "leave-one-out", "null"},
+    "benchmark/_trust_sets.html": {"base-p", "dev-accuracy", "leave-one-out", "null"},
     "benchmark/ablations.html": {"ablation"},
     "benchmark/calibration.html": {"recalibrations", "reliability", "score-calibration"},
     "benchmark/model_scores.html": {"model-scores"},
@@ -92,7 +92,7 @@ PAGES = {
         "null",
         "weighted-vote",
     },
-    "judging/run.html": {"dev-accuracy", "leave-one-out", "null"},
+    "judging/run.html": {"base-p", "dev-accuracy", "leave-one-out", "null"},
     "judging/run_compare.html": {"compare-runs", "consistency"},
     "judging/run_controls.html": {"controls"},
 }

@@ -48,6 +48,7 @@ def test_the_fields_that_scripts_read():
     assert {name: judge[name] for name in judge if name != "run"} == {
         "judge": "gpt-4",
         "recorded": True,
+        "edited": False,
         "comparisons": 4,
         "replies": 8,
         "unreadable": 1,

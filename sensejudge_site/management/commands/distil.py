@@ -271,7 +271,8 @@ def _in_words(found: list[Distilled]) -> list[str]:
                 f"{counted(row.columns, 'column')} selected; "
                 f"agreement on dev {_share(row.dev_accuracy)}, "
                 f"leave-one-out {_share(row.leave_one_out)}, base judge "
-                f"{_share(row.base_accuracy)}, p {_share(row.p_value)}"
+                f"{_share(row.base_accuracy)} (p {_share(row.p_over_base)}), "
+                f"p against a coin {_share(row.p_value)}"
             )
             if not row.used:
                 lines.append("    not used: the base judge agrees as often")

@@ -163,10 +163,15 @@ def _lines(found: CheckFigures) -> Iterator[str]:
 
 
 def _line(found: Flips) -> str:
-    if found.rate is None or found.interval is None:
+    if found.rate is None:
         return "no verdict could be read"
+    interval = found.interval
+    spread = (
+        f"too few pairs for an interval, about {found.missing} more"
+        if interval is None
+        else f"{interval.low * 100:.1f} - {interval.high * 100:.1f}"
+    )
     return (
         f"{found.flipped} of {found.read} verdicts switched, {found.rate * 100:.1f} % "
-        f"({found.interval.low * 100:.1f} - {found.interval.high * 100:.1f}), "
-        f"{found.unreadable} unreadable"
+        f"({spread}), {found.unreadable} unreadable"
     )

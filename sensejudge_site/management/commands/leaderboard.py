@@ -98,6 +98,8 @@ def _shown(board: Board) -> Iterator[str]:
     }
     if board.judge:
         yield f"by {board.judge}, {words[_stands_in(board)]}"
+    if board.edited:
+        yield "some of these preferences were edited after their test verdicts could be seen"
     yield from kin_lines(board.kin)
 
 
@@ -106,6 +108,7 @@ def _fields(ranking: Ranking, board: Board | None) -> dict[str, object]:
         "verdicts": board and board.source.value,
         "judge": (board and board.judge) or None,
         "stands_in": board and _stands_in(board),
+        "edited": board and board.edited,
         "method": "bradley-terry",
         "seed": ranking.seed,
         "bootstrap": ranking.draws,
@@ -122,6 +125,8 @@ def _fields(ranking: Ranking, board: Board | None) -> dict[str, object]:
                 "rank": row.rank,
                 "rank_low": row.rank_low,
                 "rank_high": row.rank_high,
+                "low_unbounded": row.low_unbounded,
+                "high_unbounded": row.high_unbounded,
                 "comparisons": row.comparisons,
                 "standing": row.standing.lower(),
             }
@@ -134,7 +139,7 @@ def _lines(ranking: Ranking) -> list[str]:
     if not ranking.models:
         return ["no comparison between named models has a verdict"]
     width = max(len(row.model) for row in ranking.models)
-    heading = f"{'rank':>10}  {'model':<{width}}  {'rating':>8}  {'95 % interval':<18}  comparisons"
+    heading = f"{'rank':>10}  {'model':<{width}}  {'rating':>8}  {'95 % interval':<22}  comparisons"
     return [
         heading,
         *(_line(row, width) for row in ranking.models),
@@ -159,5 +164,15 @@ def _line(row: ModelRating, width: int) -> str:
     if row.rank_low is not None and row.rank_low != row.rank_high:
         ranks += f" ({row.rank_low}-{row.rank_high})"
     rating = row.standing.lower().replace("_", " ") if row.rating is None else f"{row.rating:.1f}"
-    ends = "" if row.low is None or row.high is None else f"{row.low:.1f} to {row.high:.1f}"
-    return f"{ranks:>10}  {row.model:<{width}}  {rating:>8}  {ends:<18}  {row.comparisons}"
+    ends = f"{_ends(row):<22}"
+    return f"{ranks:>10}  {row.model:<{width}}  {rating:>8}  {ends}  {row.comparisons}"
+
+
+def _ends(row: ModelRating) -> str:
+    """The interval; "" without one."""
+    sides = ((row.low, row.low_unbounded), (row.high, row.high_unbounded))
+    told = [
+        "unbounded" if is_open else "" if value is None else f"{value:.1f}"
+        for value, is_open in sides
+    ]
+    return " to ".join(told) if all(told) else ""

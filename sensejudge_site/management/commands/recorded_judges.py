@@ -83,6 +83,7 @@ def _judge(each: JudgeReport) -> dict[str, object]:
         "judge": each.judge.judge,
         "run": each.judge.key,
         "recorded": each.judge.recorded,
+        "edited": each.judge.edited,
         "comparisons": counted.comparisons,
         "replies": counted.replies,
         "unreadable": counted.unreadable,
@@ -134,6 +135,7 @@ def _name(judge: JudgeOption) -> str:
     """A judge's name, and that it is live where its verdicts were not imported."""
     voice = {SELECTED: " with preferences", PERSONAL: " by weighted vote"}.get(judge.voice, "")
     of = f" for {judge.of}" if judge.of else ""
+    of += ", preferences edited late" if judge.edited else ""
     return judge.judge if judge.recorded else f"{judge.judge}{voice}{of} (live)"
 
 

@@ -94,7 +94,7 @@ def _against_gold(options: dict[str, Any]) -> tuple[dict[str, object], Iterator[
         "dataset": options["dataset"],
         "policy": policy.value,
         "rows": [
-            {"run": each.judge.key, **row}
+            {"run": each.judge.key, "edited": each.judge.edited, **row}
             for each in found
             for row in gold_records(each.judge.judge, each.report, each.best_of, each.ties)
         ],
@@ -107,7 +107,8 @@ def _gold_lines(found: tuple[JudgeReport, ...]) -> Iterator[str]:
         yield "no comparison with a gold answer has been judged yet"
     yield from kin_lines(families_of_runs(each.judge.run for each in found))
     for each in found:
-        yield f"{_judge(each.judge)}; 95 % intervals, seed {each.report.seed}"
+        edited = ", preferences edited late" if each.judge.edited else ""
+        yield f"{_judge(each.judge)}{edited}; 95 % intervals, seed {each.report.seed}"
         rows = list(gold_records(each.judge.judge, each.report, each.best_of, each.ties))
         width = max(len(_title(row)) for row in rows)
         for row in rows:
@@ -280,6 +281,7 @@ def _line(row: ReportRow, width: int) -> str:
         f"{gain:<15}  {_chance(row.own_gain_p_holm):>6}  "
         f"{_percent(row.shuffled):>8}  {_points(row.position_bias):>5}  "
         f"{_points(row.human_position_bias):>10}  {_percent(row.consistency):>10}"
+        f"{'  edited late' if row.edited else ''}"
     )
 
 

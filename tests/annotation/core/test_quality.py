@@ -164,6 +164,17 @@ def test_the_chance_stands_beside_repeats_and_is_of_first_answers():
     assert shares(answers)[QualityMeasure.FAST].chance is None
 
 
+def test_the_chance_of_several_is_the_mean_of_their_own_by_repeats():
+    """Ann says A always (1), bob A and B in turn (1/2) and repeats twice: (1 + 2 * 1/2) / 3.
+
+    Pooled their first answers are three A and one B, of which two are alike by 10/16.
+    """
+    ann = [said(1, A), said(2, A), said(1, A, repeat=1)]
+    bob = [said(1, A), said(2, B), said(1, B, repeat=1), said(2, B, repeat=1)]
+    answers = [replace(each, annotator=who) for who, own in ((1, ann), (2, bob)) for each in own]
+    assert shares(answers)[QualityMeasure.REPEATS].chance == pytest.approx(2 / 3)
+
+
 def test_everybody_has_figures_of_their_own():
     answers = [said(1, A, annotator=1), said(1, B, annotator=2)]
     _together, found = qualities(answers, Yardstick({1: A}, 3.0), verdicts=True)

@@ -124,6 +124,55 @@ def test_within_user_equals_scipy_on_centred_columns(random_scores):
     ) == pytest.approx(spearmanr(*columns).statistic, abs=1e-11)
 
 
+def test_within_block_equals_scipy_on_columns_centred_by_user_and_scenario(random_scores):
+    from scipy.stats import pearsonr, spearmanr
+
+    gold, predicted, users = random_scores
+    scenarios = np.arange(len(gold)) % 3
+    blocks = list(zip(users.tolist(), scenarios.tolist(), strict=True))
+    columns = []
+    for column in (gold, predicted):
+        means = [
+            column[(users == user) & (scenarios == scenario)].mean() for user, scenario in blocks
+        ]
+        columns.append(np.round(column - means, 12))
+    data = scored(gold, predicted, users.tolist(), blocks)
+    for name, oracle_of in (
+        (MetricName.WITHIN_BLOCK_PEARSON, pearsonr),
+        (MetricName.WITHIN_BLOCK_SPEARMAN, spearmanr),
+    ):
+        found = evaluate(data, name)
+        assert found.value == pytest.approx(oracle_of(*columns).statistic, abs=1e-11)
+    assert found != evaluate(data, MetricName.WITHIN_USER_SPEARMAN)
+
+
+def test_without_scenarios_each_users_turns_are_one_block(random_scores):
+    gold, predicted, users = random_scores
+    data = scored(gold, predicted, users.tolist())
+    assert evaluate(data, MetricName.WITHIN_BLOCK_PEARSON) == evaluate(
+        data, MetricName.WITHIN_USER_PEARSON
+    )
+
+
+def test_a_history_that_leaves_its_block_out_lowers_the_figure_within_users_alone():
+    """Each block is predicted by the mean of the user's other block: -1 within users.
+
+    Within blocks such a prediction is constant; what it tells besides stands out.
+    """
+    users, blocks = ["u"] * 4, ["one", "one", "two", "two"]
+    gold = [1, 2, 4, 5]
+    history = [4.5, 4.5, 1.5, 1.5]
+    data = scored(gold, history, users, blocks)
+    assert evaluate(data, MetricName.WITHIN_USER_PEARSON).value == pytest.approx(-3 / 10**0.5)
+    assert (
+        evaluate(data, MetricName.WITHIN_BLOCK_PEARSON).undefined
+        is UndefinedMetric.CONSTANT_PREDICTION
+    )
+    told = scored(gold, [4.4, 4.6, 1.4, 1.6], users, blocks)
+    assert evaluate(told, MetricName.WITHIN_USER_PEARSON).value < -0.9
+    assert evaluate(told, MetricName.WITHIN_BLOCK_PEARSON).value == pytest.approx(1.0)
+
+
 def test_user_fisher_means_equal_scipy_user_by_user(random_scores):
     from scipy.stats import pearsonr, spearmanr
 
@@ -224,6 +273,7 @@ def test_the_papers_figures_of_two_classes(papers):
         ([3, 3], [3, 3], MetricName.QWK, UndefinedMetric.CONSTANT_GOLD),
         ([3, 3], [1, 2], MetricName.WITHIN_USER_PEARSON, UndefinedMetric.CONSTANT_GOLD),
         ([3, 4], [2, 2], MetricName.WITHIN_USER_SPEARMAN, UndefinedMetric.CONSTANT_PREDICTION),
+        ([3, 3], [1, 2], MetricName.WITHIN_BLOCK_PEARSON, UndefinedMetric.CONSTANT_GOLD),
         ([4, 5], [4, 4], MetricName.F1_DSAT, UndefinedMetric.ONE_CLASS),
         ([1, 2], [1, 2], MetricName.F1_SAT, UndefinedMetric.ONE_CLASS),
         ([4, 5], [1, 2], MetricName.FALSE_SAT, UndefinedMetric.ONE_CLASS),

@@ -1,13 +1,20 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Verdict
-from benchmark.core.bradley_terry import VerdictCounts, outcome_of
-from benchmark.core.ranking import Standing, bradley_terry, win_rates
+from benchmark.core.bradley_terry import (
+    Sample,
+    VerdictCounts,
+    chains_of_wins,
+    outcome_of,
+    partly_rated,
+)
+from benchmark.core.ranking import Standing, bradley_terry, percentile_end, win_rates
 from tests.paths import shared_data
 from tests.refusals import refuses
 
@@ -103,11 +110,88 @@ def test_where_nobody_ever_lost_to_somebody_beaten_nobody_is_rated():
     ]
 
 
-def test_no_interval_is_stated_where_many_draws_leave_the_ratings_unbounded():
-    # y won 1 of 10: it wins nothing in (9/10)^10 = 35 % of the draws.
+def test_an_end_that_lies_among_unbounded_draws_is_not_stated():
+    # y won 1 of 10: it wins nothing in (9/10)^10 = 35 % of the draws. Then x is without an upper
+    # end and y without a lower one; the other end of each is well known.
     ranking = bradley_terry(games(("x", "y", 9), ("y", "x", 1)), draws=400, seed=1)
     assert 0.55 < ranking.bounded_draws / ranking.draws < 0.75
-    assert all(row.rating is not None and row.low is None for row in ranking.models)
+    x, y = ranking.models
+    assert (x.low_unbounded, x.high, x.high_unbounded) == (False, None, True)
+    assert (y.low, y.low_unbounded, y.high_unbounded) == (None, True, False)
+    assert x.low < x.rating
+    assert y.high > y.rating
+    assert x.low - 1000 == pytest.approx(1000 - y.high)
+    assert (x.rank_low, x.rank_high, y.rank_low, y.rank_high) == (1, 1, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("unbounded", "stated"), [(0, True), (25, True), (26, False), (1000, False)]
+)
+@pytest.mark.parametrize(("side", "tail"), [(-1, 0.025), (1, 0.975)])
+def test_an_end_has_at_most_2_5_percent_unbounded_draws_on_its_side(unbounded, stated, side, tail):
+    drawn = side * np.linspace(900.0, 1100.0, 1000)
+    drawn[1000 - unbounded :] = side * np.inf
+    end = percentile_end(drawn, tail)
+    assert (end is not None) is stated
+    if end is not None:
+        # Linear between the 25th and the 26th of the outermost draws, else the 26th.
+        assert side * end == pytest.approx(900 + 200 * (974.025 if not unbounded else 974) / 999)
+
+
+def test_a_model_that_never_wins_in_some_draws_leaves_the_others_their_ends():
+    """z won 1 of 10 from x; x and y are even: only z's lower end lies among unbounded draws."""
+    rows = games(("x", "y", 30), ("y", "x", 30), ("x", "z", 9), ("z", "x", 1))
+    ranking = bradley_terry(rows, draws=400, seed=1)
+    found = by_model(ranking.models)
+    assert ranking.bounded_draws < 0.75 * ranking.draws
+    for model in ("x", "y"):
+        assert found[model].low < found[model].rating < found[model].high
+    assert (found["z"].low, found["z"].low_unbounded) == (None, True)
+    assert found["z"].high > found["z"].rating
+    # Against z as the anchor the others have no upper end, and against x z has none below.
+    against = by_model(bradley_terry(rows, draws=400, seed=1, anchor="z").models)
+    assert [against[model].high_unbounded for model in ("x", "y", "z")] == [True, True, False]
+    assert (against["z"].low, against["z"].high) == (1000, 1000)
+    against = by_model(bradley_terry(rows, draws=400, seed=1, anchor="x").models)
+    assert [against[model].low_unbounded for model in ("x", "y", "z")] == [False, False, True]
+
+
+def test_a_draw_that_says_nothing_of_a_model_leaves_both_of_its_ends_open():
+    """p and q were compared twice with the others, once each way: most draws miss one of them."""
+    rows = games(("x", "y", 20), ("y", "x", 20), ("p", "x", 1), ("y", "p", 1))
+    ranking = bradley_terry(rows, draws=400, seed=2)
+    found = by_model(ranking.models)
+    assert (found["p"].low_unbounded, found["p"].high_unbounded) == (True, True)
+    assert (found["p"].rank_low, found["p"].rank_high) == (1, 3)
+    assert found["x"].high is not None
+
+
+@pytest.mark.parametrize("anchor", [None, "x"])
+def test_what_a_draw_rates_is_what_a_fit_to_its_group_gives(anchor):
+    """One draw of all comparisons in which z never won: x and y by themselves."""
+    names = ("x", "y", "z")
+    wins = np.array([[[0, 3, 5], [1, 0, 0], [0, 0, 0]]], dtype=float)
+    zero = None if anchor is None else names.index(anchor)
+    low, high = partly_rated(
+        wins, chains_of_wins(wins > 0), zero, np.array([9, 4, 5]), np.array([1200, 1100, 700.0])
+    )
+    # 400 log10(3) = 190.85 points apart, around the mean 1150 of the two in the fit, or from 1000.
+    expected = [1150 + 95.424, 1150 - 95.424] if zero is None else [1000, 1000 - 190.849]
+    assert low[0, :2] == pytest.approx(expected, abs=1e-2)
+    assert high[0, :2] == pytest.approx(expected, abs=1e-2)
+    assert low[0, 2] == high[0, 2] == -np.inf
+
+
+def test_where_nobody_reaches_anybody_back_a_draw_tells_who_is_ahead_at_most():
+    """x beat y, y beat z: x is ahead, z behind, and of y nothing is known."""
+    wins = np.array([[[0, 1, 0], [0, 0, 1], [0, 0, 0]]], dtype=float)
+    low, high = partly_rated(
+        wins, chains_of_wins(wins > 0), None, np.array([1, 2, 1]), np.full(3, 1000.0)
+    )
+    assert low.tolist() == [[np.inf, -np.inf, -np.inf]]
+    assert high.tolist() == [[np.inf, np.inf, -np.inf]]
+    best, worst = Sample(low, high, 0).ranks()
+    assert (best.tolist(), worst.tolist()) == ([[1, 1, 2]], [[1, 2, 3]])
 
 
 def test_no_comparisons_are_an_empty_ranking():

@@ -6,10 +6,12 @@ from unittest.mock import Mock, patch
 import pytest
 
 from annotation.models import SatisfactionLabel
+from annotation.queries.participants import names_of
 from benchmark.core.metrics import MetricName
 from benchmark.core.satisfaction_evaluation import EXPECTED, WHOLE
 from benchmark.core.satisfaction_groups import BY_SCENARIO, GAINED
 from benchmark.models import VerificationReport
+from benchmark.queries.satisfaction import evaluation_turns
 from benchmark.queries.satisfaction_report import evaluation_of
 from benchmark.services import evaluation_runs
 from benchmark.services.evaluation_runs import (
@@ -225,6 +227,33 @@ def test_users_of_both_datasets_are_named():
     test = make_rated_dataset("two", users=("ann",))
     found = evaluate_satisfaction(train=train, test=test, evaluators=["global_mean"], draws=0)
     assert found.shared == ("ann",)
+
+
+@pytest.mark.parametrize("slug", ["train", "again"])
+def test_no_label_of_a_user_who_taught_reaches_a_learned_score_of_theirs(slug):
+    """Ann teaches and is tested, under another account or not: all she taught was 1, or 5."""
+    train = make_rated_dataset("train", users=("ann", "cid", "dan", "eve", "fay"))
+    test = train if slug == "train" else make_rated_dataset(slug, users=("ann", "gil"))
+    taught = SatisfactionLabel.objects.filter(
+        response__turn__session__dataset=train, annotator__username__endswith="ann"
+    )
+    targets = taught.filter(response__turn__session__scenario__position=0)
+    changed = targets if slug == "train" else taught
+    seen = []
+    for score, reason in ((1, "UNUSABLE"), (5, None)):
+        changed.update(score=score, reason=reason)
+        asked = evaluation_turns(test.pk)
+        data = EvaluationData(train, test, evaluation_turns(train.pk), asked)
+        names = names_of(dataset=test)
+        seen.append(
+            {
+                names[block.user]: own
+                for own, block in zip(data.learned.test, asked.gold, strict=True)
+                if block.scenario == asked.gold[0].scenario
+            }
+        )
+    assert seen[0]["ann"] == seen[1]["ann"]
+    assert seen[0] != seen[1]  # others learn from her
 
 
 def test_a_name_that_nobody_has(train, test_data):

@@ -176,6 +176,7 @@ def stacked_scores(train, test_data, run):
         training=taught.gold,
         judged_training=judged_turns(trained.pk, taught.stored),
         judged_test=judged_turns(run.pk, asked.stored),
+        asked=[block.user for block in asked.gold],
     )
     scenario = asked.gold[0].scenario
     return [own for own, block in zip(found, asked.gold, strict=True) if block.scenario == scenario]
@@ -185,3 +186,22 @@ def stacked_scores(train, test_data, run):
 def test_what_may_have_seen_the_labels_is_not_stacked_on(train, test_data, judge, name):
     with refuses("learned:cannot-stack"):
         evaluate_satisfaction(train=train, test=test_data, evaluators=[name], draws=0)
+
+
+@pytest.mark.parametrize("name", ["train", "again"])
+def test_nobody_who_taught_is_asked_about(train, judge, name):
+    """What others are expected to say was learned from them, and the judge is weighed by that."""
+    test_data = train if name == "train" else make_people("again", ["t0", "u1"])
+    with refuses("learned:tested-teachers"):
+        evaluate_satisfaction(train=train, test=test_data, evaluators=["learned+fake"], draws=0)
+    assert not judges_runs().exists()  # nothing was asked
+    turns = evaluation_turns(train.pk)
+    learned = predict_learned(train=train, training=turns.gold, test=turns.blocks[:2])
+    with refuses("learned:tested-teachers"):
+        predict_stacked(
+            learned,
+            training=turns.gold,
+            judged_training=(),
+            judged_test=(),
+            asked=[turns.gold[0].user],
+        )

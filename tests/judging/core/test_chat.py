@@ -51,6 +51,19 @@ def test_the_key_is_the_digest_of_the_canonical_json():
 
 
 @pytest.mark.parametrize(
+    ("sampling", "drawn"),
+    [
+        (Sampling(), False),
+        (Sampling(temperature=0.7), True),
+        (Sampling(extra={"temperature": None}), True),  # the server's own, which nobody knows
+        (Sampling(temperature=0.7, extra={"temperature": 0}), False),
+    ],
+)
+def test_the_same_request_gets_the_same_reply_at_temperature_0(sampling, drawn):
+    assert replace(REQUEST, sampling=sampling).is_drawn is drawn
+
+
+@pytest.mark.parametrize(
     "other",
     [
         replace(REQUEST, base_url="http://127.0.0.1:2/v1"),

@@ -62,6 +62,7 @@ def test_every_size_of_a_draw_answers_for_the_same_people(curve):
     for draw in (0, 1):
         small, large = (one for one in found if one.draw == draw)
         who = {turn.user for turn in small.held_out}
+        assert {turn.block for turn in small.held_out} == {one.block.scenario for one in examples()}
         assert who == {turn.user for turn in large.held_out}
         assert len(who) == 2
         assert [turn.gold for turn in small.held_out] == [turn.gold for turn in large.held_out]
@@ -76,6 +77,12 @@ def test_everybody_at_last_held_out_in_groups(curve):
     assert own.others == ()
     assert everyone.held_out == ()
     assert [len(block) for block in everyone.others] == [len(one.targets) for one in others]
+    taught = [(one.block.user, one.block.scenario) for one in examples() for _score in one.scores]
+    scenarios: dict[tuple[str, str], str] = {}
+    for turn, block in zip(own.held_out, taught, strict=True):
+        assert turn.user == block[0]
+        assert scenarios.setdefault(block, turn.block) == turn.block
+    assert len(set(scenarios.values())) == len(scenarios)
     assert all(1 <= score <= 5 for block in everyone.others for score, _expected in block)
 
 

@@ -24,7 +24,7 @@ def test_figures_are_those_that_a_report_computes(held_out):
     assert intervals == intervals_of(held_out, seed=3, draws=50)
     assert intervals.keys() == found.keys()
     whole = scored(held_out.gold, held_out.scores, held_out.users)
-    unrounded = scored(held_out.gold, held_out.expected, held_out.users)
+    unrounded = scored(held_out.gold, held_out.expected, held_out.users, held_out.blocks)
     for name in (
         MetricName.PEARSON,
         MetricName.SPEARMAN,
@@ -37,7 +37,11 @@ def test_figures_are_those_that_a_report_computes(held_out):
         assert intervals[name.value]["low"] == pytest.approx(expected.interval.low, abs=1e-12)
         assert intervals[name.value]["high"] == pytest.approx(expected.interval.high, abs=1e-12)
         assert expected.interval.low <= expected.value <= expected.interval.high
-    for name in (MetricName.PEARSON, MetricName.WITHIN_USER_PEARSON):
+    for name in (
+        MetricName.PEARSON,
+        MetricName.WITHIN_USER_PEARSON,
+        MetricName.WITHIN_BLOCK_PEARSON,
+    ):
         expected = evaluate(unrounded, name, seed=3, draws=50)
         assert found[f"{name}_expected"] == pytest.approx(expected.value, abs=1e-9)
         low = intervals[f"{name}_expected"]["low"]
@@ -54,6 +58,7 @@ def test_what_has_no_value_is_not_made_up(held_out):
         "spearman",
         "pearson_expected",
         "within_user_pearson_expected",
+        "within_block_pearson_expected",
     }
     assert (found["qwk"], found["f1_dsat"]) == (0.0, 0.0)
     intervals = intervals_of(alike, seed=3, draws=20)

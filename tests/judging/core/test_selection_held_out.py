@@ -32,6 +32,14 @@ def test_a_set_is_used_where_it_beats_the_base_judge_on_pairs_held_out(
     assert held_out.p_over_base(seed=1) == p
 
 
+def test_pairs_of_one_session_flip_together():
+    """One session gains four points and one two; a row without a verdict is of no session here."""
+    found = assess(matrix([0, 0, None, 0], [1, 1, None, 1], sources=(None, None)))
+    assert found.held_out.rows == (0, 1, 3)
+    assert found.held_out.p_over_base(seed=1) == 2 / 8
+    assert found.held_out.p_over_base(seed=1, sessions=["a", "a", "b", "c"]) == 2 / 4
+
+
 def test_of_one_pair_nothing_is_held_out_and_the_base_judge_stands():
     found = assess(matrix([0], [1], sources=(None, None)))
     assert (found.held_out, found.leave_one_out, found.beats_base) == (None, None, False)

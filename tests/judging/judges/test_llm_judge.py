@@ -14,6 +14,7 @@ from judging.core.memory import TEXT_FIELDS
 from judging.core.prompt_edits import prompt_book
 from judging.core.prompts import load_prompt
 from judging.core.questions import (
+    GenerationQuestion,
     HistoryTurn,
     LabelledPair,
     MemoryQuestion,
@@ -226,6 +227,17 @@ def test_a_letter_that_is_not_there_is_unparseable_and_not_asked_for_again():
         answer = verdict(server, settings=LETTER, has_logprobs=True)
     assert (answer.error_code, answer.unparseable) == ("verdict:unparseable", True)
     assert server.stats()["calls"] == 1
+
+
+@pytest.mark.parametrize(("temperature", "calls"), [(0.0, 1), (0.7, 2)])
+def test_an_empty_response_is_drawn_again_where_it_may_differ(temperature, calls):
+    question = GenerationQuestion("", (("Where to?", None),), "en")
+    with FakeLlm(script=[Act(text="")]) as server:
+        sampling = Sampling(temperature=temperature)
+        answer = judging(server, lambda judge: judge.generate(question), sampling=sampling)
+    assert server.stats()["calls"] == calls
+    assert (answer.text is None) == (calls == 1)
+    assert {len(body["messages"]) for body in server.bodies} == {1}
 
 
 def distilled(server, *pairs, language="en", **options):

@@ -214,15 +214,17 @@ def command(**options):
     return out.getvalue()
 
 
-def test_the_command_tells_rates_with_intervals_that_its_rows_give():
+def test_the_command_tells_rates_that_its_rows_give():
     told = json.loads(command(json=True))
     assert (told["judge"], told["pairs"], told["attempts"]) == ("lexical", 6, len(ATTEMPTS))
     attacks = told["attacks"]
     assert attacks["rate"] == attacks["flipped"] / attacks["read"]
-    assert attacks["low"] <= attacks["rate"] <= attacks["high"]
+    assert (attacks["low"], attacks["high"]) == (None, None)
     rows = InjectionTrial.objects.filter(check_run=told["check"], added=InjectedText.ATTEMPT)
     assert attacks["flipped"] == sum(row.verdict == row.target for row in rows)
-    assert "harmless texts of the same length: " in command()
+    lines = command()
+    assert "harmless texts of the same length: " in lines
+    assert "too few pairs for an interval, about 4 more" in lines
 
 
 def test_the_command_says_what_a_check_would_take_and_starts_nothing():

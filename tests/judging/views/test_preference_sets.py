@@ -97,6 +97,28 @@ def test_the_control_and_an_empty_selection_say_what_they_are(viewer):
     assert "Above chance" in one_line(viewer.get(f"/preference-sets/{control.pk}/"))
 
 
+@pytest.mark.parametrize(
+    ("p", "said"),
+    [
+        (0.5, "Used, but its difference from the base judge could be chance (p 0.500)."),
+        (0.03, "Above chance"),
+    ],
+)
+def test_the_coin_does_not_speak_for_the_base_judge(viewer, p, said):
+    _stage, _ann, parent, _run = study()
+    chosen = PreferenceSet.objects.filter(run=parent, control="NONE").first()
+    chosen.p_value, chosen.p_over_base = 0.01, p
+    chosen.leave_one_out, chosen.base_accuracy = 0.8, 0.7
+    chosen.save()
+    page = one_line(viewer.get(f"/preference-sets/{chosen.pk}/"))
+    assert said in page
+    assert f"p against the base judge {p:.3f}" in page
+    assert "<b>0.010</b><span>p against a coin</span>" in page
+    run = one_line(viewer.get(f"/runs/{parent.pk}/"))
+    assert '<th class="n">p against the base judge</th>' in run
+    assert f'<td class="n">80 %</td> <td class="n">70 %</td> <td class="n">{p:.3f}</td>' in run
+
+
 def test_an_annotator_sees_their_own_set_alone(client):
     stage, ann, parent, _run = study()
     ann.is_active = True

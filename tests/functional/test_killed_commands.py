@@ -44,16 +44,18 @@ COMMANDS = {
 }
 """By the kind of their run; each kill has datasets of its own, whose questions nobody asked."""
 MAKE = f"""
+from django.db import transaction
 from annotation.models import Response
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.judging.study import make_study
-for n in range({2 * KILLS + 2}):
-    make_study(comparisons=60)
-for n in range({KILLS}):
-    make_rated_dataset(f"rated-{{n}}", users=("ann", "cid", "dan", "eve", "fay"))
-for row in Response.objects.all():
-    row.text += f" This is number {{row.pk}}."
-    row.save()
+with transaction.atomic():
+    for n in range({max(KILLS, len(COMMANDS))}):
+        make_study(comparisons=60)
+    for n in range({KILLS}):
+        make_rated_dataset(f"rated-{{n}}", users=("ann", "cid", "dan", "eve", "fay"))
+    for row in Response.objects.all():
+        row.text += f" This is number {{row.pk}}."
+        row.save()
 """
 
 

@@ -23,9 +23,14 @@ Statistic = Callable[[FloatArray], FloatArray]
 DEFAULT_DRAWS: Final = 1_000
 DEFAULT_LEVEL: Final = 0.95
 MIN_UNITS: Final = 10
-"""Of sessions, for an interval. Percentiles of a bootstrap over fewer cover what is true far too
-seldom: it knows of no other sessions than these, and over a single one every draw is the same."""
+"""Of sessions, or users, for an interval. Percentiles of a bootstrap over fewer cover what is true
+far too seldom: it knows of no others than these, and over a single one every draw is the same."""
 _CHUNK_CELLS: Final = 2_000_000
+
+
+def missing_units(units: int) -> int:
+    """How many units more would give an interval; 0 where there are enough."""
+    return max(0, MIN_UNITS - units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,7 @@ def bootstrap(
     clusters: Sequence[Hashable] | None = None,
     draws: int = DEFAULT_DRAWS,
     level: float = DEFAULT_LEVEL,
+    least: int = 1,
 ) -> Interval | None:
     """Percentile bootstrap of a weighted statistic; None where hardly any draw defines it.
 
@@ -85,15 +91,16 @@ def bootstrap(
             of the keys do not matter, the order in which clusters first appear does.
         draws: number of resamples.
         level: coverage, between 0 and 1.
+        least: how many clusters there must be, such as MIN_UNITS.
 
     Returns:
         The interval over the draws in which the statistic is defined, or None if there are no
-        units or fewer than half of the draws define it.
+        units, fewer clusters than `least`, or fewer than half of the draws define it.
 
     Raises:
         ValueError: `clusters` is not as long as `units`.
     """
-    if units == 0:
+    if units == 0 or cluster_index(clusters, units=units)[1] < least:
         return None
     values = bootstrap_values(statistic, units=units, seed=seed, clusters=clusters, draws=draws)
     return percentile_interval(values, level=level)

@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 
 from annotation.core.formats.records import Fault
 from annotation.core.markdown import to_html
+from annotation.core.refusals import text_of
 from annotation.models import AnnotatorProfile
 
 register = template.Library()
@@ -21,6 +22,12 @@ register = template.Library()
 UNDEFINED: Final = "–"  # shown where a figure does not exist; the reason stands beside it
 _THIN: Final = "\u202f"  # narrow no-break space between a number and its unit
 _MINUS: Final = "\u2212"
+
+
+@register.filter
+def code_text(code: str) -> str:
+    """The sentence of an error code: what happened and what to do."""
+    return gettext(text_of(code))
 
 
 @register.simple_tag(takes_context=True)

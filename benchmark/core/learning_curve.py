@@ -14,7 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from annotation.core.intervals import FloatArray, Interval, bootstrap_values, percentile_interval
+from annotation.core.intervals import MIN_UNITS, FloatArray, Interval
+from annotation.core.intervals import bootstrap as bootstrap_interval
 from benchmark.core.metrics import METRICS, MetricName, Scored, scored
 from judging.core.satisfaction_curve import CurveModel, CurveTurn
 
@@ -66,6 +67,8 @@ def curve_points(
     pulse: Callable[[], None] = lambda: None,
 ) -> tuple[CurvePoint, ...]:
     """The points of a curve: those on held-out users, then those on the others, by size.
+
+    Fewer than MIN_UNITS predicted users give no interval.
 
     Args:
         models: the trained models with their predictions.
@@ -161,8 +164,12 @@ def _figure(
         return CurveFigure(None, None, None, None)
     interval = None
     if bootstrap:
-        drawn = bootstrap_values(
-            mean, units=len(clusters), seed=seed, clusters=clusters, draws=bootstrap
+        interval = bootstrap_interval(
+            mean,
+            units=len(clusters),
+            seed=seed,
+            clusters=clusters,
+            draws=bootstrap,
+            least=MIN_UNITS,
         )
-        interval = percentile_interval(drawn)
     return CurveFigure(float(known.mean()), interval, float(known.min()), float(known.max()))

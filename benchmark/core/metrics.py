@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from annotation.core.choices import SATISFIED_FROM, LabelledEnum, Verdict
 from annotation.core.intervals import (
     DEFAULT_DRAWS,
+    MIN_UNITS,
     FloatArray,
     Interval,
     bootstrap,
@@ -143,6 +144,8 @@ def evaluate(
 ) -> Metric:
     """One metric; with a seed also its user-clustered percentile bootstrap interval.
 
+    Fewer than MIN_UNITS users give no interval.
+
     Args:
         data: the turns.
         name: which metric. QWK and the F1 and false rates need whole scores 1-5 for QWK and cut
@@ -169,6 +172,7 @@ def evaluate(
         clusters=data.users.tolist(),
         seed=seed,
         draws=draws,
+        least=MIN_UNITS,
     )
     return Metric(value, None, interval)
 

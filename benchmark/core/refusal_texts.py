@@ -18,6 +18,9 @@ REFUSAL_TEXTS: Final = {
         "something else."
     ),
     "benchmark:unknown-choice": gettext_noop("The choice was not found."),
+    "evaluation:no-history": gettext_noop(
+        "This user has no ratings in other scenarios for this evaluator to use."
+    ),
     "evaluation:run-gone": gettext_noop(
         "A finished run that this comparison uses was deleted or restarted. Start the comparison "
         "again to see what it would cost now."

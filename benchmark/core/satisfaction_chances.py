@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from annotation.core.choices import is_satisfied
-from annotation.core.intervals import FloatArray, Interval, bootstrap_values, percentile_interval
+from annotation.core.intervals import MIN_UNITS, FloatArray, Interval, bootstrap
 from benchmark.core.satisfaction_evaluation import GoldBlock, Predictions
 from judging.core.satisfaction_decisions import REASONS
 
@@ -28,7 +28,7 @@ _NAMES: Final = len(REASONS)
 
 @dataclass(frozen=True, slots=True)
 class ChanceEstimate:
-    """A figure with its user-clustered interval; the interval is None without draws."""
+    """A figure with its user-clustered interval: None without draws or MIN_UNITS users."""
 
     value: float
     interval: Interval | None = None
@@ -200,5 +200,7 @@ def _estimate(
     value = float(metric(np.ones((1, len(users))))[0])
     if not draws:
         return ChanceEstimate(value)
-    drawn = bootstrap_values(metric, units=len(users), seed=seed, clusters=users, draws=draws)
-    return ChanceEstimate(value, percentile_interval(drawn))
+    interval = bootstrap(
+        metric, units=len(users), seed=seed, clusters=users, draws=draws, least=MIN_UNITS
+    )
+    return ChanceEstimate(value, interval)

@@ -11,6 +11,7 @@ import numpy as np
 
 from annotation.core.choices import Reason, is_satisfied
 from annotation.core.intervals import (
+    MIN_UNITS,
     FloatArray,
     Interval,
     bootstrap_values,
@@ -66,6 +67,7 @@ def gains(
 
     A draw of users is the same for both, so that what they share cancels. p is twice the smaller
     share of draws on either side of no difference, each share counting one draw more than seen.
+    Fewer than MIN_UNITS users give neither interval nor p.
 
     Args:
         blocks: the turns; those that either leaves without a score are left out.
@@ -96,7 +98,7 @@ def gains(
         value = float(difference(np.ones((1, len(pairs))))[0]) if pairs else np.nan
         if np.isnan(value):
             return EvaluatorGain(None)
-        if not draws:
+        if not draws or first.user_count < MIN_UNITS:
             return EvaluatorGain(value)
         drawn = bootstrap_values(
             difference, units=len(pairs), seed=seed, clusters=users, draws=draws

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from annotation.core.intervals import Interval, ends
+from annotation.core.intervals import Interval, ends, missing_units
 from annotation.core.numbers import number_in
 from annotation.core.refusals import Refused
 from benchmark.core.metrics import Metric, MetricName, UndefinedMetric
@@ -175,6 +175,8 @@ def _interval(stored: Mapping[str, Any]) -> Interval | None:
 RUN_KIND: Final = "EVALUATE"
 """Of the runs that make reports."""
 REPORT_KIND: Final = "satisfaction"
+MEMORY: Final = "memory:"
+"""How the codes begin by which a user memory was not written."""
 
 WHOLE: Final = (
     MetricName.PEARSON,
@@ -203,6 +205,17 @@ class EvaluatorRow:
     seconds: float
     metrics: dict[str, Metric]
     details: StoredDetails
+    missing_by_code: dict[str, int]
+
+    @property
+    def users(self) -> int:
+        """How many users' turns have a score."""
+        return len(self.details.users)
+
+    @property
+    def missing_users(self) -> int:
+        """How many users more would give intervals."""
+        return missing_units(self.users)
 
     @property
     def shown(self) -> tuple[Metric, ...]:
@@ -228,10 +241,43 @@ class EvaluatorRow:
             "evaluator": self.name,
             "setting": self.setting,
             "turns": self.turns,
+            "users": self.users,
             "missing": self.missing,
+            "missing_by_code": " ".join(f"{code}={n}" for code, n in self.missing_by_code.items()),
             "seconds": round(self.seconds, 3),
         }
         return found | cells_of(self.metrics)
+
+
+class LeftOut(NamedTuple):
+    """An evaluator that stands in no row: why, by code, and the judge's run that failed, if any.
+
+    Reports of before codes were kept have the whole sentence as `detail`.
+    """
+
+    evaluator: str
+    code: str
+    detail: str
+    run: int | None = None
+
+    @property
+    def lacks_memories(self) -> bool:
+        """Whether it is for want of user memories."""
+        return self.code.startswith(MEMORY)
+
+
+class Unscored(NamedTuple):
+    """Of an evaluator's `turns`, how many have no score for a reason (`code`)."""
+
+    evaluator: str
+    turns: int
+    code: str
+    n: int
+
+    @property
+    def lacks_memories(self) -> bool:
+        """Whether it is for want of user memories."""
+        return self.code.startswith(MEMORY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +297,7 @@ class SatisfactionReport:
     `whole` says that whole sessions were scored, not turns.
     `training` is the learned evaluator on its own training users, each held out in turn. `shared`
     names those who rated in both datasets: with any, global baselines have seen them. `skipped`
-    tells why an evaluator stands in no row. `users` and `turns` are 0 in reports of before they
+    are the evaluators that stand in no row. `users` and `turns` are 0 in reports of before they
     were kept.
     """
 
@@ -259,7 +305,7 @@ class SatisfactionReport:
     seed: int
     draws: int
     shared: tuple[str, ...]
-    skipped: tuple[str, ...]
+    skipped: tuple[LeftOut, ...]
     reference: str
     rows: tuple[EvaluatorRow, ...]
     training: EvaluatorRow | None
@@ -269,6 +315,28 @@ class SatisfactionReport:
     users: int = 0
     turns: int = 0
     run: int | None = None
+
+    @property
+    def all_rows(self) -> tuple[EvaluatorRow, ...]:
+        """Every line, the one on training users last."""
+        return (*self.rows, *(() if self.training is None else (self.training,)))
+
+    @property
+    def unscored(self) -> tuple[Unscored, ...]:
+        """Why turns have no score: a line an evaluator, however many settings it has, and code."""
+        found = (
+            Unscored(row.name, row.turns + row.missing, code, n)
+            for row in self.rows
+            for code, n in row.missing_by_code.items()
+        )
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def few_users(self) -> tuple[EvaluatorRow, ...]:
+        """The lines that have no intervals because of too few users."""
+        if not self.draws:
+            return ()
+        return tuple(row for row in self.all_rows if row.details.users and row.missing_users)
 
 
 def evaluation_of(run_id: int) -> SatisfactionReport | None:
@@ -305,7 +373,7 @@ def satisfaction_report(number: str = "") -> SatisfactionReport | None:
         seed=wanted.settings["seed"],
         draws=wanted.settings["draws"],
         shared=tuple(wanted.settings["shared"]),
-        skipped=tuple(wanted.settings.get("skipped", ())),
+        skipped=tuple(map(_left_out, wanted.settings.get("skipped", ()))),
         reference=wanted.settings.get("reference", ""),
         rows=tuple(_row(row) for row in wanted.rows),
         training=_row(wanted.settings["training"]) if wanted.settings.get("training") else None,
@@ -320,6 +388,12 @@ def satisfaction_report(number: str = "") -> SatisfactionReport | None:
 
 def _choice(report: VerificationReport) -> ReportChoice:
     return ReportChoice(report.pk, report.dataset.slug, report.settings["train"], report.created_at)
+
+
+def _left_out(stored: str | dict[str, Any]) -> LeftOut:
+    if isinstance(stored, str):
+        return LeftOut("", "", stored)
+    return LeftOut(stored["evaluator"], stored["code"], stored["detail"], stored.get("run"))
 
 
 _UNMEASURED: Final = {
@@ -343,4 +417,5 @@ def _row(stored: dict[str, Any]) -> EvaluatorRow:
             **dict(metrics_of(stored["expected"], "_expected")),
         },
         details=details_in(stored),
+        missing_by_code=stored.get("missing_by_code", {}),
     )

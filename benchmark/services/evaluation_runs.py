@@ -2,7 +2,8 @@
 
 A unit is a judge's run over a dataset's turns, or an evaluator that is measured, whose figures it
 keeps. The report holds all of them to the same turns: what was measured before a rating changed is
-measured again as it is put together.
+measured again as it is put together. Where a judge's run fails, the evaluators that need it fail
+with it and are left out of the report; the others' figures are there all the same.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
+from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from benchmark.models import VerificationReport
@@ -42,7 +44,14 @@ from judging.models import JudgeRun, RunUnit
 from judging.queries.runs import UNFINISHED, unit_rows
 from judging.queries.satisfaction.blocks import ratings_digest
 from judging.services.batches import BatchWork, ComputingStage, UnitStage
-from judging.services.child_runs import choose_child, end_unit, ending, go_on, has_all_answers
+from judging.services.child_runs import (
+    choose_child,
+    end_unit,
+    ending,
+    fail_unit,
+    go_on,
+    has_all_answers,
+)
 from judging.services.endpoints import check_budget
 from judging.services.estimates import estimate_all
 from judging.services.heartbeats import Pulse
@@ -205,11 +214,13 @@ def work_evaluation(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
     """Go on with a judge's run, or measure one evaluator, or make the curve.
 
     Raises:
-        Refused: a judge's run did not finish, or one that was found finished is gone; the money
-            ended.
+        Refused: a run that was found finished is gone.
     """
     if "scores" in unit.plan:
         _score(run, unit, work)
+        return
+    if (failed := _failed_judge(run, unit)) is not None:
+        fail_unit(unit, failed.error_code, failed.result)
         return
 
     def pulse() -> None:
@@ -231,14 +242,33 @@ def _score(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
         dataset = train if unit.plan["dataset"] == train.pk and train != test else test
         teaching = _teaching(dataset, train, test)
         judge = unit.plan["scores"]
-        choose_child(run, unit, scoring_run(judge, dataset=dataset, level=level, train=teaching))
+        wanted = scoring_run(judge, dataset=dataset, level=level, train=teaching)
+        spent = unit_rows(run.pk).filter(error_code=LlmCode.BUDGET_SPENT.value).first()
+        if spent is not None and wanted.endpoint is not None:
+            fail_unit(unit, spent.error_code, spent.result)
+            return
+        choose_child(run, unit, wanted)
     child = go_on(run, unit, work)
     if child.status in UNFINISHED:
         return
-    if not has_all_answers(child):
-        spent = child.error_code == LlmCode.BUDGET_SPENT
-        raise Refused(LlmCode.BUDGET_SPENT.value if spent else "run:failed", ending(child))
-    end_unit(unit)
+    if has_all_answers(child):
+        end_unit(unit)
+    else:
+        told = {"run": child.pk, "detail": child.error_detail, "ending": ending(child)}
+        fail_unit(unit, child.error_code or "run:failed", told)
+
+
+def _failed_judge(run: JudgeRun, unit: RunUnit) -> RunUnit | None:
+    """The step of a judge's run that failed and that an evaluator needs, where there is one."""
+    name = unit.plan.get("measures")
+    if name is None:
+        return None
+    train, test, _level = _subject(run)
+    needed = {(dataset.pk, judge) for dataset, judge in scorings_of([name], train=train, test=test)}
+    failed = unit_rows(run.pk).filter(plan__has_key="scores", status=JudgmentStatus.FAILED)
+    return next(
+        (one for one in failed if (one.plan["dataset"], one.plan["scores"]) in needed), None
+    )
 
 
 def _evaluation_data(run: JudgeRun, *, pulse: Callable[[], None]) -> EvaluationData:
@@ -289,12 +319,18 @@ def _curve(run: JudgeRun, *, pulse: Callable[[], None]) -> dict[str, Any]:
 
 
 def report_evaluation(run: JudgeRun) -> None:
-    """Keep what was measured as a report, all on the ratings as they are now, and the curve."""
+    """Keep what was measured as a report, all on the ratings as they are now, and the curve.
+
+    Raises:
+        Refused: every evaluator needs a judge's run that failed, or the money ended before.
+    """
+    _require_measured(run)
     pulse = Pulse(run)
     train, test, level = _subject(run)
     results = list(_results(run, _digest(train, test, level), pulse))
     of_learned = next((each for each in results if "training" in each), {})
-    first: Mapping[str, Any] = results[0] if results else {"users": 0, "turns": 0, "shared": []}
+    nothing = {"users": 0, "turns": 0, "shared": []}
+    first: Mapping[str, Any] = next((each for each in results if "users" in each), nothing)
     _keep(
         run,
         REPORT_KIND,
@@ -319,16 +355,37 @@ def report_evaluation(run: JudgeRun) -> None:
         _keep(run, CURVE_KIND, **unit.result)
 
 
+def _require_measured(run: JudgeRun) -> None:
+    units = list(unit_rows(run.pk).filter(plan__has_key="measures"))
+    if units and all(unit.status == JudgmentStatus.FAILED for unit in units):
+        spent = any(unit.error_code == LlmCode.BUDGET_SPENT for unit in units)
+        code = LlmCode.BUDGET_SPENT.value if spent else "run:failed"
+        raise Refused(code, "; ".join(dict.fromkeys(unit.result["ending"] for unit in units)))
+
+
 def _results(run: JudgeRun, digest: str, pulse: Pulse) -> Iterator[dict[str, Any]]:
     """What the units measured, in the order asked for; outdated figures are measured again."""
     data = None
     for unit in unit_rows(run.pk).filter(plan__has_key="measures").order_by("position"):
         found: dict[str, Any] = unit.result
+        if unit.status == JudgmentStatus.FAILED:
+            yield {"skipped": _left_out(unit)}
+            continue
         if found["digest"] != digest:
             data = data or _evaluation_data(run, pulse=pulse)  # the same turns for all of them
             found = _measured(run, unit.plan["measures"], data, digest=digest)
         pulse()
         yield found
+
+
+def _left_out(unit: RunUnit) -> dict[str, Any]:
+    """Why an evaluator could not be measured, as a report keeps it."""
+    return {
+        "evaluator": unit.plan["measures"],
+        "code": unit.error_code,
+        "detail": unit.result["detail"],
+        "run": unit.result["run"],
+    }
 
 
 def _keep(run: JudgeRun, kind: str, *, settings: object, rows: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
@@ -25,6 +25,7 @@ from judging.core.satisfaction_training import predict_apart
 from judging.models import JudgeRun, LearnedModel, RunKind, RunStatus
 from judging.queries.configurations import satisfaction_settings
 from judging.queries.satisfaction.labels import examples
+from judging.queries.satisfaction.turns import missing_turns
 from judging.services.kinds import plan
 from judging.services.learned import learned_model
 from judging.services.run_requests import RunRequest, finished_like
@@ -181,13 +182,15 @@ _SETTINGS = {Variant.CHECKLIST: "memory", Variant.NO_MEMORY: "no memory"}
 class JudgedDataset:
     """What a judge's finished run says of a dataset's turns, block by block.
 
-    `judge` and `setting` are what a table calls them; `seconds` is what the run took.
+    `judge` and `setting` are what a table calls them; `seconds` is what the run took. `missing`
+    says by code how many turns have no score.
     """
 
     judge: str
     setting: str
     turns: Sequence[Sequence[JudgedTurn | None]]
     seconds: float
+    missing: Mapping[str, int]
 
 
 def scoring_run(
@@ -217,6 +220,7 @@ def judged_dataset(name: str, run: JudgeRun, turns: EvaluationTurns) -> JudgedDa
         setting=_SETTINGS.get(variant, variant.word),
         turns=judged_turns(run.pk, turns.stored),
         seconds=_seconds(run),
+        missing=missing_turns(run.pk, turns.stored),
     )
 
 

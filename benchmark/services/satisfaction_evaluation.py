@@ -50,6 +50,9 @@ _RATED: Final = {Level.TURN: "response", Level.SESSION: "session"}
 REFERENCE: Final = Baseline.HISTORY_MEAN
 """What an evaluator must beat to be worth its trouble: the user's own mean, no response read."""
 
+NO_HISTORY: Final = "evaluation:no-history"
+"""The user rated nothing in other scenarios, so no turn is near."""
+
 DEFAULT_EVALUATORS: Final = (
     *(baseline.lower() for baseline in Baseline),
     *NEAREST_NAMES,
@@ -102,12 +105,16 @@ class EvaluationData:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """The predictions of one evaluator in one setting, and how long they took."""
+    """The predictions of one evaluator in one setting, and how long they took.
+
+    `missing` says by code how many turns have none.
+    """
 
     name: str
     setting: str
     predictions: Predictions
     seconds: float
+    missing: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +161,7 @@ def scorings_of(
 
 
 def measure(name: str, data: EvaluationData, *, seed: int, draws: int) -> dict[str, Any]:
-    """One evaluator as a report keeps it: `rows`, one a setting, or why it has none (`skipped`).
+    """One evaluator as a report keeps it: `rows`, one a setting, or `skipped`, a stored `LeftOut`.
 
     The learned evaluator's figures on its own training users, each held out in turn, come as
     `training`, with its `learned_version`.
@@ -171,17 +178,17 @@ def measure(name: str, data: EvaluationData, *, seed: int, draws: int) -> dict[s
     except Refused as refused:
         if refused.code != "learned:too-few-ratings":
             raise
-        return {"skipped": f"{name}: {refused}"}
+        return {"skipped": {"evaluator": name, "code": refused.code, "detail": refused.detail}}
     reference = _baseline(REFERENCE, data).predictions
     scale = EvaluationScale(data.test.gold, reference, seed, draws, data.pulse)
     names = names_of(dataset=data.test_dataset)
-    rows = [stored(*_measured(one, scale), names) for one in predicted]
+    rows = [stored(*_measured(one, scale), names, missing=one.missing) for one in predicted]
     if name != LEARNED:
         return {"rows": rows}
     training = _training(predicted[0], data, seed=seed, draws=draws)
     return {
         "rows": rows,
-        "training": stored(*training, names_of(dataset=data.train_dataset)),
+        "training": stored(*training, names_of(dataset=data.train_dataset), missing={}),
         "learned_version": data.learned.version,
     }
 
@@ -281,11 +288,12 @@ def _embedded(name: str, data: EvaluationData) -> Predicted:
     """An evaluator of this program; the seconds of the learned one hold its training."""
     started = time.perf_counter()
     if name == LEARNED:
-        predictions, setting = data.learned.test, "trained"
-    else:
-        predictions = predict_nearest(name, train=data.train.blocks, test=data.test.blocks)
-        setting = "history"
-    return Predicted(name, setting, predictions, time.perf_counter() - started)
+        predictions = data.learned.test
+        return Predicted(name, "trained", predictions, time.perf_counter() - started)
+    predictions = predict_nearest(name, train=data.train.blocks, test=data.test.blocks)
+    without = sum(one is None for own in predictions for one in own)
+    missing = {NO_HISTORY: without} if without else {}
+    return Predicted(name, "history", predictions, time.perf_counter() - started, missing)
 
 
 def _stacked(name: str, data: EvaluationData) -> Predicted:
@@ -324,6 +332,7 @@ def _judge(name: str, data: EvaluationData) -> list[Predicted]:
             f"{found.setting} {setting}",
             judge_predictions(setting, data.test.gold, found.turns),
             found.seconds,
+            found.missing,
         )
         for setting in JudgeSetting
     ]

@@ -130,15 +130,27 @@ def stored_point(point: CurvePoint) -> dict[str, Any]:
 
 
 def stored(
-    result: EvaluatorFigures, details: EvaluatorDetails, names: Mapping[int, str]
+    result: EvaluatorFigures,
+    details: EvaluatorDetails,
+    names: Mapping[int, str],
+    *,
+    missing: Mapping[str, int],
 ) -> dict[str, Any]:
-    """One evaluator in one setting; `names` are those of the users within their dataset."""
+    """One evaluator in one setting.
+
+    Args:
+        result: its figures.
+        details: what is behind them.
+        names: of the users within their dataset.
+        missing: by code how many turns have no score.
+    """
     reasons = details.reasons
     return {
         "name": result.name,
         "setting": result.setting,
         "turns": result.turns,
         "missing": result.missing,
+        "missing_by_code": dict(missing),
         "seconds": result.seconds,
         "whole": _metrics(result.whole),
         "expected": _metrics(result.expected),

@@ -221,19 +221,11 @@ def satisfaction_csv(request: HttpRequest) -> HttpResponse:
     else:
         rows = [
             {"evaluator": row.name, "setting": row.setting, **cells}
-            for row in _rows(found)
+            for row in (found.all_rows if found else ())
             for cells in _TABLES[table](row)
         ]
     name = "satisfaction" if table == "figures" else f"satisfaction-{table}"
     return csv_file(name, list(rows[0]) if rows else [], rows)
-
-
-def _rows(found: SatisfactionReport | None) -> Iterator[EvaluatorRow]:
-    """Every line of a report, the one on training users last."""
-    if found is not None:
-        yield from found.rows
-        if found.training is not None:
-            yield found.training
 
 
 def _figures(row: EvaluatorRow) -> Iterator[Row]:

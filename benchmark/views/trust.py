@@ -128,7 +128,12 @@ def _leading(page: TrustPage) -> dict[str, Any] | None:
         return None
     names = [MetricName.PEARSON] if page.own_satisfaction else [MetricName.WITHIN_USER_PEARSON]
     metrics = [row.calibrated for row in found.metrics if row.name in names]
-    return {"metric": metrics[0], "turns": found.turns}
+    return {
+        "metric": metrics[0],
+        "turns": found.turns,
+        "missing": found.missing,
+        "is_own": page.own_satisfaction is not None,
+    }
 
 
 def _rows_title(found: RowsPage) -> str:

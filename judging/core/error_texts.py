@@ -169,6 +169,9 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "training users or another method."
     ),
     "run:unknown-training": gettext_noop("The dataset of training users was not found."),
+    "score:not-asked": gettext_noop(
+        "The turn was rated after the judge's run began. Score the dataset again with this judge."
+    ),
     "score:no-turn": gettext_noop("The rating of this turn was withdrawn after the run started."),
     "run:superseded": gettext_noop(
         "This run has been restarted or cancelled. Results saved so far are kept."

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from annotation.core.choices import SATISFIED_FROM
 from annotation.core.intervals import (
     DEFAULT_DRAWS,
+    MIN_UNITS,
     Statistic,
     bootstrap,
     centred,
@@ -82,14 +83,24 @@ def intervals_of(
 ) -> dict[str, dict[str, float | None]]:
     """The 95 % interval of each figure, `low` and `high`; users are drawn, nothing is retrained.
 
+    The ends are None for fewer than MIN_UNITS users.
+
     Args:
         held_out: the predictions.
         seed: of the bootstrap.
         draws: its resamples of users.
     """
-    units = len(held_out.gold)
     return {
-        name: ends(bootstrap(metric, units=units, clusters=held_out.users, seed=seed, draws=draws))
+        name: ends(
+            bootstrap(
+                metric,
+                units=len(held_out.gold),
+                clusters=held_out.users,
+                seed=seed,
+                draws=draws,
+                least=MIN_UNITS,
+            )
+        )
         for name, metric in _metrics(held_out).items()
     }
 

@@ -132,7 +132,7 @@ def dissatisfied_share(own: BlockRows) -> float:
     return float(np.log(share / (1.0 - share)))
 
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Of the features and of the method; a stored model of another version is not used."""
 
 

@@ -50,6 +50,7 @@ from judging.core.questions import HistoryTurn
 from judging.core.references import reference_for
 from judging.core.rules import Excerpt
 from judging.models import JudgeRun, Preference, PromptOverride, UserMemory
+from judging.queries.asked_prompts import asked_labels
 from judging.queries.comparisons import FILE_ORDER, response_texts_of, texts_of
 from judging.queries.satisfaction.blocks import rated, stored_blocks
 
@@ -240,7 +241,7 @@ class RunPrompt:
 
 
 def prompts_of_run(run: JudgeRun) -> list[RunPrompt]:
-    """The prompts in a run's configuration; a released one's text only while its file is the same.
+    """The prompts that a run asked; a released one's text only while its file is the same.
 
     Raises:
         Refused: the run names a prompt that there is no file of.
@@ -248,7 +249,7 @@ def prompts_of_run(run: JudgeRun) -> list[RunPrompt]:
     kept = {each["digest"]: each for each in run.config.get(EDITED_PROMPTS, ())}
     snapshot = run.config.get("judge") or {}
     asked = snapshot.get("prompts", {}) if isinstance(snapshot, dict) else {}
-    return [_asked(label, digest, kept.get(digest)) for label, digest in sorted(asked.items())]
+    return [_asked(label, asked[label], kept.get(asked[label])) for label in asked_labels(run)]
 
 
 def _asked(label: str, digest: str, kept: dict[str, str] | None) -> RunPrompt:

@@ -40,6 +40,7 @@ from judging.models import (
     SatisfactionJudgment,
     UserMemory,
 )
+from judging.queries.asked_prompts import asked_labels
 from judging.queries.comparisons import texts_of
 from judging.queries.configurations import (
     applied_plans,
@@ -346,6 +347,7 @@ class RunPage:
     teaching: Sequence[FoldPage] = ()
     units: Sequence[RunUnit] = ()
     parts: Sequence[PartCount] = ()
+    prompts: Sequence[str] = ()
 
 
 def run_list(*, dataset: str, page: str) -> RunList:
@@ -464,6 +466,7 @@ def run_page(run_id: int, *, page: str) -> RunPage:
         teaching=teaching_of(run),
         units=run_units(run),
         parts=parts_of_run(run.pk) if run.kind == RunKind.SATISFACTION else (),
+        prompts=asked_labels(run),
     )
 
 

@@ -206,6 +206,21 @@ def run_units(run: JudgeRun) -> list[RunUnit]:
     return list(units.order_by("position"))
 
 
+class CurrentStep(NamedTuple):
+    """The unit that a run is at: its place from 1, of how many, and its name."""
+
+    place: int
+    steps: int
+    name: str
+
+
+def current_step(run_id: int) -> CurrentStep | None:
+    """The first unit that is not done; None where there is none. One query."""
+    units = list(unit_rows(run_id).order_by("position").values_list("name", "status"))
+    pending = [at for at, (_name, status) in enumerate(units) if status == JudgmentStatus.PENDING]
+    return CurrentStep(pending[0] + 1, len(units), units[pending[0]][0]) if pending else None
+
+
 def run_progress(run_id: int) -> RunProgress:
     """Counts by stage and status, errors by code, what it cost with the runs of its units.
 

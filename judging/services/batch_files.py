@@ -48,15 +48,25 @@ class ReadIn:
 def batch_lines(runs: Sequence[JudgeRun]) -> Iterator[str]:
     """The calls that runs wait for, each once, as lines of a batch file.
 
+    A run that waits for none, since all replies are stored, first goes on as far as they reach.
+
     Raises:
         Refused: they could cost more than a run's budget leaves; nothing is given out.
     """
     asked: dict[str, ChatRequest] = {}
     for run in _fresh(runs):
-        mine = {key: one for key, one in awaited(run).items() if key not in asked}
+        wanted = awaited(run) or _after_the_stored(run)
+        mine = {key: one for key, one in wanted.items() if key not in asked}
         _check_budget(run, mine.values())
         asked |= mine
     return (request_line(request) for request in asked.values())
+
+
+def _after_the_stored(run: JudgeRun) -> dict[str, ChatRequest]:
+    """What a run waits for that waits for nothing in its present step, once it went on."""
+    _work_off(run, {})
+    run.refresh_from_db(fields=["status", "stage", "held"])
+    return awaited(run) if run.status == RunStatus.BATCH else {}
 
 
 def _fresh(runs: Sequence[JudgeRun]) -> list[JudgeRun]:
@@ -103,6 +113,17 @@ def awaited(run: JudgeRun) -> dict[str, ChatRequest]:
         for request in async_to_sync(_missing)(run, stage, questions):
             found[request.key()] = request
     return found
+
+
+def takes_another_file(run: JudgeRun) -> bool:
+    """Whether questions of later steps wait until the replies to those of the present one are."""
+    stages = kind_of(run.kind).stages
+    later = stages[stages.index(_stage(run)) + 1 :]
+    return any(
+        stage.rows(run.pk).filter(status=JudgmentStatus.PENDING).exists()
+        for stage in later
+        if isinstance(stage, AskingStage)
+    )
 
 
 def _stage(run: JudgeRun) -> Stage:

@@ -108,6 +108,12 @@ def end_unit(unit: RunUnit, result: object = None) -> None:
     pending.update(status=JudgmentStatus.DONE, result={} if result is None else result)
 
 
+def fail_unit(unit: RunUnit, code: str, result: object) -> None:
+    """Note that a unit failed, by which code, and what is to be told of it."""
+    pending = RunUnit.objects.filter(pk=unit.pk, status=JudgmentStatus.PENDING)
+    pending.update(status=JudgmentStatus.FAILED, error_code=code, result=result)
+
+
 def end_for_want_of_money(run: JudgeRun) -> None:
     """Note that the money ended before the units that are pending did."""
     pending = unit_rows(run.pk).filter(status=JudgmentStatus.PENDING)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from django import template
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.choices import LabelledEnum
@@ -97,6 +97,42 @@ def kind_label(kind: str) -> str:
     if kind in REGISTERED:
         return gettext(REGISTERED[kind].label)
     return str(RunKind(kind).label) if kind in RunKind.values else kind
+
+
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24
+_MOST: Final = 90
+"""So many of a unit of time are told before the next larger one is."""
+
+
+@register.filter
+def rate(per_second: float) -> str:
+    """How often something happens, in the unit of time in which that is a whole number."""
+    if per_second >= 1:
+        return gettext("%(n)s per second") % {"n": f"{per_second:,.0f}"}
+    if per_second * _MINUTE >= 1:
+        return gettext("%(n)s per minute") % {"n": f"{per_second * _MINUTE:.0f}"}
+    return gettext("%(n)s per hour") % {"n": f"{per_second * _HOUR:.0f}"}
+
+
+@register.filter
+def time_left(minutes: float) -> str:
+    """About how long something will take."""
+    hours = minutes / _MINUTE
+    days = hours / _DAY
+    if minutes < 1:
+        return gettext("less than a minute left")
+    if minutes < _MOST:
+        n = round(minutes)
+        words = ngettext("about %(n)d minute left", "about %(n)d minutes left", n)
+    elif days < 2:
+        n = round(hours)
+        words = ngettext("about %(n)d hour left", "about %(n)d hours left", n)
+    else:
+        n = round(days)
+        words = ngettext("about %(n)d day left", "about %(n)d days left", n)
+    return words % {"n": n}
 
 
 @register.filter

@@ -20,7 +20,7 @@ from annotation.models import User
 from annotation.queries.datasets import dataset_of
 from annotation.views.access import SignedInRequest, download, reader_required
 from judging.core.error_texts import cause_in
-from judging.core.runs import RunProgress
+from judging.core.runs import RunProgress, StageName
 from judging.exports import EXPORTS
 from judging.forms.runs import BudgetForm
 from judging.llm.errors import LlmCode
@@ -32,6 +32,7 @@ from judging.queries.generation import (
 )
 from judging.queries.run_pages import compared_runs, comparison_page, run_list, run_page
 from judging.queries.runs import UNFINISHED, applied_scenarios, run_progress
+from judging.queries.satisfaction.memories import memories_of_run
 from judging.services.endpoints import set_budget
 from judging.services.run_control import can_be_resumed, cancel
 from judging.submission import retry_run
@@ -67,6 +68,8 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
         )
     else:
         context["kin"] = families_of_judges([found.run])
+    if any(each.stage is StageName.MEMORY and each.errors for each in found.progress.stages):
+        context["unwritten"] = memories_of_run(found.run, unwritten=True)
     return render(
         request, "judging/run.html", context | _progress_context(found.run, found.progress)
     )

@@ -38,6 +38,7 @@ from judging.services.run_requests import RunRequest
 from sensejudge_site.demo.accounts import ANNOTATOR, LOGINS, MANAGER, PASSWORD, make_logins
 from sensejudge_site.demo.annotators import PERSONAS, Persona, noise_free_choice
 from sensejudge_site.demo.generate import BUILT_IN, NEWCOMER, SLUG, write, write_built_in
+from sensejudge_site.management.parsing import few_users_told
 
 STUDIES: Final = (
     StudyPlan(
@@ -367,10 +368,10 @@ def _bias(rows: list[ReportRow]) -> Iterator[str]:
 
 
 def _satisfaction(figures: SatisfactionFigures) -> Iterator[str]:
-    yield (
-        f"Satisfaction of {figures.users} users in {figures.turns} turns "
-        "(95 % intervals over users)"
-    )
+    intervals = "95 % intervals over users"
+    if figures.missing:
+        intervals = few_users_told(figures.missing)
+    yield f"Satisfaction of {figures.users} users in {figures.turns} turns ({intervals})"
     yield f"  {'':<26} {'calibrated to the user':<22} raw"
     for metric in figures.metrics:
         name = _METRICS.get(metric.name, metric.name)

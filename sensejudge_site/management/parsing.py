@@ -20,6 +20,11 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def few_users_told(missing: int) -> str:
+    """Why figures have no interval, and how many users more would give one."""
+    return f"too few users for intervals: about {counted(missing, 'more user')} needed"
+
+
 def kin_lines(kin: Iterable[SameFamily]) -> Iterator[str]:
     """A line a family that has both judges and candidates."""
     for each in kin:

@@ -23,7 +23,7 @@ from judging.core.estimates import RunEstimate, Total, estimates_as_json, total_
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunKind, RunStatus
 from judging.services.abilities import learn_abilities, slow_replies
-from judging.services.batch_files import batch_lines, read_in
+from judging.services.batch_files import batch_lines, read_in, takes_another_file
 from judging.services.endpoints import set_budget
 from judging.services.foreground import run_to_end
 from judging.services.kinds import plan
@@ -354,11 +354,19 @@ def by_batch_file(options: dict[str, Any]) -> bool:
     return bool(options["batch_out"] or options["batch_in"])
 
 
-def through_file(runs: Sequence[JudgeRun], options: dict[str, Any]) -> dict[str, int]:
-    """Writes the calls of runs, or reads the replies; what was done, as fields to print."""
+def through_file(
+    runs: Sequence[JudgeRun], options: dict[str, Any], stream: OutputWrapper
+) -> dict[str, int]:
+    """Writes the calls of runs, or reads the replies; what was done, as fields to print.
+
+    What comes next is said on the stream.
+    """
     try:
         if options["batch_out"]:
-            return {"requests": _write(options["batch_out"], runs)}
+            written = _write(options["batch_out"], runs)
+            for line in _after_writing(options["batch_out"], runs, written):
+                stream.write(line)
+            return {"requests": written}
         with options["batch_in"].open(encoding="utf-8") as replies:
             done = read_in(runs, replies)
     except Refused as refused:
@@ -370,14 +378,49 @@ def through_file(runs: Sequence[JudgeRun], options: dict[str, Any]) -> dict[str,
     except (OSError, UnicodeDecodeError) as error:
         message = f"input: {error}"
         raise CommandError(message, returncode=INPUT_WRONG) from error
+    if waiting := still_waiting(runs):
+        several = "runs" if len(waiting) > 1 else "run"
+        stream.write(
+            f"{several} {', '.join(map(str, waiting))}: more calls to make; write them with "
+            "--batch-out, and read their replies with --batch-in"
+        )
     return {"stored": done.stored, "refused": done.failed}
+
+
+def _after_writing(path: Path, runs: Sequence[JudgeRun], written: int) -> Iterator[str]:
+    if not written:
+        yield f"{path} was not written: there is nothing to ask"
+        return
+    yield f"{path}: {counted(written, 'request')}; read the replies with --batch-in"
+    rows = JudgeRun.objects.filter(pk__in=[run.pk for run in runs], status=RunStatus.BATCH)
+    further = [str(run.pk) for run in rows.order_by("pk") if takes_another_file(run)]
+    if further:
+        several = "runs" if len(further) > 1 else "run"
+        yield (
+            f"{several} {', '.join(further)}: a second round follows, with the calls that depend "
+            "on these replies; write it with --batch-out once they are read"
+        )
+
+
+def check_refusals(done: Mapping[str, Any]) -> None:
+    """Ends the command with 1 where the provider refused requests of a batch file."""
+    refused = done.get("refused", 0)
+    if refused:
+        message = (
+            f"the provider refused {counted(refused, 'request')}, and what they were for failed; "
+            "run `judge --retry RUN` to ask them again"
+        )
+        raise CommandError(message, returncode=WORK_FAILED)
 
 
 def _write(path: Path, runs: Sequence[JudgeRun]) -> int:
     count = 0
     lines = batch_lines(runs)
+    first = next(lines, None)
+    if first is None:
+        return 0
     with path.open("w", encoding="utf-8") as out:
-        for line in lines:
+        for line in chain((first,), lines):
             out.write(f"{line}\n")
             count += 1
     return count

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from annotation.core.intervals import Interval
+from annotation.core.intervals import Interval, missing_units
+from annotation.core.refusals import text_of
 from benchmark.core.learning_curve import CURVE_METRICS
 from benchmark.core.metrics import Metric, MetricName
 from benchmark.core.paper_satisfaction import TABLE_2, TABLE_3, ours_beside
 from benchmark.core.satisfaction_groups import GAINED
 from benchmark.queries.satisfaction import StoredCurve
-from benchmark.queries.satisfaction_report import EvaluatorRow, SatisfactionReport
+from benchmark.queries.satisfaction_report import EvaluatorRow, LeftOut, SatisfactionReport
+from benchmark.services.evaluators import MEMORIES_BY
 from benchmark.services.satisfaction_report import (
     stored_chances,
     stored_gains,
     stored_likely,
     stored_point,
 )
-from sensejudge_site.management.parsing import counted
+from sensejudge_site.management.parsing import counted, few_users_told
 
 SHOWN: Final = (
     MetricName.PEARSON,
@@ -32,16 +34,19 @@ SHOWN: Final = (
 _UNROUNDED: Final = f"{MetricName.PEARSON}_expected"
 _NAME: Final = 36
 _CELL: Final = 23
+_COUNTS: Final = f"{'turns':>7} {'users':>5} {'missing':>7}"
 
 
 def lines(found: SatisfactionReport, curve: StoredCurve | None) -> Iterator[str]:
     """The report as a person reads it: the table, gains, reasons, the paper, the curve."""
     yield f"{counted(found.users, 'user')}, {counted(found.turns, 'turn')}"
     head = " ".join(f"{name.replace('within_user', 'within'):>{_CELL}}" for name in SHOWN)
-    yield f"{'evaluator':{_NAME}} {head} {'pearson, unrounded':>{_CELL}}"
-    for one in _all_rows(found):
+    yield f"{'evaluator':{_NAME}} {_COUNTS} {head} {'pearson, unrounded':>{_CELL}}"
+    for one in found.all_rows:
         metrics = [one.metrics[name] for name in (*SHOWN, _UNROUNDED)]
-        yield f"{_title(one):{_NAME}} " + " ".join(f"{_cell(each):>{_CELL}}" for each in metrics)
+        cells = " ".join(f"{_cell(each):>{_CELL}}" for each in metrics)
+        yield f"{_title(one):{_NAME}} {_counts(one)} {cells}"
+    yield from _remarks(found)
     yield from _gains(found)
     yield from _reasons(found)
     yield from _paper(found)
@@ -49,9 +54,59 @@ def lines(found: SatisfactionReport, curve: StoredCurve | None) -> Iterator[str]
         yield from _curve(curve)
 
 
-def _all_rows(found: SatisfactionReport) -> list[EvaluatorRow]:
-    """Every line, the one on training users last."""
-    return [*found.rows, *([] if found.training is None else [found.training])]
+def _counts(one: EvaluatorRow) -> str:
+    """What every figure of a line rests on."""
+    return f"{one.turns:>7,} {one.users:>5,} {one.missing:>7,}"
+
+
+def _remarks(found: SatisfactionReport) -> Iterator[str]:
+    """Why turns, figures or intervals are missing."""
+    for gap in found.unscored:
+        of = f"{gap.n:,} of {counted(gap.turns, 'turn')}"
+        yield f"without a score: {gap.evaluator}, {of}: {_told(gap.code)}"
+        if gap.lacks_memories:
+            yield f"  {other_memories(gap.evaluator)}"
+    undefined: dict[str, dict[str, None]] = {}
+    for one in found.all_rows:
+        for why in (one.metrics[name].undefined for name in (*SHOWN, _UNROUNDED)):
+            if why is not None:
+                undefined.setdefault(why.label, {})[_title(one)] = None
+    for reason, titles in undefined.items():
+        yield f"-: {reason} ({'; '.join(titles)})"
+    yield from _few(found)
+
+
+def _few(found: SatisfactionReport) -> Iterator[str]:
+    """Which lines have too few users for intervals, by how many they have."""
+    few: dict[int, list[str]] = {}
+    for one in found.few_users:
+        few.setdefault(one.users, []).append(_title(one))
+    for users, titles in few.items():
+        whose = "" if len(titles) == len(found.all_rows) else f" ({'; '.join(titles)})"
+        yield f"{counted(users, 'user')}{whose}: {few_users_told(missing_units(users))}"
+
+
+def left_out_told(each: LeftOut) -> str:
+    """Why an evaluator stands in no row: what was found, and the sentence of the code."""
+    if not each.code:
+        return each.detail
+    run = "" if each.run is None else f"run {each.run} failed, "
+    detail = f" ({each.detail})" if each.detail else ""
+    return f"{each.evaluator}: {run}{_told(each.code)}{detail}"
+
+
+def _told(code: str) -> str:
+    """A code and its sentence."""
+    return f"{code}: {text_of(code)}"
+
+
+def other_memories(evaluator: str) -> str:
+    """What to do where an evaluator's memories cannot be written."""
+    judge = evaluator.partition(":")[0].partition(MEMORIES_BY)[0]
+    return (
+        "Have another judge write the memories (--memory-judge NAME), or score without them "
+        f"({judge}:no-memory)."
+    )
 
 
 def _gains(found: SatisfactionReport) -> Iterator[str]:
@@ -61,20 +116,21 @@ def _gains(found: SatisfactionReport) -> Iterator[str]:
         return
     yield ""
     head = " ".join(f"{name:>{_CELL}}" for name in GAINED)
-    yield f"{f'gain over {found.reference}':{_NAME}} {head}"
+    yield f"{f'gain over {found.reference}':{_NAME}} {_COUNTS} {head}"
     for one in others:
         gains = (gain for _name, gain in one.details.shown_gains)
         cells = (_figure(gain.value, gain.interval, signed=True) for gain in gains)
-        yield f"{_title(one):{_NAME}} " + " ".join(f"{cell:>{_CELL}}" for cell in cells)
+        row = " ".join(f"{cell:>{_CELL}}" for cell in cells)
+        yield f"{_title(one):{_NAME}} {_counts(one)} {row}"
 
 
 def _reasons(found: SatisfactionReport) -> Iterator[str]:
-    for one in _all_rows(found):
+    for one in found.all_rows:
         details = one.details
         if (likely := details.likely) is not None:
             yield ""
             turns = counted(likely.turns, "dissatisfied turn")
-            yield f"{_title(one)}: likely reason of {turns}"
+            yield f"{_title(one)}: likely reason of {turns}, {counted(one.users, 'user')}"
             yield f"  accuracy {_figure(likely.accuracy.value, likely.accuracy.interval)}, always "
             yield (
                 f"  the most common {likely.commonest:.3f}, macro-F1 "
@@ -83,7 +139,8 @@ def _reasons(found: SatisfactionReport) -> Iterator[str]:
             )
         if (chances := details.chances) is not None:
             error = _figure(chances.error.value, chances.error.interval)
-            yield f"  calibration error of the chance of dissatisfaction {error}"
+            n = counted(chances.turns, "turn")
+            yield f"  calibration error of the chance of dissatisfaction {error} ({n})"
 
 
 def _paper(found: SatisfactionReport) -> Iterator[str]:
@@ -91,7 +148,7 @@ def _paper(found: SatisfactionReport) -> Iterator[str]:
     yield "the paper's Table 2 (its 90 test users): Pearson, Spearman, QWK, F1-DSAT; then ours"
     for row in TABLE_2:
         ours = "; ".join(
-            f"{_title(one)} " + " ".join(_short(one.metrics[name]) for name in SHOWN[:4])
+            _of_turns(one) + " ".join(_short(one.metrics[name]) for name in SHOWN[:4])
             for one in ours_beside(row, found.rows)
         )
         quoted = f"{row.pearson:.4f} {row.spearman:.4f} {row.qwk:.4f} {row.f1_dsat:.4f}"
@@ -100,7 +157,7 @@ def _paper(found: SatisfactionReport) -> Iterator[str]:
     asked = (MetricName.PEARSON, MetricName.QWK, MetricName.F1_DSAT)
     for line in TABLE_3:
         ours = "; ".join(
-            f"{_title(one)} " + " ".join(_short(one.metrics[name]) for name in asked)
+            _of_turns(one) + " ".join(_short(one.metrics[name]) for name in asked)
             for one in ours_beside(line, found.rows)
         )
         title = f"{line.model}, {line.variant}"
@@ -114,7 +171,7 @@ def _curve(curve: StoredCurve) -> Iterator[str]:
     yield f"{'learning curve, users learned from':{_NAME}} {head}"
     for point in curve.points:
         learned_from = f"{counted(point.users, 'user')}, {counted(point.draws, 'draw')}"
-        title = f"{point.on.lower()}, {learned_from}"
+        title = f"{point.on.lower()}, {learned_from}, {counted(point.turns, 'turn')}"
         cells = (
             _figure(point.figures[name].value, point.figures[name].interval)
             for name in CURVE_METRICS
@@ -124,6 +181,10 @@ def _curve(curve: StoredCurve) -> Iterator[str]:
 
 def _title(one: EvaluatorRow) -> str:
     return f"{one.name}, {one.setting}"
+
+
+def _of_turns(one: EvaluatorRow) -> str:
+    return f"{_title(one)} (n {one.turns:,}) "
 
 
 def _cell(metric: Metric) -> str:
@@ -149,7 +210,7 @@ def as_json(found: SatisfactionReport, curve: StoredCurve | None) -> dict[str, A
         "turns": found.turns,
         "shared_users": len(found.shared),
         "report": found.chosen.id,
-        "skipped": list(found.skipped),
+        "skipped": [left_out_told(each) for each in found.skipped],
         "evaluators": [_fields(one) for one in found.rows],
         "training": None if found.training is None else _fields(found.training),
         "learning_curve": None
@@ -169,7 +230,9 @@ def _fields(one: EvaluatorRow) -> dict[str, Any]:
         "name": one.name,
         "setting": one.setting,
         "turns": one.turns,
+        "users": one.users,
         "missing": one.missing,
+        "missing_by_code": one.missing_by_code,
         "seconds": one.seconds,
         **{name: metric.value for name, metric in one.metrics.items()},
         "intervals": {

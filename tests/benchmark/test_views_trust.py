@@ -2,9 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from judging.models import Judgment, PreferenceSet
+from judging.models import Judgment, PreferenceSet, SatisfactionJudgment
 from tests.benchmark.stage import Stage
-from tests.factory import make_dataset, make_label, make_rating, make_run, make_user
+from tests.factory import (
+    make_dataset,
+    make_label,
+    make_rating,
+    make_response,
+    make_run,
+    make_session,
+    make_turn,
+    make_user,
+)
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
@@ -355,24 +364,31 @@ def test_imported_verdicts_are_read_against_the_labels_in_the_tables(viewer):
     assert "The recorded judge agrees on 67 %" in page
 
 
-def test_satisfaction_alone_has_its_own_answer(viewer):
-    from judging.models import SatisfactionJudgment
-
-    stage = Stage.make()
-    rater = stage.rater("rater")
-    run = make_run(stage.dataset, kind="SATISFACTION", status="DONE")
-    scores = [1, 2, 3, 4, 5, 5, 4, 3, 2, 1]
+def rated_and_scored(stage, rater, run, scores):
+    """A session a score, rated by one person and scored alike in a satisfaction run."""
     for place, score in enumerate(scores):
-        turn = stage.comparisons["Writing"][place % 4].turn
-        response = turn.responses.create(model=f"m{place}", text=str(place))
+        turn = make_turn(make_session(stage.scenarios[0]))
+        response = make_response(turn, model=f"m{place}", text=str(place))
         reason = {"reason": "OTHER"} if score <= 3 else {}
         make_rating(response, annotator=rater, score=score, **reason)
         SatisfactionJudgment.objects.create(
             run=run, user=rater, response=response, status="DONE", score=score, calibrated=score
         )
+
+
+def test_satisfaction_alone_has_its_own_answer(viewer):
+    stage = Stage.make()
+    rater = stage.rater("rater")
+    run = make_run(stage.dataset, kind="SATISFACTION", status="DONE")
+    rated_and_scored(stage, rater, run, [1, 2, 3, 4, 5, 5, 4, 3, 2])
+    page = text(viewer.get("/trust/"))
+    assert "Not enough data to say whether its scores follow the stated ones: r = 1.00." in page
+    assert "On 9 turns. Too few sessions (conversations) for an interval: about 1 more is" in page
+    assert "1 user. Too few users for intervals: about 9 more are needed." in page
+    rated_and_scored(stage, rater, run, [1])
     page = text(viewer.get("/trust/"))
     assert "Its scores follow the stated ones: r = 1.00." in page
-    assert "On 10 turns" in page
+    assert "On 10 turns; 95 % interval" in page
     assert "Turns rated by rater" in page
     assert "Pearson within users" in page
     run.satisfaction_judgments.update(calibrated=3)

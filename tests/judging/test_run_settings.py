@@ -7,7 +7,7 @@ from django.utils.translation import override
 
 from judging.core.rules import PairwiseSettings, SatisfactionSettings
 from judging.queries.configurations import as_json, satisfaction_config
-from judging.templatetags.run_settings import setting_name, setting_value
+from judging.templatetags.run_settings import rate, setting_name, setting_value, time_left
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,26 @@ def test_a_setting_that_the_page_does_not_know_stays_as_it_is():
 def test_the_names_are_translated():
     with override("zh-hans"):
         assert setting_name("sets_of") != "preferences from"
+
+
+@pytest.mark.parametrize(
+    ("per_second", "told"),
+    [(12.4, "12 per second"), (1.0, "1 per second"), (0.2, "12 per minute"), (0.01, "36 per hour")],
+)
+def test_a_rate_is_told_in_a_unit_in_which_it_can_be_read(per_second, told):
+    assert rate(per_second) == told
+
+
+@pytest.mark.parametrize(
+    ("minutes", "told"),
+    [
+        (0.4, "less than a minute left"),
+        (1.2, "about 1 minute left"),
+        (89, "about 89 minutes left"),
+        (150, "about 2 hours left"),
+        (60 * 47, "about 47 hours left"),
+        (60 * 24 * 3, "about 3 days left"),
+    ],
+)
+def test_the_time_left_is_told_in_a_unit_in_which_it_can_be_read(minutes, told):
+    assert time_left(minutes) == told

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from http.client import HTTPConnection
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from annotation.models import Response
@@ -130,6 +132,61 @@ def test_the_judge_s_own_references_take_a_file_before_the_verdicts(
     assert (found["judged"], found["waiting"], server.stats()["calls"]) == (12, [], 18)
 
 
+def test_the_second_round_is_announced(dataset, endpoint, server, tmp_path):
+    out, back = tmp_path / "out.jsonl", tmp_path / "in.jsonl"
+    asked = ("distil", "--dataset", dataset.slug, "--judge", "fake", "--no-control")
+    _out, said = run(*asked, "--batch-out", str(out))
+    number = JudgeRun.objects.get().pk
+    assert f"{out}: 4 requests; read the replies with --batch-in" in said
+    assert f"run {number}: a second round follows" in said
+    provider(out, back, server)
+    _out, said = run(*asked, "--batch-in", str(back))
+    assert f"run {number}: more calls to make; write them with --batch-out" in said
+    _out, said = run(*asked, "--batch-out", str(out))
+    assert "second round" not in said
+    provider(out, back, server)
+    _out, said = run(*asked, "--batch-in", str(back))
+    assert "more calls" not in said
+
+
+def test_an_empty_round_is_not_written_and_the_run_goes_on(dataset, endpoint, server, tmp_path):
+    """All replies are there: from the same run, which asked by itself."""
+    command("judge", dataset)
+    out = tmp_path / "out.jsonl"
+    found = command("judge", dataset, "--batch-out", str(out))
+    assert (found["requests"], found["judged"], found["waiting"]) == (0, 12, [])
+    assert not out.exists()
+    assert JudgeRun.objects.order_by("-pk").first().status == "DONE"
+    asked = ("--dataset", dataset.slug, "--judge", "fake", "--preferences", "none")
+    assert (
+        f"{out} was not written: there is nothing to ask"
+        in run("judge", *asked, "--batch-out", str(out))[1]
+    )
+
+
+def test_the_first_round_is_passed_over_where_its_replies_are_stored(
+    dataset, endpoint, server, tmp_path
+):
+    out = tmp_path / "out.jsonl"
+    command("distil", dataset)
+    LlmCall.objects.filter(judgments__isnull=False).delete()
+    found = command("distil", dataset, "--batch-out", str(out))
+    assert found["requests"] == len(out.read_text().splitlines()) > 4
+    assert JudgeRun.objects.order_by("-pk").first().stage == "judge"
+
+
+def test_a_refused_request_of_two_runs_is_counted_once(dataset, endpoint, server, tmp_path):
+    out, back = tmp_path / "out.jsonl", tmp_path / "in.jsonl"
+    Response.objects.update(text="the same")
+    command("judge", dataset, "--batch-out", str(out))
+    server.script.append(Act(status=400))
+    asked = provider(out, back, server)
+    with pytest.raises(CommandError, match="refused 1 request, "):
+        command("judge", dataset, "--batch-in", str(back))
+    assert asked < 12  # equal questions are one request
+    assert Judgment.objects.filter(status="FAILED").count() > 1
+
+
 def test_replies_may_come_in_parts_and_unreadable_ones_are_asked_again(
     dataset, endpoint, server, tmp_path
 ):
@@ -155,7 +212,12 @@ def test_what_the_provider_refused_fails_with_its_code_and_may_be_tried_again(
     command("judge", dataset, "--batch-out", str(out))
     server.script += [Act(status=400), Act(status=500)]
     provider(out, back, server)
-    found = command("judge", dataset, "--batch-in", str(back))
+    shown = StringIO()
+    asked = ("--dataset", dataset.slug, "--judge", "fake", "--preferences", "none", "--json")
+    with pytest.raises(CommandError, match="the provider refused 2 requests") as refused:
+        call_command("judge", *asked, "--batch-in", str(back), stdout=shown)
+    assert refused.value.returncode == 1
+    found = json.loads(shown.getvalue())
     assert (found["judged"], found["refused"], found["waiting"]) == (10, 2, [])
     assert found["errors"] == {"llm:bad-request": 1, "llm:unavailable": 1}
     one = JudgeRun.objects.get()

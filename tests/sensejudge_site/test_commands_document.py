@@ -24,7 +24,9 @@ from tests.benchmark.test_views_best_of import rows as best_of_rows
 from tests.factory import (
     make_dataset,
     make_endpoint,
+    make_rater,
     make_rating,
+    make_response,
     make_run,
     make_scenario,
     make_session,
@@ -205,11 +207,14 @@ def estimates(_folder):
 
 
 def evaluate_satisfaction(_folder):
-    make_rated_dataset("train", users=("cid", "dan", "eve", "fay", "gus"))
-    make_rated_dataset("test")
+    ten = [f"user {number}" for number in range(10)]  # fewer have no intervals
+    make_rated_dataset("train", users=ten)
+    test = make_rated_dataset("test", users=ten)
+    alone = make_response(make_turn(make_session(test.scenarios.first())), original=True)
+    make_rating(alone, annotator=make_rater(test, "new"), score=4)  # to whom no turn is near
     asked = ("evaluate_satisfaction", "--train", "train", "--test", "test", "--bootstrap", 20)
     curve = ("--learning-curve", "--curve-draws", 1)
-    return [run(*asked, "--evaluators", "history_mean,global_mean,learned", *curve)]
+    return [run(*asked, "--evaluators", "history_mean,nearest_1,learned", *curve)]
 
 
 def import_records(folder):

@@ -107,13 +107,18 @@ def test_satisfaction_stands_calibrated_and_raw():
     figures = SimpleNamespace(
         users=4,
         turns=186,
+        missing=6,
         metrics=(
             MetricRow(MetricName.PEARSON, sure, Metric(0.39)),
             MetricRow(MetricName.AUC, Metric(None, undefined=next(iter(UndefinedMetric))), sure),
         ),
     )
     lines = printed(satisfaction=figures)
-    assert "Satisfaction of 4 users in 186 turns (95 % intervals over users)" in lines
+    few = "too few users for intervals: about 6 more users needed"
+    assert f"Satisfaction of 4 users in 186 turns ({few})" in lines
+    figures.missing = 0
+    many = printed(satisfaction=figures)
+    assert "Satisfaction of 4 users in 186 turns (95 % intervals over users)" in many
     assert "correlation (Pearson) 0.41 [0.30, 0.50] 0.39" in lines
     assert "auc - 0.41 [0.30, 0.50]" in lines
 

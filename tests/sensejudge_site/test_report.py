@@ -206,7 +206,7 @@ def test_satisfaction_stands_below():
             run=run, user=rater, response=response, status="DONE", score=score
         )
     printed = report("--dataset", "study")
-    assert "satisfaction: 4 turns of 1 user, 0 unreadable, 0 failed" in printed
+    assert "satisfaction: 4 turns of 1 user, 0 unreadable, 0 failed; too few users" in printed
     assert "pearson               calibrated 1.000" in printed
     found = json.loads(report("--dataset", "study", "--json"))["satisfaction"]
     assert found["metrics"][0]["name"] == "pearson"

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 
+from annotation.core.intervals import missing_units
 from annotation.models import Dataset
 from judging.core.rules import Level
 from judging.core.satisfaction_model import VERSION
@@ -129,6 +130,11 @@ class LearnedVersionPage:
             LearnedFigure(name, value, **intervals.get(name, {}))
             for name, value in self.model.manifest.get("figures", {}).items()
         )
+
+    @property
+    def missing_users(self) -> int:
+        """How many training users more would give intervals."""
+        return missing_units(len(self.model.manifest["users"]))
 
     @property
     def settings(self) -> tuple[tuple[str, object], ...]:

@@ -282,12 +282,16 @@ class MemoryList:
         return any(row.change and row.following is not JudgmentStatus.PENDING for row in self.rows)
 
 
-def memories_of_run(run: JudgeRun, *, page: str | int = 1) -> MemoryList:
-    """The newest memories of a run by user and scenario, a page at a time."""
-    rows = (
-        newest(UserMemory.objects.filter(run=run))
-        .select_related("run", "user", "target_scenario")
-        .order_by("user__username", "target_scenario__position", "target_scenario_id")
+def memories_of_run(run: JudgeRun, *, page: str | int = 1, unwritten: bool = False) -> MemoryList:
+    """The newest memories of a run by user and scenario, a page at a time.
+
+    `unwritten` leaves only those that could not be written.
+    """
+    found = newest(UserMemory.objects.filter(run=run))
+    if unwritten:
+        found = found.exclude(status__in=(JudgmentStatus.DONE, JudgmentStatus.PENDING))
+    rows = found.select_related("run", "user", "target_scenario").order_by(
+        "user__username", "target_scenario__position", "target_scenario_id"
     )
     shown = Paginator(rows, PAGE_SIZE).get_page(page)
     return MemoryList(_rows(list(shown)), shown)

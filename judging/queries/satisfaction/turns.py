@@ -5,7 +5,8 @@ Where whole sessions were judged, sessions stand in the place of turns; they hav
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeVar
@@ -22,7 +23,7 @@ from django.db.models import (
     Subquery,
     Value,
 )
-from django.db.models.functions import Abs
+from django.db.models.functions import Abs, Coalesce, NullIf
 
 from annotation.core.choices import SATISFIED_FROM, JudgmentStatus
 from annotation.core.conversations import Dialogue
@@ -381,3 +382,32 @@ def _score(text: str) -> int | None:
 
 def _word(words: type[Choice], text: str, usual: Usual) -> Choice | Usual:
     return words(text) if text in {word.value for word in words} else usual
+
+
+NOT_ASKED: Final = "score:not-asked"
+"""The turn was rated after the judge's run began."""
+
+
+def missing_turns(run_id: int, blocks: Sequence[StoredBlock]) -> dict[str, int]:
+    """Why turns of the blocks have no score in a run: codes with how many turns, by code.
+
+    Where a memory was not written its own code counts, which says more than that it is missing.
+    """
+    rows = SatisfactionJudgment.objects.filter(run=run_id, part=TurnPart.RATED)
+    codes = {
+        (user_id, response_id or session_id): "" if status == JudgmentStatus.DONE else why
+        for user_id, response_id, session_id, status, why in rows.values_list(
+            "user_id",
+            "response_id",
+            "session_id",
+            "status",
+            Coalesce(NullIf("memory__error_code", Value("")), "error_code"),
+        )
+    }
+    found = Counter(
+        codes.get((stored.user_id, int(one.turn_id)), NOT_ASKED)
+        for stored in blocks
+        for one in stored.block.targets
+    )
+    del found[""]
+    return dict(sorted(found.items()))

@@ -36,6 +36,7 @@ from sensejudge_site.management.runs import (
     budgets_told,
     by_batch_file,
     check_finished,
+    check_refusals,
     dataset_named,
     estimates_told,
     planned_runs,
@@ -152,7 +153,7 @@ class Command(OneLineCommand):
 
     def _through_file(self, started: list[tuple[str, JudgeRun]], options: dict[str, Any]) -> None:
         """One more file of each run; those that are done are printed as ever."""
-        more = through_file([run for _, run in started], options)
+        more = through_file([run for _, run in started], options, self.stderr)
         waiting = still_waiting([run for _, run in started])
         found = []
         for name, run in started:
@@ -171,6 +172,7 @@ class Command(OneLineCommand):
         for said in budgets_told(runs):
             self.stderr.write(said)
         check_finished(runs)
+        check_refusals(more)
 
     def _finish(self, name: str, run: JudgeRun) -> Distilled:
         progress = ProgressLine(self.stderr, name)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import time
+from typing import Any, Final
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
 from benchmark.queries.satisfaction import stored_curve
-from benchmark.queries.satisfaction_report import evaluation_of
+from benchmark.queries.satisfaction_report import SatisfactionReport, evaluation_of
 from benchmark.services.evaluation_runs import (
+    MOST_DRAWS,
     EvaluationRequest,
     estimate_evaluation,
     plan_evaluation,
@@ -21,17 +23,32 @@ from benchmark.services.satisfaction_evaluation import (
 )
 from benchmark.services.satisfaction_report import DEFAULT_DRAWS
 from judging.core.rules import Level
+from judging.models import JudgeRun
+from judging.queries.runs import current_step
 from judging.services.foreground import run_to_end
 from judging.services.kinds import start
-from sensejudge_site.management.parsing import OneLineCommand, counted
+from sensejudge_site.management.parsing import (
+    WORK_FAILED,
+    OneLineCommand,
+    counted,
+    number_from,
+)
 from sensejudge_site.management.runs import (
     ProgressLine,
     add_cost_arguments,
+    budgets_told,
     check_finished,
     dataset_named,
     estimates_told,
 )
-from sensejudge_site.management.satisfaction import as_json, lines
+from sensejudge_site.management.satisfaction import (
+    as_json,
+    left_out_told,
+    lines,
+    other_memories,
+)
+
+_LOOK_EVERY_SECONDS: Final = 1.0
 
 
 class Command(OneLineCommand):
@@ -65,7 +82,13 @@ class Command(OneLineCommand):
             default=Level.TURN.value.lower(),
             help="score each rated response, or each rated conversation as a whole",
         )
-        parser.add_argument("--bootstrap", type=int, default=1_000, help="0 for no intervals")
+        parser.add_argument(
+            "--bootstrap",
+            type=number_from(0, MOST_DRAWS),
+            default=1_000,
+            metavar="N",
+            help="resamples of users for the intervals; 0 for no intervals",
+        )
         parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="seed of the bootstrap")
         parser.add_argument(
             "--learning-curve",
@@ -82,40 +105,88 @@ class Command(OneLineCommand):
         )
         parser.add_argument(
             "--curve-draws",
-            type=int,
+            type=number_from(1),
+            metavar="N",
             default=DEFAULT_DRAWS,
             help="random groups for each number of users",
         )
         add_cost_arguments(parser, budget="maximum cost of all judges' runs together")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Evaluates and prints; exits 2 over wrong input, 1 where a judge's run failed."""
-        if options["bootstrap"] < 0 or options["curve_draws"] < 1:
-            message = "--bootstrap must not be negative, and --curve-draws must be 1 or more"
-            raise CommandError(message, returncode=2)
+        """Evaluates and prints; exits 2 over wrong input, 1 where a judge's run failed.
+
+        Raises:
+            CommandError: a judge's run failed; the others' figures are printed before.
+        """
         request = _request(options)
         if options["estimate"]:
             estimates = estimate_evaluation(request)
             self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
             return
-        progress = ProgressLine(self.stderr, "judging")
         run = start(plan_evaluation(request))
+        progress = StepsLine(self.stderr, run.pk)
         run = run_to_end(run.pk, observer=progress, on_wait=progress.waits)
-        check_finished([run])
         found = evaluation_of(run.pk)
+        if found is None:
+            for line in budgets_told([run]):
+                self.stderr.write(line)
+            check_finished([run])
         assert found is not None  # noqa: S101 - a run that is done has stored it
         curve = None
         if options["learning_curve"]:
             curve = stored_curve(train=options["train"], test=options["test"], run=run.pk)
         if found.shared:
             self.stderr.write(f"{counted(len(found.shared), 'user')} rated in both datasets")
-        for reason in found.skipped:
-            self.stderr.write(f"left out, {reason}")
         if options["json"]:
             self.stdout.write(json.dumps(as_json(found, curve)))
         else:
             for line in lines(found, curve):
                 self.stdout.write(line)
+        self._tell_left_out(run, found)
+
+    def _tell_left_out(self, run: JudgeRun, found: SatisfactionReport) -> None:
+        """Says which evaluators have no figures, why, and what to do.
+
+        Raises:
+            CommandError: a judge's run failed.
+        """
+        for each in found.skipped:
+            self.stderr.write(f"left out, {left_out_told(each)}")
+            if each.lacks_memories:
+                self.stderr.write(f"  {other_memories(each.evaluator)}")
+        for line in budgets_told([run]):
+            self.stderr.write(line)
+        failed = [each for each in found.skipped if each.run is not None]
+        if failed:
+            message = (
+                f"{counted(len(failed), 'evaluator')} left out because a judge's run failed; the "
+                "others' figures are above. Once the cause is mended, run "
+                f"`judge --retry {run.pk}` to ask again"
+            )
+            raise CommandError(message, returncode=WORK_FAILED)
+
+
+class StepsLine(ProgressLine):
+    """Names each step of a comparison as it begins, beside the questions that are asked."""
+
+    def __init__(self, stream: OutputWrapper, run_id: int) -> None:
+        super().__init__(stream, "judging")
+        self._steps = stream
+        self._run_id = run_id
+        self._told = ""
+        self._looked = time.monotonic()
+
+    def __call__(self, answers: int) -> None:
+        """Looks every second, also where a commit brought no answer."""
+        super().__call__(answers)
+        if time.monotonic() - self._looked < _LOOK_EVERY_SECONDS:
+            return
+        self._looked = time.monotonic()
+        step = current_step(self._run_id)
+        told = "" if step is None else f"step {step.place} of {step.steps}: {step.name}"
+        if told and told != self._told:
+            self._steps.write(told)
+        self._told = told
 
 
 def _request(options: dict[str, Any]) -> EvaluationRequest:

@@ -25,6 +25,7 @@ from sensejudge_site.management.runs import (
     budgets_told,
     by_batch_file,
     check_finished,
+    check_refusals,
     dataset_named,
     errors_of,
     estimates_told,
@@ -122,7 +123,7 @@ class Command(OneLineCommand):
             return
         started = [start(run, again=options["again"]) for run in planned]
         if by_batch_file(options):
-            self._report(started, through_file(started, options), options)
+            self._report(started, through_file(started, options, self.stderr), options)
         else:
             self._report(
                 [finished_run(run, run.judge, self.stderr) for run in started], {}, options
@@ -143,6 +144,7 @@ class Command(OneLineCommand):
         for said in budgets_told(runs):
             self.stderr.write(said)
         check_finished(runs)
+        check_refusals(more)
 
 
 def _planned(options: dict[str, Any]) -> list[JudgeRun]:

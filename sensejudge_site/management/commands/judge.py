@@ -30,6 +30,7 @@ from sensejudge_site.management.runs import (
     budgets_told,
     by_batch_file,
     check_finished,
+    check_refusals,
     dataset_named,
     errors_of,
     estimates_told,
@@ -140,7 +141,7 @@ class Command(OneLineCommand):
         again = options["again"]
         if by_batch_file(options):
             runs = [start(run, again=again) for _, run in planned]
-            more = through_file(runs, options)
+            more = through_file(runs, options, self.stderr)
         else:
             runs = [
                 finished_run(start(run, again=again), name, self.stderr) for name, run in planned
@@ -174,6 +175,7 @@ class Command(OneLineCommand):
         for said in budgets_told(runs):
             self.stderr.write(said)
         check_finished(runs)
+        check_refusals(more)
 
     def _planned(self, options: dict[str, Any]) -> list[tuple[str, JudgeRun]]:
         """A run for each annotator and judge, where there is something to judge.

@@ -22,7 +22,12 @@ from benchmark.queries.gold import JudgeReport, dataset_gold_reports
 from benchmark.queries.satisfaction import SatisfactionFigures
 from benchmark.queries.trust import Report, report
 from judging.queries.generation import families_of_runs
-from sensejudge_site.management.parsing import OneLineCommand, counted, kin_lines
+from sensejudge_site.management.parsing import (
+    OneLineCommand,
+    counted,
+    few_users_told,
+    kin_lines,
+)
 
 _LEAST_P: Final = 0.001
 _CONTROLS: Final = {
@@ -289,6 +294,7 @@ def _satisfaction_lines(figures: SatisfactionFigures) -> Iterator[str]:
     yield (
         f"satisfaction: {counted(figures.turns, 'turn')} of {counted(figures.users, 'user')}, "
         f"{figures.unreadable} unreadable, {figures.failed} failed"
+        + (f"; {few_users_told(figures.missing)}" if figures.missing else "")
     )
     for row in figures.metrics:
         yield (

@@ -26,6 +26,7 @@ from sensejudge_site.management.runs import (
     budgets_told,
     by_batch_file,
     check_finished,
+    check_refusals,
     dataset_named,
     estimates_told,
     field_told,
@@ -105,7 +106,7 @@ class Command(OneLineCommand):
             return
         started = [start(run, again=options["again"]) for run in planned]
         if by_batch_file(options):
-            more: dict[str, Any] = through_file(started, options)
+            more: dict[str, Any] = through_file(started, options, self.stderr)
             more |= {"waiting": still_waiting(started)}
         else:
             more = {}
@@ -123,6 +124,7 @@ class Command(OneLineCommand):
         for said in budgets_told(started):
             self.stderr.write(said)
         check_finished(started)
+        check_refusals(more)
 
 
 def _planned(options: dict[str, Any]) -> list[JudgeRun]:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.core.agreement import Measure, cross_table, pair_coefficients
+from annotation.core.intervals import MIN_UNITS
 from benchmark.core.metrics import (
     METRICS,
     MIN_TURNS_PER_USER,
@@ -361,11 +362,24 @@ def test_intervals_hold_the_figure_and_repeat(name, random_scores):
 
 
 def test_users_are_drawn_whole():
-    """Within each user all is equal, so user means decide: with one user there is no spread."""
-    data = scored([1, 2, 3, 4], [1, 2, 3, 5], ["u"] * 4)
+    """Each user errs by 1 in one turn of two: whoever is drawn, the mean error is one half."""
+    users = [user for user in range(MIN_UNITS) for _turn in range(2)]
+    data = scored([1, 2] * MIN_UNITS, [1, 3] * MIN_UNITS, users)
     metric = evaluate(data, MetricName.MAE, seed=0)
     assert metric.interval is not None
-    assert metric.interval.low == metric.interval.high == metric.value
+    assert metric.interval.low == metric.interval.high == metric.value == 0.5
+
+
+@pytest.mark.parametrize(("users", "given"), [(1, False), (MIN_UNITS - 1, False), (10, True)])
+def test_fewer_than_ten_users_give_no_interval(users, given):
+    """However many turns they rated: over one user every draw is the same."""
+    who = [place % users for place in range(40)]
+    data = scored(
+        [1 + place % 5 for place in range(40)], [1 + place % 3 for place in range(40)], who
+    )
+    metric = evaluate(data, MetricName.MAE, seed=0, draws=50)
+    assert metric.value is not None
+    assert (metric.interval is not None) is given
 
 
 @settings(deadline=None, max_examples=20)

@@ -54,22 +54,29 @@ class TestGains:
         }
 
     def test_users_are_drawn_whole_and_alike_for_both(self):
-        """Two users: draws are (1,1), (1,2), (2,2) with chances 1/4, 1/2, 1/4.
+        """Ten users, each with two turns whose errors are alike for both, but for user 0.
 
-        RIGHT less FLAT in MAE: user 1 alone -(1+0+1+2)/4 = -1, user 2 alone -(1+3)/2 = -2, so every
-        draw lies from -2 to -1, all below 0: p is 2 (0 + 1) / (draws + 1).
+        The evaluator is right throughout. The reference is off by 2 in both turns of user 0, and by
+        1 in one of two turns of the others: the gain in MAE is -(2 k + (10 - k) / 2) / 10 where
+        user 0 is drawn k times, which is -1/2 with k = 0 and below with more. All draws lie below
+        0: p is 2 (0 + 1) / (draws + 1).
         """
-        found = gains(BLOCKS, RIGHT, FLAT, seed=3, draws=400)[MetricName.MAE]
-        assert (found.interval.low, found.interval.high) == (-2.0, -1.0)
+        blocks = [GoldBlock(user, "s", ("a", "b"), (3, 4), (0,) * 5) for user in range(10)]
+        right = said(*[(3, 4)] * 10)
+        other = said((5, 2), *[(3, 3)] * 9)
+        found = gains(blocks, right, other, seed=3, draws=400)[MetricName.MAE]
+        assert found.interval.high == -0.5
+        assert found.interval.low in {-(2 * k + (10 - k) / 2) / 10 for k in (2, 3, 4)}
         assert found.p == pytest.approx(2 / 401)
+        few = gains(blocks[:9], right[:9], other[:9], seed=3, draws=400)[MetricName.MAE]
+        assert (few.interval, few.p) == (None, None)
+        assert few.value == pytest.approx(-(2 + 8 / 2) / 9)
 
     def test_draws_that_hardly_ever_define_it_give_no_interval(self):
-        """Of two users with a turn each, a draw defines a correlation when it takes both."""
-        blocks = [GoldBlock(user, "s", ("a",), (user,), (0,) * 5) for user in (1, 2)]
-        found = {
-            gains(blocks, said((1,), (2,)), said((2,), (1,)), seed=seed, draws=1)[PEARSON]
-            for seed in range(20)
-        }
+        """Of ten users one alone differs: a draw without that one defines no correlation."""
+        blocks = [GoldBlock(user, "s", ("a",), (1 + (user == 0),), (0,) * 5) for user in range(10)]
+        right, turned = said((2,), *[(1,)] * 9), said((1,), *[(2,)] * 9)
+        found = {gains(blocks, right, turned, seed=seed, draws=1)[PEARSON] for seed in range(20)}
         values = {(one.value, one.interval is None, one.p) for one in found}
         assert values == {(2.0, True, None), (2.0, False, 1.0)}
 
@@ -85,7 +92,7 @@ def test_scenarios_stand_apart():
     travel, gifts = by_scenario(BLOCKS, said((5, 4, 3), (2,), (1, None)), seed=1, draws=5)
     assert (travel.scenario, travel.turns, travel.users) == ("travel", 4, 2)
     assert travel.metrics[MetricName.MAE].value == pytest.approx(4 / 4)
-    assert travel.metrics[MetricName.MAE].interval is not None
+    assert travel.metrics[MetricName.MAE].interval is None  # of two users
     assert (gifts.scenario, gifts.turns, gifts.users) == ("gifts", 1, 1)
     assert gifts.metrics[MetricName.PEARSON].undefined is UndefinedMetric.CONSTANT_GOLD
     without = by_scenario(BLOCKS, RIGHT, seed=1, draws=0)[0]

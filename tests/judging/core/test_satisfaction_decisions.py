@@ -30,12 +30,13 @@ def test_cuts_recover_scores_that_the_expectation_orders():
     assert (np.diff(cuts) > 0).all()
 
 
-def test_a_whole_score_is_never_more_than_one_and_a_half_below():
+def test_a_whole_score_is_never_more_than_two_below():
     # Expectations between 4 and 5 alone would be cut anywhere to imitate the gold's spread.
     gold = RANDOM.integers(1, 6, size=500)
     expected = 4 + gold / 5 - 0.01 * RANDOM.random(500)
     cuts = choose_cuts(expected, gold, np.arange(500) % 5, seed=1)
-    assert (whole_scores(expected, cuts) >= expected - 1.5).all()
+    assert (whole_scores(expected, cuts) >= expected - 2).all()
+    assert (whole_scores(expected, cuts) < expected - 1.5).any()  # they reach further than to 1.5
 
 
 def test_users_without_a_number_do_not_matter():

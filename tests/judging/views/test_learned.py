@@ -111,8 +111,12 @@ def test_a_version_shows_what_made_it_and_who_used_it(manager, dataset, django_a
     assert "general.trees" in shown
     assert f"run {run.pk}</a>" in shown
     assert "Version 1" in tight(manager.get(f"/runs/{run.pk}/"))
-    ends = model.manifest["intervals"]["mae"]
-    assert f"{ends['low']:.3f} … {ends['high']:.3f}" in shown
+    assert "Too few users for intervals: about 6 more are needed." in shown
+    model.manifest["users"] = [f"user {number}" for number in range(10)]
+    model.manifest["intervals"]["mae"] = {"low": 0.125, "high": 0.875}
+    model.save()
+    shown = tight(manager.get(VERSION_1))
+    assert "0.125 … 0.875" in shown
     assert "bootstrap over users, 1000 draws, seed 42" in shown
 
 

@@ -225,7 +225,7 @@ def test_a_run_s_page_leads_to_what_it_asked(client, manager, study):
     assert f"study:{study.slug}" in shown
     assert "<ins>Judge.\n</ins" in shown
     assert run.config["edited_prompts"][0]["digest"] in shown
-    run.config["judge"]["prompts"]["judge_pair_base.v1.zh"] = "0" * 64
+    run.config["judge"]["prompts"]["judge_pair_base.v1.en"] = "0" * 64
     run.save()
     shown = text_of(client.get(reverse("judging:run-prompts", args=[run.pk])))
     assert "The released text has changed since." in shown

@@ -3,7 +3,8 @@
 Every measure is computed from counts: how many raters gave an item each value. Items with the same
 counts are alike, so a table of tens of thousands of labels shrinks to a few dozen patterns, and a
 bootstrap draw is a row of integers, how often each pattern was drawn. One definition, a statistic
-of weighted patterns, gives the value and its interval.
+of weighted patterns, gives the value and its interval. What is drawn are sessions, for items of one
+share texts.
 
 An undefined figure is a stated reason, never a number.
 """
@@ -24,6 +25,7 @@ from annotation.core.intervals import (
     FloatArray,
     Interval,
     Statistic,
+    missing_units,
     percentile_interval,
 )
 from annotation.core.refusals import gettext_noop
@@ -31,7 +33,6 @@ from annotation.core.refusals import gettext_noop
 IntArray = NDArray[np.int64]
 
 _CHUNK_CELLS: Final = 1_000_000
-_ENOUGH_FOR_AN_INTERVAL: Final = 2
 
 
 class Measure(LabelledEnum):
@@ -77,7 +78,9 @@ class Coefficient:
         undefined: Why there is none.
         items: Items with two answers or more: those that can agree or disagree.
         answers: Answers on these items.
-        interval: Percentile bootstrap over items; None for fewer than two items.
+        interval: Bootstrap over sessions; None for too few, and where too many draws leave the
+            measure undefined.
+        sessions: Those that hold such items.
     """
 
     measure: Measure
@@ -86,6 +89,59 @@ class Coefficient:
     items: int
     answers: int
     interval: Interval | None
+    sessions: int
+
+    @property
+    def missing(self) -> int:
+        """How many sessions more an interval needs; 0 where there are enough."""
+        return missing_units(self.sessions)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SessionKinds:
+    """Sessions by how many items of each kind they hold, alike ones together.
+
+    Attributes:
+        counts: (different sessions, kinds).
+        times: (different sessions,); how many there are of each.
+    """
+
+    counts: IntArray
+    times: IntArray
+
+    @classmethod
+    def of(cls, kinds: IntArray, sessions: IntArray, *, number: int) -> SessionKinds:
+        """The sessions of some items.
+
+        Args:
+            kinds: (items,), 0 to `number` - 1.
+            sessions: (items,), the session of each.
+            number: Of kinds.
+        """
+        known, place = np.unique(sessions, return_inverse=True)
+        if len(known) == len(kinds):
+            return cls.alone(np.bincount(kinds, minlength=number).astype(np.int64))
+        cells = np.bincount(place * number + kinds, minlength=len(known) * number)
+        held = cells.astype(np.int64).reshape(-1, number)
+        # The first kind first, so that the same items of sessions of their own are drawn alike.
+        ordered = held[np.lexsort(-held.T[::-1])]
+        starts = np.flatnonzero(np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1)))
+        return cls(ordered[starts], np.diff(starts, append=len(held)).astype(np.int64))
+
+    @classmethod
+    def alone(cls, items: IntArray) -> SessionKinds:
+        """So many items of each kind, each of a session of its own."""
+        return cls(np.eye(len(items), dtype=np.int64), items)
+
+    @property
+    def items(self) -> IntArray:
+        """(kinds,); how many items there are of each kind."""
+        total: IntArray = self.times @ self.counts
+        return total
+
+    def holding(self, kinds: NDArray[np.bool_]) -> int:
+        """How many sessions hold an item of some kinds."""
+        return int(self.times[self.counts[:, kinds].any(axis=1)].sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,11 +152,16 @@ class AnswerCounts:
         patterns: (patterns, categories); how often an item was given each value, at least once in
             all. The categories are the whole scale, also those that nobody used: the chance that
             AC1 allows for depends on their number.
-        items: (patterns,); how many items have these counts.
+        sessions: The rated items, their patterns being the kinds.
     """
 
     patterns: IntArray
-    items: IntArray
+    sessions: SessionKinds
+
+    @property
+    def items(self) -> IntArray:
+        """(patterns,); how many items have these counts."""
+        return self.sessions.items
 
     @property
     def ratings(self) -> IntArray:
@@ -115,11 +176,12 @@ class AnswerCounts:
         return enough
 
 
-def answer_counts(counts: IntArray) -> AnswerCounts:
+def answer_counts(counts: IntArray, sessions: IntArray | None = None) -> AnswerCounts:
     """Items by what they were given.
 
     Args:
         counts: (items, categories), how many raters gave each value; rows of zeros are left out.
+        sessions: (items,), the session of each; None where each is of its own.
 
     Raises:
         ValueError: a scale of fewer than two values, or a negative count.
@@ -128,9 +190,16 @@ def answer_counts(counts: IntArray) -> AnswerCounts:
         raise ValueError("agreement needs a scale of at least two values")
     if counts.size and counts.min() < 0:
         raise ValueError("a count is negative")
-    rated = counts[counts.sum(axis=1) > 0]
-    patterns, items = np.unique(rated, axis=0, return_counts=True)
-    return AnswerCounts(patterns.astype(np.int64), items.astype(np.int64))
+    rated = counts.sum(axis=1) > 0
+    patterns, kinds, items = np.unique(
+        counts[rated], axis=0, return_inverse=True, return_counts=True
+    )
+    held = (
+        SessionKinds.alone(items.astype(np.int64))
+        if sessions is None
+        else SessionKinds.of(kinds, sessions[rated], number=len(patterns))
+    )
+    return AnswerCounts(patterns.astype(np.int64), held)
 
 
 def weight_matrix(weighting: Weighting, categories: int) -> FloatArray:
@@ -155,39 +224,47 @@ def weight_matrix(weighting: Weighting, categories: int) -> FloatArray:
 
 
 def estimate(
-    statistics: Sequence[Statistic], items: IntArray, *, seed: int, draws: int = DEFAULT_DRAWS
+    statistics: Sequence[Statistic],
+    held: SessionKinds,
+    *,
+    units: int,
+    seed: int,
+    draws: int = DEFAULT_DRAWS,
 ) -> list[tuple[float, Interval | None]]:
-    """Each statistic's value on the items as they are, and its interval over resampled items.
+    """Each statistic's value on the items as they are, and its interval over resampled sessions.
 
-    Drawing n items with replacement is one multinomial draw over their kinds. All statistics see
-    the same draws.
+    Drawing n sessions with replacement is one multinomial draw over those that differ. All
+    statistics see the same draws.
 
     Args:
         statistics: Of weights (draws, kinds); nan where undefined.
-        items: (kinds,), how many items there are of each kind.
+        held: The sessions.
+        units: How many of them say anything of the statistics.
         seed: The same seed gives the same intervals.
         draws: Number of resamples.
 
     Returns:
         A value (nan where undefined) and an interval for each statistic.
     """
-    total = int(items.sum())
+    total = int(held.times.sum())
     if total == 0:
         return [(float("nan"), None) for _ in statistics]
-    whole = items[None, :].astype(np.float64)
+    whole = held.items[None, :].astype(np.float64)
     values = [float(statistic(whole)[0]) for statistic in statistics]
-    if total < _ENOUGH_FOR_AN_INTERVAL:
+    if missing_units(units):
         return [(value, None) for value in values]
     rng = np.random.default_rng(seed)
-    chunk = max(1, _CHUNK_CELLS // len(items))
+    chunk = max(1, _CHUNK_CELLS // max(held.counts.shape))
+    table = held.counts.astype(np.float64)
     drawn: list[list[FloatArray]] = [[] for _ in statistics]
     for start in range(0, draws, chunk):
         size = min(chunk, draws - start)
-        weights = rng.multinomial(total, items / total, size=size).astype(np.float64)
+        sessions = rng.multinomial(total, held.times / total, size=size).astype(np.float64)
+        weights = sessions @ table
         for found, statistic in zip(drawn, statistics, strict=True):
             found.append(statistic(weights))
     return [
-        (value, percentile_interval(np.concatenate(found)))
+        (value, percentile_interval(np.concatenate(found), units=units))
         for value, found in zip(values, drawn, strict=True)
     ]
 
@@ -215,16 +292,18 @@ def coefficient(
     *,
     items: int,
     answers: int,
+    sessions: int,
 ) -> Coefficient:
     """A measured value as a coefficient; nan becomes the reason for it."""
     value, interval = found
+    why = None
     if items == 0:
-        return Coefficient(measure, None, UndefinedAgreement.NO_ITEMS, items, answers, None)
-    if np.isnan(value):
-        return Coefficient(measure, None, UndefinedAgreement.ONE_CATEGORY, items, answers, None)
-    if items < _ENOUGH_FOR_AN_INTERVAL:
-        interval = None
-    return Coefficient(measure, value, None, items, answers, interval)
+        why = UndefinedAgreement.NO_ITEMS
+    elif np.isnan(value):
+        why = UndefinedAgreement.ONE_CATEGORY
+    if why is not None:
+        return Coefficient(measure, None, why, items, answers, None, sessions)
+    return Coefficient(measure, value, None, items, answers, interval, sessions)
 
 
 _WEIGHTINGS: Final = {
@@ -248,14 +327,20 @@ def cross_table(first: IntArray, second: IntArray, *, categories: int) -> IntArr
 
 
 def pair_coefficients(
-    measures: Sequence[Measure], cells: IntArray, *, seed: int, draws: int = DEFAULT_DRAWS
+    measures: Sequence[Measure],
+    cells: IntArray,
+    *,
+    seed: int,
+    held: SessionKinds | None = None,
+    draws: int = DEFAULT_DRAWS,
 ) -> tuple[Coefficient, ...]:
     """The measures of one pair of raters, in the order asked for: PERCENT or the kappas.
 
     Args:
         measures: What to compute.
         cells: A `cross_table`.
-        seed: Of the bootstrap over items.
+        seed: Of the bootstrap over sessions.
+        held: The sessions, their kinds the cells; None where each item is of its own.
         draws: Number of resamples.
 
     Raises:
@@ -268,9 +353,11 @@ def pair_coefficients(
         for measure in measures
     ]
     items = int(cells.sum())
-    found = estimate(statistics, cells.ravel(), seed=seed, draws=draws)
+    held = SessionKinds.alone(cells.ravel()) if held is None else held
+    sessions = int(held.times.sum())
+    found = estimate(statistics, held, units=sessions, seed=seed, draws=draws)
     return tuple(
-        coefficient(measure, each, items=items, answers=2 * items)
+        coefficient(measure, each, items=items, answers=2 * items, sessions=sessions)
         for measure, each in zip(measures, found, strict=True)
     )
 

@@ -36,8 +36,8 @@ def coefficients(
 ) -> tuple[Coefficient, ...]:
     """The measures of one table, in the order asked for.
 
-    The bootstrap resamples all rated items. Items with one answer alone say nothing about
-    agreement, but Fleiss' and Gwet's chance terms use them (as Gwet's own package does).
+    The bootstrap resamples the sessions of all rated items. Items with one answer alone say nothing
+    about agreement, but Fleiss' and Gwet's chance terms use them (as Gwet's own package does).
 
     Args:
         measures: Any but the kappas of two raters.
@@ -51,9 +51,10 @@ def coefficients(
     items = int(counts.items[counts.pairable].sum())
     answers = int((counts.items * counts.ratings)[counts.pairable].sum())
     statistics = [STATISTICS[measure](counts) for measure in measures]
-    found = estimate(statistics, counts.items, seed=seed, draws=draws)
+    sessions = counts.sessions.holding(counts.pairable)
+    found = estimate(statistics, counts.sessions, units=sessions, seed=seed, draws=draws)
     return tuple(
-        coefficient(measure, each, items=items, answers=answers)
+        coefficient(measure, each, items=items, answers=answers, sessions=sessions)
         for measure, each in zip(measures, found, strict=True)
     )
 

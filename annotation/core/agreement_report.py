@@ -13,17 +13,20 @@ from itertools import combinations
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from annotation.core.agreement import (
+    AnswerCounts,
     Coefficient,
     IntArray,
     Measure,
+    SessionKinds,
     answer_counts,
     cross_table,
     pair_coefficients,
 )
 from annotation.core.agreement_many import coefficients
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, wilson
+from annotation.core.intervals import DEFAULT_DRAWS, Interval, clustered_wilson
 
 MATRIX_LIMIT: Final = 20
 """Annotators compared two by two; beyond it those with the most shared items."""
@@ -80,6 +83,7 @@ class Answers:
         value: 0 to categories - 1.
         scenario: Number of the item's scenario.
         models: Number of the item's model pair; negative where it has none.
+        session: Number of the item's session; intervals draw them.
     """
 
     item: IntArray
@@ -87,6 +91,7 @@ class Answers:
     value: IntArray
     scenario: IntArray
     models: IntArray
+    session: IntArray
 
     def chosen(self, which: IntArray | np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Answers:
         """The answers at some places."""
@@ -96,6 +101,7 @@ class Answers:
             self.value[which],
             self.scenario[which],
             self.models[which],
+            self.session[which],
         )
 
     def first_of_each(self) -> Answers:
@@ -116,7 +122,7 @@ class GroupFigures:
         items: Items with two answers or more.
         answers: Answers on these.
         same: Items on which all answers are the same.
-        same_interval: Wilson interval of same / items.
+        same_interval: Wilson's of same / items with sessions as units; None for too few.
         coefficients: In the order of the scale's measures.
     """
 
@@ -187,7 +193,8 @@ class Finding(StrEnum):
 
     NO_OVERLAP = "NO_OVERLAP"
     UNDEFINED = "UNDEFINED"
-    UNSURE = "UNSURE"
+    TOO_FEW = "TOO_FEW"  # fewer sessions than an interval needs
+    UNSURE = "UNSURE"  # too many draws leave the figure undefined
     RELIABLE = "RELIABLE"
     TENTATIVE = "TENTATIVE"
     LOW = "LOW"
@@ -197,12 +204,8 @@ class Finding(StrEnum):
 
 def finding_of(leading: Coefficient) -> Finding:
     """Krippendorff's marks (.8, .667) on the lower end of the interval, and chance."""
-    if leading.items == 0:
-        return Finding.NO_OVERLAP
-    if leading.value is None:
-        return Finding.UNDEFINED
     if leading.interval is None:
-        return Finding.UNSURE
+        return _without_interval(leading)
     low, high = leading.interval.low, leading.interval.high
     steps = ((RELIABLE, Finding.RELIABLE), (TENTATIVE, Finding.TENTATIVE))
     for mark, finding in steps:
@@ -211,6 +214,14 @@ def finding_of(leading: Coefficient) -> Finding:
     if low > 0:
         return Finding.LOW
     return Finding.AGAINST if high < 0 else Finding.CHANCE
+
+
+def _without_interval(leading: Coefficient) -> Finding:
+    if leading.items == 0:
+        return Finding.NO_OVERLAP
+    if leading.missing:
+        return Finding.TOO_FEW
+    return Finding.UNDEFINED if leading.value is None else Finding.UNSURE
 
 
 def agreement_report(
@@ -231,38 +242,47 @@ def agreement_report(
     )
     counts = cells.astype(np.int64).reshape(-1, scale.categories)
 
-    def figures(key: int | None, rows: IntArray) -> GroupFigures:
-        return _figures(key, rows, scale, seed=seed, draws=draws)
+    sessions = kept.session[first]
+
+    def figures(key: int | None, rows: NDArray[np.bool_]) -> GroupFigures:
+        table = answer_counts(counts[rows], sessions[rows])
+        return _figures(key, table, scale, seed=seed, draws=draws)
 
     def by(keys: IntArray) -> tuple[GroupFigures, ...]:
         known = np.unique(keys[keys >= 0])
-        return tuple(figures(int(key), counts[keys == key]) for key in known)
+        return tuple(figures(int(key), keys == key) for key in known)
 
     together = counts.sum(axis=1)
     shared = together[together >= 2]
     everybody, matrix = _matrix(kept, place, shared_items=together >= 2)
     chosen = everybody[:MATRIX_LIMIT]
     return AgreementReport(
-        overall=figures(None, counts),
+        overall=figures(None, np.ones(len(items), dtype=np.bool_)),
         scenarios=by(kept.scenario[first]),
         models=by(kept.models[first]),
         annotators=tuple(chosen),
         left_out=len(everybody) - len(chosen),
-        overlaps=_overlaps(chosen, matrix, scale, seed=seed, draws=draws),
+        overlaps=_overlaps(chosen, matrix, sessions[together >= 2], scale, seed=seed, draws=draws),
         fewest=int(shared.min()) if len(shared) else 0,
         most=int(shared.max(initial=0)),
     )
 
 
 def _figures(
-    key: int | None, counts: IntArray, scale: AnswerScale, *, seed: int, draws: int
+    key: int | None, table: AnswerCounts, scale: AnswerScale, *, seed: int, draws: int
 ) -> GroupFigures:
-    table = answer_counts(counts)
     found = coefficients(scale.measures, table, seed=seed, draws=draws)
     unanimous = table.pairable & (table.patterns.max(axis=1, initial=0) == table.ratings)
     same = int(table.items[unanimous].sum())
-    items = found[0].items
-    return GroupFigures(key, items, found[0].answers, same, wilson(same, items), found)
+    held = table.sessions.counts
+    shared = held[:, table.pairable].sum(axis=1).astype(np.float64)
+    told = shared > 0
+    interval = clustered_wilson(
+        held[told][:, unanimous].sum(axis=1).astype(np.float64),
+        shared[told],
+        times=table.sessions.times[told],
+    )
+    return GroupFigures(key, found[0].items, found[0].answers, same, interval, found)
 
 
 def _matrix(
@@ -289,12 +309,23 @@ def _matrix(
 
 
 def _overlaps(
-    annotators: Sequence[int], matrix: IntArray, scale: AnswerScale, *, seed: int, draws: int
+    annotators: Sequence[int],
+    matrix: IntArray,
+    sessions: IntArray,
+    scale: AnswerScale,
+    *,
+    seed: int,
+    draws: int,
 ) -> tuple[Overlap, ...]:
     found = []
     for one, other in combinations(range(len(annotators)), 2):
         cells = cross_table(matrix[one], matrix[other], categories=scale.categories)
         if cells.any():
-            measured = pair_coefficients(scale.pair_measures, cells, seed=seed, draws=draws)
+            both = (matrix[one] >= 0) & (matrix[other] >= 0)
+            kinds = matrix[one, both] * scale.categories + matrix[other, both]
+            held = SessionKinds.of(kinds, sessions[both], number=cells.size)
+            measured = pair_coefficients(
+                scale.pair_measures, cells, held=held, seed=seed, draws=draws
+            )
             found.append(Overlap(annotators[one], annotators[other], measured))
     return tuple(found)

@@ -1,5 +1,10 @@
 """Intervals beside every figure: Wilson for a share, the percentile bootstrap for the rest.
 
+Both know few units for what they are. Wilson's counts as many independent trials as the units'
+variance comes to, and takes Student's quantile; the bootstrap's percentiles lie further out than
+2.5 %, by as much as it underestimates the spread of few units. Coverage of both, simulated: `bench
+coverage`, docs/methods.md.
+
 A bootstrap draw is a row of integer weights, how often each unit was drawn, so a statistic that
 is written for weights is evaluated for many draws at once. Units of one cluster (a user, a
 comparison with its two orders) are drawn together.
@@ -7,9 +12,9 @@ comparison with its two orders) are drawn together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 from statistics import NormalDist
 from typing import Final
 
@@ -23,14 +28,12 @@ Statistic = Callable[[FloatArray], FloatArray]
 DEFAULT_DRAWS: Final = 1_000
 DEFAULT_LEVEL: Final = 0.95
 MIN_UNITS: Final = 10
-"""Of sessions, or users, for an interval. Percentiles of a bootstrap over fewer cover what is true
-far too seldom: it knows of no others than these, and over a single one every draw is the same."""
+"""Of sessions or users, for an interval. Over fewer it covers what is true far too seldom: it knows
+of no other units than these, and over a single one every draw is the same."""
+MOST_UNDEFINED: Final = 0.025
+"""Share of draws that may leave a statistic undefined. Where more do, an end of the interval could
+lie among them: no percentile of the others says where."""
 _CHUNK_CELLS: Final = 2_000_000
-
-
-def missing_units(units: int) -> int:
-    """How many units more would give an interval; 0 where there are enough."""
-    return max(0, MIN_UNITS - units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,27 @@ class Interval:
     high: float
     level: float = DEFAULT_LEVEL
     draws: int = 0
+
+
+def missing_units(units: int) -> int:
+    """How many units more an interval needs; 0 where there are enough."""
+    return max(0, MIN_UNITS - units)
+
+
+def student_quantile(freedom: int, level: float = DEFAULT_LEVEL) -> float:
+    """How many standard errors either way hold `level` of Student's t.
+
+    Fisher's expansion about the normal quantile (Abramowitz and Stegun, 26.7.5): within .0005 from
+    five degrees of freedom on, without the seconds that scipy.stats takes to import.
+    """
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return z + sum(term / float(freedom) ** power for power, term in enumerate(terms, start=1))
 
 
 def wilson(successes: float, trials: float, *, level: float = DEFAULT_LEVEL) -> Interval | None:
@@ -62,13 +86,60 @@ def wilson(successes: float, trials: float, *, level: float = DEFAULT_LEVEL) -> 
     if not 0 <= successes <= trials:
         raise ValueError(f"{successes} successes in {trials} trials")
     z = NormalDist().inv_cdf((1 + level) / 2)
-    share = successes / trials
+    return Interval(*_wilson(successes / trials, trials, z), level)
+
+
+def independent_share(hits: float, trials: int) -> Interval | None:
+    """Wilson's interval of a share of trials that are units of their own; None below MIN_UNITS."""
+    return wilson(hits, trials) if trials >= MIN_UNITS else None
+
+
+def _wilson(share: float, trials: float, quantile: float) -> tuple[float, float]:
+    z = quantile
     scale = 1 + z * z / trials
     centre = (share + z * z / (2 * trials)) / scale
     half = z * sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)) / scale
-    low = 0.0 if successes == 0 else max(0.0, centre - half)
-    high = 1.0 if successes == trials else min(1.0, centre + half)
-    return Interval(low, high, level)
+    low = 0.0 if share == 0 else max(0.0, centre - half)
+    high = 1.0 if share == 1 else min(1.0, centre + half)
+    return low, high
+
+
+def clustered_wilson(
+    hits: FloatArray,
+    trials: FloatArray,
+    *,
+    times: NDArray[np.int64] | None = None,
+    level: float = DEFAULT_LEVEL,
+) -> Interval | None:
+    """Wilson's interval of sum(hits) / sum(trials) whose trials come in independent units.
+
+    With p the share, m units and V = m / (m - 1) sum (hits - p trials)^2 / (sum trials)^2 its
+    variance by units, the number of independent trials that would vary as much is p (1 - p) / V,
+    and Student's quantile of m - 1 degrees of freedom stands for the normal one (Korn and Graubard
+    1998; Franco, Little, Louis and Slud 2019). Where units are equally large and each is all hits
+    or none, it is Wilson's own, a unit a trial: so it is where all are hits, or none, and V = 0
+    says nothing. Where units do not differ otherwise, the interval is a point.
+
+    Args:
+        hits: (units,), from 0 to `trials`.
+        trials: (units,), above 0.
+        times: (units,), how many units there are like each; one where None.
+        level: coverage, between 0 and 1.
+
+    Returns:
+        None for fewer than MIN_UNITS units.
+    """
+    alike = np.ones(len(trials), dtype=np.int64) if times is None else times
+    units = int(alike.sum())
+    if units < MIN_UNITS:
+        return None
+    total, won = float(alike @ trials), float(alike @ hits)
+    share = won / total
+    if share in {0.0, 1.0} or ((trials == trials[0]) & ((hits == 0) | (hits == trials))).all():
+        return wilson(share * units, units, level=level)
+    spread = units / (units - 1) * float(alike @ (hits - share * trials) ** 2) / total**2
+    independent = share * (1 - share) / spread if spread > _FLAT else inf
+    return Interval(*_wilson(share, independent, student_quantile(units - 1, level)), level)
 
 
 def bootstrap(
@@ -79,9 +150,8 @@ def bootstrap(
     clusters: Sequence[Hashable] | None = None,
     draws: int = DEFAULT_DRAWS,
     level: float = DEFAULT_LEVEL,
-    least: int = 1,
 ) -> Interval | None:
-    """Percentile bootstrap of a weighted statistic; None where hardly any draw defines it.
+    """Percentile bootstrap of a weighted statistic; None where too few units or draws define it.
 
     Args:
         statistic: see `Statistic`; called with chunks of draws.
@@ -91,19 +161,18 @@ def bootstrap(
             of the keys do not matter, the order in which clusters first appear does.
         draws: number of resamples.
         level: coverage, between 0 and 1.
-        least: how many clusters there must be, such as MIN_UNITS.
 
     Returns:
-        The interval over the draws in which the statistic is defined, or None if there are no
-        units, fewer clusters than `least`, or fewer than half of the draws define it.
+        As `percentile_interval` with the clusters as its units.
 
     Raises:
         ValueError: `clusters` is not as long as `units`.
     """
-    if units == 0 or cluster_index(clusters, units=units)[1] < least:
+    _index, groups = cluster_index(clusters, units=units)
+    if groups < MIN_UNITS:
         return None
     values = bootstrap_values(statistic, units=units, seed=seed, clusters=clusters, draws=draws)
-    return percentile_interval(values, level=level)
+    return percentile_interval(values, units=groups, level=level)
 
 
 def bootstrap_values(
@@ -139,7 +208,7 @@ def bootstrap_mean(
     draws: int = DEFAULT_DRAWS,
     level: float = DEFAULT_LEVEL,
 ) -> Interval | None:
-    """Percentile bootstrap of a mean, optionally clustered; None without values."""
+    """Percentile bootstrap of a mean, optionally clustered; None as for `bootstrap`."""
     data = np.asarray(values, dtype=np.float64)
 
     def mean(weights: FloatArray) -> FloatArray:
@@ -149,13 +218,41 @@ def bootstrap_mean(
     return bootstrap(mean, units=len(data), seed=seed, clusters=clusters, draws=draws, level=level)
 
 
-def percentile_interval(values: FloatArray, *, level: float = DEFAULT_LEVEL) -> Interval | None:
-    """The central part of the defined values; None where fewer than half are defined."""
+def percentile_interval(
+    values: FloatArray, *, units: int, level: float = DEFAULT_LEVEL
+) -> Interval | None:
+    """The expanded percentile interval of a bootstrap over so many independent units.
+
+    Returns:
+        The `tails` of the draws that define the statistic; None for fewer than MIN_UNITS units, and
+        where more than MOST_UNDEFINED of the draws leave it undefined (nan).
+    """
     defined = values[~np.isnan(values)]
-    if len(defined) == 0 or 2 * len(defined) < len(values):
+    if units < MIN_UNITS or len(defined) < (1 - MOST_UNDEFINED) * len(values) or not len(defined):
         return None
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(defined, tails(units, level))
     return Interval(float(low), float(high), level, len(defined))
+
+
+def stratified_units(sizes: Iterable[int]) -> int:
+    """As how many units several groups count that are each drawn by themselves.
+
+    Each costs a degree of freedom: its own mean.
+    """
+    groups = list(sizes)
+    return sum(groups) - len(groups) + 1
+
+
+def tails(units: int, level: float = DEFAULT_LEVEL) -> tuple[float, float]:
+    """The shares of bootstrap draws at which an interval over so many units ends.
+
+    A bootstrap over n units has (n - 1) / n of the variance and normal instead of Student's tails:
+    Phi(-sqrt(n / (n - 1)) t) instead of 2.5 % undoes both (Hesterberg 2015, What teachers should
+    know about the bootstrap, 5.2), .9 % with ten units, 2.3 % with a hundred.
+    """
+    far = sqrt(units / (units - 1)) * student_quantile(units - 1, level)
+    low = NormalDist().cdf(-far)
+    return low, 1 - low
 
 
 def ends(interval: Interval | None, name: str = "") -> dict[str, float | None]:

@@ -299,14 +299,15 @@ def _verdicts(dataset: int, *, ties: bool, study: int | None) -> ReadAnswers:
             "comparison__turn__session__scenario",
             "comparison__response_a__model",
             "comparison__response_b__model",
+            "comparison__turn__session",
         )
     )
     named = {(row[4], row[5]): tuple(sorted((row[4], row[5]))) for row in rows}
     pairs = sorted(set(named.values()))
     numbers = {models: pairs.index(pair) for models, pair in named.items()}
     answers = _columns(
-        (2 * item, annotator, _VERDICT_NUMBERS[verdict], scenario, numbers[a, b])
-        for item, annotator, verdict, scenario, a, b in rows
+        (2 * item, annotator, _VERDICT_NUMBERS[verdict], scenario, numbers[a, b], session)
+        for item, annotator, verdict, scenario, a, b, session in rows
     )
     return ReadAnswers(answers, tuple((first, second) for first, second in pairs))
 
@@ -316,13 +317,17 @@ def _scores(dataset: int, *, study: int | None) -> Answers:
     of_turns = _given(labels.filter(response__turn__session__dataset=dataset), study)
     of_sessions = _given(labels.filter(session__dataset=dataset), study)
     rows = [
-        (2 * item, annotator, score - 1, scenario, -1)
-        for item, annotator, score, scenario in of_turns.values_list(
-            "response", "annotator", "score", "response__turn__session__scenario"
+        (2 * item, annotator, score - 1, scenario, -1, session)
+        for item, annotator, score, scenario, session in of_turns.values_list(
+            "response",
+            "annotator",
+            "score",
+            "response__turn__session__scenario",
+            "response__turn__session",
         )
     ]
     rows += [
-        (2 * item + 1, annotator, score - 1, scenario, -1)
+        (2 * item + 1, annotator, score - 1, scenario, -1, item)
         for item, annotator, score, scenario in of_sessions.values_list(
             "session", "annotator", "score", "session__scenario"
         )
@@ -336,7 +341,7 @@ def _given(labels: QuerySet[Any], study: int | None) -> QuerySet[Any]:
 
 
 def _columns(rows: Iterable[Sequence[int]]) -> Answers:
-    table = np.array(list(rows), dtype=np.int64).reshape(-1, 5)
+    table = np.array(list(rows), dtype=np.int64).reshape(-1, 6)
     return Answers(*table.T)
 
 

@@ -77,14 +77,10 @@ def ablation_row(
     dev: int,
     members: int,
     run: int | None,
-    seed: int,
 ) -> AblationRow:
     """The row of a variant from its decisions."""
-    found = accuracy(judged, seed=seed)
-    original, swapped = (
-        accuracy(_shown_at(judged, first=first), seed=seed, draws=0).value
-        for first in (True, False)
-    )
+    found = accuracy(judged)
+    original, swapped = (accuracy(_shown_at(judged, first=first)).value for first in (True, False))
     return AblationRow(
         annotator=annotator,
         variant=variant,

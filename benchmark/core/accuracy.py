@@ -10,7 +10,7 @@ always available, none is a silent default.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
@@ -19,7 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.core.choices import Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, MIN_UNITS, Interval, percentile_interval
+from annotation.core.intervals import (
+    DEFAULT_DRAWS,
+    MIN_UNITS,
+    Interval,
+    clustered_wilson,
+    missing_units,
+    percentile_interval,
+)
 from annotation.core.significance import sign_flip_p
 from benchmark.core.decisions import ABSENT, UNREAD, Decisions, Winners, codes, is_read, winners
 
@@ -32,7 +39,7 @@ Statistic = Callable[[Floats], Floats]
 def bootstrap_sums(
     rows: Floats, statistic: Statistic, *, seed: int, draws: int = DEFAULT_DRAWS
 ) -> Interval | None:
-    """Percentile bootstrap of a statistic of column sums; None for fewer than MIN_UNITS rows.
+    """Bootstrap of a statistic of column sums; see `percentile_interval`, with rows as units.
 
     Args:
         rows: units x columns, one unit (a session) a row, as `by_unit` gives them.
@@ -52,7 +59,16 @@ def _interval(
 ) -> Interval | None:
     numbers = np.frombuffer(counts, dtype=np.intp)
     rows = np.frombuffer(cells, dtype=np.float64).reshape(len(numbers), -1)
-    return percentile_interval(_drawn(rows, numbers, statistic, seed=seed, draws=draws))
+    drawn = _drawn(rows, numbers, statistic, seed=seed, draws=draws)
+    return percentile_interval(drawn, units=int(numbers.sum()))
+
+
+def share_interval(rows: Floats) -> Interval | None:
+    """The interval of a share, the first column of the second, summed over units (sessions).
+
+    See `clustered_wilson`; None for fewer than MIN_UNITS rows.
+    """
+    return clustered_wilson(rows[:, 0], rows[:, 1])
 
 
 def drawn_values(
@@ -254,8 +270,8 @@ class Accuracy:
 
     `value` is 0..1, None where nothing is scored; an even split scores one half. `unreadable`
     decisions are left out of `verdicts` or stand in it as wrong, by `policy`. `ties` are the
-    human ties, which nothing is scored against. The comparisons are of `sessions`, which
-    `interval` draws: it is None for fewer than MIN_UNITS.
+    human ties, which nothing is scored against. The comparisons are of `sessions`, the units of
+    `interval`: it is None for fewer than MIN_UNITS.
     """
 
     value: float | None
@@ -270,7 +286,7 @@ class Accuracy:
     @property
     def missing(self) -> int:
         """How many sessions more would give an interval; 0 where there are enough."""
-        return max(0, MIN_UNITS - self.sessions)
+        return missing_units(self.sessions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,9 +305,7 @@ class Gain:
 def accuracy(
     items: Iterable[Judged] | JudgedColumns,
     *,
-    seed: int,
     policy: InvalidPolicy = InvalidPolicy.EXCLUDED,
-    draws: int = DEFAULT_DRAWS,
 ) -> Accuracy:
     """Share of the judge's decisions that name the human's winner, orders pooled."""
     rows = JudgedColumns.of(items)
@@ -299,7 +313,7 @@ def accuracy(
     comparisons, stakes = untied.at_stake(policy)
     return Accuracy(
         value=float(pooled(stakes.sum(axis=0)[None])[0]) if len(stakes) else None,
-        interval=bootstrap_sums(stakes, pooled, seed=seed, draws=draws),
+        interval=share_interval(stakes),
         verdicts=round(float(stakes[:, 1].sum())),
         comparisons=comparisons,
         unreadable=untied.unread,
@@ -309,15 +323,10 @@ def accuracy(
     )
 
 
-def under_both(
-    rows: JudgedColumns, *, seed: int, policy: InvalidPolicy, draws: int = DEFAULT_DRAWS
-) -> tuple[Accuracy, Accuracy]:
+def under_both(rows: JudgedColumns, *, policy: InvalidPolicy) -> tuple[Accuracy, Accuracy]:
     """The accuracy under a policy for unreadable replies, and under the other one."""
     (other,) = set(InvalidPolicy) - {policy}
-    asked = accuracy(rows, seed=seed, policy=policy, draws=draws)
-    if not asked.unreadable:  # then both are the same, and one bootstrap does
-        return asked, replace(asked, policy=other)
-    return asked, accuracy(rows, seed=seed, policy=other, draws=draws)
+    return accuracy(rows, policy=policy), accuracy(rows, policy=other)
 
 
 def gain(

@@ -2,10 +2,9 @@
 
 Position bias, consistency, length bias and self-preference are those of benchmark.core.bias,
 length_bias and self_preference. The change is paired: it is measured on the comparisons that have
-the figure both before and after. Intervals draw sessions, whoever labelled their comparisons; those
-of the slope are Wald intervals clustered by session. Where each session has but one row,
-consistency is a share of independent trials and has Wilson's interval; so has the position bias of
-people where each comparison has, for each was shown in an order of its own.
+the figure both before and after. The units of intervals are sessions, whoever labelled their
+comparisons; where each comparison has one row, those of the position bias of people are
+comparisons, for each was shown in an order of its own.
 """
 
 from __future__ import annotations
@@ -17,15 +16,23 @@ from typing import Final
 import numpy as np
 
 from annotation.core.choices import Order, Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, wilson
-from benchmark.core.accuracy import Floats, Integers, bootstrap_sums, by_unit
-from benchmark.core.bias import share, share_interval, shown_side
+from annotation.core.intervals import DEFAULT_DRAWS, Interval, independent_share
+from benchmark.core.accuracy import (
+    Floats,
+    Integers,
+    bootstrap_sums,
+    by_unit,
+    pooled,
+    share_interval,
+)
+from benchmark.core.bias import shown_side
 from benchmark.core.decisions import Decisions
 from benchmark.core.length_bias import Sized, slope_fit, wald
 from benchmark.core.response_bias import ResponsePair
 from benchmark.core.self_preference import Rivals, own_points
 from benchmark.core.trust import BASE, SELECTED, Condition, HumanLabel, JudgedComparison
 from judging.core.endpoints import family_of
+from judging.core.judge_agreement import is_consistent
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +61,14 @@ Counts = Callable[[DecidedComparison], tuple[float, ...] | None]
 class BiasFigure:
     """How a figure is counted and computed; `n_at` is the column whose sum it rests on.
 
-    `trials` says that it is the share of sessions that succeed where each has one row, `apart` that
-    rows on different comparisons are independent trials though they are of one session.
+    `less` says that it is a share, the first column of the second, less so much; `apart` that rows
+    on different comparisons are independent trials though they are of one session.
     """
 
     counts: Counts
     statistic: Callable[[Floats], Floats]
     n_at: int
-    trials: bool = False
+    less: float | None = None
     apart: bool = False
 
 
@@ -85,7 +92,7 @@ def _consistency_counts(said: DecidedComparison) -> tuple[float, ...] | None:
     one, other = said.shown.get(Order.ORIGINAL), said.shown.get(Order.SWAPPED)
     if one is None or other is None:
         return None
-    return float(one is other and one is not Verdict.TIE), 1.0
+    return float(is_consistent(one, other)), 1.0
 
 
 def _longer_counts(pairs: Mapping[int, ResponsePair]) -> Counts:
@@ -125,7 +132,7 @@ def winners(verdicts: Iterable[Verdict | None]) -> list[Verdict]:
 
 
 def _beyond_half(sums: Floats) -> Floats:
-    return share(sums) - 0.5
+    return pooled(sums) - 0.5
 
 
 def _advantage(sums: Floats) -> Floats:
@@ -133,14 +140,14 @@ def _advantage(sums: Floats) -> Floats:
     return gap
 
 
-POSITION: Final = BiasFigure(_position_counts, _beyond_half, 1)
-POSITION_OF_PEOPLE: Final = BiasFigure(_position_counts, _beyond_half, 1, apart=True)
-CONSISTENCY: Final = BiasFigure(_consistency_counts, share, 1, trials=True)
+POSITION: Final = BiasFigure(_position_counts, _beyond_half, 1, less=0.5)
+POSITION_OF_PEOPLE: Final = BiasFigure(_position_counts, _beyond_half, 1, less=0.5, apart=True)
+CONSISTENCY: Final = BiasFigure(_consistency_counts, pooled, 1, less=0.0)
 
 
 def longer_figure(pairs: Mapping[int, ResponsePair]) -> BiasFigure:
     """P(longer wins)."""
-    return BiasFigure(_longer_counts(pairs), share, 1)
+    return BiasFigure(_longer_counts(pairs), pooled, 1, less=0.0)
 
 
 def own_figure(pairs: Mapping[int, ResponsePair], family: str) -> BiasFigure:
@@ -318,12 +325,12 @@ class _Settings:
         sums = by_unit(_units(counts), np.array([*counts.values()]))
         total = sums.sum(axis=0)
         value = float(figure.statistic(total[None])[0])
-        if figure.apart and len({comparison for comparison, *_whose in counts}) == len(counts):
-            interval = _shifted(wilson(total[0], total[1]), value - float(total[0] / total[1]))
-        elif figure.trials:
-            interval = share_interval(sums, seed=self.seed, draws=self.draws)
-        else:
+        if figure.less is None:
             interval = bootstrap_sums(sums, figure.statistic, seed=self.seed, draws=self.draws)
+        elif figure.apart and len({comparison for comparison, *_whose in counts}) == len(counts):
+            interval = _shifted(independent_share(total[0], int(total[1])), -figure.less)
+        else:
+            interval = _shifted(share_interval(sums), -figure.less)
         return Estimate(value, interval, n=int(total[figure.n_at]))
 
     def slope(self) -> BeforeAfter:

@@ -1,8 +1,8 @@
 """Whether who is shown first matters: to the humans, and to the judge (protocols A1.8).
 
 Position bias is P(first shown wins) - 1/2. A human sees a comparison once, so a Wilson interval
-holds; a judge sees it in both orders, and comparisons of one session share texts, so its interval
-draws sessions.
+holds; a judge sees it in both orders, and comparisons of one session share texts, so the units of
+its interval are sessions.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotation.core.choices import Order, Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, MIN_UNITS, Interval, wilson
-from benchmark.core.accuracy import Floats, Integers, bootstrap_sums, by_unit, session_units
+from annotation.core.intervals import Interval, independent_share
+from benchmark.core.accuracy import Integers, by_unit, session_units, share_interval
 from benchmark.core.decisions import SHOWN_FIRST, Decisions, Winners, is_read, winners
 
 
@@ -66,10 +66,9 @@ def human_position_bias(labels: Iterable[tuple[Verdict, Order | None]]) -> Posit
     """
     sides = [shown_side(verdict, order) for verdict, order in labels]
     first, second = sides.count(1), sides.count(-1)
-    share = wilson(first, first + second)
     return PositionBias(
-        value=first / (first + second) - 0.5 if share else None,
-        interval=_shifted(share),
+        value=first / (first + second) - 0.5 if first + second else None,
+        interval=_shifted(independent_share(first, first + second)),
         first=first,
         second=second,
         ties=sides.count(0),
@@ -80,17 +79,13 @@ def human_position_bias(labels: Iterable[tuple[Verdict, Order | None]]) -> Posit
 def judge_position_bias(
     decisions: Iterable[Decisions] | Winners,
     *,
-    seed: int,
     sessions: Integers | None = None,
-    draws: int = DEFAULT_DRAWS,
 ) -> PositionBias:
     """Position bias of a judge, from its decisions on each comparison.
 
     Args:
         decisions: one mapping a comparison.
-        seed: of the bootstrap over sessions.
         sessions: that of each comparison; None where each is of its own.
-        draws: of the bootstrap.
     """
     won = winners(decisions)
     units = _units(won, sessions)
@@ -98,13 +93,11 @@ def judge_position_bias(
     first = (named & (won == SHOWN_FIRST)).sum(axis=1)
     second = (named & (won == -SHOWN_FIRST)).sum(axis=1)
     named_one = first + second > 0
-    wins = np.column_stack([first, second]).astype(np.float64)[named_one]
+    wins = np.column_stack([first, first + second]).astype(np.float64)[named_one]
     firsts, seconds = int(first.sum()), int(second.sum())
-    by_session = by_unit(units[named_one], wins)
-    interval = bootstrap_sums(by_session, _share_of_first, seed=seed, draws=draws)
     return PositionBias(
         value=firsts / (firsts + seconds) - 0.5 if len(wins) else None,
-        interval=_shifted(interval),
+        interval=_shifted(share_interval(by_unit(units[named_one], wins))),
         first=firsts,
         second=seconds,
         ties=int((won == 0).sum()),
@@ -115,14 +108,11 @@ def judge_position_bias(
 def consistency(
     decisions: Iterable[Decisions] | Winners,
     *,
-    seed: int,
     sessions: Integers | None = None,
-    draws: int = DEFAULT_DRAWS,
 ) -> Consistency:
     """How many comparisons the judge decided alike whichever response was shown first.
 
-    Where each comparison is of a session of its own they are independent trials: the interval is
-    Wilson's, else it draws sessions. Arguments as for `judge_position_bias`.
+    Arguments as for `judge_position_bias`.
     """
     won = winners(decisions)
     original, swapped, _combined = won.T
@@ -133,36 +123,14 @@ def consistency(
     same, comparisons = (int(total) for total in counted.sum(axis=0))
     return Consistency(
         value=same / comparisons if comparisons else None,
-        interval=share_interval(by_session, seed=seed, draws=draws),
+        interval=share_interval(by_session),
         comparisons=comparisons,
         both_tied=int(alike.sum()) - same,
     )
 
 
-def share_interval(rows: Floats, *, seed: int, draws: int = DEFAULT_DRAWS) -> Interval | None:
-    """The interval of a share of comparisons from hits and comparisons by session.
-
-    Wilson's where each session holds one comparison; None for fewer than MIN_UNITS sessions.
-    """
-    hits, comparisons = rows.sum(axis=0)
-    if len(rows) < MIN_UNITS or comparisons > len(rows):
-        return bootstrap_sums(rows, share, seed=seed, draws=draws)
-    return wilson(hits, comparisons)
-
-
-def share(sums: Floats) -> Floats:
-    """The first column of the second."""
-    shares: Floats = sums[:, 0] / sums[:, 1]
-    return shares
-
-
 def _units(won: Winners, sessions: Integers | None) -> Integers:
     return session_units([None] * len(won)) if sessions is None else sessions
-
-
-def _share_of_first(sums: Floats) -> Floats:
-    share: Floats = sums[:, 0] / sums.sum(axis=1)
-    return share
 
 
 def shown_side(verdict: Verdict, order: Order | None) -> int | None:

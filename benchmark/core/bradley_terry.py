@@ -156,6 +156,16 @@ class OutcomeCells:
             wins[other] += drawn[cell] * self.wins_second[cell]
         return np.ascontiguousarray(wins.T).reshape(len(counts), size, size)
 
+    def by_session(self) -> Floats:
+        """What each model won in a session of each block, and its verdicts (2, blocks, models)."""
+        found = np.zeros((2, len(self.sessions.counts), len(self.models)))
+        block, cell, times = self.sessions.block, self.sessions.cell, self.sessions.times
+        first, second = self.wins_first[cell] * times, self.wins_second[cell] * times
+        for models, won in ((self.first, first), (self.second, second)):
+            np.add.at(found[0], (block, models[cell]), won)
+            np.add.at(found[1], (block, models[cell]), first + second)
+        return found
+
     def comparisons(self) -> Integers:
         """How many comparisons each model stands in."""
         seen = np.zeros(len(self.models), dtype=np.int64)
@@ -235,12 +245,13 @@ class Sample:
 
     A model that never loses to those whom a draw can rate has inf there, one that never wins -inf.
     Where a draw says nothing of a model `lowest` is -inf and `highest` inf. `bounded` draws have
-    finite ratings alone.
+    finite ratings alone. A draw holds `sessions`.
     """
 
     lowest: Floats
     highest: Floats
     bounded: int
+    sessions: int
 
     def ranks(self) -> tuple[Integers, Integers]:
         """Draws x models: the best and the worst rank, 1 the best; equal ratings share one."""
@@ -279,7 +290,7 @@ def bootstrap_ratings(
         )
         for kept, partly in ((lowest, apart[0]), (highest, apart[1])):
             kept += [ratings, partly]
-    return Sample(np.concatenate(lowest), np.concatenate(highest), bounded_draws)
+    return Sample(np.concatenate(lowest), np.concatenate(highest), bounded_draws, total)
 
 
 def _core_wins(tally: OutcomeCells, counts: Integers, core: Sequence[int]) -> Floats:

@@ -15,7 +15,13 @@ from typing import Final
 
 import numpy as np
 
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, ends, percentile_interval
+from annotation.core.intervals import (
+    DEFAULT_DRAWS,
+    Interval,
+    ends,
+    percentile_interval,
+    stratified_units,
+)
 from benchmark.core.accuracy import (
     Accuracy,
     Floats,
@@ -136,11 +142,8 @@ def gold_report(
     subsets = np.array([case.subset for case in told], dtype=object)
     groups = {name: rows.at(subsets == name) for name in dict.fromkeys(subsets)}
     return GoldReport(
-        overall=gold_figures(None, rows, seed=seed, policy=policy, draws=draws),
-        subsets=tuple(
-            gold_figures(name, own, seed=seed, policy=policy, draws=draws)
-            for name, own in groups.items()
-        ),
+        overall=gold_figures(None, rows, policy=policy),
+        subsets=tuple(gold_figures(name, own, policy=policy) for name, own in groups.items()),
         sections=_sections(groups, seed=seed, policy=policy, draws=draws),
         policy=policy,
         seed=seed,
@@ -151,29 +154,28 @@ def gold_figures(
     subset: str | None,
     rows: JudgedColumns,
     *,
-    seed: int,
     policy: InvalidPolicy,
-    draws: int = DEFAULT_DRAWS,
 ) -> GoldFigures:
     """The figures of one judge on some comparisons."""
-    agreement, other_policy = under_both(rows, seed=seed, policy=policy, draws=draws)
+    agreement, other_policy = under_both(rows, policy=policy)
     return GoldFigures(
         subset=subset,
         agreement=agreement,
         other_policy=other_policy,
-        position=judge_position_bias(rows.leaning, sessions=rows.session, seed=seed, draws=draws),
-        consistency=consistency(rows.leaning, sessions=rows.session, seed=seed, draws=draws),
+        position=judge_position_bias(rows.leaning, sessions=rows.session),
+        consistency=consistency(rows.leaning, sessions=rows.session),
         every_reply=every_reply(rows),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A subset's accuracy, its value in every draw, and its examples."""
+    """A subset's accuracy, its value in every draw, its examples and their sessions."""
 
     value: float
     drawn: Floats
     examples: int
+    sessions: int
 
 
 def _sections(
@@ -187,7 +189,7 @@ def _sections(
         if examples:
             drawn = drawn_values(stakes, pooled, seed=[seed, place], draws=draws)
             value = float(pooled(stakes.sum(axis=0)[None])[0])
-            parts[name] = _Part(value, drawn, examples)
+            parts[name] = _Part(value, drawn, examples, len(stakes))
     weights = _weights(parts)
     found: list[tuple[SectionScore, Floats]] = []
     for section, names in SUBSETS.items():
@@ -198,10 +200,11 @@ def _sections(
     if len(found) < len(SUBSETS):
         return scores
     drawn = np.mean([each for _score, each in found], axis=0)
+    units = stratified_units(part.sessions for part in parts.values())
     overall = SectionScore(
         section=None,
         value=sum(score.value for score in scores) / len(scores),
-        interval=percentile_interval(drawn),
+        interval=percentile_interval(drawn, units=units),
         comparisons=sum(score.comparisons for score in scores),
         weights={},
     )
@@ -220,7 +223,9 @@ def _section(
     score = SectionScore(
         section=section,
         value=sum(weight * parts[name].value for name, weight in weights.items()) / total,
-        interval=percentile_interval(drawn),
+        interval=percentile_interval(
+            drawn, units=stratified_units(parts[name].sessions for name in weights)
+        ),
         comparisons=sum(parts[name].examples for name in weights),
         weights=dict(weights),
     )

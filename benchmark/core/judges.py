@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, ends, percentile_interval
+from annotation.core.intervals import (
+    DEFAULT_DRAWS,
+    Interval,
+    ends,
+    percentile_interval,
+    stratified_units,
+)
 from benchmark.core.accuracy import (
     Accuracy,
     Floats,
@@ -16,13 +22,13 @@ from benchmark.core.accuracy import (
     Integers,
     InvalidPolicy,
     JudgedColumns,
-    bootstrap_sums,
     by_unit,
     difference,
     drawn_values,
     gain_of,
     gain_p,
     pooled,
+    share_interval,
 )
 from benchmark.core.before_after import AnnotatorBias, BeforeAfter, Estimate, Leans
 from benchmark.core.trust import (
@@ -334,7 +340,7 @@ class _Table:
     def _agreement(self, voice: _Points, places: Places) -> Agreement:
         (other,) = set(InvalidPolicy) - {self.policy}
         _comparisons, stakes = self._stakes(voice, places, self.policy)
-        interval = bootstrap_sums(stakes, pooled, seed=self.seed, draws=self.draws)
+        interval = share_interval(stakes)
         return Agreement(
             replace(self._accuracy(voice, places, self.policy), interval=interval),
             self._accuracy(voice, places, other),
@@ -378,6 +384,7 @@ class _Table:
         if not told:
             return Mean(None, None, 0)
         values = [float(statistic(stakes.sum(axis=0)[None])[0]) for _place, stakes in told]
+        units = stratified_units(len(stakes) for _place, stakes in told)
         drawn = np.mean(
             [
                 drawn_values(stakes, statistic, seed=[self.seed, place], draws=self.draws)
@@ -385,7 +392,7 @@ class _Table:
             ],
             axis=0,
         )
-        return Mean(sum(values) / len(values), percentile_interval(drawn), len(told))
+        return Mean(sum(values) / len(values), percentile_interval(drawn, units=units), len(told))
 
 
 def _value(stakes: Floats, statistic: Callable[[Floats], Floats]) -> float | None:

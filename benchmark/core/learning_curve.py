@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from annotation.core.intervals import MIN_UNITS, FloatArray, Interval
+from annotation.core.intervals import FloatArray, Interval
 from annotation.core.intervals import bootstrap as bootstrap_interval
 from benchmark.core.metrics import METRICS, MetricName, Scored, scored
 from judging.core.satisfaction_curve import CurveModel, CurveTurn
@@ -170,6 +170,5 @@ def _figure(
             seed=seed,
             clusters=clusters,
             draws=bootstrap,
-            least=MIN_UNITS,
         )
     return CurveFigure(float(known.mean()), interval, float(known.min()), float(known.max()))

@@ -10,7 +10,7 @@ Length is counted in characters. Three figures, each for people and for judges a
   P(names the shorter | the person chose the longer). Zero where length has no part in them.
 
 Verdicts on one comparison depend on each other, and comparisons of one session share texts:
-intervals draw sessions, and that of the slope is a Wald interval clustered by them.
+sessions are the units of intervals; that of the slope is a Wald interval clustered by them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import log2, sqrt
-from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 
 from annotation.core.choices import Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, DEFAULT_LEVEL, MIN_UNITS, Interval
-from benchmark.core.accuracy import Floats, Integers, bootstrap_sums, by_unit, session_units
-from benchmark.core.bias import share
+from annotation.core.intervals import DEFAULT_DRAWS, MIN_UNITS, Interval, student_quantile
+from benchmark.core.accuracy import (
+    Floats,
+    Integers,
+    bootstrap_sums,
+    by_unit,
+    session_units,
+    share_interval,
+)
 
 _HALVINGS: Final = 100
 """Of the interval in which the slope lies; more than double precision can tell apart."""
@@ -99,7 +104,7 @@ class LengthErrors:
     on_longer: int
 
 
-def length_bias(items: Iterable[Sized], *, seed: int, draws: int = DEFAULT_DRAWS) -> LengthBias:
+def length_bias(items: Iterable[Sized]) -> LengthBias:
     """The length bias of whoever gave the verdicts."""
     rows = [row for row in items if row.longer is not Verdict.TIE]
     named = [row for row in rows if row.won]
@@ -109,7 +114,7 @@ def length_bias(items: Iterable[Sized], *, seed: int, draws: int = DEFAULT_DRAWS
     longer, verdicts = (int(total) for total in sums.sum(axis=0))
     return LengthBias(
         value=longer / verdicts if verdicts else None,
-        interval=bootstrap_sums(by_session, share, seed=seed, draws=draws),
+        interval=share_interval(by_session),
         longer=longer,
         verdicts=verdicts,
         comparisons=len(named),
@@ -178,12 +183,14 @@ class SlopeFit:
 def wald(value: float, influence: Floats) -> Interval | None:
     """The interval of an estimate from the parts of independent units in its error.
 
-    None for fewer than MIN_UNITS: what they differ by says too little of how they vary.
+    With m units Student's quantile of m - 1 degrees of freedom times the root of m / (m - 1) times
+    the sum of squares (Cameron and Miller 2015). None for fewer than MIN_UNITS.
     """
-    if len(influence) < MIN_UNITS:
+    units = len(influence)
+    if units < MIN_UNITS:
         return None
-    z = NormalDist().inv_cdf((1 + DEFAULT_LEVEL) / 2)
-    half = z * sqrt(float((influence**2).sum()))
+    spread = units / (units - 1) * float((influence**2).sum())
+    half = student_quantile(units - 1) * sqrt(spread)
     return Interval(value - half, value + half)
 
 

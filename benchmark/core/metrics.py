@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from annotation.core.choices import SATISFIED_FROM, LabelledEnum, Verdict
 from annotation.core.intervals import (
     DEFAULT_DRAWS,
-    MIN_UNITS,
     FloatArray,
     Interval,
     bootstrap,
@@ -172,7 +171,6 @@ def evaluate(
         clusters=data.users.tolist(),
         seed=seed,
         draws=draws,
-        least=MIN_UNITS,
     )
     return Metric(value, None, interval)
 

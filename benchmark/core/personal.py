@@ -22,12 +22,11 @@ from benchmark.core.accuracy import (
     Gain,
     InvalidPolicy,
     JudgedColumns,
-    bootstrap_sums,
     by_unit,
     gain,
     gain_of,
-    pooled,
     session_units,
+    share_interval,
 )
 from benchmark.core.before_after import NOTHING, Estimate
 from benchmark.core.trust import (
@@ -127,12 +126,10 @@ def _gain_over_mean(others: Sequence[JudgedColumns], own: JudgedColumns, *, seed
     )
 
 
-def human_agreement(
-    own: Iterable[HumanLabel], others: Iterable[Iterable[HumanLabel]], *, seed: int
-) -> Estimate:
+def human_agreement(own: Iterable[HumanLabel], others: Iterable[Iterable[HumanLabel]]) -> Estimate:
     """How often the other annotators chose as this one: 0..1, over pairs of labels with winners.
 
-    The interval draws sessions; `n` counts the pairs of labels.
+    The units of the interval are sessions; `n` counts the pairs of labels.
     """
     chosen = {label.comparison: label for label in own if label.verdict is not Verdict.TIE}
     stakes: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0])
@@ -148,7 +145,7 @@ def human_agreement(
     total = sums.sum(axis=0)
     return Estimate(
         value=float(total[0] / total[1]),
-        interval=bootstrap_sums(sums, pooled, seed=seed),
+        interval=share_interval(sums),
         n=int(total[1]),
     )
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from annotation.core.intervals import MIN_UNITS, Interval, wilson
+from annotation.core.intervals import Interval, clustered_wilson, missing_units, tails
 from annotation.core.refusals import Refused
 from benchmark.core.bradley_terry import (
     SAME,
@@ -30,7 +30,6 @@ from benchmark.core.bradley_terry import (
     ratings_on_scale,
 )
 
-_TAILS: Final = (0.025, 0.975)
 _MIDDLE: Final = 0.5
 
 
@@ -46,8 +45,8 @@ class Standing(StrEnum):
 class WinRate:
     """Share of verdicts won, a tie counting one half.
 
-    The sample size of the Wilson interval is the number of comparisons, not of verdicts: two
-    verdicts on one comparison are no two independent trials.
+    The interval is Wilson's with sessions as units: neither two verdicts on one comparison nor two
+    comparisons of one session are independent trials.
     """
 
     model: str
@@ -100,7 +99,7 @@ class Ranking:
     @property
     def missing(self) -> int:
         """How many sessions more would give intervals; 0 where there are enough."""
-        return max(0, MIN_UNITS - self.sessions)
+        return missing_units(self.sessions)
 
 
 def win_rates(outcomes: Iterable[VerdictCounts]) -> tuple[WinRate, ...]:
@@ -108,11 +107,15 @@ def win_rates(outcomes: Iterable[VerdictCounts]) -> tuple[WinRate, ...]:
     tally = OutcomeCells.of(outcomes)
     wins = tally.wins_matrix(tally.counts[None, :])[0]
     won, lost, comparisons = wins.sum(axis=1), wins.sum(axis=0), tally.comparisons()
+    held, times = tally.by_session(), tally.sessions.counts
     rates = []
     for index, model in enumerate(tally.models):
         verdicts, n = float(won[index] + lost[index]), int(comparisons[index])
         value = float(won[index]) / verdicts
-        rates.append(WinRate(model, value, wilson(value * n, n), n, round(verdicts)))
+        hits, trials = held[:, :, index]
+        own = trials > 0
+        interval = clustered_wilson(hits[own], trials[own], times=times[own])
+        rates.append(WinRate(model, value, interval, n, round(verdicts)))
     return tuple(sorted(rates, key=lambda rate: (-rate.value, rate.model)))
 
 
@@ -217,15 +220,16 @@ _Ranks = tuple[Integers, Integers]
 
 
 def _spread(sample: Sample, ranks: _Ranks, place: int, ahead: int) -> _Spread:
-    """95 % percentiles of one rated model, ranked behind `ahead` others; ranks round outwards."""
+    """The interval of one rated model, ranked behind `ahead` others; ranks round outwards."""
     if not len(sample.lowest):
         return _NO_SPREAD
     best, worst = ranks
+    ends = tails(sample.sessions)
     return _Spread(
-        percentile_end(sample.lowest[:, place], _TAILS[0]),
-        percentile_end(sample.highest[:, place], _TAILS[1]),
-        int(np.quantile(best[:, place], _TAILS[0], method="lower")) + ahead,
-        int(np.quantile(worst[:, place], _TAILS[1], method="higher")) + ahead,
+        percentile_end(sample.lowest[:, place], ends[0]),
+        percentile_end(sample.highest[:, place], ends[1]),
+        int(np.quantile(best[:, place], ends[0], method="lower")) + ahead,
+        int(np.quantile(worst[:, place], ends[1], method="higher")) + ahead,
     )
 
 

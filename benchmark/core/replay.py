@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Final
 
 from annotation.core.choices import is_satisfied
-from annotation.core.intervals import DEFAULT_DRAWS, MIN_UNITS, Interval, bootstrap_mean
+from annotation.core.intervals import DEFAULT_DRAWS, Interval, bootstrap_mean
 from judging.core.calibration import score_counts
 
 PAPER_SEED: Final = 42
@@ -113,7 +113,7 @@ def summarise(answers: Sequence[Replayed]) -> Summary:
 def user_interval(
     answers: Sequence[Replayed], *, seed: int, draws: int = DEFAULT_DRAWS
 ) -> Interval | None:
-    """The 95 % interval of the user macro mean: the percentile bootstrap over users.
+    """The 95 % interval of the user macro mean: the bootstrap over users.
 
     Args:
         answers: of one model.
@@ -124,8 +124,6 @@ def user_interval(
         None for fewer than MIN_UNITS users, over whom percentiles cover too seldom.
     """
     means = _means(answers, Grouping.USER)
-    if len(means) < MIN_UNITS:
-        return None
     return bootstrap_mean([means[user] for user in sorted(means)], seed=seed, draws=draws)
 
 

@@ -109,7 +109,7 @@ def leanings(
     said = [(label.comparison, label.session, label.verdict, (label.verdict,)) for label in labels]
     measured = (_voice(voice, rows, pairs, judge=judge, seed=seed) for voice in voices)
     return ResponseBias(
-        human=length_bias(_sized(said, pairs), seed=seed),
+        human=length_bias(_sized(said, pairs)),
         voices=tuple(each for each in measured if each is not None),
         seed=seed,
     )
@@ -143,7 +143,7 @@ def _voice(
     own = self_preference(rivals, judge=judge, seed=seed)
     return ConditionBias(
         voice=voice,
-        length=length_bias(sized, seed=seed),
+        length=length_bias(sized),
         errors=length_errors(sized, seed=seed),
         own=own if own.comparisons else None,
     )

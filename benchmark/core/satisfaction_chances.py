@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from annotation.core.choices import is_satisfied
-from annotation.core.intervals import MIN_UNITS, FloatArray, Interval, bootstrap
+from annotation.core.intervals import FloatArray, Interval, bootstrap
 from benchmark.core.satisfaction_evaluation import GoldBlock, Predictions
 from judging.core.satisfaction_decisions import REASONS
 
@@ -200,7 +200,5 @@ def _estimate(
     value = float(metric(np.ones((1, len(users))))[0])
     if not draws:
         return ChanceEstimate(value)
-    interval = bootstrap(
-        metric, units=len(users), seed=seed, clusters=users, draws=draws, least=MIN_UNITS
-    )
+    interval = bootstrap(metric, units=len(users), seed=seed, clusters=users, draws=draws)
     return ChanceEstimate(value, interval)

@@ -15,8 +15,8 @@ from annotation.core.intervals import (
     FloatArray,
     Interval,
     bootstrap_values,
+    clustered_wilson,
     percentile_interval,
-    wilson,
 )
 from benchmark.core.metrics import METRICS, Metric, MetricName, evaluate, scored
 from benchmark.core.satisfaction_chances import (
@@ -103,7 +103,7 @@ def gains(
         drawn = bootstrap_values(
             difference, units=len(pairs), seed=seed, clusters=users, draws=draws
         )
-        interval = percentile_interval(drawn)
+        interval = percentile_interval(drawn, units=len(set(users)))
         return EvaluatorGain(value, interval, None if interval is None else _two_sided(drawn))
 
     return {name: gain(name) for name in GAINED}
@@ -236,33 +236,36 @@ class ReasonFigures:
     """The confusion of reasons: `table[stated][predicted]` counts turns, in the order of COLUMNS.
 
     Of `both` turns for which each names a reason, `right` name the same one; always naming the
-    reason that is stated most often among them would name `commonest` right.
+    reason that is stated most often among them would name `commonest` right. `interval` is of
+    `share`, with users as units.
     """
 
     table: tuple[tuple[int, ...], ...]
     both: int
     right: int
     commonest: int
+    interval: Interval | None = None
 
     @property
     def share(self) -> float | None:
         """Share of named reasons that are right; None where none is named."""
         return self.right / self.both if self.both else None
 
-    @property
-    def interval(self) -> Interval | None:
-        """Wilson's interval of the share."""
-        return wilson(self.right, self.both)
-
 
 def reason_figures(blocks: Sequence[GoldBlock], predictions: Predictions) -> ReasonFigures | None:
     """Stated against predicted reasons; None for an evaluator that never names one."""
+    names = {reason.value for reason in REASONS}
     cells: Counter[tuple[str, str]] = Counter()
+    by_user: dict[int, list[float]] = {}
     for block, own in zip(blocks, predictions, strict=True):
         for score, reason, one in zip(block.gold, block.reasons, own, strict=True):
             if one is not None:
-                cells[_word(score, reason), _word(one.score, one.reason)] += 1
-    names = {reason.value for reason in REASONS}
+                cell = _word(score, reason), _word(one.score, one.reason)
+                cells[cell] += 1
+                if names.issuperset(cell):
+                    counts = by_user.setdefault(block.user, [0.0, 0.0])
+                    counts[0] += cell[0] == cell[1]
+                    counts[1] += 1
     if not any(predicted in names for _stated, predicted in cells):
         return None
     both = {cell: n for cell, n in cells.items() if names.issuperset(cell)}
@@ -274,6 +277,7 @@ def reason_figures(blocks: Sequence[GoldBlock], predictions: Predictions) -> Rea
         both=sum(both.values()),
         right=sum(n for (given, predicted), n in both.items() if given == predicted),
         commonest=max(stated.values(), default=0),
+        interval=clustered_wilson(*np.array([*by_user.values()]).reshape(-1, 2).T),
     )
 
 

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from annotation.core.choices import Order, Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, percentile_interval
+from annotation.core.intervals import DEFAULT_DRAWS, Interval, percentile_interval, stratified_units
 from benchmark.core.accuracy import (
     Floats,
     InvalidPolicy,
@@ -25,6 +25,7 @@ from benchmark.core.accuracy import (
     drawn_values,
     pooled,
     session_units,
+    share_interval,
 )
 from benchmark.core.decisions import Decisions
 
@@ -162,8 +163,7 @@ def best_of_report(
     if not told:
         return None
     subsets = tuple(
-        _best_of(name, rows, (scored, len(groups[name])), seed=seed, draws=draws)
-        for name, (scored, rows) in stakes.items()
+        _best_of(name, rows, (scored, len(groups[name]))) for name, (scored, rows) in stakes.items()
     )
     everything = np.concatenate([rows for _place, rows in told])
     count = sum(map(len, groups.values()))
@@ -172,24 +172,25 @@ def best_of_report(
     drawn = [drawn_values(rows, pooled, seed=[seed, place], draws=draws) for place, rows in told]
     return BestOfReport(
         subsets=subsets,
-        overall=_best_of(None, everything, (scored, count), seed=seed, draws=draws),
+        overall=_best_of(None, everything, (scored, count)),
         mean=BestOf(
             subset=None,
             value=sum(values) / len(values),
-            interval=percentile_interval(np.mean(drawn, axis=0)),
+            interval=percentile_interval(
+                np.mean(drawn, axis=0),
+                units=stratified_units(len(rows) for _place, rows in told),
+            ),
             scored=scored,
             items=count,
         ),
     )
 
 
-def _best_of(
-    subset: str | None, rows: Floats, items: tuple[int, int], *, seed: int, draws: int
-) -> BestOf:
+def _best_of(subset: str | None, rows: Floats, items: tuple[int, int]) -> BestOf:
     return BestOf(
         subset=subset,
         value=float(pooled(rows.sum(axis=0)[None])[0]) if len(rows) else None,
-        interval=bootstrap_sums(rows, pooled, seed=seed, draws=draws),
+        interval=share_interval(rows),
         scored=items[0],
         items=items[1],
     )

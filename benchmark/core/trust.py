@@ -323,16 +323,16 @@ class _Table:
         )
 
     def _control(self, voice: Condition, rows: JudgedColumns) -> ControlFigures:
-        return ControlFigures(voice, *under_both(rows, seed=self.seed, policy=self.policy))
+        return ControlFigures(voice, *under_both(rows, policy=self.policy))
 
     def _measured(self, voice: Condition, rows: JudgedColumns) -> ConditionFigures:
-        agreement, other_policy = under_both(rows, seed=self.seed, policy=self.policy)
+        agreement, other_policy = under_both(rows, policy=self.policy)
         return ConditionFigures(
             voice=voice,
             agreement=agreement,
             other_policy=other_policy,
-            position=judge_position_bias(rows.leaning, sessions=rows.session, seed=self.seed),
-            consistency=consistency(rows.leaning, sessions=rows.session, seed=self.seed),
+            position=judge_position_bias(rows.leaning, sessions=rows.session),
+            consistency=consistency(rows.leaning, sessions=rows.session),
         )
 
 

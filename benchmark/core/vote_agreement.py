@@ -15,9 +15,8 @@ from itertools import combinations
 import numpy as np
 
 from annotation.core.choices import Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, ends
-from benchmark.core.accuracy import bootstrap_sums, by_unit, session_units
-from benchmark.core.bias import share
+from annotation.core.intervals import Interval, ends
+from benchmark.core.accuracy import by_unit, session_units, share_interval
 from benchmark.core.decisions import Decisions
 
 
@@ -80,22 +79,18 @@ def conservative(decisions: Decisions) -> Verdict | None:
 
 
 def vote_agreement(
-    votes: Iterable[Votes], *, seed: int, draws: int = DEFAULT_DRAWS
+    votes: Iterable[Votes],
 ) -> tuple[VoteAgreement, ...]:
     """The agreement on each turn, with ties and without, in the order of the turns."""
     rows = list(votes)
     return tuple(
-        _agreement(
-            turn, [row for row in rows if row.turn == turn], ties=ties, seed=seed, draws=draws
-        )
+        _agreement(turn, [row for row in rows if row.turn == turn], ties=ties)
         for turn in sorted({row.turn for row in rows})
         for ties in (True, False)
     )
 
 
-def _agreement(
-    turn: int, rows: Sequence[Votes], *, ties: bool, seed: int, draws: int
-) -> VoteAgreement:
+def _agreement(turn: int, rows: Sequence[Votes], *, ties: bool) -> VoteAgreement:
     with_judge = (
         (row.session, [(row.judge, person) for person in row.people])
         for row in rows
@@ -105,8 +100,8 @@ def _agreement(
     return VoteAgreement(
         turn=turn,
         ties=ties,
-        judge=_fraction(with_judge, ties=ties, seed=seed, draws=draws),
-        people=_fraction(of_people, ties=ties, seed=seed, draws=draws),
+        judge=_fraction(with_judge, ties=ties),
+        people=_fraction(of_people, ties=ties),
     )
 
 
@@ -114,8 +109,6 @@ def _fraction(
     pairs: Iterable[tuple[int | None, Sequence[tuple[Verdict, Verdict]]]],
     *,
     ties: bool,
-    seed: int,
-    draws: int,
 ) -> Fraction:
     """Equal pairs of all pairs, one group of pairs a comparison, with its session."""
     kept = (
@@ -133,7 +126,7 @@ def _fraction(
         agree=int(sums[:, 0].sum()),
         pairs=int(sums[:, 1].sum()),
         comparisons=len(sums),
-        interval=bootstrap_sums(by_session, share, seed=seed, draws=draws),
+        interval=share_interval(by_session),
     )
 
 

@@ -289,7 +289,7 @@ def _agreement(scope: PeopleScope, judge: JudgeOption | None) -> tuple[VoteAgree
         for comparison, (turn, session) in _turns(scope.dataset).items()
         if comparison in people
     ]
-    return vote_agreement(votes, seed=SEED)
+    return vote_agreement(votes)
 
 
 def human_verdicts(

@@ -78,7 +78,6 @@ def personal_claims(
             agreement=human_agreement(
                 labels.get(each.id, ()),
                 [given for key, given in labels.items() if key != each.id],
-                seed=seed,
             ),
             people=people,
             edited=runs[each.id].parent in edited,

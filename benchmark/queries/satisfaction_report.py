@@ -110,6 +110,7 @@ def details_in(stored: Mapping[str, Any]) -> StoredDetails:
             reasons["both"],
             reasons["right"],
             reasons["commonest"],
+            _interval({"low": None, **reasons}),
         ),
         likely=_likely(stored.get("likely")),
         chances=_chances(stored.get("chances")),

@@ -299,7 +299,6 @@ def _rows(annotator: str, variants: Sequence[VariantJudged]) -> Iterator[Ablatio
             dev=each.dev,
             members=each.members,
             run=each.run,
-            seed=SEED,
         )
 
 
@@ -318,7 +317,6 @@ def _rows_of_all(own: Sequence[Sequence[VariantJudged]]) -> Iterator[AblationRow
             dev=sum(each.dev for each in found),
             members=sum(each.members for each in found),
             run=None,
-            seed=SEED,
         )
 
 

@@ -182,6 +182,7 @@ def stored(
             "both": reasons.both,
             "right": reasons.right,
             "commonest": reasons.commonest,
+            **ends(reasons.interval),
         },
         "likely": None if details.likely is None else stored_likely(details.likely),
         "chances": None if details.chances is None else stored_chances(details.chances),

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from annotation.core.choices import SATISFIED_FROM
 from annotation.core.intervals import (
     DEFAULT_DRAWS,
-    MIN_UNITS,
     Statistic,
     bootstrap,
     centred,
@@ -98,7 +97,6 @@ def intervals_of(
                 clusters=held_out.users,
                 seed=seed,
                 draws=draws,
-                least=MIN_UNITS,
             )
         )
         for name, metric in _metrics(held_out).items()

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
-from annotation.core.choices import LabelledEnum, Order, Verdict
-from annotation.core.intervals import MIN_UNITS, Interval, bootstrap
+from annotation.core.choices import LabelledEnum, Verdict
 from annotation.core.refusals import gettext_noop
 
 UNPARSEABLE: Final = "verdict:unparseable"
@@ -154,75 +151,3 @@ def swap_average(*, original: float, swapped: float) -> float:
     log-odds that are in the comparison's own coordinates, as they are stored, l* is the mean.
     """
     return (original - swapped) / 2
-
-
-Cell = tuple[int, Order]
-"""A comparison in one presentation order; verdicts are in the comparison's own coordinates."""
-
-
-_SEED: Final = 42
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """So many of `n`; `value` is None of none.
-
-    `counts` are the hits and n of each session that they are of, which the interval draws.
-    """
-
-    hits: int
-    n: int
-    counts: tuple[tuple[int, int], ...] = ()
-
-    @classmethod
-    def of(cls, hits: Iterable[tuple[int, bool]]) -> Share:
-        """The share of verdicts by session, and whether each is a hit."""
-        counts: dict[int, list[int]] = {}
-        for session, hit in hits:
-            one = counts.setdefault(session, [0, 0])
-            one[0] += hit
-            one[1] += 1
-        told = tuple((hits, n) for hits, n in counts.values())
-        return cls(sum(hits for hits, _n in told), sum(n for _hits, n in told), told)
-
-    @property
-    def value(self) -> float | None:
-        """The share."""
-        return self.hits / self.n if self.n else None
-
-    @property
-    def interval(self) -> Interval | None:
-        """95 % bootstrap over sessions; None for fewer than MIN_UNITS."""
-        if len(self.counts) < MIN_UNITS:
-            return None
-        hits, n = np.array(self.counts, dtype=np.float64).T
-        return bootstrap(lambda drawn: (drawn @ hits) / (drawn @ n), units=len(n), seed=_SEED)
-
-
-def right(
-    cells: Mapping[Cell, Verdict], labels: Mapping[int, Verdict], sessions: Mapping[int, int]
-) -> Share:
-    """Verdicts that name the label's winner, of those with a label; a tie names nobody."""
-    return Share.of(
-        (sessions[key], cells[key, order] is labels[key])
-        for key, order in sorted(cells)
-        if key in labels
-    )
-
-
-def consistency(cells: Mapping[Cell, Verdict]) -> Share:
-    """Comparisons judged alike in both orders, of those judged in both."""
-    both = [
-        (verdict, cells[key, Order.SWAPPED])
-        for (key, order), verdict in cells.items()
-        if order is Order.ORIGINAL and (key, Order.SWAPPED) in cells
-    ]
-    return Share(sum(one is two for one, two in both), len(both))
-
-
-def alike(
-    one: Mapping[Cell, Verdict], two: Mapping[Cell, Verdict], sessions: Mapping[int, int]
-) -> Share:
-    """Verdicts that two judges share, of what both judged in the same order."""
-    both = sorted(one.keys() & two.keys())
-    return Share.of((sessions[cell[0]], one[cell] is two[cell]) for cell in both)

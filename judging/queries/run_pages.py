@@ -18,10 +18,11 @@ from django.db.models.query import QuerySet
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison
+from judging.core.judge_agreement import Cell, Share, alike, consistency, right
 from judging.core.judge_prompts import PairTexts
 from judging.core.rules import JudgePrompt
 from judging.core.runs import REGISTERED, RunProgress
-from judging.core.verdicts import Cell, Share, alike, consistency, right, verdict_of_log_odds
+from judging.core.verdicts import verdict_of_log_odds
 from judging.core.votes import mean_log_odds
 from judging.models import (
     GeneratedResponse,
@@ -232,7 +233,7 @@ def _compared(
         run=run,
         progress=run_progress(run.pk),
         right=right(cells, _labels(run), sessions) if cells else None,
-        consistency=consistency(as_shown) if as_shown else None,
+        consistency=consistency(as_shown, sessions) if as_shown else None,
     )
 
 

@@ -35,10 +35,14 @@ class BenchFigure:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The figures of one benchmark."""
+    """The figures of one benchmark.
+
+    With `columns` it is a table: the last word of a figure's name is its column.
+    """
 
     name: str
     figures: tuple[BenchFigure, ...]
+    columns: tuple[str, ...] = ()
 
 
 def names() -> list[str]:

@@ -58,4 +58,5 @@ def _answers(scale: AnswerScale) -> Answers:
         value=np.where(rng.random(_LABELS) < 0.75, own, other),
         scenario=item % _SCENARIOS,
         models=item % _PAIRS,
+        session=item,
     )

@@ -220,8 +220,8 @@ def _arrivals(dataset: Dataset) -> Iterator[_Arrival]:
         base = _judged(run, BASE, persona, own)
         yield _Arrival(
             persona.name,
-            accuracy(base, seed=SEED),
-            accuracy(judged, seed=SEED),
+            accuracy(base),
+            accuracy(judged),
             *_wins(judged, texts),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import subprocess
 
 import pytest
 
@@ -94,11 +95,14 @@ def test_a_wrong_password_gets_no_token(client):
     assert answer.status_code == 401
 
 
-def test_the_schema_is_served(client):
+def test_the_schema_is_served_and_no_process_started(client, monkeypatch):
+    started = []
+    monkeypatch.setattr(subprocess, "Popen", lambda *words, **_more: started.append(words))
     client.force_login(factory.make_user(role="VIEWER"))
     answer = client.get("/api/schema/")
     assert answer.status_code == 200
     assert b"/api/v1/judgments/" in answer.content
+    assert not started
 
 
 @pytest.mark.parametrize(

@@ -175,9 +175,13 @@ def test_undefined_is_a_dash_with_its_reason(viewer, panel):
     panel.scenarios.append(maths)
     panel.pair("AA-", key="a1", scenario=2)
     panel.pair("AA-", key="a2", scenario=2)
+    page = tight(viewer.get(f"/agreement/?dataset=panel&scenario={maths.pk}"))
+    assert "Too few sessions to tell: about 8 more are needed." in page
+    assert "all answers are the same" in page
+    for place in range(8):
+        panel.pair("AA-", key=f"b{place}", scenario=2)
     page = viewer.get(f"/agreement/?dataset=panel&scenario={maths.pk}").content.decode()
     assert "agreement beyond chance cannot be computed" in page
-    assert "all answers are the same" in page
 
 
 def test_hidden_repeats_and_second_answers_do_not_count(viewer, panel):

@@ -4,7 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.annotation.labelling import make_pair_study, make_session_study
-from tests.browser.looks import BOTH_LOOKS, assert_accessible
+from tests.browser.conftest import PLAIN, end_visits
+from tests.browser.looks import BOTH_LOOKS, NARROW, assert_accessible
 from tests.factory import make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -75,3 +76,17 @@ def test_signing_out_ends_at_the_sign_in(open_page):
     page.locator(".menu summary").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+def test_what_one_test_left_in_the_browser_is_gone_in_the_next(chromium, open_page):
+    page = open_page("/studies/", user=make_user(), color_scheme="dark", viewport=NARROW)
+    page.evaluate("localStorage.left = sessionStorage.left = 'here'")
+    page.clock.install(time=0)
+    page.route("**/studies/", lambda route: route.abort())
+    end_visits(chromium)
+    page = open_page("/studies/")
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    assert page.evaluate("localStorage.left || sessionStorage.left || 'nothing'") == "nothing"
+    assert page.evaluate("Date.now()") > 1e12
+    assert page.evaluate("innerWidth") == PLAIN["viewport"]["width"]
+    assert not page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")

@@ -62,7 +62,6 @@ def test_a_killed_server_ends_as_if_it_had_not_been(tmp_path: Path):
     calm, llm = rated.flaky(), rated.flaky()
     (tmp_path / "calm").mkdir()
     with on_sqlite(tmp_path / "calm", **rated.options(calm)) as undisturbed:
-        undisturbed.manage("shell", "-c", SUBMIT)
         undisturbed.manage("shell", "-c", rated.FINISH)
         rated.check_rows(undisturbed)
         expected = rated.report(undisturbed)

@@ -215,7 +215,7 @@ def test_a_setting_that_there_is_not_is_named():
 
 
 @pytest.mark.processes
-@pytest.mark.usefixtures("migrated_sites")
+@pytest.mark.usefixtures("prepared_sites")
 def test_the_memory_of_an_export_at_a_tiny_size():
     figures = {figure.name: figure.value for figure in run(setting="memory", items=300).figures}
     assert figures["labels"] == 300

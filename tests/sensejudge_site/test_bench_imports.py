@@ -6,7 +6,7 @@ from sensejudge_site import benches
 
 
 @pytest.mark.processes
-@pytest.mark.usefixtures("migrated_sites")
+@pytest.mark.usefixtures("prepared_sites")
 def test_both_ways_are_measured_at_a_tiny_size():
     bench = benches.run("imports", {"items": 3})
     figures = {figure.name: figure for figure in bench.figures}

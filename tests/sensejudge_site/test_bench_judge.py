@@ -24,7 +24,7 @@ def test_what_repeats_is_counted_up_to_the_end_of_the_pair():
 
 
 @pytest.mark.processes
-@pytest.mark.usefixtures("migrated_sites")
+@pytest.mark.usefixtures("prepared_sites")
 def test_the_bench_counts_calls_rows_and_prefixes():
     bench = measure(calls=48, concurrencies=(8,))
     figures = {one.name: one.value for one in bench.figures}

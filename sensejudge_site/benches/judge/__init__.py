@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Final
@@ -52,9 +53,13 @@ def measure(*, calls: int, concurrencies: Sequence[int]) -> Bench:
 
 
 def _compiled(site: Site) -> Site:
-    """The same with the bytecode of what a run imports, whatever this process may write."""
+    """The same with the bytecode of what a run imports, whatever this process may write.
+
+    It is kept in the site's folder, unless PYTHONPYCACHEPREFIX says where.
+    """
     env = {name: value for name, value in site.env.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    kept = Site({**env, "PYTHONPYCACHEPREFIX": str(Path(env["SENSEJUDGE_VAR"]) / "bytecode")})
+    folder = str(Path(env["SENSEJUDGE_VAR"]) / "bytecode")
+    kept = replace(site, env={"PYTHONPYCACHEPREFIX": folder, **env})
     kept.python("-c", "from judging.llm.transport import load_library; load_library()")
     return kept
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any, Final
 
 from django.core.management.base import CommandParser
@@ -10,7 +11,17 @@ from django.core.management.base import CommandParser
 from sensejudge_site import benches
 from sensejudge_site.management.parsing import OneLineCommand, number_from
 
-_SIZES: Final = ("setting", "items", "labels", "calls", "file", "seeds")
+_SIZES: Final = (
+    "setting",
+    "items",
+    "labels",
+    "calls",
+    "file",
+    "seeds",
+    "simulations",
+    "figure",
+    "findings",
+)
 _COUNT: Final = number_from(1, 100_000)
 
 
@@ -36,6 +47,18 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--seeds", type=_COUNT, help="embedded, overlap: splits to average over; pairing: draws"
         )
+        parser.add_argument("--simulations", type=_COUNT, help="coverage: samples of each size")
+        parser.add_argument(
+            "--figure",
+            metavar="NAME",
+            help="coverage: trust, agreement, leaderboard or satisfaction, or one figure of it",
+        )
+        parser.add_argument(
+            "--findings",
+            action="store_const",
+            const=1,
+            help="coverage: count what is found in coin flips",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -57,7 +80,26 @@ class Command(OneLineCommand):
                 )
             )
             return
+        if bench.columns:
+            for line in _table(bench):
+                self.stdout.write(line)
+            return
         self.stdout.write(f"{'':46}{'here':>12}     {'published':>12}")
         for one in bench.figures:
             published = "-" if one.published is None else f"{one.published:,.2f}"
             self.stdout.write(f"{one.name:46}{one.value:>12,.2f} {one.unit:4}{published:>12}")
+
+
+def _table(bench: benches.Bench) -> Iterator[str]:
+    """A row for all figures whose names differ in the column alone, and what stands in none."""
+    rows: dict[str, dict[str, float]] = {}
+    for one in bench.figures:
+        name, _space, column = one.name.rpartition(" ")
+        rows.setdefault(name or one.name, {})[column] = one.value
+    yield f"{'':46}" + "".join(f"{column:>10}" for column in bench.columns)
+    for name, values in rows.items():
+        told = (f"{values[column]:.1f}" if column in values else "-" for column in bench.columns)
+        if set(values) <= set(bench.columns):
+            yield f"{name:46}" + "".join(f"{each:>10}" for each in told)
+        else:
+            yield f"{name:46}" + "".join(f"{each:>10.1f}" for each in values.values())

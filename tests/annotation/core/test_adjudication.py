@@ -31,7 +31,7 @@ def test_disagreement_is_entropy(counts, entropy, disputed):
 def test_items_with_one_annotator_are_not_tallied():
     rows = [(14, 1, 0), (14, 2, 1), (14, 2, 0), (16, 1, 0), (16, 1, 1), (18, 1, 2), (18, 3, 2)]
     item, annotator, value = np.array(rows).T
-    answers = Answers(item, annotator, value, item * 0, item * 0)
+    answers = Answers(item, annotator, value, item * 0, item * 0, item)
     assert tallies(answers, AnswerKind.VERDICTS, categories=3) == [
         ValueCounts(Target(TargetKind.COMPARISON, 7), (1, 1, 0)),
         ValueCounts(Target(TargetKind.COMPARISON, 9), (0, 0, 2)),
@@ -40,7 +40,7 @@ def test_items_with_one_annotator_are_not_tallied():
 
 def test_nothing_answered_is_no_item():
     nothing = np.zeros(0, dtype=np.int64)
-    answers = Answers(nothing, nothing, nothing, nothing, nothing)
+    answers = Answers(nothing, nothing, nothing, nothing, nothing, nothing)
     assert tallies(answers, AnswerKind.SCORES, categories=5) == []
 
 

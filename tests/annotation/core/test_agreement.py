@@ -8,6 +8,7 @@ import pytest
 from annotation.core.agreement import (
     Coefficient,
     Measure,
+    SessionKinds,
     UndefinedAgreement,
     Weighting,
     answer_counts,
@@ -58,7 +59,8 @@ def test_the_same_seed_gives_the_same_interval():
         return quotient(weights[:, 0], weights.sum(axis=1))
 
     items = np.array([30, 70])
-    one, again, other = (estimate([share], items, seed=seed)[0] for seed in (1, 1, 2))
+    held = SessionKinds.alone(items)
+    one, again, other = (estimate([share], held, units=100, seed=seed)[0] for seed in (1, 1, 2))
     assert one == again
     assert one != other
     value, interval = one
@@ -73,14 +75,48 @@ def test_many_patterns_are_drawn_in_chunks():
     def mean(weights):
         return weights @ np.arange(weights.shape[1]) / weights.sum(axis=1)
 
-    value, interval = estimate([mean], np.ones(3000, dtype=int), seed=1, draws=500)[0]
+    value, interval = estimate(
+        [mean], SessionKinds.alone(np.ones(3000, dtype=int)), units=3000, seed=1, draws=500
+    )[0]
     assert value == 1499.5
     assert interval.draws == 500
     assert interval.low < value < interval.high
 
 
-def test_a_single_item_has_no_interval():
-    assert estimate([lambda weights: weights[:, 0]], np.array([1, 0]), seed=1) == [(1.0, None)]
+@pytest.mark.parametrize("items", [1, 9, 10])
+def test_fewer_than_ten_sessions_have_no_interval(items):
+    held = SessionKinds.alone(np.array([items, 0]))
+    [(value, interval)] = estimate([lambda weights: weights[:, 0]], held, units=items, seed=1)
+    assert (value, interval is None) == (items, items < 10)
+
+
+def test_sessions_are_drawn_whole():
+    # Five hundred items of fifty sessions vary as fifty do; a session an item is the table itself.
+    def share(weights):
+        return quotient(weights[:, 0], weights.sum(axis=1))
+
+    kinds = np.repeat([0, 1], 250)
+    together = SessionKinds.of(kinds, np.arange(500) // 10, number=2)
+    assert (together.counts.tolist(), together.times.tolist()) == ([[10, 0], [0, 10]], [25, 25])
+    assert (together.items.tolist(), together.holding(np.array([True, False]))) == ([250, 250], 25)
+    fifty = SessionKinds.alone(np.array([25, 25]))
+    of_sessions, of_items = (
+        estimate([share], each, units=50, seed=3) for each in (together, fifty)
+    )
+    assert of_sessions == of_items
+    apart = SessionKinds.of(kinds, np.arange(500), number=2)
+    alone = SessionKinds.alone(np.array([250, 250]))
+    assert apart.counts.tolist() == alone.counts.tolist()
+    assert apart.times.tolist() == alone.times.tolist()
+
+
+def test_where_draws_leave_it_undefined_there_is_no_interval():
+    # One of twenty sessions differs: (19/20)^20 = 36 % of draws lack it.
+    def odd(weights):
+        return quotient(weights[:, 1], np.minimum(weights[:, 1], 1))
+
+    [(value, interval)] = estimate([odd], SessionKinds.alone(np.array([19, 1])), units=20, seed=1)
+    assert (value, interval) == (1.0, None)
 
 
 def test_a_quotient_by_nothing_is_no_number():
@@ -90,11 +126,11 @@ def test_a_quotient_by_nothing_is_no_number():
 @pytest.mark.parametrize(
     ("value", "items", "expected"),
     [
-        (0.5, 9, Coefficient(Measure.AC1, 0.5, None, 9, 18, Interval(0, 1))),
-        (0.5, 1, Coefficient(Measure.AC1, 0.5, None, 1, 18, None)),
-        (nan, 9, Coefficient(Measure.AC1, None, UndefinedAgreement.ONE_CATEGORY, 9, 18, None)),
-        (nan, 0, Coefficient(Measure.AC1, None, UndefinedAgreement.NO_ITEMS, 0, 18, None)),
+        (0.5, 9, Coefficient(Measure.AC1, 0.5, None, 9, 18, Interval(0, 1), 7)),
+        (nan, 9, Coefficient(Measure.AC1, None, UndefinedAgreement.ONE_CATEGORY, 9, 18, None, 7)),
+        (nan, 0, Coefficient(Measure.AC1, None, UndefinedAgreement.NO_ITEMS, 0, 18, None, 7)),
     ],
 )
 def test_an_undefined_figure_says_why(value, items, expected):
-    assert coefficient(Measure.AC1, (value, Interval(0, 1)), items=items, answers=18) == expected
+    found = (value, Interval(0, 1))
+    assert coefficient(Measure.AC1, found, items=items, answers=18, sessions=7) == expected

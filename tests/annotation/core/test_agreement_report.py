@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from annotation.core.agreement_report import (
     finding_of,
     verdict_scale,
 )
-from annotation.core.intervals import Interval
+from annotation.core.intervals import Interval, clustered_wilson, wilson
 
 A, B, T = 0, 1, 2
 VERDICTS = verdict_scale(ties=True)
@@ -22,7 +24,8 @@ VERDICTS = verdict_scale(ties=True)
 def answers(rows):
     """Rows of item, annotator, value, and optionally scenario and model pair."""
     columns = np.array([(*row, *(0, 0)[len(row) - 3 :]) for row in rows], dtype=np.int64)
-    return Answers(*columns.reshape(-1, 5).T)
+    table = columns.reshape(-1, 5).T
+    return Answers(*table, session=table[0])
 
 
 def report(rows, scale=VERDICTS):
@@ -57,8 +60,25 @@ def test_the_groups_add_up():
 def test_unanimous_items_are_counted_as_the_paper_does():
     found = report(ROWS)
     assert [(each.same, each.different) for each in found.scenarios] == [(1, 1), (2, 0)]
-    assert found.overall.same_share == 0.75
-    assert found.overall.same_interval.low < 0.75 < found.overall.same_interval.high
+    assert (found.overall.same_share, found.overall.same_interval) == (0.75, None)
+
+
+def test_the_units_of_intervals_are_sessions():
+    rows = [(item, who, A if item % 4 or who == 7 else B) for item in range(40) for who in (7, 8)]
+    alone = report(rows)
+    assert (alone.overall.same_interval, alone.overall.leading.sessions) == (wilson(30, 40), 40)
+    taken = answers(rows)
+    taken = replace(taken, session=taken.item // 2)
+    found = agreement_report(taken, VERDICTS, seed=1, draws=50)
+    assert found.overall.leading.value == alone.overall.leading.value
+    assert (found.overall.leading.sessions, found.overall.leading.missing) == (20, 0)
+    assert found.overall.same_interval == clustered_wilson(
+        np.array([1.0, 2.0] * 10), np.array([2.0] * 20)
+    )
+    assert found.overlaps[0].coefficients[0].sessions == 20
+    few = agreement_report(replace(taken, session=taken.item // 5), VERDICTS, seed=1, draws=50)
+    assert (few.overall.leading.missing, few.overall.leading.interval) == (2, None)
+    assert (few.overall.same_interval, few.overlaps[0].coefficients[0].interval) == (None, None)
 
 
 def test_annotators_are_compared_two_by_two():
@@ -114,8 +134,10 @@ def test_a_crowd_is_cut_to_those_with_the_most_in_common():
     ("leading", "finding"),
     [
         ((None, 0, None), Finding.NO_OVERLAP),
-        ((None, 9, None), Finding.UNDEFINED),
-        ((0.9, 1, None), Finding.UNSURE),
+        ((None, 30, None), Finding.UNDEFINED),
+        ((1.0, 3, None), Finding.TOO_FEW),
+        ((None, 3, None), Finding.TOO_FEW),
+        ((0.9, 30, None), Finding.UNSURE),
         ((0.9, 9, (0.8, 1.0)), Finding.RELIABLE),
         ((0.9, 9, (0.7, 1.0)), Finding.TENTATIVE),
         ((0.9, 9, (0.1, 1.0)), Finding.LOW),
@@ -127,5 +149,7 @@ def test_the_lower_end_of_the_interval_decides(leading, finding):
     value, items, interval = leading
     undefined = None if value is not None else UndefinedAgreement.ONE_CATEGORY
     span = Interval(*interval) if interval else None
-    found = Coefficient(Measure.ALPHA_NOMINAL, value, undefined, items, 2 * items, span)
+    found = Coefficient(
+        Measure.ALPHA_NOMINAL, value, undefined, items, 2 * items, span, sessions=items
+    )
     assert finding_of(found) is finding

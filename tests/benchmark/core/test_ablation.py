@@ -8,7 +8,7 @@ A, B = Verdict.A, Verdict.B
 
 
 def row_of(*judged):
-    return ablation_row(judged, annotator="ann", variant="all", dev=0, members=0, run=1, seed=7)
+    return ablation_row(judged, annotator="ann", variant="all", dev=0, members=0, run=1)
 
 
 def test_without_a_decision_there_is_neither_a_mean_nor_a_difference():

@@ -46,7 +46,7 @@ def test_where_each_session_holds_one_comparison_nothing_changes(cells, others, 
     apart = range(first + len(cells) + len(others), first, -1)
     one, other = ([rows(each), rows(each, apart)] for each in (cells, others))
     for alone, own in (one, other):
-        assert accuracy(alone, seed=3, policy=policy) == accuracy(own, seed=3, policy=policy)
+        assert accuracy(alone, policy=policy) == accuracy(own, policy=policy)
     assert gain(one[0], other[0], seed=3, policy=policy) == gain(
         one[1], other[1], seed=3, policy=policy
     )
@@ -60,7 +60,7 @@ def test_copies_of_a_comparison_in_its_session_add_no_evidence(cells, times):
         for row in alone
         for place in range(times)
     ]
-    once, several = (accuracy(each, seed=3) for each in (alone, copies))
+    once, several = (accuracy(each) for each in (alone, copies))
     assert several.comparisons == times * once.comparisons
     assert (several.sessions, several.missing) == (once.sessions, once.missing)
     assert (several.interval is None) == (once.interval is None)
@@ -74,15 +74,15 @@ def test_copies_of_a_comparison_in_its_session_add_no_evidence(cells, times):
 )
 def test_fewer_than_ten_sessions_have_a_value_and_no_interval(sessions, missing):
     cells = [(A, A, B if key % 3 else A) for key in range(60)]
-    found = accuracy(rows(cells, [key % sessions for key in range(60)]), seed=1)
+    found = accuracy(rows(cells, [key % sessions for key in range(60)]))
     assert (found.value, found.comparisons, found.sessions) == (40 / 60, 60, sessions)
     assert (found.missing, found.interval is None) == (missing, missing > 0)
 
 
 def test_a_session_on_which_nothing_is_at_stake_does_not_count():
     cells = [(A, A, A)] * 9 + [(TIE, A, A), (A, None, None)]
-    assert accuracy(rows(cells, range(11)), seed=1).missing == 1
-    wrong = accuracy(rows(cells, range(11)), seed=1, policy=InvalidPolicy.WRONG)
+    assert accuracy(rows(cells, range(11))).missing == 1
+    wrong = accuracy(rows(cells, range(11)), policy=InvalidPolicy.WRONG)
     assert (wrong.missing, wrong.interval is None) == (0, False)
 
 
@@ -116,7 +116,7 @@ def test_intervals_over_comparisons_of_like_sessions_cover_too_seldom():
             ("sessions", own),
             ("comparisons", [replace(row, session=None) for row in own]),
         ):
-            interval = accuracy(items, seed=1, draws=300).interval
+            interval = accuracy(items).interval
             covered[name] += interval.low <= 0.7 <= interval.high
     assert covered["sessions"] / 200 > 0.9
     assert covered["comparisons"] / 200 < 0.75
@@ -135,8 +135,8 @@ def test_pandalms_turns_hold_six_comparisons_each_and_tell_less_than_they():
         )
         for key, row in enumerate(told)
     ]
-    found = accuracy(items, seed=1)
-    apart = accuracy([replace(each, session=None) for each in items], seed=1)
+    found = accuracy(items)
+    apart = accuracy([replace(each, session=None) for each in items])
     assert (found.value, found.comparisons, found.sessions) == (apart.value, 603, 110)
     width, narrow = (each.interval.high - each.interval.low for each in (found, apart))
     assert width > 1.2 * narrow

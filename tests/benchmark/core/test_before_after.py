@@ -168,11 +168,11 @@ def test_without_pooling_the_figures_are_those_of_the_single_measures(given_rows
         key: pair(length_a=100 + 30 * (key % 5), length_b=170) for key in range(len(given_rows))
     }
     told = found(cases, pairs)
-    bias = judge_position_bias([each.decisions[BASE] for each in cases], seed=1)
+    bias = judge_position_bias([each.decisions[BASE] for each in cases])
     assert (told.position.base.value, told.position.base.n) == (bias.value, bias.verdicts)
     same(told.position.base.interval, bias.interval)
     assert told.gaps[0] == bias.gap
-    alike = consistency([each.decisions[BASE] for each in cases], seed=1)
+    alike = consistency([each.decisions[BASE] for each in cases])
     assert (told.consistency.base.value, told.consistency.base.n) == (
         alike.value,
         alike.comparisons,
@@ -187,7 +187,6 @@ def test_without_pooling_the_figures_are_those_of_the_single_measures(given_rows
             )
             for each in cases
         ],
-        seed=1,
     )
     assert told.longer.base.value == length.value
     same(told.longer.base.interval, length.interval)

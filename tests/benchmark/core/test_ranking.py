@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Verdict
+from annotation.core.intervals import clustered_wilson, wilson
 from benchmark.core.bradley_terry import (
     Sample,
     VerdictCounts,
@@ -190,7 +191,7 @@ def test_where_nobody_reaches_anybody_back_a_draw_tells_who_is_ahead_at_most():
     )
     assert low.tolist() == [[np.inf, -np.inf, -np.inf]]
     assert high.tolist() == [[np.inf, np.inf, -np.inf]]
-    best, worst = Sample(low, high, 0).ranks()
+    best, worst = Sample(low, high, 0, 10).ranks()
     assert (best.tolist(), worst.tolist()) == ([[1, 1, 2]], [[1, 2, 3]])
 
 
@@ -264,12 +265,36 @@ def test_fewer_than_ten_sessions_have_ratings_and_no_interval(sessions, missing)
     assert (best.low is None, best.rank_low is None) == (missing > 0, missing > 0)
 
 
-def test_win_rates_weigh_verdicts_and_their_intervals_count_comparisons():
-    # Two comparisons of x and y with two verdicts each: x wins 3 of 4, on n = 2.
+def test_win_rates_weigh_verdicts():
+    # Two comparisons of x and y with two verdicts each: x wins 3 of 4.
     rate = win_rates([VerdictCounts("x", "y", 2, 0), VerdictCounts("y", "x", 1, 1)])[0]
     assert (rate.model, rate.value, rate.comparisons, rate.verdicts) == ("x", 0.75, 2, 4)
-    # Wilson with 1.5 of 2 and z² = 3.8415: (1.7104 ± 1.1325) / 2.9207
-    assert (rate.interval.low, rate.interval.high) == pytest.approx((0.1979, 0.9733), abs=1e-4)
+    assert rate.interval is None
+
+
+@pytest.mark.parametrize("verdicts", [1, 3])
+def test_a_win_rate_has_wilsons_interval_where_each_session_holds_one_comparison(verdicts):
+    rows = [VerdictCounts("x", "y", *won) for won in [(verdicts, 0)] * 9 + [(0, verdicts)] * 6]
+    assert win_rates(rows)[0].interval == wilson(9, 15)
+    named = [replace(row, session=key) for key, row in enumerate(rows)]
+    assert win_rates(named) == win_rates(rows)
+
+
+def test_a_win_rates_units_are_sessions():
+    rows = [
+        VerdictCounts("x", "y", *((0, 1) if key % 3 and key % 4 else (1, 0)), session=key // 4)
+        for key in range(120)
+    ]
+    rows += [VerdictCounts("y", "z", 0.5, 0.5, session=30)]
+    by_session = {row.session: 0.0 for row in rows[:-1]}
+    for row in rows[:-1]:
+        by_session[row.session] += row.wins_a
+    rates = {rate.model: rate for rate in win_rates(rows)}
+    expected = clustered_wilson(np.array([*by_session.values()]), np.full(30, 4.0))
+    assert (rates["x"].interval.low, rates["x"].interval.high) == pytest.approx(
+        (expected.low, expected.high)
+    )
+    assert (rates["z"].value, rates["z"].interval) == (0.5, None)
 
 
 @given(outcomes)

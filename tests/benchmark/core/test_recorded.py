@@ -47,5 +47,5 @@ def test_gold_ties_and_comparisons_without_decisions_are_left_out():
 @pytest.mark.parametrize("other", [A, B, TIE, None])
 def test_its_accuracy_is_the_one_that_counts_unreadable_as_wrong(gold, one, other):
     items = [both(1, gold, one, other), both(2, A, A, A)]
-    counted = accuracy(items, seed=1, policy=InvalidPolicy.WRONG, draws=2)
+    counted = accuracy(items, policy=InvalidPolicy.WRONG)
     assert every_reply(items).accuracy == counted.value

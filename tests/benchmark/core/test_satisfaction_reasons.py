@@ -30,7 +30,7 @@ def test_named_reasons_are_compared():
     # Both name one for a, b, c: a is right; of the stated ones two are DETAIL, one UNMET.
     assert (found.both, found.right, found.commonest) == (3, 1, 2)
     assert found.share == pytest.approx(1 / 3)
-    assert found.interval == wilson(1, 3)
+    assert found.interval is None
     cells = {
         (row, column): n
         for row, own_row in zip(COLUMNS, found.table, strict=True)
@@ -44,6 +44,18 @@ def test_named_reasons_are_compared():
         ("REQUIREMENT_UNMET", "SATISFIED"): 1,
         ("UNKNOWN", "REQUIREMENT_UNMET"): 1,
     }
+
+
+def test_the_units_of_the_interval_are_users():
+    right = [Prediction(2, 2.0, DETAIL)] * 4
+    blocks = [
+        GoldBlock(user, scenario, tuple("abcd"), (2,) * 4, (0,) * 5, (said,) * 4)
+        for user in range(10)
+        for scenario, said in (("s", UNMET if user else DETAIL), ("t", UNMET if user else DETAIL))
+    ]
+    # Eighty turns of ten users: one user is right in all eight, the others in none.
+    assert reason_figures(blocks, [right] * 20).interval == wilson(1, 10)
+    assert reason_figures(blocks[:18], [right] * 18).interval is None
 
 
 def test_who_never_names_a_reason_has_no_figures():

@@ -17,7 +17,7 @@ A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 def counts(votes):
     return {
         (row.turn, row.ties): (row.judge.agree, row.judge.pairs, row.people.agree, row.people.pairs)
-        for row in vote_agreement(votes, seed=1, draws=50)
+        for row in vote_agreement(votes)
     }
 
 
@@ -41,12 +41,12 @@ def test_without_ties_a_pair_with_a_tie_is_left_out():
 
 
 def test_a_share_without_pairs_is_none():
-    [row, _] = vote_agreement([Votes(1, None, (A,))], seed=1)
+    [row, _] = vote_agreement([Votes(1, None, (A,))])
     assert row.judge.value is row.people.value is row.judge.interval is None
 
 
 def test_a_row_holds_judge_and_people_with_their_ends():
-    [row, _] = vote_agreement([Votes(2, A, (A, A, B))], seed=1)
+    [row, _] = vote_agreement([Votes(2, A, (A, A, B))])
     assert row.record() == {
         "turn": 2,
         "ties": True,
@@ -66,16 +66,16 @@ def test_a_row_holds_judge_and_people_with_their_ends():
 def test_the_interval_draws_sessions():
     alone = [Votes(1, A, (A, A, B) if key % 3 else (B,), key) for key in range(30)]
     thrice = [each for each in alone for _ in range(3)]
-    once, several = (vote_agreement(each, seed=1)[0] for each in (alone, thrice))
+    once, several = (vote_agreement(each)[0] for each in (alone, thrice))
     assert (several.judge.pairs, several.judge.comparisons) == (3 * once.judge.pairs, 90)
     assert several.judge.interval == once.judge.interval
     assert several.people.interval == once.people.interval
-    [few, _] = vote_agreement([Votes(1, A, (A, B), key % 9) for key in range(90)], seed=1)
+    [few, _] = vote_agreement([Votes(1, A, (A, B), key % 9) for key in range(90)])
     assert (few.judge.value, few.judge.interval) == (0.5, None)
 
 
 def test_a_comparison_without_a_session_is_drawn_by_itself():
-    [row, _] = vote_agreement([Votes(1, A, (A,)), Votes(1, A, (B,))] * 50, seed=1)
+    [row, _] = vote_agreement([Votes(1, A, (A,)), Votes(1, A, (B,))] * 50)
     assert row.judge.value == 0.5
     assert row.judge.interval is not None
     assert 0.35 < row.judge.interval.low < 0.5 < row.judge.interval.high < 0.65

@@ -1,0 +1,85 @@
+"""What the coverage bench draws and counts; its figures are in docs/methods.md."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from sensejudge_site import benches
+from sensejudge_site.benches.coverage import PAGES
+from sensejudge_site.benches.coverage.findings import FINDINGS
+from sensejudge_site.benches.coverage.sampling import WITHIN, latent, members
+from tests.refusals import refuses
+
+
+def test_members_of_a_unit_vary_together():
+    rng = np.random.default_rng(1)
+    unit = members(rng, 20_000, most=4)
+    sizes = np.bincount(unit)
+    assert (sizes.min(), sizes.max()) == (1, 4)
+    assert sizes.mean() == pytest.approx(2.5, abs=0.05)
+    values = latent(rng, unit)
+    same = unit[1:] == unit[:-1]
+    assert values.std() == pytest.approx(1, abs=0.02)
+    assert np.corrcoef(values[1:][same], values[:-1][same])[0, 1] == pytest.approx(WITHIN, abs=0.03)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_ten_units_have_an_interval_of_every_figure(page):
+    found = PAGES[page](np.random.default_rng(5), 10, 50)
+    assert found
+    unbounded = {name for name, (_value, interval) in found.items() if interval is None}
+    assert unbounded <= {name for name in found if "rating" in name}  # a draw without a loss
+    nine = PAGES[page](np.random.default_rng(5), 9, 50)
+    told = {name for name, (_value, interval) in nine.items() if interval is not None}
+    assert told <= {name for name in nine if name == "position bias, people"}  # of verdicts
+
+
+def test_one_figure_is_measured(run_bench):
+    found = run_bench("--simulations", "4", "--figure", "leaderboard win rate, model a")
+    assert {name.rpartition(" ")[0] for name in found} == {"leaderboard win rate, model a", ""}
+    assert all(0 <= value <= 100 for name, value in found.items() if name != "seconds")
+
+
+def test_findings_of_coin_flips_are_counted(run_bench):
+    found = run_bench("--simulations", "3", "--findings")
+    told = {page: {name.split()[1] for name in found if name.startswith(page)} for page in FINDINGS}
+    for page in FINDINGS:
+        for units in (1, 3, 10, 100):
+            shares = [
+                value
+                for name, value in found.items()
+                if name.startswith(page) and name.endswith(f" {units}")
+            ]
+            assert sum(shares) == pytest.approx(100)
+    assert {found[f"{page} TOO_FEW 3"] for page in ("trust", "agreement")} == {100}
+    assert found["leaderboard NO_INTERVAL 3"] == 100
+    assert "TOO_FEW" in told["trust"]
+
+
+def test_what_does_not_exist_is_refused():
+    with refuses("bench:input"):
+        benches.run("coverage", {"figure": "weather", "simulations": 1})
+
+
+@pytest.fixture
+def run_bench(capsys):
+    from django.core.management import call_command
+
+    def run(*arguments):
+        call_command("bench", "coverage", "--json", *arguments)
+        return json.loads(capsys.readouterr().out)["figures"]
+
+    return run
+
+
+def test_it_prints_a_table(capsys):
+    from django.core.management import call_command
+
+    call_command("bench", "coverage", "--simulations", "2", "--findings")
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split() == ["1", "3", "10", "100"]
+    assert rows[0].startswith("trust ")
+    assert rows[-1].startswith("seconds")

@@ -63,9 +63,9 @@ messages: .venv/.dev
 llm-check: .venv/.base
 	PYTHON="$(PYTHON)" .ci/llm-check
 
-# Ten kills of a run of 2,000 calls against an endpoint that fails a fifth of them; minutes.
+# Ten kills of a run of 2,000 calls against an endpoint that fails a fifth of them, and of each command; minutes.
 kill-test: .venv/.dev
-	KILL_TEST=$${KILL_TEST:-$$RANDOM} $(PY) -m pytest -q tests/functional/test_killed_judging.py tests/functional/test_killed_satisfaction.py -k "ten_times or killed_server or killed_worker"
+	KILL_TEST=$${KILL_TEST:-$$RANDOM} $(PY) -m pytest -q tests/functional/test_killed_judging.py tests/functional/test_killed_satisfaction.py tests/functional/test_killed_commands.py -s -k "ten_times or killed_server or killed_worker or killed_command"
 
 # Attacks on a running site, on SQLite and on PostgreSQL; minutes. ARGS="NAME --setting sqlite" chooses.
 attack: .venv/.dev

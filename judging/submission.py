@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from django.db import transaction
 
 from judging.models import JudgeRun, RunStatus
-from judging.queries.runs import UNFINISHED
 from judging.services import memory_updates, run_control
 from judging.services.kinds import check_abilities, write
-from judging.tasks import dispatch_run
+from judging.tasks import dispatch_run, look_again
 
 
 def submit(runs: Iterable[JudgeRun], *, again: bool = False) -> list[JudgeRun]:
@@ -66,10 +65,10 @@ def enqueue_run(run: JudgeRun) -> None:
     transaction.on_commit(tell_workers, robust=True)
 
 
-def resume_left_runs() -> int:
-    """Dispatches unfinished runs that nobody is at work on, for a site that starts; how many."""
-    unfinished = JudgeRun.objects.filter(status__in=UNFINISHED).order_by("pk")
-    left = [run for run in unfinished if run_control.is_left(run)]
-    for run in left:
-        dispatch_run.delay(run_id=run.pk, generation=run.generation)
-    return len(left)
+def resume(runs: Iterable[JudgeRun]) -> None:
+    """Has left runs taken up, unless somebody begins to work on them meanwhile."""
+    for run in runs:
+        found = run_control.seen(run)
+        look_again.delay(
+            run_id=found.run_id, generation=found.generation, last_beat=found.last_beat
+        )

@@ -1,18 +1,21 @@
 """The Celery worker as a thread of the web process: the one-process default.
 
-The thread is a daemon: it dies with the process, and rows say what is left to do. At start every
-unfinished run is dispatched anew unless somebody, such as a command, is at work on it.
+The thread is a daemon: it dies with the process, and rows say what is left to do. At start the
+runs that somebody left are taken up, unless they are to wait for their owners.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterable
 
 from celery.worker import WorkController
 
-from judging.submission import resume_left_runs
+from judging.models import JudgeRun
+from judging.submission import resume
 from sensejudge_site.celery import app
+from sensejudge_site.run_watcher import leave_runs
 
 log = logging.getLogger(__name__)
 
@@ -50,12 +53,16 @@ class EmbeddedWorker(threading.Thread):
         self.join(timeout)
 
 
-def start_embedded_worker() -> EmbeddedWorker:
-    """Start the thread, after dropping old messages, and take up the runs that were left."""
+def start_embedded_worker(runs: Iterable[JudgeRun] | None) -> EmbeddedWorker:
+    """Start the thread, after dropping old messages.
+
+    Args:
+        runs: what it takes up; None for no run that it was not told of since, now and later.
+    """
     app.control.purge()
+    if runs is None:
+        leave_runs()
     worker = EmbeddedWorker()
     worker.start()
-    resumed = resume_left_runs()
-    if resumed:
-        log.warning("Taking up %d unfinished run(s).", resumed)
+    resume(runs or ())
     return worker

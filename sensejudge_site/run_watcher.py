@@ -8,6 +8,7 @@ holds it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from celery import Celery, bootsteps
@@ -21,6 +22,8 @@ class RunWatcher(bootsteps.StartStopStep):
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
 
+    tasks: tuple[str, ...] = TASKS
+
     def __init__(self, parent: Any, **kwargs: Any) -> None:
         self._ticking: Any = None
         super().__init__(parent, **kwargs)
@@ -28,8 +31,9 @@ class RunWatcher(bootsteps.StartStopStep):
     def start(self, parent: Any) -> None:
         """Begins to tick, twice in the time after which a run counts as left."""
         seconds = settings.RUN_STALE_SECONDS / 2
-        ask_for_a_look(parent.app, seconds)
-        self._ticking = parent.timer.call_repeatedly(seconds, ask_for_a_look, (parent.app, seconds))
+        asked = (parent.app, seconds, self.tasks)
+        ask_for_a_look(*asked)
+        self._ticking = parent.timer.call_repeatedly(seconds, ask_for_a_look, asked)
 
     def stop(self, parent: Any) -> None:  # noqa: ARG002 - Celery's signature
         """Stops ticking, as where the broker was lost; starting again begins anew."""
@@ -38,7 +42,12 @@ class RunWatcher(bootsteps.StartStopStep):
             self._ticking = None
 
 
-def ask_for_a_look(app: Celery, seconds: float) -> None:
+def leave_runs() -> None:
+    """Has the workers of this process take up no run that somebody left."""
+    RunWatcher.tasks = TASKS[1:]
+
+
+def ask_for_a_look(app: Celery, seconds: float, tasks: Sequence[str]) -> None:
     """Sends the messages; one that waited until the next is sent is dropped."""
-    for task in TASKS:
+    for task in tasks:
         app.send_task(task, expires=seconds)

@@ -30,7 +30,7 @@ from tests.fake_judge import REMINDERS, FakeAnswer, answer_prompt, echo_of
 
 CHARACTERS_PER_TOKEN = 4
 PIECE_CHARACTERS = 4
-FAULTS = ("400", "401", "429", "500", "drop", "empty", "garbage", "malformed", "timeout")
+FAULTS = ("400", "401", "429", "500", "drop", "empty", "garbage", "html", "malformed", "timeout")
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,8 @@ class FakeLlm:
             "drop": Act(drop=True),
             "empty": Act(text=""),
             "garbage": Act(text="Both have their merits; I would rather not say."),
-            "malformed": Act(raw=b"<html>502"),
+            "html": Act(raw=b"<html>Welcome"),
+            "malformed": Act(raw=b'{"choices": [{'),
             "timeout": Act(delay=self.hang),
         }[fault]
 

@@ -6,6 +6,7 @@ Codes are raised where things go wrong; their texts stand here once and are tran
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from typing import Final
 
@@ -25,6 +26,10 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "llm:malformed": gettext_noop(
         "The endpoint's reply is not a chat completion. Check that the base URL ends just before "
         "/chat/completions."
+    ),
+    "llm:no-api": gettext_noop(
+        "A web page or a redirect answers at this address, not an OpenAI-compatible API. Correct "
+        "the endpoint's base URL (it often ends in /v1), then retry."
     ),
     "llm:refused-key": gettext_noop(
         "The endpoint rejected the API key. Check the environment variable set for this endpoint."
@@ -112,7 +117,7 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "memory:not-editable": gettext_noop(
         "Someone has saved a newer version of this memory, or it was never built. Open it again."
     ),
-    "generate:model-changed": gettext_noop(
+    "run:model-changed": gettext_noop(
         "The endpoint was given another model after this run began. Set the first one again and "
         "retry, or start a new run."
     ),
@@ -328,3 +333,12 @@ ERROR_TEXTS: Final[dict[str, str]] = {
 _STATUSES: Final = dict.fromkeys(["run:unknown", "injection:unknown"], HTTPStatus.NOT_FOUND)
 
 register(ERROR_TEXTS, statuses=_STATUSES)
+
+
+_CAUSE: Final = re.compile(r"(?:^|: )(llm:[a-z-]+)")
+
+
+def cause_in(detail: str) -> str:
+    """The code of the failure that a stopped run's detail quotes; "" where it quotes none."""
+    found = _CAUSE.search(detail)
+    return found[1] if found else ""

@@ -8,9 +8,9 @@ again here and nowhere else.
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import random
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -83,7 +83,7 @@ class ChatClient:
         self._store = MemoryReplyStore() if store is None else store
         self._purse = purse
         self._patience = patience or Patience()
-        self._breaker = breaker or Breaker(certain=math.inf, likely=math.inf)
+        self._breaker = breaker or Breaker(certain=sys.maxsize, likely=sys.maxsize)
         self._rng = rng or random.Random()
         key = environ.get(endpoint.key_variable, "").strip() if endpoint.key_variable else ""
         self._transport = Transport(endpoint, key=key or None)
@@ -228,6 +228,13 @@ class ChatClient:
         return await self._store.take_many(keys)
 
     async def _ask(self, key: str, request: ChatRequest) -> Reply:
+        if self._breaker.proved:  # nothing to wait for, and this is done for every call
+            return await self._persist(key, request)
+        async with self._breaker.one_of_the_first():
+            return await self._persist(key, request)
+
+    async def _persist(self, key: str, request: ChatRequest) -> Reply:
+        """The reply, after as many tries as it takes or the kind of failure allows."""
         body = request.body()
         tokens = _estimate(request) if self._pacer.counts_tokens else 0
         failures, started = 0, time.monotonic()
@@ -238,6 +245,7 @@ class ChatClient:
                 raise
             except LlmError as error:
                 failures += 1
+                self._breaker.failed(error)
                 wait = (
                     None
                     if error.permanent

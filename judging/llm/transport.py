@@ -356,6 +356,8 @@ class Transport:
         try:
             data = json.loads(content)
         except ValueError as error:
+            if content.lstrip().startswith(b"<"):
+                raise LlmError(LlmCode.NO_API, "HTTP 200 and a web page") from error
             raise LlmError(
                 LlmCode.MALFORMED, "the answer is not JSON", maybe_billed=True
             ) from error

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Avg, Count, Q, Sum
 from django.db.models.query import QuerySet
 from django.utils import timezone
 
@@ -256,6 +257,31 @@ def run_progress(run_id: int) -> RunProgress:
         unpriced=paid["calls"] - paid["priced"],
         second_tries=paid["again"],
     )
+
+
+class LeftOver(NamedTuple):
+    """What an unfinished run has still to do, in rows of all its stages, or in steps.
+
+    `cost` is what that would cost at the mean of the replies so far, of the run or else of its
+    endpoint; None where that is not known.
+    """
+
+    pending: int
+    total: int
+    cost: Decimal | None
+
+
+def left_over(run: JudgeRun) -> LeftOver:
+    """What remains of a run. Nine queries at most, as `run_progress`."""
+    progress = run_progress(run.pk)
+    pending = sum(stage.pending for stage in progress.stages)
+    if not pending or (run.endpoint is None and run.kind not in REGISTERED):
+        return LeftOver(pending, progress.total, Decimal(0))
+    priced = LlmCall.objects.filter(cost__isnull=False)
+    mean = None
+    for calls in (Q(run=run), Q(endpoint=run.endpoint)) if run.endpoint else ():
+        mean = mean or priced.filter(calls).aggregate(mean=Avg("cost"))["mean"]
+    return LeftOver(pending, progress.total, None if mean is None else mean * pending)
 
 
 def _stages(run: JudgeRun) -> list[StageProgress]:

@@ -29,7 +29,7 @@ from judging.models import JudgeRun, RunStatus
 from judging.queries.runs import UNFINISHED
 from judging.services.batches import AskingStage, IdRange, Stage
 from judging.services.endpoints import RunBudgetHold, prices_of
-from judging.services.judges import OpenJudge, open_stored_judge, stored_judge
+from judging.services.judges import OpenJudge, check_models, open_stored_judge, stored_judge
 from judging.services.kinds import kind_of
 from judging.services.replies import RowReplyStore
 from judging.services.runs import dispatch, run_batch
@@ -92,10 +92,14 @@ def awaited(run: JudgeRun) -> dict[str, ChatRequest]:
     """The calls that the pending rows of a run's present step need, by key, in their order.
 
     The run comes with its endpoint.
+
+    Raises:
+        Refused: its endpoint was given another model.
     """
     stage = _stage(run)
     if not isinstance(stage, AskingStage):
         return {}
+    check_models(run)
     pending = list(
         stage.rows(run.pk)
         .filter(status=JudgmentStatus.PENDING)

@@ -27,8 +27,8 @@ def run_to_end(
     """Works a run off until it is finished, by whomever.
 
     While somebody else is at work on it (a worker, or the same command elsewhere), this waits, and
-    takes the run over once they give no sign of life. Interrupted, it leaves the run to whoever
-    comes next.
+    takes the run over once they give no sign of life. Interrupted, it leaves the run to its
+    owner: the same command goes on with it, or its page; no worker does by itself.
 
     Args:
         run_id: of a run whose rows are written.

@@ -52,7 +52,6 @@ NO_HISTORY: Final = "generate:no-history"
 """The conversation names no user with conversations in other scenarios."""
 NO_MEMORY: Final = "generate:no-memory"
 """No memory is stored of the user that was written from the other scenarios."""
-MODEL_CHANGED: Final = "generate:model-changed"
 """The endpoint stands for another model now: its replies would pass for those of the first."""
 _CHUNK: Final = 1000
 
@@ -220,13 +219,7 @@ class GeneratedLine(NamedTuple):
 
 
 def load_generation(run: JudgeRun, ids: IdRange) -> list[GenerationTask]:
-    """The pending replies of a range.
-
-    Raises:
-        Refused: the endpoint's model is no longer the one whose replies the run holds.
-    """
-    if run.endpoint is not None and run.endpoint.model != run.config["judge"]["model"]:
-        raise Refused(MODEL_CHANGED)
+    """The pending replies of a range."""
     rows = list(
         generated_rows(run.pk)
         .filter(status=JudgmentStatus.PENDING, pk__gte=ids.first, pk__lte=ids.last)

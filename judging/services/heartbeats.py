@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +18,10 @@ from judging.models import JudgeRun, RunStatus
 
 
 def this_process() -> str:
-    """Host, number and start of this process; numbers alone are given to others later."""
+    """Host, number and start of this process, without spaces in them.
+
+    Numbers alone are given to others later, and in each container they begin anew.
+    """
     pid = os.getpid()
     return f"{_host()} {pid} {_start(pid)}"
 
@@ -37,8 +42,14 @@ def has_died(process: str) -> bool:
     return "-" not in (found := _start(pid), start) and found != start
 
 
+@cache
 def _host() -> str:
-    return socket.gethostname()[:100]
+    """Within what numbers of processes mean the same: a start of a machine, and a container."""
+    parts = [socket.gethostname()[:60]]
+    with contextlib.suppress(OSError):  # a system without /proc has no containers either
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip())
+        parts.append(str(Path("/proc/self/ns/pid").stat().st_ino))
+    return "/".join(parts)
 
 
 def _start(pid: int) -> str:

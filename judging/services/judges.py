@@ -28,6 +28,7 @@ from judging.llm.client import ChatClient, StoredClient
 from judging.llm.errors import Breaker, LlmError
 from judging.models import InducedRubric, JudgeRun, ModelEndpoint, RubricStep, RunKind
 from judging.queries.configurations import (
+    WRITER,
     generation_settings,
     pairwise_settings,
     satisfaction_settings,
@@ -42,7 +43,7 @@ from judging.queries.satisfaction.labels import (
 )
 from judging.services.abilities import note_context
 from judging.services.endpoints import RunBudgetHold, endpoint_of, endpoint_row_from_settings
-from judging.services.replies import RowReplyStore
+from judging.services.replies import RowReplyStore, was_answered_lately
 
 LEXICAL: Final = "lexical"
 FROM_SETTINGS: Final = "llm"
@@ -120,6 +121,26 @@ def check_understands(judge: str, writer: str) -> None:
         raise Refused("run:writer-not-read", message)
 
 
+def check_models(run: JudgeRun) -> None:
+    """Refuses to have another model answer than the one that a run has begun with.
+
+    Address, key and limits may change between two tries; figures of two models are not mixed.
+
+    Args:
+        run: with its endpoints.
+
+    Raises:
+        Refused: an endpoint was given another model.
+    """
+    for role, endpoint in ((WRITER, run.writer_endpoint), ("judge", run.endpoint)):
+        began: str | None = run.config.get(role, {}).get("model")
+        if endpoint is not None and began not in (None, endpoint.model):
+            message = (
+                f"run {run.pk} began with {began}, and {endpoint.name} now is {endpoint.model}"
+            )
+            raise Refused("run:model-changed", message)
+
+
 def comparing_judges() -> list[str]:
     """The judges that name verdicts: the embedded one, and endpoints in use but reward models."""
     rows = ModelEndpoint.objects.filter(enabled=True, has_scores=False).order_by("name")
@@ -182,9 +203,10 @@ async def open_judge(run: JudgeRun) -> AsyncIterator[OpenJudge]:
     generates = run.kind == RunKind.GENERATE
     endpoint = _asked(row, run.config, generates=generates)
     purse = RunBudgetHold(run)
+    breaker = Breaker(proved=await sync_to_async(was_answered_lately)(run.pk, row))
     async with (
         RowReplyStore(endpoint=row, run_id=run.pk, purse=purse) as store,
-        ChatClient(endpoint, store=store, purse=purse, breaker=Breaker()) as client,
+        ChatClient(endpoint, store=store, purse=purse, breaker=breaker) as client,
     ):
         judge = LlmJudge(client, settings=_llm_settings(run.config))
         # More questions than places: while calls are under way the next prompts are written and

@@ -342,6 +342,17 @@ _READ: Final = (
 )
 
 
+LATELY: Final = timedelta(minutes=1)
+
+
+def was_answered_lately(run_id: int, endpoint: ModelEndpoint) -> bool:
+    """Whether an endpoint, at its present address, gave a run a reply within `LATELY`."""
+    calls = LlmCall.objects.filter(
+        run=run_id, base_url=endpoint.base_url, created_at__gte=timezone.now() - LATELY
+    )
+    return calls.exists()
+
+
 def _committed(keys: Sequence[str]) -> list[str]:
     """The keys that have a reply; where hardly any has, a sixth of the time of `_stored`."""
     found: list[str] = []

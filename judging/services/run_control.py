@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any, Final
 
 from django.conf import settings
@@ -14,11 +15,12 @@ from django.utils import timezone
 
 from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
+from judging.core.runs import TARGETS
 from judging.models import JudgeRun, RunKind, RunStatus, RunUnit
 from judging.queries.runs import UNFINISHED, unit_rows
 from judging.services.batches import ComputingStage, UnitStage
 from judging.services.heartbeats import has_died
-from judging.services.judges import BATCH_FILE
+from judging.services.judges import BATCH_FILE, check_models, endpoint_for
 from judging.services.kinds import kind_of
 
 FINISHED: Final = (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)
@@ -50,7 +52,10 @@ def cancel(run_id: int) -> bool:
 
 
 def put_down(run_id: int, *, generation: int) -> None:
-    """Leave an unfinished run that one is at work on: whoever comes next takes it up at once."""
+    """Leave an unfinished run that one is at work on: who asks for it takes it up at once.
+
+    No worker does so by itself; see `idle`.
+    """
     JudgeRun.objects.filter(pk=run_id, generation=generation, status=RunStatus.RUNNING).update(
         status=RunStatus.PENDING, generation=F("generation") + 1
     )
@@ -58,7 +63,7 @@ def put_down(run_id: int, *, generation: int) -> None:
 
 @transaction.atomic
 def reset_failed(run_id: int) -> int:
-    """Makes a finished run ready to go on: what failed, and what a stop left, is pending again.
+    """Makes a run that is over, or left, ready to go on: what failed is pending again.
 
     What was answered stays, unparseable replies included: the same question gets the same reply.
     The runs of pending units that ended before their time are made ready, too; of those that
@@ -91,17 +96,31 @@ def reset_failed(run_id: int) -> int:
 
 
 def reopen(run_id: int) -> JudgeRun:
-    """Makes a finished run ready to go on from its first stage; the caller dispatches it.
+    """Makes a run that is over, or left, ready to go on from its first stage.
+
+    The caller dispatches it.
+
+    Its endpoints are asked as they are configured now, `llm` as the LLM_* settings of this process
+    say.
 
     Raises:
-        Refused: the run is under way; an equal one is; its verdicts were imported.
+        Refused: the run is under way; an equal one is; its verdicts were imported; an endpoint is
+            not in use any more, or was given another model.
     """
     run = JudgeRun.objects.get(pk=run_id)
     if run.kind == RunKind.RECORDED:
         raise Refused("run:recorded")
+    for endpoint in (run.writer_endpoint, run.endpoint):
+        if endpoint is not None:
+            endpoint_for(endpoint.name)
+    run = JudgeRun.objects.select_related("endpoint", "writer_endpoint").get(pk=run_id)
+    ready = Q(status__in=FINISHED)
+    if can_be_resumed(run):
+        ready |= Q(status=run.status, generation=run.generation)
+    check_models(run)
     try:
         with transaction.atomic():
-            reopened = JudgeRun.objects.filter(pk=run_id, status__in=FINISHED).update(
+            reopened = JudgeRun.objects.filter(ready, pk=run_id).update(
                 status=RunStatus.BATCH if run.config.get(BATCH_FILE) else RunStatus.PENDING,
                 stage="",
                 generation=F("generation") + 1,
@@ -137,18 +156,82 @@ def is_left(run: JudgeRun) -> bool:
     )
 
 
+class Idle(StrEnum):
+    """What a worker does with an unfinished run that nobody is at work on.
+
+    RESUMED is taken up. INTERRUPTED was put down by whoever worked on it, with Ctrl-C. REPLACED was
+    left, and then its owner started another about the same, with other settings. Those two wait for
+    their owner.
+    """
+
+    RESUMED = "RESUMED"
+    INTERRUPTED = "INTERRUPTED"
+    REPLACED = "REPLACED"
+
+
+def idle(run: JudgeRun) -> Idle | None:
+    """What a worker does with a run; None where it is at work, over, or another run's step."""
+    if run.status not in UNFINISHED or not is_left(run) or _is_a_step(run):
+        return None
+    if run.status == RunStatus.PENDING and run.stage:
+        return Idle.INTERRUPTED
+    return Idle.REPLACED if _is_replaced(run) else Idle.RESUMED
+
+
+def _is_a_step(run: JudgeRun) -> bool:
+    """Whether an unfinished run works on it: whoever works on that one takes up this one, too."""
+    waiting = run.unit_of.filter(status=JudgmentStatus.PENDING, run__status__in=UNFINISHED)
+    return waiting.exists()
+
+
+def _is_replaced(run: JudgeRun) -> bool:
+    """Whether its owner started another of the same judge about the same after it fell silent."""
+    if run.heartbeat_at is None:
+        return False
+    later = JudgeRun.objects.filter(
+        pk__gt=run.pk,
+        created_at__gt=run.heartbeat_at,
+        kind=run.kind,
+        dataset=run.dataset_id,
+        annotator=run.annotator_id,
+        judge=run.judge,
+        created_by=run.created_by_id,
+        unit_of=None,
+    )
+    about = run.config.get(TARGETS)
+    return any(config.get(TARGETS) == about for config in later.values_list("config", flat=True))
+
+
+def idle_runs() -> list[tuple[JudgeRun, Idle]]:
+    """The unfinished runs that nobody is at work on, and what a worker does with each."""
+    runs = JudgeRun.objects.filter(status__in=UNFINISHED).order_by("pk")
+    found = [(run, idle(run)) for run in runs.select_related("dataset", "annotator", "endpoint")]
+    return [(run, what) for run, what in found if what is not None]
+
+
+def can_be_resumed(run: JudgeRun) -> bool:
+    """Whether somebody may tell an unfinished run to go on: nobody does, or long waits in vain."""
+    found = idle(run)
+    if found is not Idle.RESUMED or run.status == RunStatus.RUNNING:
+        return found is not None
+    limit: int = settings.RUN_STALE_SECONDS
+    return (timezone.now() - (run.heartbeat_at or run.created_at)).total_seconds() > limit
+
+
 def silent_runs(*, for_seconds: float) -> tuple[SilentRun, ...]:
-    """Unfinished runs that gave no sign of life for so long.
+    """Runs that workers take up and that gave no sign of life for so long.
 
     A run that was never dispatched counts from when it was made.
     """
     before = timezone.now() - timedelta(seconds=for_seconds)
     silent = Q(heartbeat_at__lte=before) | Q(heartbeat_at=None, created_at__lte=before)
     rows = JudgeRun.objects.filter(silent, status__in=UNFINISHED).order_by("pk")
-    return tuple(
-        SilentRun(run_id, generation, _stamp(beat))
-        for run_id, generation, beat in rows.values_list("pk", "generation", "heartbeat_at")
-    )
+    return tuple(seen(run) for run in rows if idle(run) is Idle.RESUMED)
+
+
+def seen(run: JudgeRun) -> SilentRun:
+    """A run as it is at this moment."""
+    return SilentRun(run.pk, run.generation, _stamp(run.heartbeat_at))
 
 
 def still_silent(run_id: int, *, generation: int, last_beat: str) -> bool:

@@ -34,7 +34,7 @@ from judging.services.batches import (
     ask_batch,
 )
 from judging.services.heartbeats import Pulse, SupersededError, beat, this_process
-from judging.services.judges import BATCH_FILE, JudgeOpener, open_judge
+from judging.services.judges import BATCH_FILE, JudgeOpener, check_models, open_judge
 from judging.services.kinds import kind_of
 from judging.services.replies import drop_claims_of_the_dead
 
@@ -97,9 +97,10 @@ def _find_abilities(run: JudgeRun) -> None:
     """
     if run.config.get(BATCH_FILE):
         return
-    for endpoint in (run.writer_endpoint, run.endpoint):
-        if endpoint is not None:
-            with contextlib.suppress(Refused):  # it cannot be asked at all: a batch says so
+    with contextlib.suppress(Refused):  # one cannot be asked at all: a batch says so
+        check_models(run)
+        for endpoint in (run.writer_endpoint, run.endpoint):
+            if endpoint is not None:
                 find_abilities(endpoint)
 
 
@@ -160,6 +161,7 @@ def _work_off(
         case UnitStage():
             return _work(run, stage, ids, opener=opener, observer=observer)
         case _:
+            check_models(run)
             ask_batch(run, stage, ids, opener=opener, observer=observer)
             return _after_batch(run, stage)
 

@@ -19,6 +19,7 @@ from annotation.exports import ExportFormat
 from annotation.models import User
 from annotation.queries.datasets import dataset_of
 from annotation.views.access import SignedInRequest, download, reader_required
+from judging.core.error_texts import cause_in
 from judging.core.runs import RunProgress, StageName
 from judging.exports import EXPORTS
 from judging.forms.runs import BudgetForm
@@ -33,7 +34,7 @@ from judging.queries.run_pages import compared_runs, comparison_page, run_list, 
 from judging.queries.runs import UNFINISHED, applied_scenarios, run_progress
 from judging.queries.satisfaction.memories import memories_of_run
 from judging.services.endpoints import set_budget
-from judging.services.run_control import cancel
+from judging.services.run_control import can_be_resumed, cancel
 from judging.submission import retry_run
 
 STOP_POLLING: Final = 286
@@ -69,7 +70,9 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
         context["kin"] = families_of_judges([found.run])
     if any(each.stage is StageName.MEMORY and each.errors for each in found.progress.stages):
         context["unwritten"] = memories_of_run(found.run, unwritten=True)
-    return render(request, "judging/run.html", context | _progress_context(found.progress))
+    return render(
+        request, "judging/run.html", context | _progress_context(found.run, found.progress)
+    )
 
 
 @require_safe
@@ -77,8 +80,8 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
 def progress(request: HttpRequest, run_id: int) -> HttpResponse:
     """The part of a run's page that asks for itself until the run is over."""
     researcher(request)
-    get_object_or_404(JudgeRun, pk=run_id)
-    context = _progress_context(run_progress(run_id))
+    run = get_object_or_404(JudgeRun, pk=run_id)
+    context = _progress_context(run, run_progress(run_id))
     if context["unfinished"]:
         return render(request, "judging/_progress.html", context)
     response = render(request, "judging/_progress.html", context, status=STOP_POLLING)
@@ -86,21 +89,28 @@ def progress(request: HttpRequest, run_id: int) -> HttpResponse:
     return response
 
 
-def _progress_context(found: RunProgress) -> dict[str, Any]:
+def _progress_context(run: JudgeRun, found: RunProgress) -> dict[str, Any]:
+    is_left = can_be_resumed(run)
     return {
+        "is_left": is_left,
         "progress": found,
         "progress_status": RunStatus(found.status),
         "unfinished": found.status in UNFINISHED,
         "can_have_budget": found.can_have_budget,
         "budget_spent": found.error_code == LlmCode.BUDGET_SPENT,
         "errors": [(gettext(text_of(code)), code, count) for code, count in found.errors],
-        "error": gettext(text_of(found.error_code)) if found.error_code else "",
-        "waits_in_queue": found.status == RunStatus.PENDING,
+        "error": " ".join(gettext(text_of(code)) for code in _reasons(found)),
+        "waits_in_queue": found.status == RunStatus.PENDING and not is_left,
         "waits_for_file": found.status == RunStatus.BATCH,
         "can_retry": found.status not in (*UNFINISHED, RunStatus.BATCH)
         and found.kind != RunKind.RECORDED
         and (found.errors or found.error_code),
     }
+
+
+def _reasons(found: RunProgress) -> list[str]:
+    """The codes that tell why a run ended before its time, the failure that stopped it last."""
+    return [code for code in (found.error_code, cause_in(found.error_detail)) if code]
 
 
 @require_POST

@@ -18,6 +18,7 @@ from annotation.core.refusals import Refused, text_of
 from annotation.models import Dataset, User
 from annotation.queries.datasets import dataset_of
 from annotation.queries.participants import annotators, resolve_annotator
+from judging.core.error_texts import cause_in
 from judging.core.estimates import RunEstimate, Total, estimates_as_json, total_of
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunKind, RunStatus
@@ -211,7 +212,8 @@ def _failure(run: JudgeRun) -> str:
     said = f"run {run.pk} ({whose}, {run.judge}): {run.status.lower()} {run.error_code}".rstrip()
     if run.error_detail:
         said += f" ({run.error_detail})"
-    return f"{said}. {text_of(run.error_code)}" if run.error_code else said
+    codes = filter(None, (run.error_code, cause_in(run.error_detail)))
+    return ". ".join((said, " ".join(map(text_of, codes)))) if run.error_code else said
 
 
 def people(dataset: Dataset, name: str) -> Iterator[tuple[str, User]]:

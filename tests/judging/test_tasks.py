@@ -8,9 +8,8 @@ from kombu.exceptions import OperationalError
 
 from judging import tasks
 from judging.models import JudgeRun
-from judging.services.heartbeats import this_process
 from judging.submission import (
-    resume_left_runs,
+    resume,
     retry_run,
     submit,
 )
@@ -147,19 +146,17 @@ def test_retrying_dispatches_what_failed(sent, django_capture_on_commit_callback
     assert sent() == [("dispatch_run", {"run_id": run.pk, "generation": 1})]
 
 
-def test_a_site_that_starts_takes_up_every_run_that_nobody_is_at_work_on(sent):
-    now = timezone.now()
-    runs = [
-        make_run(),
-        make_run(status="RUNNING"),
-        make_run(status="RUNNING", heartbeat_at=now, worker=f"{this_process()}0"),  # was killed
-        make_run(status="RUNNING", heartbeat_at=now - timedelta(hours=1), worker="elsewhere 1 2"),
-    ]
-    make_run(status="DONE")
-    make_run(status="RUNNING", heartbeat_at=now, worker=this_process())
-    make_run(status="RUNNING", heartbeat_at=now, worker="elsewhere 1 2")
-    assert resume_left_runs() == len(runs)
-    assert [arguments["run_id"] for _, arguments in sent()] == [run.pk for run in runs]
+def test_a_run_that_is_to_be_resumed_is_looked_at_once_more(sent):
+    run = started()
+    resume([run])
+    JudgeRun.objects.update(heartbeat_at=timezone.now())  # somebody began to work on it
+    ((name, arguments),) = sent()
+    assert name == "look_again"
+    tasks.look_again(**arguments)
+    assert sent() == []
+    JudgeRun.objects.update(heartbeat_at=None)
+    tasks.look_again(**arguments)
+    assert [name for name, _arguments in sent()] == ["run_batch"]
 
 
 def test_a_run_is_taken_up_once_however_many_messages_say_so(

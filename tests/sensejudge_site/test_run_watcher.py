@@ -3,7 +3,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from sensejudge_site.celery import app
-from sensejudge_site.run_watcher import TASKS, RunWatcher
+from sensejudge_site.run_watcher import TASKS, RunWatcher, leave_runs
 
 
 class FakeTimer:
@@ -38,6 +38,14 @@ def test_a_worker_asks_for_a_look_at_once_and_again_and_again(settings):
     assert entry.seconds == 30.0
     watcher.stop(consumer)
     assert entry.cancelled
+
+
+def test_a_process_that_leaves_runs_to_their_owners_still_asks_after_ratings(monkeypatch):
+    monkeypatch.setattr(RunWatcher, "tasks", TASKS)
+    leave_runs()
+    consumer = SimpleNamespace(app=FakeApp(), timer=FakeTimer())
+    RunWatcher(consumer).start(consumer)
+    assert [task for task, _ in consumer.app.sent] == ["judging.tasks.watch_ratings"]
 
 
 def test_every_worker_has_the_watcher_and_knows_the_task():

@@ -8,8 +8,11 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from judging.models import LlmCall
 from sensejudge_site.demo.accounts import make_logins
 from sensejudge_site.sign_in import is_from_this_machine
+from tests.factory import make_endpoint, make_run
+from tests.judging.study import make_study, start_test_run
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing listens
 
@@ -55,7 +58,7 @@ def serve(monkeypatch, settings):
     settings.EMBEDDED_WORKER = False
     settings.ALLOWED_HOSTS = ["127.0.0.1"]
 
-    def run(*addresses):
+    def run(*addresses, out=None, **options):
         made = []
 
         def create_server(application, **_options):
@@ -64,7 +67,7 @@ def serve(monkeypatch, settings):
 
         monkeypatch.setattr("waitress.create_server", create_server)
         try:
-            call_command("serve", "--host", addresses[0], stdout=StringIO())
+            call_command("serve", "--host", addresses[0], stdout=out or StringIO(), **options)
         finally:
             (server,) = made
         return server
@@ -106,3 +109,56 @@ class TestKnownPasswords:
         )
         serve(*addresses).application({"SERVER_NAME": "waitress.invalid"}, None)
         assert is_from_this_machine(environs[0]) is is_here
+
+
+@pytest.mark.django_db
+class TestUnfinishedRuns:
+    @pytest.fixture
+    def told(self, serve, settings, monkeypatch):
+        """What serve says after a start, and what its worker was given to take up."""
+        settings.EMBEDDED_WORKER = True
+        given = []
+        monkeypatch.setattr("sensejudge_site.embedded.start_embedded_worker", given.append)
+
+        def run(**options):
+            serve("127.0.0.1", out=(out := StringIO()), **options)
+            return given.pop(), out.getvalue().splitlines()[:-1]
+
+        return run
+
+    def test_they_are_listed_with_what_remains_and_its_cost(self, told):
+        endpoint = make_endpoint(name="paid", input_price=1)
+        dataset, rater = make_study(comparisons=4)
+        run = start_test_run(dataset=dataset, annotator=rater, judge="paid", with_sets=False)
+        LlmCall.objects.create(key="1", run=run, endpoint=endpoint, request={}, cost="0.25")
+        first = run.judgments.order_by("pk").first()
+        run.judgments.filter(pk=first.pk).update(status="FAILED", error_code="llm:timeout")
+        lexical = make_run(dataset, status="RUNNING")
+        resumed, lines = told()
+        assert resumed == [run, lexical]
+        assert lines == [
+            "Resuming unfinished runs (serve --no-resume leaves them):",
+            f"  run {run.pk} (test, {dataset.slug}, {rater}, paid): 7 of 8 rows left, about 1.7500",
+            f"  run {lexical.pk} (test, {dataset.slug}, lexical): 0 of 0 rows left, no cost",
+        ]
+
+    def test_they_can_be_declined(self, told):
+        make_endpoint(name="unpriced")
+        dataset, rater = make_study(comparisons=4)
+        left = start_test_run(dataset=dataset, annotator=rater, judge="unpriced", with_sets=False)
+        resumed, lines = told(no_resume=True)
+        assert resumed is None
+        assert lines[0] == "Unfinished runs that wait to be resumed on their pages:"
+        assert lines[1].startswith(f"  run {left.pk} ")
+        assert lines[1].endswith("8 of 8 rows left, cost unknown")
+
+    def test_those_that_were_interrupted_wait_for_their_owners(self, told):
+        left, interrupted = make_run(), make_run(status="PENDING", stage="judge")
+        resumed, lines = told()
+        assert resumed == [left]
+        assert lines[2] == "Unfinished runs that wait to be resumed on their pages:"
+        assert lines[3].startswith(f"  run {interrupted.pk} ")
+
+    def test_nothing_is_said_where_there_are_none(self, told):
+        make_run(status="DONE")
+        assert told() == ([], [])

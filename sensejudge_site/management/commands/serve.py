@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from django.conf import settings
@@ -11,6 +12,9 @@ from django.db import connection
 from django.utils.translation import gettext as _
 
 from annotation.models import User
+from judging.models import JudgeRun
+from judging.queries.runs import left_over
+from judging.services.run_control import Idle, idle_runs
 from sensejudge_site.demo.accounts import open_logins
 from sensejudge_site.management.parsing import (
     INPUT_WRONG,
@@ -35,6 +39,11 @@ class Command(OneLineCommand):
         parser.add_argument("--host", default="127.0.0.1")
         parser.add_argument("--port", type=number_from(1, 65_535), default=8000)
         parser.add_argument("--threads", type=number_from(1), default=8)
+        parser.add_argument(
+            "--no-resume",
+            action="store_true",
+            help="leave unfinished runs as they are; their pages offer to resume them",
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Refuse an outdated database or stylesheet; start the worker, then the server."""
@@ -76,14 +85,48 @@ class Command(OneLineCommand):
         if not LOOPBACK.issuperset(addresses) and (users := open_logins()):
             server.close()
             raise CommandError(_refusal(host, users), returncode=INPUT_WRONG)
-        connection.close()
         if settings.EMBEDDED_WORKER:
             from sensejudge_site.embedded import start_embedded_worker
 
-            start_embedded_worker()
+            left = idle_runs()
+            resumed = [run for run, what in left if what is Idle.RESUMED]
+            declined = options["no_resume"]
+            start_embedded_worker(None if declined else resumed)
+            for line in _told(left, declined=declined):
+                self.stdout.write(line)
+        connection.close()
         self.stdout.write(f"SenseJudge is at http://{host}:{port}/ (Ctrl-C stops it)")
         self.stdout.flush()
         server.run()
+
+
+def _told(left: Sequence[tuple[JudgeRun, Idle]], *, declined: bool) -> Iterator[str]:
+    """What becomes of the runs that somebody left, with what remains of each."""
+    taken_up = [] if declined else [run for run, what in left if what is Idle.RESUMED]
+    waiting = [run for run, _what in left if run not in taken_up]
+    if taken_up:
+        yield _("Resuming unfinished runs (serve --no-resume leaves them):")
+        yield from map(_remains, taken_up)
+    if waiting:
+        yield _("Unfinished runs that wait to be resumed on their pages:")
+        yield from map(_remains, waiting)
+
+
+def _remains(run: JudgeRun) -> str:
+    """One line: which run, how many rows are left, and about what they cost."""
+    left = left_over(run)
+    names = [run.dataset.slug, "" if run.annotator is None else str(run.annotator), run.judge]
+    if left.cost is None:
+        cost = _("cost unknown")
+    else:
+        cost = _("about %(cost).4f") % {"cost": left.cost} if left.cost else _("no cost")
+    return _("  run %(number)d (%(what)s): %(left)d of %(total)d rows left, %(cost)s") % {
+        "number": run.pk,
+        "what": ", ".join(filter(None, [run.kind.lower(), *names])),
+        "left": left.pending,
+        "total": left.total,
+        "cost": cost,
+    }
 
 
 def _addresses(server: Any) -> list[str]:

@@ -26,9 +26,11 @@ def closed_port():
         yield held.getsockname()[1]
 
 
-def ask(base_url, count, *, concurrency=1, patience=QUICK, breaker=None):
+def ask(base_url, count, *, concurrency=1, patience=QUICK, breaker=None, timeout_seconds=5):
     """What came of so many questions asked at once, and how many calls were tried."""
-    where = Endpoint("fake", base_url, "m", concurrency=concurrency, timeout_seconds=5)
+    where = Endpoint(
+        "fake", base_url, "m", concurrency=concurrency, timeout_seconds=timeout_seconds
+    )
 
     async def run():
         client = ChatClient(where, patience=patience, breaker=breaker or Breaker(), environ={})
@@ -57,6 +59,39 @@ def test_a_refusal_of_every_call_stops_the_third(status, code):
     assert f"HTTP {status}" in outcomes[-1].detail
 
 
+@pytest.mark.parametrize(
+    ("act", "code", "calls"),
+    [
+        (Act(delay=9), LlmCode.TIMEOUT, 3),
+        (Act(raw=b"<html>Welcome"), LlmCode.NO_API, 3),
+        (Act(status=404, raw=b"<html>Not Found"), LlmCode.UNKNOWN_MODEL, 3),
+        (Act(status=504), LlmCode.TIMEOUT, 3),
+        (Act(status=502, raw=b"<html>Bad Gateway"), LlmCode.UNAVAILABLE, 3 * QUICK.tries),
+        (Act(status=429), LlmCode.RATE_LIMITED, 3 * QUICK.tries),
+    ],
+)
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_until_a_first_reply_three_calls_are_enough(act, code, calls, concurrency):
+    with FakeLlm(script=[act] * 99) as server:
+        outcomes, sent = ask(server.base_url, 40, concurrency=concurrency, timeout_seconds=0.3)
+        assert server.stats()["most_at_once"] <= min(3, concurrency)
+    assert sent <= calls
+    assert {one.code for one in outcomes} == {code}
+    assert sum(down(outcomes)) >= 38
+
+
+def test_a_first_reply_lets_all_others_go_and_gives_failures_more_room():
+    slow = Act(delay=0.1)
+    with FakeLlm(script=[*[slow] * 40, *[Act(status=502)] * 30]) as server:
+        outcomes, _ = ask(server.base_url, 50, concurrency=20)
+        assert server.stats()["most_at_once"] == 20
+    assert not any(down(outcomes))
+    with FakeLlm(script=[Act(status=502)] * 40) as server:
+        outcomes, _ = ask(server.base_url, 30, concurrency=20, breaker=Breaker(proved=True))
+        assert server.stats()["most_at_once"] > 3
+    assert not any(down(outcomes))
+
+
 def test_an_address_at_which_nobody_listens_stops_the_third_that_was_given_up(closed_port):
     outcomes, calls = ask(f"http://127.0.0.1:{closed_port}/v1", 20)
     assert calls <= 20 + 3  # each once, and then three again
@@ -70,7 +105,7 @@ def test_an_address_at_which_nobody_listens_stops_the_third_that_was_given_up(cl
 def test_calls_that_wait_for_their_next_try_end_at_once(closed_port):
     slow = Patience(tries=3, first_wait=0.4, longest_wait=60)
     patient = Patience(tries=9, first_wait=60, longest_wait=60)
-    breaker = Breaker()
+    breaker = Breaker(proved=True)
     where = Endpoint("fake", f"http://127.0.0.1:{closed_port}/v1", "m", concurrency=8)
 
     async def run():
@@ -120,7 +155,7 @@ def test_a_request_that_is_wrong_says_nothing_of_the_next():
 
 
 def test_without_a_breaker_every_call_is_tried():
-    never = Breaker(certain=float("inf"), likely=float("inf"))
+    never = Breaker(certain=99, likely=99)
     with FakeLlm(script=[Act(status=401)] * 9) as server:
         outcomes, calls = ask(server.base_url, 9, breaker=never)
     assert calls == 9

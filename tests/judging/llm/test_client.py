@@ -81,7 +81,7 @@ def test_the_request_carries_sampling_schema_and_log_probabilities():
         (Act(status=429), LlmCode.RATE_LIMITED),
         (Act(status=408), LlmCode.TIMEOUT),
         (Act(drop=True), LlmCode.UNAVAILABLE),
-        (Act(raw=b"<html>gateway"), LlmCode.MALFORMED),
+        (Act(raw=b'{"choices": [{'), LlmCode.MALFORMED),
         (Act(raw=b"\xff\xfe"), LlmCode.MALFORMED),
         (Act(body={"choices": []}), LlmCode.MALFORMED),
         (Act(body={"error": {"message": "overloaded", "code": 503}}), LlmCode.UNAVAILABLE),
@@ -113,6 +113,14 @@ def test_what_will_not_pass_is_asked_once(status, code):
         error, counts = failure(server)
     assert (error.code, error.permanent, counts.calls) == (code, True, 1)
     assert f"HTTP {status} scripted {status}" in error.detail
+
+
+@pytest.mark.parametrize("page", [b"<!doctype html><p>Sign in", b"\n <html>404"])
+def test_a_web_page_is_no_api_and_is_not_tried_again(page):
+    with FakeLlm(script=[Act(raw=page)] * 9) as server:
+        error, counts = failure(server)
+    assert (error.code, error.permanent, counts.calls) == (LlmCode.NO_API, True, 1)
+    assert not error.maybe_billed
 
 
 def test_a_spent_quota_is_not_haste():
@@ -149,7 +157,7 @@ def test_a_redirect_is_not_followed():
         away = Act(status=307, headers={"Location": f"{other.base_url}/chat/completions"})
         with FakeLlm(script=[away]) as server:
             error, _ = failure(server, environ={"LLM_KEY": KEY}, key_variable="LLM_KEY")
-    assert error.code is LlmCode.BAD_REQUEST
+    assert error.code is LlmCode.NO_API
     assert other.stats()["calls"] == 0
 
 

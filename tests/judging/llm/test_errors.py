@@ -8,12 +8,13 @@ from judging.llm.errors import ENDPOINT_WIDE, PASSING, LlmCode, LlmError, Refusa
 @pytest.mark.parametrize(
     ("status", "code", "permanent"),
     [
-        (301, "llm:bad-request", True),
+        (301, "llm:no-api", True),
         (400, "llm:bad-request", True),
         (401, "llm:refused-key", True),
         (402, "llm:quota", True),
         (403, "llm:forbidden", True),
         (404, "llm:unknown-model", True),
+        (405, "llm:no-api", True),
         (408, "llm:timeout", False),
         (413, "llm:bad-request", True),
         (422, "llm:bad-request", True),

@@ -83,7 +83,7 @@ def test_a_reply_that_breaks_off_begins_anew():
         (Act(drop=True), LlmCode.UNAVAILABLE),
         (Act(status=503), LlmCode.UNAVAILABLE),
         (Act(status=429, headers={"Retry-After": "0"}), LlmCode.RATE_LIMITED),
-        (Act(raw=b"<html>502"), LlmCode.MALFORMED),
+        (Act(raw=b"{"), LlmCode.MALFORMED),
         (Act(raw=b"data: {", headers={"Content-Type": "text/event-stream"}), LlmCode.MALFORMED),
         (Act(raw=b"", headers={"Content-Type": "text/event-stream"}), LlmCode.UNAVAILABLE),
         (

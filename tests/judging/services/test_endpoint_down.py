@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import socket
+import time
 
 import pytest
 from django.core.management.base import CommandError
 
+from annotation.core.refusals import Refused
 from annotation.models import Response
-from judging.models import JudgeRun, Judgment
+from judging.models import JudgeRun, Judgment, ModelEndpoint
 from judging.services import run_control
+from judging.services.endpoints import endpoint_row_from_settings
 from judging.services.foreground import run_to_end
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import Act, FakeLlm
@@ -63,6 +66,42 @@ def test_a_refused_key_stops_the_run_after_three_calls_and_a_retry_asks_the_rest
         assert server.stats()["calls"] == calls + 100
 
 
+WEB_PAGE = b"<!doctype html><title>Welcome</title>"
+TIMEOUT = 1.0  # seconds; 120 at default settings
+
+
+@pytest.mark.parametrize(
+    ("act", "code", "requests", "seconds"),
+    [
+        # One request asks what it can do, then three calls at once: 15 s and 120 s at defaults.
+        (Act(delay=60), "llm:timeout", 4, 2 * TIMEOUT),
+        (Act(raw=WEB_PAGE), "llm:no-api", 4, 0),
+        (Act(status=404, raw=WEB_PAGE), "llm:unknown-model", 4, 0),
+        # Each call is tried five times within 7.5 s: a server may only be starting.
+        (Act(status=502, raw=WEB_PAGE), "llm:unavailable", 1 + 3 * 5, 7.5),
+        (None, "llm:unavailable", 0, 7.5),
+    ],
+    ids=["hang", "page", "page-404", "page-502", "refused"],
+)
+def test_an_endpoint_that_never_answered_is_given_up_after_three_calls(
+    study, closed_port, act, code, requests, seconds
+):
+    with FakeLlm(script=[act] * 999 if act else []) as server:
+        port = server.port if act else closed_port
+        unknown = dict.fromkeys(("has_logprobs", "has_json_schema", "has_system_role"))
+        endpoint = make_endpoint(
+            base_url=f"http://127.0.0.1:{port}/v1", timeout_seconds=TIMEOUT, **unknown
+        )
+        run = started(study, endpoint)
+        began = time.monotonic()
+        run = run_to_end(run.pk)
+        took = time.monotonic() - began
+        assert server.stats()["calls"] <= requests
+    assert (run.status, run.error_code) == ("FAILED", "run:endpoint-down")
+    assert run.error_detail.startswith(f"{code}: ")
+    assert took < seconds + 5  # a slow machine's overhead; at 50 calls of five tries it was 30
+
+
 def test_at_most_the_calls_under_way_follow_the_one_that_was_too_many(study):
     with FakeLlm(script=[Act(status=404)] * 500, latency=0.02) as server:
         run = run_to_end(started(study, make_endpoint(base_url=server.base_url, concurrency=8)).pk)
@@ -110,6 +149,7 @@ def test_the_other_judges_of_a_command_go_on_and_it_says_which_failed(study):
     assert said.startswith(f"run {first.pk} ({first.annotator}, dead): failed run:endpoint-down (")
     assert "(llm:refused-key: HTTP 401 scripted 401)." in said
     assert "repeated endpoint failures" in said
+    assert "Check the environment variable set for this endpoint" in said
     assert "\n" not in said
 
 
@@ -118,5 +158,55 @@ def test_its_page_says_so_and_offers_to_retry(client, study):
         run = run_to_end(started(study, make_endpoint(base_url=server.base_url, concurrency=1)).pk)
     client.force_login(make_user(role="MANAGER"))
     page = client.get(f"/runs/{run.pk}/").content.decode()
-    for said in ("repeated endpoint failures", "HTTP 401", "Retry failed calls", "llm:refused-key"):
+    told = ("Retry failed calls", "llm:refused-key", "Check the environment variable set")
+    for said in ("repeated endpoint failures", "HTTP 401", *told):
         assert said in page
+
+
+@pytest.fixture
+def stopped(study, settings, closed_port):
+    """A run of the judge that the settings name, at whose address nobody listened."""
+    dataset, rater = study
+    settings.LLM_BASE_URL, settings.LLM_MODEL = f"http://127.0.0.1:{closed_port}/v1", "first"
+    row = endpoint_row_from_settings()
+    ModelEndpoint.objects.update(has_logprobs=False, has_json_schema=False, has_system_role=True)
+    run = start_test_run(dataset=dataset, annotator=rater, judge=row.name, with_sets=False)
+    JudgeRun.objects.update(status="FAILED", error_code="run:endpoint-down")
+    return run
+
+
+def test_a_retry_asks_the_endpoint_as_it_is_configured_now(stopped, settings):
+    with FakeLlm() as server:
+        settings.LLM_BASE_URL, settings.LLM_TIMEOUT_SECONDS = server.base_url, 77.0
+        assert run_control.reset_failed(stopped.pk) == 100
+        assert run_to_end(stopped.pk).status == "DONE"
+        assert server.stats()["calls"] == 100
+    assert ModelEndpoint.objects.get().timeout_seconds == 77.0
+
+
+def test_a_retry_by_another_model_is_refused(stopped, settings, client):
+    settings.LLM_MODEL = "second"
+    with pytest.raises(Refused, match=f"run {stopped.pk} began with first, and llm now is second"):
+        run_control.reset_failed(stopped.pk)
+    with pytest.raises(CommandError, match=r"^run:model-changed: run .* began with first"):
+        run_json("judge", "--retry", str(stopped.pk))
+    client.force_login(make_user(role="MANAGER"))
+    page = client.post(f"/runs/{stopped.pk}/retry/", follow=True).content.decode()
+    assert "given another model" in page
+    stopped.refresh_from_db()
+    assert stopped.status == "FAILED"
+
+
+def test_a_run_whose_endpoint_was_given_another_model_stops_before_it_asks(stopped):
+    JudgeRun.objects.update(status="PENDING", error_code="")
+    with FakeLlm() as server:
+        ModelEndpoint.objects.update(base_url=server.base_url, model="second")
+        run = run_to_end(stopped.pk)
+        assert server.stats()["calls"] == 0
+    assert (run.status, run.error_code) == ("FAILED", "run:model-changed")
+
+
+def test_an_endpoint_that_is_not_in_use_any_more_is_not_asked_again(stopped):
+    ModelEndpoint.objects.update(enabled=False)
+    with pytest.raises(Refused, match="not enabled"):
+        run_control.reset_failed(stopped.pk)

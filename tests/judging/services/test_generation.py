@@ -222,7 +222,7 @@ def test_replies_of_another_model_are_not_taken_for_the_first_one_s(server, endp
     endpoint.model = "other"
     endpoint.save()
     ended = run_to_end(run.pk)
-    assert (ended.status, ended.error_code) == ("FAILED", "generate:model-changed")
+    assert (ended.status, ended.error_code) == ("FAILED", "run:model-changed")
     assert (LlmCall.objects.count(), Response.objects.count()) == (0, 0)
     endpoint.model = "gpt-fake"
     endpoint.save()

@@ -39,6 +39,9 @@ def test_a_process_that_got_the_number_of_a_dead_one_is_another():
 def test_nobody_tells_of_a_process_elsewhere_or_of_none_that_it_died():
     _host, number, start = this_process().split()
     assert not has_died(f"elsewhere {number} {int(start) - 1}")
+    name, machine, container = _host.split("/")
+    for other in (f"{name}/{machine}/1", f"{name}/other-start/{container}"):
+        assert not has_died(f"{other} {number} {int(start) - 1}")
     assert not has_died("")
 
 

@@ -11,6 +11,8 @@ from judging.core.questions import PairAnswer
 from judging.models import JudgeRun, PreferenceSet
 from judging.services import run_control, runs
 from judging.services.foreground import run_to_end
+from judging.services.heartbeats import this_process
+from judging.services.run_control import Idle
 from tests.factory import make_run
 from tests.judging.study import FakeJudge, dispatched, make_study, opener_of, start_distillation
 
@@ -80,7 +82,67 @@ def test_silent_runs_are_those_that_are_unfinished_and_gave_no_sign_of_life():
         run_control.SilentRun(silent.pk, 3, old.isoformat()),
         run_control.SilentRun(waiting.pk, 0, ""),
     )
-    assert len(run_control.silent_runs(for_seconds=0)) == 4
+    assert len(run_control.silent_runs(for_seconds=0)) == 3
+
+
+def test_what_nobody_is_at_work_on():
+    now = timezone.now()
+    make_run(status="DONE")
+    make_run(status="RUNNING", heartbeat_at=now, worker=this_process())
+    make_run(status="RUNNING", heartbeat_at=now, worker="elsewhere 1 2")
+    killed = {"heartbeat_at": now, "worker": f"{this_process()}0"}
+    hour_ago = now - timedelta(hours=1)
+    parent = make_run(kind="ABLATE", status="RUNNING", **killed)
+    step = make_run(status="PENDING", stage="judge", heartbeat_at=now)  # between two batches
+    parent.units.create(position=0, child=step)
+    expected = [
+        (parent, Idle.RESUMED),
+        (make_run(), Idle.RESUMED),
+        (make_run(status="RUNNING"), Idle.RESUMED),
+        (make_run(status="RUNNING", **killed), Idle.RESUMED),
+        (make_run(status="RUNNING", heartbeat_at=hour_ago, worker="elsewhere 1 2"), Idle.RESUMED),
+        (make_run(status="PENDING", stage="judge", heartbeat_at=now), Idle.INTERRUPTED),
+    ]
+    assert run_control.idle_runs() == expected
+    assert len(run_control.silent_runs(for_seconds=0)) == 5
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        ({}, Idle.REPLACED),
+        ({"config": {"dev_size": 5}}, Idle.REPLACED),
+        ({"judge": "other"}, Idle.RESUMED),
+        ({"kind": "DISTIL"}, Idle.RESUMED),
+        ({"config": {"targets": {"kind": "ALL"}}}, Idle.RESUMED),
+    ],
+)
+def test_a_run_is_replaced_by_a_later_one_about_the_same(other, what):
+    now = timezone.now()
+    left = make_run(status="RUNNING", heartbeat_at=now - timedelta(hours=1))
+    make_run(left.dataset, **{"judge": left.judge, "kind": left.kind, **other})
+    assert run_control.idle(left) is what
+    left.heartbeat_at = timezone.now()  # it was at work beside the other one, and died later
+    left.worker = f"{this_process()}0"
+    assert run_control.idle(left) is Idle.RESUMED
+
+
+def test_a_run_that_was_left_can_be_told_to_go_on():
+    run = started()
+    assert not run_control.can_be_resumed(run)
+    dispatched(run)
+    run.refresh_from_db()
+    assert not run_control.can_be_resumed(run)
+    run_control.put_down(run.pk, generation=run.generation)
+    run.refresh_from_db()
+    assert run_control.idle(run) is Idle.INTERRUPTED
+    run_control.reset_failed(run.pk)
+    run.refresh_from_db()
+    assert run_control.idle(run) is Idle.RESUMED
+    assert not run_control.can_be_resumed(run)  # a worker was told of it
+    JudgeRun.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
+    run.refresh_from_db()
+    assert run_control.can_be_resumed(run)
 
 
 def test_a_run_is_still_silent_where_it_is_as_it_was_seen():

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import html
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from judging.models import JudgeRun, Judgment, LlmCall, Preference, PreferenceSet, RunKind
 from tests.benchmark.stage import Stage
@@ -193,6 +195,21 @@ def test_progress_asks_for_itself_until_the_run_is_over(viewer):
     assert "hx-trigger" not in tight(over)
 
 
+@pytest.mark.parametrize(("minutes", "is_left"), [(0, False), (10, True)])
+def test_a_run_that_nobody_is_at_work_on_can_be_resumed(manager, minutes, is_left):
+    run = make_run(
+        status="RUNNING", stage="judge", heartbeat_at=timezone.now() - timedelta(minutes=minutes)
+    )
+    for address in (f"/runs/{run.pk}/", f"/runs/{run.pk}/progress/"):
+        page = tight(manager.get(address))
+        assert ("Nobody is working on this run." in page) is is_left
+        assert ("Resume" in page) is is_left
+        assert "Stop" in page
+    manager.post(f"/runs/{run.pk}/retry/")
+    run.refresh_from_db()
+    assert (run.status, run.generation) == (("PENDING", 1) if is_left else ("RUNNING", 0))
+
+
 def test_a_failed_run_says_why(viewer):
     run = make_run(status="FAILED", error_code="llm:timeout", error_detail="after 120 s")
     page = tight(viewer.get(f"/runs/{run.pk}/"))
@@ -216,7 +233,7 @@ def test_what_is_over_is_not_stopped_and_what_runs_is_not_repeated(manager):
     run = make_run(status="DONE")
     page = tight(manager.post(f"/runs/{run.pk}/stop/", follow=True))
     assert "The run has already finished." in page
-    JudgeRun.objects.filter(pk=run.pk).update(status="RUNNING")
+    JudgeRun.objects.filter(pk=run.pk).update(status="RUNNING", heartbeat_at=timezone.now())
     page = tight(manager.post(f"/runs/{run.pk}/retry/", follow=True))
     assert "The run is in progress. Wait for it to finish, or cancel it." in page
 

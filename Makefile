@@ -8,7 +8,7 @@ SERVE ?= 1
 PORT ?= 8000
 SOURCES := annotation benchmark judging sensejudge_site tests manage.py
 
-.PHONY: demo serve test test-rows check format messages llm-check kill-test attack clean
+.PHONY: demo serve test test-rows check format messages llm-check llm-faults kill-test attack clean
 
 demo: .venv/.base
 	$(PY) manage.py migrate --verbosity 0
@@ -62,6 +62,10 @@ messages: .venv/.dev
 # A real llama.cpp server with a very small model: proves the protocol, not quality (CONTRIBUTING.md).
 llm-check: .venv/.base
 	PYTHON="$(PYTHON)" .ci/llm-check
+
+# Weak and broken endpoints: echoes, placeholders, hanging, web pages, slow, leaning to the first place. In make test, too.
+llm-faults: .venv/.dev
+	$(PY) -m pytest --verbose --numprocesses 0 -m llm_faults $(ARGS)
 
 # Ten kills of a run of 2,000 calls against an endpoint that fails a fifth of them, and of each command; minutes.
 kill-test: .venv/.dev

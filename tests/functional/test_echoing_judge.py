@@ -33,7 +33,7 @@ from tests.fake_llm import Act, FakeLlm
 from tests.judging.ratings import make_ratings
 from tests.judging.study import make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.llm_faults]
 
 FORM = (
     "If Response A is better: The final decision is Response A.\n"

@@ -78,6 +78,7 @@ def study():
     return make_study(comparisons=12)[0]
 
 
+@pytest.mark.llm_faults
 def test_in_words_it_is_right_half_the_time_and_by_l_star_always(study):
     with FakeLlm(rule=LEANING) as server:
         endpoint = make_endpoint(base_url=server.base_url, has_logprobs=True)
@@ -110,6 +111,7 @@ class RecordedLlm(FakeLlm):
         return whole
 
 
+@pytest.mark.llm_faults
 def test_recorded_answers_that_always_say_a_are_worth_what_their_odds_are():
     """By hand: 22 of the 39 rows have the sign of original - swapped that the annotator chose."""
     dataset = make_dataset()
@@ -190,6 +192,7 @@ def test_preferences_are_selected_and_applied_by_l_star(study):
     assert (row["base"], row["selected"]) == (1.0, 1.0)
 
 
+@pytest.mark.llm_faults
 def test_where_no_log_probabilities_are_returned_nothing_is_started(study):
     with FakeLlm(rule=LEANING, logprobs=False) as server:
         endpoint = make_endpoint(base_url=server.base_url, has_logprobs=None)
@@ -211,6 +214,7 @@ def test_where_no_log_probabilities_are_returned_nothing_is_started(study):
     assert not JudgeRun.objects.exists()
 
 
+@pytest.mark.llm_faults
 @pytest.mark.parametrize("options", [(), ("--estimate",)])
 def test_who_is_too_slow_for_its_timeout_is_told_before_the_first_call(study, options):
     with FakeLlm(rule=LEANING) as server:

@@ -19,7 +19,7 @@ from tests.fake_llm import Act, FakeLlm
 from tests.judging.study import make_study, start_distillation, start_test_run
 from tests.sensejudge_site.test_distil_and_judge import run_json
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.llm_faults]
 
 
 @pytest.fixture

@@ -79,7 +79,9 @@ class FakeLlm:
         self.logprobs, self.port = logprobs, port
         # Answers what is no question to a judge, by the model's name and the prompt.
         self.reply: Callable[[str, str], str] = lambda _model, _prompt: "ok"
-        self.models: list[dict[str, Any]] = [{"id": "fake", "object": "model"}]  # as it lists them
+        self.models: list[dict[str, Any]] | int = [  # as it lists them, or a status
+            {"id": "fake", "object": "model"}
+        ]
         self.bodies: deque[dict[str, Any]] = deque(maxlen=5_000)
         self.headers: deque[dict[str, str]] = deque(maxlen=50)
         self._recent: deque[str] = deque(maxlen=slots)
@@ -140,6 +142,8 @@ class FakeLlm:
         await runner.cleanup()
 
     async def _models(self, _request: web.Request) -> web.Response:
+        if isinstance(self.models, int):
+            return web.Response(status=self.models)
         return web.json_response({"object": "list", "data": self.models})
 
     async def _score(self, request: web.Request) -> web.StreamResponse:

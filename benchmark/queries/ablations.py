@@ -30,7 +30,8 @@ class StoredAblation:
     """One ablation: what was varied, with which judges, and a row a variant and annotator.
 
     Of several annotators the last rows are over all together. `left_out` are annotators for whom
-    the money did not reach; `run` is the run that made it.
+    the money did not reach, `refused` the steps that could not be started, with their codes;
+    `run` is the run that made it.
     """
 
     id: int
@@ -41,6 +42,7 @@ class StoredAblation:
     rows: tuple[AblationRow, ...]
     made_at: datetime
     left_out: tuple[str, ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
     run: int | None = None
     verdict: VerdictRule = VerdictRule.STRICT
 
@@ -68,6 +70,7 @@ def stored_ablation(report: VerificationReport) -> StoredAblation:
         rows=tuple(AblationRow(**row) for row in report.rows),
         made_at=report.created_at,
         left_out=tuple(settings.get("left_out", ())),
+        refused=tuple((name, code) for name, code in settings.get("refused", ())),
         run=report.run_id,
         verdict=VerdictRule(settings.get("verdict_rule", VerdictRule.STRICT)),
     )

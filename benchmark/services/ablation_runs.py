@@ -46,8 +46,10 @@ from judging.services.child_runs import (
     end_for_want_of_money,
     end_unit,
     ending,
+    fail_unit,
     go_on,
     has_all_answers,
+    refuse_unit,
 )
 from judging.services.endpoints import check_budget
 from judging.services.heartbeats import Pulse
@@ -181,8 +183,8 @@ def work_ablation(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
     Raises:
         Refused: the run did not finish; too many preferences to try every subset of a size.
     """
-    if unit.child_id is None:
-        choose_child(run, unit, _wanted(run, unit))
+    if unit.child_id is None and not _begin(run, unit):
+        return
     child = go_on(run, unit, work)
     if child.status in UNFINISHED:
         return
@@ -194,15 +196,34 @@ def work_ablation(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
         end_unit(unit)
 
 
+def _begin(run: JudgeRun, unit: RunUnit) -> bool:
+    """Give a unit its run, unless that is refused, or the one was that distils for it."""
+    if unit.plan["judge"] is not None and (own := _distilling(run, unit)).child is None:
+        fail_unit(unit, own.error_code, own.result)
+        return False
+    wanted = _wanted(run, unit)
+    try:
+        choose_child(run, unit, wanted)
+    except Refused as refused:
+        refuse_unit(unit, refused)
+        return False
+    return True
+
+
+def _distilling(run: JudgeRun, unit: RunUnit) -> RunUnit:
+    """The unit that distils what another one applies."""
+    return unit_rows(run.pk).get(
+        plan__annotator=unit.plan["annotator"], plan__step=unit.plan["step"], plan__judge=None
+    )
+
+
 def _wanted(run: JudgeRun, unit: RunUnit) -> JudgeRun:
     """The run of a unit, planned; what it distilled itself comes before what applies it."""
     annotator, step = unit.plan["annotator"], _steps(run)[unit.plan["step"]]
     judge: str | None = unit.plan["judge"]
     if judge is None:
         return distillation_of(run.dataset, User.objects.get(pk=annotator), step)
-    distilled = unit_rows(run.pk).get(
-        plan__annotator=annotator, plan__step=unit.plan["step"], plan__judge=None
-    )
+    distilled = _distilling(run, unit)
     assert distilled.child is not None  # noqa: S101 - its unit is done
     own = [
         each
@@ -213,10 +234,13 @@ def _wanted(run: JudgeRun, unit: RunUnit) -> JudgeRun:
 
 
 def report_ablation(run: JudgeRun) -> None:
-    """Measure the annotators whose units are all done, and store the table of the run.
+    """Measure the annotators whom the money reached, and store the table of the run.
+
+    What an endpoint could not take is left out of it.
 
     Raises:
-        Refused: the money ended before the first annotator could be measured.
+        Refused: the money ended before the first annotator could be measured, or no run could be
+            started.
     """
     pulse = Pulse(run)
     vary, units = Vary(run.config["vary"]), list(unit_rows(run.pk).select_related("child"))
@@ -224,15 +248,23 @@ def report_ablation(run: JudgeRun) -> None:
     left_out: list[str] = []
     for annotator in run.config["annotators"]:
         own = [unit for unit in units if unit.plan["annotator"] == annotator["id"]]
-        if any(unit.status != JudgmentStatus.DONE for unit in own):
+        if any(unit.error_code == LlmCode.BUDGET_SPENT for unit in own):
             left_out.append(annotator["name"])
             continue
-        judged[annotator["name"]] = list(_judged_variants(vary, _steps(run), own))
+        if variants := list(_judged_variants(vary, _steps(run), own)):
+            judged[annotator["name"]] = variants
         pulse()
     if not judged:
         stopped = next(unit for unit in units if unit.status != JudgmentStatus.DONE)
+        if stopped.error_code != LlmCode.BUDGET_SPENT:
+            raise Refused(stopped.error_code, stopped.result["ending"])
         message = f"run {stopped.child_id} got a part of its answers"
         raise Refused(LlmCode.BUDGET_SPENT.value, message)
+    refused = [
+        [unit.name, unit.error_code]
+        for unit in units
+        if unit.status != JudgmentStatus.DONE and unit.error_code != LlmCode.BUDGET_SPENT
+    ]
     rows = [row for name, variants in judged.items() for row in _rows(name, variants)]
     if len(judged) > 1:
         rows += _rows_of_all(list(judged.values()))
@@ -247,6 +279,7 @@ def report_ablation(run: JudgeRun) -> None:
                 "verdict_rule": pairwise_settings(run.config).verdict_rule.value,
                 "seed": run.config["seed"],
                 **({"left_out": left_out} if left_out else {}),
+                **({"refused": refused} if refused else {}),
             },
             "rows": [row.to_json() for row in rows],
         },
@@ -274,16 +307,17 @@ class VariantJudged(NamedTuple):
 def _judged_variants(
     vary: Vary, wanted: Sequence[AblationStep], units: Sequence[RunUnit]
 ) -> Iterator[VariantJudged]:
-    """The variants of one annotator, whose units are done, on the comparisons all judged."""
+    """The variants of one annotator whose units are done, on the comparisons all judged."""
     children = {(unit.plan["step"], unit.plan["judge"]): unit.child for unit in units}
     found: list[tuple[AblationVariant, JudgeRun]] = []
     for place, step in enumerate(wanted):
         distillation = children[place, None]
-        assert distillation is not None  # noqa: S101 - its unit is done
+        if distillation is None:  # it was refused
+            continue
         for variant in variants_of(distillation, vary, step):
             run = children[place, variant.judge]
-            assert run is not None  # noqa: S101 - as above
-            found.append((variant, run))
+            if run is not None:
+                found.append((variant, run))
     shared = _shared_tests([variant for variant, _run in found])
     sessions = sessions_of((), shared)
     for variant, run in found:

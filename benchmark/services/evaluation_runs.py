@@ -2,8 +2,8 @@
 
 A unit is a judge's run over a dataset's turns, or an evaluator that is measured, whose figures it
 keeps. The report holds all of them to the same turns: what was measured before a rating changed is
-measured again as it is put together. Where a judge's run fails, the evaluators that need it fail
-with it and are left out of the report; the others' figures are there all the same.
+measured again as it is put together. Where a judge's run fails or is refused, the evaluators that
+need it fail with it and are left out of the report; the others' figures are there all the same.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from judging.services.child_runs import (
     fail_unit,
     go_on,
     has_all_answers,
+    refuse_unit,
 )
 from judging.services.endpoints import check_budget
 from judging.services.estimates import estimate_all
@@ -247,7 +248,11 @@ def _score(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
         if spent is not None and wanted.endpoint is not None:
             fail_unit(unit, spent.error_code, spent.result)
             return
-        choose_child(run, unit, wanted)
+        try:
+            choose_child(run, unit, wanted)
+        except Refused as refused:
+            refuse_unit(unit, refused)
+            return
     child = go_on(run, unit, work)
     if child.status in UNFINISHED:
         return

@@ -39,6 +39,7 @@ from judging.models import (
 )
 from judging.queries.calls import with_calls
 from judging.services.abilities import slow_replies
+from judging.services.estimate_tallies import tight_requests
 from judging.services.estimates import estimate_all
 from judging.services.kinds import plan
 from judging.submission import submit
@@ -124,7 +125,9 @@ class JudgeRunViewSet(ReadOnlyModelViewSet[JudgeRun]):
         planned = [run for each in asked["requests"] for run in plan(each)]
         if asked["estimate"]:
             found = estimates_as_json(estimate_all(planned))
-            return Response({**found, "slow": [each._asdict() for each in slow_replies(planned)]})
+            found["slow"] = [each._asdict() for each in slow_replies(planned)]
+            found["tight"] = [each._asdict() for each in tight_requests(planned)]
+            return Response(found)
         runs = submit(planned, again=asked["again"])
         rows = [{**JudgeRunSerializer(run).data, "attached": run.attached} for run in runs]
         return Response({"runs": rows}, status=HTTPStatus.ACCEPTED)

@@ -134,8 +134,9 @@ def without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 _LISTED: Final = ("max_model_len", "context_length", "context_window")
 _OF_LLAMA: Final = ("n_ctx", "n_ctx_train")
+_NO_CONTEXT: Final = 2**31
 _SAID: Final = re.compile(
-    r"(?:maximum context length is|available context size \(|n_ctx:?) ?([\d,]+)", re.IGNORECASE
+    r"(?:maximum context length is|available context size \(|n_ctx:?) ?(\d[\d,]*)", re.IGNORECASE
 )
 
 
@@ -156,14 +157,20 @@ def listed_context(listing: object, *, model: str) -> int | None:
         meta = row.get("meta")
         told = [row.get(name) for name in _LISTED]
         told += [meta.get(name) for name in _OF_LLAMA] if isinstance(meta, Mapping) else []
-        return next((one for one in told if type(one) is int and one > 0), None)
+        return next((one for one in told if type(one) is int and _is_context(one)), None)
     return None
+
+
+def _is_context(tokens: int) -> bool:
+    """Whether so many tokens can be meant: 10**30 is what Hugging Face writes for "unknown"."""
+    return 0 < tokens < _NO_CONTEXT
 
 
 def context_in_error(detail: str) -> int | None:
     """The context in tokens that a refusal of a longer request names; None where it names none."""
     found = _SAID.search(detail)
-    return int(found[1].replace(",", "")) or None if found else None
+    tokens = int(found[1].replace(",", "")) if found else 0
+    return tokens if _is_context(tokens) else None
 
 
 _WORD: Final = re.compile(r"[a-z]+")

@@ -59,7 +59,8 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     ),
     "llm:context": gettext_noop(
         "The longest request does not fit into the model's context. Lower the endpoint's context "
-        "window, so that conversations are shortened, or its max output tokens."
+        "window (LLM_CONTEXT_TOKENS), so that conversations are shortened. If the server takes "
+        'more by now, choose "Check capabilities" in the admin console.'
     ),
     "llm:no-answer": gettext_noop(
         "The model's reply is empty. If the model reasons first, raise its max output tokens."

@@ -26,6 +26,19 @@ ASSUMED_MEMORY: Final = MemoryTexts(_ASSUMED, _ASSUMED, _ASSUMED, (_ASSUMED,) * 
 """Stands for the texts of a memory that is still to be built: about 300 tokens."""
 
 
+class TightRequest(NamedTuple):
+    """The longest request that a judge gets, which may be longer than its context; all in tokens.
+
+    With its reply it has at least `fewest` tokens, by the densest tokenizer and with a reply of
+    one, and up to `most`, by the usual estimate and with the longest reply.
+    """
+
+    judge: str
+    context: int
+    fewest: int
+    most: int
+
+
 @dataclass(frozen=True, slots=True)
 class StageEstimate:
     """A stage: its questions, those that cost nothing, and what the others would be.

@@ -23,6 +23,17 @@ def estimate_tokens(text: str) -> int:
     return math.ceil(ascii_count / ASCII_PER_TOKEN + (len(text) - ascii_count) * OTHER_TOKENS)
 
 
+_MOST_ASCII_PER_TOKEN: Final = 5
+_FEWEST_OTHER_TOKENS: Final = 0.5
+
+
+def fewest_tokens(text: str) -> int:
+    """As few tokens as a text has by any usual tokenizer; 0 for an empty text."""
+    ascii_count = len(text.encode("ascii", "ignore"))
+    other = (len(text) - ascii_count) * _FEWEST_OTHER_TOKENS
+    return int(ascii_count / _MOST_ASCII_PER_TOKEN + other)
+
+
 def shorten(text: str, *, tokens: int, mark: str) -> str:
     """The text, or its beginning and end around `mark` where it is longer than about `tokens`.
 
@@ -103,6 +114,11 @@ def most_input_tokens(request: ChatRequest) -> int:
 def likely_input_tokens(request: ChatRequest) -> int:
     """About how many tokens a request has; see `tokens.estimate_tokens`."""
     return sum(estimate_tokens(message.text) for message in request.messages)
+
+
+def fewest_input_tokens(request: ChatRequest) -> int:
+    """As few tokens as a request has by any usual tokenizer; see `fewest_tokens`."""
+    return sum(fewest_tokens(message.text) for message in request.messages)
 
 
 def _rounded(millions: Decimal) -> Decimal:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.conf import settings
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -11,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core.choices import JudgmentStatus
 from annotation.models import Dataset
 from annotation.models.wording import JUDGMENT_STATUSES, word_in
+from judging.core.estimates import TightRequest
 from judging.core.runs import WRITING
 from judging.models.endpoints import ModelEndpoint
 
@@ -130,13 +133,15 @@ class JudgeRun(models.Model):
 
     `plan` is equal for runs that set out to do the same (`services.run_requests`), of which one at
     a time is under way; "" for a run that others do not attach to. `attached`, which is not stored,
-    says that whoever wanted such a run was led to one under way.
+    says that whoever wanted such a run was led to one under way. `tight`, which is not stored
+    either, are the requests that may not fit a context (`services.estimate_tallies`).
 
     `writer` is who writes what the judge then judges by: the preferences of a distillation, the
     memories of a satisfaction run; "" where the judge does so itself.
     """
 
     attached: bool = False
+    tight: Sequence[TightRequest] = ()
 
     kind = models.CharField(_("kind"), max_length=16, choices=RunKind.choices)
     dataset = models.ForeignKey(

@@ -108,6 +108,27 @@ def note_context(row: ModelEndpoint, tokens: int) -> None:
     _keep(row, *_MEASURED)
 
 
+def list_context_again(row: ModelEndpoint, *, environ: Mapping[str, str] = os.environ) -> None:
+    """Brings a context up to date of which a server has got a longer one since; in no transaction.
+
+    Where it does not answer, what is known stands.
+    """
+    try:
+        listed = async_to_sync(_listed)(endpoint_of(row), environ)
+    except (LlmError, Refused):
+        return
+    if listed is not None and listed > (row.told_context or listed):
+        row.found_context_tokens = listed
+        _keep(row, "found_context_tokens")
+
+
+async def _listed(endpoint: Endpoint, environ: Mapping[str, str]) -> int | None:
+    wait = min(endpoint.timeout_seconds, LETTERS_WAIT_SECONDS)
+    waiting = replace(endpoint, timeout_seconds=wait)
+    async with ChatClient(waiting, patience=Patience(tries=1), environ=environ) as client:
+        return listed_context(await client.listing(), model=endpoint.model)
+
+
 def check_letters(row: ModelEndpoint) -> None:
     """Refuses an endpoint that is known to return no log-probabilities.
 
@@ -235,31 +256,39 @@ async def _probe(
             if shown is None:
                 return found  # the next request would meet the same
         if measures:
-            await _measure(client, found, wait)
+            await _measure(client, found)
     return found
 
 
-async def _measure(client: ChatClient, found: _Found, wait: float) -> None:
+_NO_ANSWER: Final = PASSING | {LlmCode.REFUSED_KEY, LlmCode.QUOTA, LlmCode.FORBIDDEN}
+"""To who asks for the list of models: others fail where there is only no such list."""
+
+
+async def _measure(client: ChatClient, found: _Found) -> None:
     """The context that the endpoint lists, and the speed of a short reply."""
+    is_there = False
     try:
         found.context = listed_context(await client.listing(), model=client.endpoint.model)
+        is_there = True
     except LlmError as error:
-        if error.code in PASSING:
+        if error.code in _NO_ANSWER:
             return
     try:
-        found.speed = await _speed(client, wait)
+        found.speed = await _speed(client, is_there=is_there)
     except LlmError as error:
-        if error.code in PASSING:
+        if error.code is not LlmCode.BAD_REQUEST:
             return
     found.is_measured = True
 
 
-async def _speed(client: ChatClient, wait: float) -> float | None:
+async def _speed(client: ChatClient, *, is_there: bool) -> float | None:
     """Tokens a second while a reply is written; None where too few came to tell.
 
-    Of a reply that is not over in time, as many as came. Where it comes in one piece, however it
+    Of a reply that is not over in time, as many as came; of one of which nothing came, although
+    the endpoint `is_there`, the speed that it stays below. Where it comes in one piece, however it
     was written, the time until then counts whole: that errs on the slow side.
     """
+    wait = client.endpoint.timeout_seconds
     told: list[float] = []
     asked = Message(Speaker.USER, "Count from 1 to 30 in digits.")
     request = client.endpoint.request((asked,), max_tokens=_SPEED_TOKENS)
@@ -270,6 +299,8 @@ async def _speed(client: ChatClient, wait: float) -> float | None:
             tokens = reply.usage.output_tokens
     except TimeoutError:
         if not told:
+            if is_there:
+                return _SPEED_TOKENS / wait
             raise LlmError(LlmCode.TIMEOUT) from None
     tokens = tokens or len(told)
     whole = time.monotonic() - started

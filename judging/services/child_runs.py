@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Sum
 
 from annotation.core.choices import JudgmentStatus
+from annotation.core.refusals import Refused
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunStatus, RunUnit
 from judging.queries.runs import UNFINISHED, unit_rows
@@ -112,6 +113,12 @@ def fail_unit(unit: RunUnit, code: str, result: object) -> None:
     """Note that a unit failed, by which code, and what is to be told of it."""
     pending = RunUnit.objects.filter(pk=unit.pk, status=JudgmentStatus.PENDING)
     pending.update(status=JudgmentStatus.FAILED, error_code=code, result=result)
+
+
+def refuse_unit(unit: RunUnit, refused: Refused) -> None:
+    """Note that a unit's run could not be started: that unit fails, and its run goes on."""
+    told = {"run": None, "detail": str(refused), "ending": f"{unit.name}: {refused}"}
+    fail_unit(unit, refused.code, told)
 
 
 def end_for_want_of_money(run: JudgeRun) -> None:

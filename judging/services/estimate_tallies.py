@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
@@ -17,11 +17,12 @@ from judging.core.chat import ChatRequest
 from judging.core.estimates import (
     RunEstimate,
     StageEstimate,
+    TightRequest,
     WriterRates,
     spread,
     stage_estimate,
 )
-from judging.core.money import Prices, likely_input_tokens
+from judging.core.money import Prices, fewest_input_tokens, likely_input_tokens
 from judging.core.questions import HistoryTurn, Rubrics
 from judging.core.rubrics import REASONS_A_TURN, RUBRICS_A_CLASS, TURNS_A_CHUNK
 from judging.core.rules import SatisfactionSettings
@@ -30,6 +31,7 @@ from judging.judges.protocol import Judge
 from judging.llm.client import NotStoredError
 from judging.models import InducedRubric, JudgeRun, LlmCall, ModelEndpoint, RubricStep
 from judging.queries.satisfaction.labels import turns_of_labels
+from judging.services.abilities import list_context_again
 from judging.services.endpoints import prices_of
 from judging.services.judges import planned_rubrics, stored_judge
 from judging.services.rubrics import (
@@ -78,7 +80,8 @@ class StageEstimates:
         self.sampled = self.sampled or len(places) < count
         outcomes = async_to_sync(_outcomes)(self.run, stage, make(places), ask)
         requests = [one for one in outcomes if isinstance(one, ChatRequest)]
-        check_fits(asked, requests)
+        if (tight := check_fits(asked, requests)) is not None:
+            self.run.tight = (*self.run.tight, tight)
         answers = {
             place: one
             for place, one in zip(places, outcomes, strict=True)
@@ -115,24 +118,39 @@ class StageEstimates:
         return WriterRates(self.run.writer, prices_of(writes), _mean_output(writes))
 
 
-def check_fits(asked: ModelEndpoint, requests: Sequence[ChatRequest]) -> None:
-    """Refuses requests that are longer, with their replies, than the context of who is asked.
+def check_fits(asked: ModelEndpoint, requests: Sequence[ChatRequest]) -> TightRequest | None:
+    """Of requests the longest, where it may be longer than the context of who is asked.
+
+    Nobody knows the endpoint's tokenizer: what one may refuse is told, what all would is refused
+    here. Before that the endpoint is asked whether its context is longer by now.
 
     Raises:
-        Refused: one is, by the estimator that also shortens conversations.
+        Refused: the longest does not fit by any tokenizer, not even with a reply of one token.
     """
-    most = asked.told_context
-    if most is None or not requests:
-        return
-    longest = max(likely_input_tokens(one) + one.sampling.max_tokens for one in requests)
-    if longest > most:
+    most = max((likely_input_tokens(one) + one.sampling.max_tokens for one in requests), default=0)
+    if asked.told_context is None or most <= asked.told_context:
+        return None
+    fewest = max(map(fewest_input_tokens, requests)) + 1
+    if fewest > asked.told_context:
+        list_context_again(asked)
+    context = asked.told_context
+    if fewest > context:
         message = (
-            f"{asked.name} takes {most:,} tokens, and the longest request has about {longest:,} "
-            f"with its reply: lower its context window to {most:,} (now "
-            f"{asked.context_tokens:,}), so that conversations are shortened, or its max output "
-            f"tokens (now {asked.max_tokens:,})"
+            f"{asked.name} takes {context:,} tokens, and the longest request has at least "
+            f"{fewest:,} with its reply: lower LLM_CONTEXT_TOKENS (in the admin console its "
+            f"context window, now {asked.context_tokens:,}), so that conversations are shortened; "
+            'if the server takes more by now, choose "Check capabilities" in the admin console'
         )
         raise Refused("llm:context", message)
+    return TightRequest(asked.name, context, fewest, most) if most > context else None
+
+
+def tight_requests(runs: Iterable[JudgeRun]) -> tuple[TightRequest, ...]:
+    """The longest request of each endpoint that may not take it, of runs that were estimated."""
+    found: dict[str, TightRequest] = {}
+    for each in (one for run in runs for one in run.tight):
+        found[each.judge] = max(each, found.get(each.judge, each), key=lambda one: one.most)
+    return tuple(found.values())
 
 
 async def _outcomes(
@@ -159,6 +177,7 @@ async def _outcomes(
 
 def tally_of(run: JudgeRun, *, most: int) -> StageEstimates:
     """An empty one: of a run that would be started, writing so many prompts at most a stage."""
+    run.tight = ()
     prices = Prices() if run.endpoint is None else prices_of(run.endpoint)
     return StageEstimates(run, most, prices)
 

@@ -13,6 +13,7 @@ from annotation.core.choices import LabelledEnum
 from annotation.core.splits import Pooling, SplitSampling
 from annotation.templatetags.look import label
 from judging.core.calibration import Calibration
+from judging.core.estimates import TightRequest
 from judging.core.rules import (
     AnsweredTurns,
     Combine,
@@ -150,6 +151,18 @@ def slow_reply_text(slow: SlowReply) -> str:
         "seconds": f"{slow.seconds:,.0f}",
         "timeout": f"{slow.timeout:g}",
     }
+
+
+@register.filter
+def tight_request_text(tight: TightRequest) -> str:
+    """That the longest request may be longer than an endpoint's context."""
+    said = gettext(
+        "%(judge)s takes %(context)s tokens, and the longest request has between %(fewest)s and "
+        "%(most)s with its reply: calls like it may fail. Lower the context window or the max "
+        "output tokens to be safe."
+    )
+    numbers = {name: f"{value:,}" for name, value in tight._asdict().items() if name != "judge"}
+    return said % {"judge": tight.judge, **numbers}
 
 
 @register.filter

@@ -20,6 +20,7 @@ from judging.forms.generation import GenerationForm
 from judging.models import JudgeRun
 from judging.queries.generation import judges_of_family
 from judging.services.abilities import slow_replies
+from judging.services.estimate_tallies import tight_requests
 from judging.services.estimates import estimate_all
 from judging.services.kinds import plan
 from judging.submission import submit
@@ -65,6 +66,7 @@ def estimate(request: SignedInRequest, slug: str) -> HttpResponse:
             kin = judges_of_family(dataset.pk, models)
             context |= {"estimates": found, "total": total_of(found), "kin": kin}
             context["slow"] = slow_replies(planned)
+            context["tight"] = tight_requests(planned)
     if request.headers.get("HX-Request"):
         return render(request, "judging/_estimate.html", context)
     return render(request, "judging/generate.html", context)

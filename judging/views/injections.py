@@ -34,6 +34,7 @@ from judging.queries.injections import (
     trial_records,
 )
 from judging.services.abilities import slow_replies
+from judging.services.estimate_tallies import tight_requests
 from judging.services.estimates import estimate_all
 from judging.services.kinds import plan
 from judging.submission import submit
@@ -81,6 +82,7 @@ def estimate(request: SignedInRequest) -> HttpResponse:
             found, kin = estimate_all(planned), families_of_judges(planned)
             context |= {"estimates": found, "total": total_of(found), "kin": kin}
             context["slow"] = slow_replies(planned)
+            context["tight"] = tight_requests(planned)
         except Refused as error:
             context["refusal"] = gettext(error.text)
     page = "judging/_estimate.html" if request.headers.get("HX-Request") else _NEW

@@ -32,13 +32,14 @@ from judging.queries.generation import families_of_judges
 from judging.queries.preferences import last_selecting
 from judging.queries.runs import RUBRIC, OtherSet, RunControls, run_controls
 from judging.services.abilities import could_read_letters, slow_replies
+from judging.services.estimate_tallies import tight_requests
 from judging.services.estimates import MOST_PROMPTS, estimate_all
 from judging.services.estimates import estimate as estimate_of
 from judging.services.judges import LEXICAL
 from judging.services.kinds import plan
 from judging.services.run_requests import RunRequest
 from judging.submission import submit
-from judging.templatetags.run_settings import slow_reply_text
+from judging.templatetags.run_settings import slow_reply_text, tight_request_text
 from judging.views.runs import manager_only
 
 
@@ -78,6 +79,7 @@ def estimate(request: HttpRequest) -> HttpResponse:
                 "total": total_of(found),
                 "letters": could_read_letters(planned),
                 "slow": slow_replies(planned),
+                "tight": tight_requests(planned),
                 "kin": families_of_judges(planned),
             }
         except Refused as error:
@@ -128,9 +130,11 @@ def _plans(form: RunForm, dataset: Dataset, manager: User) -> list[JudgeRun]:
 
 
 def say_started(request: HttpRequest, started: Sequence[JudgeRun]) -> None:
-    """Tell how many of the runs were under way, and which endpoint is too slow for its timeout."""
+    """Tell how many of the runs were under way, and which endpoint is too slow, or too small."""
     for each in slow_replies(started):
         messages.warning(request, slow_reply_text(each))
+    for tight in tight_requests(started):
+        messages.warning(request, tight_request_text(tight))
     attached = sum(run.attached for run in started)
     if attached and len(started) == 1:
         text = gettext(

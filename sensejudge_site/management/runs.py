@@ -25,8 +25,10 @@ from judging.models import JudgeRun, RunKind, RunStatus
 from judging.services.abilities import learn_abilities, slow_replies
 from judging.services.batch_files import batch_lines, read_in, takes_another_file
 from judging.services.endpoints import set_budget
+from judging.services.estimate_tallies import tight_requests
+from judging.services.estimates import estimate_all
 from judging.services.foreground import run_to_end
-from judging.services.kinds import plan
+from judging.services.kinds import check_abilities, plan
 from judging.services.run_control import reset_failed
 from judging.services.run_requests import RunRequest
 from sensejudge_site.management.parsing import INPUT_WRONG, WORK_FAILED, counted
@@ -175,6 +177,38 @@ def tell_slow(runs: Sequence[JudgeRun], stream: OutputWrapper) -> None:
             f"{each.judge} wrote {each.speed:.1f} tokens a second, so a reply of "
             f"{each.tokens:,} tokens takes about {each.seconds:.0f} s, but the timeout is "
             f"{each.timeout:g} s: raise it or lower the max output tokens"
+        )
+
+
+def estimated(
+    runs: Sequence[JudgeRun], stream: OutputWrapper, *, json_wanted: bool, most: int | None = None
+) -> str:
+    """What `--estimate` prints of planned runs; on the stream, which requests may not fit.
+
+    Raises:
+        Refused: see `estimates.estimate_all`.
+    """
+    told = estimates_told(estimate_all(runs, most=most), json_wanted=json_wanted)
+    _tell_tight(runs, stream)
+    return told
+
+
+def check_runs(runs: Sequence[JudgeRun], stream: OutputWrapper) -> None:
+    """Refuses planned runs before the first of them costs anything; `kinds.write` starts them.
+
+    Raises:
+        Refused: see `kinds.check_abilities`.
+    """
+    check_abilities(*runs)
+    _tell_tight(runs, stream)
+
+
+def _tell_tight(runs: Sequence[JudgeRun], stream: OutputWrapper) -> None:
+    for each in tight_requests(runs):
+        stream.write(
+            f"{each.judge} takes {each.context:,} tokens, and the longest request has between "
+            f"{each.fewest:,} and {each.most:,} with its reply: calls like it may fail; lower "
+            "the context window or the max output tokens to be safe"
         )
 
 

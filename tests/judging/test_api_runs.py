@@ -132,11 +132,16 @@ def test_a_check_tries_a_judge_on_some_pairs(manager, ann):
     ],
 )
 def test_an_estimate_starts_nothing(manager, ann, way):
-    make_endpoint(name="fake", found_tokens_per_second=8.0, max_tokens=1024)
+    make_endpoint(
+        name="fake", found_tokens_per_second=8.0, max_tokens=1024, found_context_tokens=1024
+    )
     answer = send(manager, kind="DISTIL", dataset="study", judge="fake", **way)
     assert answer.status_code == 200
     slow = {"judge": "fake", "tokens": 1024, "speed": 8.0, "timeout": 120.0}
     assert answer.json()["slow"] == [slow]
+    (tight,) = answer.json()["tight"]
+    assert (tight["judge"], tight["context"]) == ("fake", 1024)
+    assert tight["fewest"] <= 1024 < tight["most"]
     assert answer.json()["calls"] > 0
     assert answer.json()["runs"][0]["judge"] == "fake"
     assert not JudgeRun.objects.exists()

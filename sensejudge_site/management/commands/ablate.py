@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from annotation.core.refusals import text_of
 from benchmark.core.ablation import AblationRow, Vary
 from benchmark.queries.ablations import StoredAblation, ablation_of
 from benchmark.services.ablation_runs import (
@@ -22,7 +23,7 @@ from judging.llm.errors import LlmCode
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL
 from judging.services.kinds import start
-from sensejudge_site.management.parsing import WORK_FAILED, OneLineCommand
+from sensejudge_site.management.parsing import WORK_FAILED, OneLineCommand, counted
 from sensejudge_site.management.runs import (
     ProgressLine,
     add_arguments,
@@ -74,8 +75,16 @@ class Command(OneLineCommand):
             self.stdout.write(json.dumps(_fields(found), ensure_ascii=False))
         else:
             self.stdout.write("\n".join(_lines(found)))
+        for name, code in found.refused:
+            self.stderr.write(f"left out, {name}: {code}: {text_of(code)}")
         if found.left_out:
             raise _spent(f"{', '.join(found.left_out)} left out", options)
+        if found.refused:
+            message = (
+                f"{counted(len(found.refused), 'step')} could not be started. Once the cause is "
+                f"mended, run `judge --retry {run.pk}`"
+            )
+            raise CommandError(message, returncode=WORK_FAILED)
 
 
 def _request(options: dict[str, Any]) -> AblationRequest:
@@ -120,6 +129,7 @@ def _fields(found: StoredAblation) -> dict[str, Any]:
         "verdict": found.verdict.lower(),
         "seed": found.seed,
         "left_out": list(found.left_out),
+        "refused": [{"step": name, "code": code} for name, code in found.refused],
         "rows": [row.record() for row in found.rows],
     }
 

@@ -22,10 +22,10 @@ from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, RunKind
 from judging.queries.runs import distilled_scenarios
 from judging.services.abilities import could_read_letters
-from judging.services.estimates import MOST_PROMPTS, estimate_all
+from judging.services.estimates import MOST_PROMPTS
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL
-from judging.services.kinds import start
+from judging.services.kinds import write
 from judging.services.run_requests import RunRequest
 from sensejudge_site.management.parsing import OneLineCommand, counted
 from sensejudge_site.management.runs import (
@@ -37,8 +37,9 @@ from sensejudge_site.management.runs import (
     by_batch_file,
     check_finished,
     check_refusals,
+    check_runs,
     dataset_named,
-    estimates_told,
+    estimated,
     planned_runs,
     still_waiting,
     tell_slow,
@@ -134,21 +135,24 @@ class Command(OneLineCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Works the runs off and prints what was selected."""
         planned = _planned(options)
-        tell_slow([run for _, run in planned], self.stderr)
+        runs = [run for _, run in planned]
+        tell_slow(runs, self.stderr)
         if options["estimate"]:
-            estimates = estimate_all([run for _, run in planned], most=MOST_PROMPTS)
-            self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
-            for name in could_read_letters(run for _, run in planned):
+            json_wanted = options["json"]
+            told = estimated(runs, self.stderr, json_wanted=json_wanted, most=MOST_PROMPTS)
+            self.stdout.write(told)
+            for name in could_read_letters(runs):
                 self.stderr.write(
                     f"{name} returns log-probabilities: --verdict logprob is recommended"
                 )
             return
         again = options["again"]
+        check_runs(runs, self.stderr)
         if by_batch_file(options):
-            started = [(name, start(run, again=again)) for name, run in planned]
+            started = [(name, write(run, again=again)) for name, run in planned]
             self._through_file(started, options)
             return
-        found = [self._finish(name, start(run, again=again)) for name, run in planned]
+        found = [self._finish(name, write(run, again=again)) for name, run in planned]
         self._print(found, {}, json_wanted=options["json"])
 
     def _through_file(self, started: list[tuple[str, JudgeRun]], options: dict[str, Any]) -> None:

@@ -156,7 +156,7 @@ class Command(OneLineCommand):
                 self.stderr.write(f"  {other_memories(each.evaluator)}")
         for line in budgets_told([run]):
             self.stderr.write(line)
-        failed = [each for each in found.skipped if each.run is not None]
+        failed = [each for each in found.skipped if each.run or each.code.startswith("llm:")]
         if failed:
             message = (
                 f"{counted(len(failed), 'evaluator')} left out because a judge's run failed; the "

@@ -14,8 +14,7 @@ from judging.core.runs import sum_of_costs
 from judging.core.targets import RunTarget, Targets
 from judging.models import JudgeRun, RunKind
 from judging.queries.generation import GenerationTotals, generation_totals, judges_of_family
-from judging.services.estimates import estimate_all
-from judging.services.kinds import plan, start
+from judging.services.kinds import plan, write
 from judging.services.run_requests import RunRequest
 from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand, kin_lines, number_from
 from sensejudge_site.management.runs import (
@@ -26,9 +25,10 @@ from sensejudge_site.management.runs import (
     by_batch_file,
     check_finished,
     check_refusals,
+    check_runs,
     dataset_named,
     errors_of,
-    estimates_told,
+    estimated,
     field_told,
     finished_run,
     judges_named,
@@ -118,10 +118,11 @@ class Command(OneLineCommand):
             self.stderr.write(line)
         tell_slow(planned, self.stderr)
         if options["estimate"]:
-            told = estimates_told(estimate_all(planned), json_wanted=options["json"])
+            told = estimated(planned, self.stderr, json_wanted=options["json"])
             self.stdout.write(told)
             return
-        started = [start(run, again=options["again"]) for run in planned]
+        check_runs(planned, self.stderr)
+        started = [write(run, again=options["again"]) for run in planned]
         if by_batch_file(options):
             self._report(started, through_file(started, options, self.stderr), options)
         else:

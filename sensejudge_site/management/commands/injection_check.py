@@ -16,11 +16,10 @@ from judging.core.rules import JudgePrompt, prompt_of
 from judging.core.verdicts import VerdictRule
 from judging.models import RunKind
 from judging.queries.injections import CheckFigures, check_figures
-from judging.services.estimates import estimate_all
 from judging.services.foreground import run_to_end
 from judging.services.injection import DEFAULT_PAIRS, MOST_PAIRS, dataset_pairs
 from judging.services.judges import LEXICAL
-from judging.services.kinds import plan, start
+from judging.services.kinds import plan, write
 from judging.services.run_requests import RunRequest
 from sensejudge_site.demo.load import built_in_pairs
 from sensejudge_site.management.parsing import (
@@ -33,8 +32,9 @@ from sensejudge_site.management.runs import (
     ProgressLine,
     add_cost_arguments,
     check_finished,
+    check_runs,
     dataset_named,
-    estimates_told,
+    estimated,
     tell_slow,
 )
 
@@ -98,10 +98,12 @@ class Command(OneLineCommand):
         (planned,) = plan(request)
         tell_slow([planned], self.stderr)
         if options["estimate"]:
-            self.stdout.write(estimates_told(estimate_all([planned]), json_wanted=options["json"]))
+            told = estimated([planned], self.stderr, json_wanted=options["json"])
+            self.stdout.write(told)
             return
         progress = ProgressLine(self.stderr, f"trying {planned.judge}")
-        run = run_to_end(start(planned).pk, observer=progress, on_wait=progress.waits)
+        check_runs([planned], self.stderr)
+        run = run_to_end(write(planned).pk, observer=progress, on_wait=progress.waits)
         found = check_figures(run.injection_check.pk)
         if options["json"]:
             self.stdout.write(json.dumps(_fields(found)))

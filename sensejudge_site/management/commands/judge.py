@@ -19,8 +19,8 @@ from judging.models import JudgeRun, RunKind
 from judging.queries.generation import families_of_judges
 from judging.queries.runs import judged_totals
 from judging.services.abilities import could_read_letters
-from judging.services.estimates import MOST_PROMPTS, estimate_all
-from judging.services.kinds import NOTHING_TO_DO, start
+from judging.services.estimates import MOST_PROMPTS
+from judging.services.kinds import NOTHING_TO_DO, write
 from judging.services.run_requests import RunRequest
 from sensejudge_site.management.parsing import OneLineCommand, kin_lines, number_from
 from sensejudge_site.management.runs import (
@@ -31,9 +31,10 @@ from sensejudge_site.management.runs import (
     by_batch_file,
     check_finished,
     check_refusals,
+    check_runs,
     dataset_named,
     errors_of,
-    estimates_told,
+    estimated,
     field_told,
     finished_run,
     planned_runs,
@@ -129,22 +130,25 @@ class Command(OneLineCommand):
         planned = self._planned(options)
         for line in kin_lines(families_of_judges(run for _, run in planned)):
             self.stderr.write(line)
-        tell_slow([run for _, run in planned], self.stderr)
+        runs = [run for _, run in planned]
+        tell_slow(runs, self.stderr)
         if options["estimate"]:
-            estimates = estimate_all([run for _, run in planned], most=MOST_PROMPTS)
-            self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
-            for name in could_read_letters(run for _, run in planned):
+            json_wanted = options["json"]
+            told = estimated(runs, self.stderr, json_wanted=json_wanted, most=MOST_PROMPTS)
+            self.stdout.write(told)
+            for name in could_read_letters(runs):
                 self.stderr.write(
                     f"{name} returns log-probabilities: --verdict logprob is recommended"
                 )
             return
         again = options["again"]
+        check_runs(runs, self.stderr)
         if by_batch_file(options):
-            runs = [start(run, again=again) for _, run in planned]
+            runs = [write(run, again=again) for run in runs]
             more = through_file(runs, options, self.stderr)
         else:
             runs = [
-                finished_run(start(run, again=again), name, self.stderr) for name, run in planned
+                finished_run(write(run, again=again), name, self.stderr) for name, run in planned
             ]
             more = {}
         self._report(runs, more, json_wanted=options["json"])

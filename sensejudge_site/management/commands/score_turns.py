@@ -14,9 +14,9 @@ from judging.core.rules import Level, SatisfactionSettings, Variant, variant_of
 from judging.core.targets import RunTarget, turn_targets_named
 from judging.models import JudgeRun, RunKind
 from judging.queries.runs import scored_totals
-from judging.services.estimates import MOST_PROMPTS, estimate_all
+from judging.services.estimates import MOST_PROMPTS
 from judging.services.judges import LEXICAL
-from judging.services.kinds import plan, start
+from judging.services.kinds import plan, write
 from judging.services.run_requests import RunRequest
 from sensejudge_site.management.parsing import OneLineCommand, number_from
 from sensejudge_site.management.runs import (
@@ -27,8 +27,9 @@ from sensejudge_site.management.runs import (
     by_batch_file,
     check_finished,
     check_refusals,
+    check_runs,
     dataset_named,
-    estimates_told,
+    estimated,
     field_told,
     finished_run,
     judges_named,
@@ -101,10 +102,12 @@ class Command(OneLineCommand):
         planned = _planned(options)
         tell_slow(planned, self.stderr)
         if options["estimate"]:
-            estimates = estimate_all(planned, most=MOST_PROMPTS)
-            self.stdout.write(estimates_told(estimates, json_wanted=options["json"]))
+            json_wanted = options["json"]
+            told = estimated(planned, self.stderr, json_wanted=json_wanted, most=MOST_PROMPTS)
+            self.stdout.write(told)
             return
-        started = [start(run, again=options["again"]) for run in planned]
+        check_runs(planned, self.stderr)
+        started = [write(run, again=options["again"]) for run in planned]
         if by_batch_file(options):
             more: dict[str, Any] = through_file(started, options, self.stderr)
             more |= {"waiting": still_waiting(started)}

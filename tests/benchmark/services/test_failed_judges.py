@@ -74,6 +74,28 @@ def test_where_no_memory_is_written_the_baselines_figures_still_come(train, test
     assert RunUnit.objects.filter(run=run, status="DONE").count() == 3
 
 
+def test_a_judge_whose_run_is_refused_is_left_out_and_measured_once_it_takes_more(train, test_data):
+    with FakeLlm() as server:
+        make_endpoint(name="fake", base_url=server.base_url)
+        make_endpoint(
+            name="small", model="small", base_url=server.base_url, found_context_tokens=16
+        )
+        names = ["fake", "history_mean", "small"]
+        run = run_to_end(start(plan_evaluation(EvaluationRequest(train, test_data, names))).pk)
+        assert (run.status, run.error_code) == ("DONE", "")
+        found = evaluation_of(run.pk)
+        (left_out,) = found.skipped
+        assert (left_out.evaluator, left_out.code, left_out.run) == ("small", "llm:context", None)
+        assert "small takes 16 tokens" in left_out.detail
+        assert {row.name for row in found.rows} == {"fake", "history_mean"}
+        server.models = [{"id": "fake", "max_model_len": 32768}]
+        reset_failed(run.pk)
+        run_to_end(run.pk)
+    found = evaluation_of(run.pk)
+    assert found.skipped == ()
+    assert {row.name for row in found.rows} == {"fake", "history_mean", "small"}
+
+
 def test_a_judge_that_was_down_is_measured_once_it_answers(train, test_data):
     with FakeLlm() as server:
         server.told["write a memory with which"] = Act(status=401)

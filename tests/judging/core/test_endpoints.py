@@ -119,6 +119,8 @@ def test_without_a_system_role_the_first_user_message_says_it(messages, merged):
         ([{"id": "m"}], None),  # OpenAI
         ([{"id": "m", "max_model_len": "4096", "meta": None}], None),
         ([{"id": "m", "max_model_len": 0, "context_length": True}], None),
+        ([{"id": "m", "max_model_len": 10**30, "context_length": 4096}], 4096),
+        ([{"id": "m", "max_model_len": 2**31}], None),
         (["m"], None),
         ([], None),
         (None, None),
@@ -143,6 +145,9 @@ def test_what_is_no_list_of_models_tells_nothing():
         ("HTTP 400 request (9001 tokens) exceeds the available context size (2048 tokens)", 2048),
         ("HTTP 400 the request exceeds the available context size. (n_ctx 16,384)", 16384),
         ("HTTP 400 maximum context length is 0", None),
+        ("HTTP 400 maximum context length is ,", None),
+        ("HTTP 400 maximum context length is 2147483647", 2**31 - 1),
+        (f"HTTP 400 maximum context length is {10**30}", None),
         ("HTTP 400 max_tokens is too large: 99999", None),
     ],
 )

@@ -12,6 +12,7 @@ from judging.core.money import (
     FRAME_TOKENS,
     MESSAGE_TOKENS,
     Prices,
+    fewest_input_tokens,
     likely_input_tokens,
     most_input_tokens,
 )
@@ -96,3 +97,10 @@ def test_no_reply_costs_more_than_the_bound(texts, length):
 
 def test_the_likely_tokens_are_estimated():
     assert likely_input_tokens(request("seven c", "")) == 2
+
+
+@pytest.mark.parametrize(
+    ("texts", "tokens"), [(["", "four"], 0), (["nine char"], 1), (["你好" * 5, "a" * 50], 15)]
+)
+def test_the_fewest_tokens_are_those_of_the_densest_tokenizer(texts, tokens):
+    assert fewest_input_tokens(request(*texts)) == tokens

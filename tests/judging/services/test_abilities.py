@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.messages import get_messages
@@ -18,6 +20,7 @@ from judging.services.abilities import (
     slow_replies,
 )
 from judging.services.endpoints import endpoint_of, endpoint_row_from_settings
+from judging.services.estimate_tallies import tight_requests
 from judging.services.estimates import estimate_all
 from judging.services.foreground import run_to_end
 from judging.submission import submit
@@ -277,6 +280,7 @@ def test_an_endpoint_that_hangs_or_is_down_is_measured_the_next_time():
     find_abilities(row)
     with FakeLlm(script=[Act(delay=5)]) as server:
         ModelEndpoint.objects.update(base_url=server.base_url)
+        server.models = 404  # none, so nothing says that it is there
         row.refresh_from_db()
         find_abilities(row, wait=0.3)
         row.refresh_from_db()
@@ -284,6 +288,35 @@ def test_an_endpoint_that_hangs_or_is_down_is_measured_the_next_time():
         find_abilities(row)
     row.refresh_from_db()
     assert row.is_measured
+
+
+def test_of_an_endpoint_that_is_there_but_says_nothing_in_time_a_bound_is_kept():
+    with FakeLlm(script=[Act(delay=5)] * 2) as server:
+        row = make_endpoint(base_url=server.base_url, measured_address="")
+        find_abilities(row, wait=0.3)
+        find_abilities(ModelEndpoint.objects.get(pk=row.pk), wait=0.3)
+        assert server.stats()["calls"] == 1
+    assert measured(row) == (None, 160)  # 48 tokens in 0.3 seconds
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 404])
+def test_an_endpoint_that_refuses_the_asker_is_measured_the_next_time(status):
+    with FakeLlm(script=[Act(status=status), Act(text=COUNTED)]) as server:
+        row = make_endpoint(base_url=server.base_url, measured_address="")
+        find_abilities(row)
+        assert not ModelEndpoint.objects.get(pk=row.pk).is_measured
+        find_abilities(row)
+    assert measured(row)[1] is not None
+
+
+@pytest.mark.parametrize(("status", "calls"), [(401, 0), (402, 0), (403, 0), (404, 1)])
+def test_only_a_list_of_models_that_is_not_there_is_passed_over(status, calls):
+    with FakeLlm() as server:
+        server.models = status
+        row = make_endpoint(base_url=server.base_url, measured_address="")
+        find_abilities(row)
+        assert server.stats()["calls"] == calls
+    assert ModelEndpoint.objects.get(pk=row.pk).is_measured is bool(calls)
 
 
 LETTERS = {"with_sets": False, "verdict": VerdictRule.LOGPROB}
@@ -305,15 +338,44 @@ def test_letters_that_an_endpoint_lacks_are_refused_in_an_estimate_and_at_the_st
 
 def test_a_longer_request_than_the_context_is_refused_in_an_estimate_and_at_the_start():
     dataset, annotator = make_study()
-    row = make_endpoint(found_context_tokens=1100, max_tokens=1024)
+    row = make_endpoint(found_context_tokens=40, max_tokens=1024)
     asked = {"dataset": dataset, "annotator": annotator, "judge": row.name, "with_sets": False}
-    with refuses("llm:context", match=r"takes 1,100 tokens.*lower its context window to 1,100"):
+    said = r"takes 40 tokens.*at least \d+.*LLM_CONTEXT_TOKENS.*Check capabilities"
+    with refuses("llm:context", match=said):
         estimate_all([planned_test(**asked)])
     with refuses("llm:context"):
         submit([planned_test(**asked)])
     assert not JudgeRun.objects.exists()
+
+
+def test_a_request_that_may_fit_the_context_is_told_and_goes_on():
+    dataset, annotator = make_study()
+    row = make_endpoint(found_context_tokens=1100, max_tokens=1024)
+    asked = {"dataset": dataset, "annotator": annotator, "judge": row.name, "with_sets": False}
+    planned = planned_test(**asked)
+    estimate_all([planned])
+    (told,) = tight_requests([planned, planned])
+    assert (told.judge, told.context) == (row.name, 1100)
+    assert told.fewest < 1100 < told.most
+    assert tight_requests(submit([planned_test(**asked)])) == (told,)
     ModelEndpoint.objects.update(max_tokens=64)
-    assert submit([planned_test(**asked)])
+    planned = planned_test(**asked)
+    estimate_all([planned])
+    assert tight_requests([planned]) == ()
+
+
+@pytest.mark.parametrize(("listed", "known"), [(4096, 4096), (16, 40), ("many", 40)])
+def test_before_a_refusal_the_context_is_listed_once_more(listed, known):
+    """A server that was started again may take more, and nobody has to say so."""
+    dataset, annotator = make_study()
+    with FakeLlm() as server:
+        server.models = [{"id": "fake", "max_model_len": listed}]
+        row = make_endpoint(base_url=server.base_url, found_context_tokens=40, max_tokens=64)
+        asked = {"dataset": dataset, "annotator": annotator, "judge": row.name}
+        with nullcontext() if known > 40 else refuses("llm:context"):
+            assert estimate_all([planned_test(**asked, with_sets=False)])
+        assert server.stats()["calls"] == 0
+    assert measured(row)[0] == known
 
 
 def test_one_letter_leaves_the_context_to_the_prompt():
@@ -325,13 +387,13 @@ def test_one_letter_leaves_the_context_to_the_prompt():
 
 def test_the_context_that_a_refused_call_names_is_kept():
     dataset, annotator = make_study()
-    said = {"message": "too long", "type": "exceed_context_size_error", "n_ctx": 300}
+    said = {"message": "too long", "type": "exceed_context_size_error", "n_ctx": 30}
     with FakeLlm() as server:
         row = make_endpoint(base_url=server.base_url, found_tokens_per_second=9.0)
         server.script.extend([Act(status=400, body={"error": said})] * 2)
         asked = {"dataset": dataset, "annotator": annotator, "judge": row.name}
         run_to_end(start_test_run(**asked, with_sets=False).pk)
-    assert measured(row) == (300, 9.0)
+    assert measured(row) == (30, 9.0)
     with refuses("llm:context"):
         start_test_run(**asked, with_sets=False)
 

@@ -275,13 +275,18 @@ def test_an_endpoint_too_slow_for_its_timeout_is_told_with_the_cost_and_at_the_s
 
 def test_what_does_not_fit_the_context_is_refused_with_the_cost_and_at_the_start(manager):
     _stage, ann = study()
-    make_endpoint(name="small", found_context_tokens=1024)
+    small = make_endpoint(name="small", found_context_tokens=64)
     fields = {"dataset": "study", "judge": ["small"], "kind": "TEST", "annotator": ann.pk}
     fields["prompt"] = "PAIRWISE"
     said = "The longest request does not fit into the model&#x27;s context."
     assert said in manager.post("/runs/new/estimate/", fields).content.decode()
     assert said in manager.post("/runs/new/", fields).content.decode()
     assert not JudgeRun.objects.exists()
+    small.found_context_tokens = 1024
+    small.save()
+    said = "small takes 1,024 tokens, and the longest request has between"
+    assert said in manager.post("/runs/new/estimate/", fields).content.decode()
+    assert said in manager.post("/runs/new/", fields, follow=True).content.decode()
 
 
 def test_how_verdicts_are_read_is_asked_of_comparisons_alone():

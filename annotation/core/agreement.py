@@ -282,9 +282,10 @@ def share_interval(
         hits: (kinds,), how much an item of each kind adds to the share, 0 to 1.
         counted: (kinds,), whether it is one of those that the share is of.
     """
-    trials = held.counts @ counted.astype(np.float64)
+    table = held.counts.astype(np.float64)
+    trials = table @ counted
     told = trials > 0
-    return clustered_wilson((held.counts @ hits)[told], trials[told], times=held.times[told])
+    return clustered_wilson((table @ hits)[told], trials[told], times=held.times[told])
 
 
 def weighted(weights: FloatArray, table: FloatArray) -> FloatArray:

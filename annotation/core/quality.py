@@ -310,8 +310,11 @@ def _expected(shares: Iterable[HitShare]) -> float | None:
     Two people who always say the same, but not the same as each other, are as consistent as chance.
     """
     own = [(share.chance, share.answers) for share in shares if share.chance is not None]
+    if not own:
+        return None
+    first = own[0][0]  # from which the others differ: equal chances stay as they are, to the bit
     answers = sum(number for _, number in own)
-    return sum(chance * number for chance, number in own) / answers if own else None
+    return first + sum((chance - first) * number for chance, number in own) / answers
 
 
 def chance_alike(firsts: Mapping[Verdict | int, int], figure: QualityMeasure) -> float:

@@ -25,6 +25,7 @@ from annotation.core.intervals import (
     FloatArray,
     Interval,
     Statistic,
+    clustered_wilson,
     missing_units,
     percentile_interval,
 )
@@ -78,8 +79,8 @@ class Coefficient:
         undefined: Why there is none.
         items: Items with two answers or more: those that can agree or disagree.
         answers: Answers on these items.
-        interval: Bootstrap over sessions; None for too few, and where too many draws leave the
-            measure undefined.
+        interval: Bootstrap over sessions, of PERCENT Wilson's with sessions as units; None for too
+            few, and where too many draws leave the measure undefined or all give the same.
         sessions: Those that hold such items.
     """
 
@@ -244,7 +245,8 @@ def estimate(
         draws: Number of resamples.
 
     Returns:
-        A value (nan where undefined) and an interval for each statistic.
+        A value (nan where undefined) and an interval for each statistic; None where no draw moves
+        the value, for then too few items differ to say how sure it is.
     """
     total = int(held.times.sum())
     if total == 0:
@@ -263,10 +265,27 @@ def estimate(
         weights = sessions @ table
         for found, statistic in zip(drawn, statistics, strict=True):
             found.append(statistic(weights))
+    intervals = [percentile_interval(np.concatenate(found), units=units) for found in drawn]
     return [
-        (value, percentile_interval(np.concatenate(found), units=units))
-        for value, found in zip(values, drawn, strict=True)
+        (value, None if interval is None or interval.low == interval.high else interval)
+        for value, interval in zip(values, intervals, strict=True)
     ]
+
+
+def share_interval(
+    held: SessionKinds, hits: FloatArray, counted: FloatArray | NDArray[np.bool_]
+) -> Interval | None:
+    """Wilson's of a share of items, with the sessions that hold counted items as units.
+
+    Args:
+        held: The sessions.
+        hits: (kinds,), how much an item of each kind adds to the share, 0 to 1.
+        counted: (kinds,), whether it is one of those that the share is of.
+    """
+    table = held.counts.astype(np.float64)
+    trials = table @ counted
+    told = trials > 0
+    return clustered_wilson((table @ hits)[told], trials[told], times=held.times[told])
 
 
 def weighted(weights: FloatArray, table: FloatArray) -> FloatArray:
@@ -356,9 +375,17 @@ def pair_coefficients(
     held = SessionKinds.alone(cells.ravel()) if held is None else held
     sessions = int(held.times.sum())
     found = estimate(statistics, held, units=sessions, seed=seed, draws=draws)
+    same = np.eye(len(cells)).ravel()
+    percent = share_interval(held, same, np.ones_like(same))
     return tuple(
-        coefficient(measure, each, items=items, answers=2 * items, sessions=sessions)
-        for measure, each in zip(measures, found, strict=True)
+        coefficient(
+            measure,
+            (value, percent if measure is Measure.PERCENT else interval),
+            items=items,
+            answers=2 * items,
+            sessions=sessions,
+        )
+        for measure, (value, interval) in zip(measures, found, strict=True)
     )
 
 

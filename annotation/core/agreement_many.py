@@ -20,6 +20,7 @@ from annotation.core.agreement import (
     coefficient,
     estimate,
     quotient,
+    share_interval,
     weight_matrix,
     weighted,
 )
@@ -53,20 +54,34 @@ def coefficients(
     statistics = [STATISTICS[measure](counts) for measure in measures]
     sessions = counts.sessions.holding(counts.pairable)
     found = estimate(statistics, counts.sessions, units=sessions, seed=seed, draws=draws)
-    return tuple(
-        coefficient(measure, each, items=items, answers=answers, sessions=sessions)
-        for measure, each in zip(measures, found, strict=True)
+    percent = share_interval(
+        counts.sessions, _agreeing(counts, Weighting.IDENTITY), counts.pairable
     )
+    return tuple(
+        coefficient(
+            measure,
+            (value, percent if measure is Measure.PERCENT else interval),
+            items=items,
+            answers=answers,
+            sessions=sessions,
+        )
+        for measure, (value, interval) in zip(measures, found, strict=True)
+    )
+
+
+def _agreeing(counts: AnswerCounts, weighting: Weighting) -> FloatArray:
+    """(patterns,); the (weighted) share of agreeing pairs of answers, 0 where there is no pair."""
+    ratings = counts.ratings
+    near = counts.patterns @ weight_matrix(weighting, counts.patterns.shape[1])
+    pairs = np.where(counts.pairable, ratings * (ratings - 1), 1)
+    agreeing = (counts.patterns * (near - 1)).sum(axis=1) / pairs
+    shares: FloatArray = np.where(counts.pairable, agreeing, 0.0)
+    return shares
 
 
 def _observed(counts: AnswerCounts, weighting: Weighting) -> Statistic:
     """Mean over pairable items of the (weighted) share of agreeing pairs of answers."""
-    ratings, pairable = counts.ratings, counts.pairable
-    near = counts.patterns @ weight_matrix(weighting, counts.patterns.shape[1])
-    agreeing = (counts.patterns * (near - 1)).sum(axis=1)
-    pairs = np.where(pairable, ratings * (ratings - 1), 1)
-    share = np.where(pairable, agreeing / pairs, 0.0)
-    counted = pairable.astype(np.float64)
+    share, counted = _agreeing(counts, weighting), counts.pairable.astype(np.float64)
 
     def observed(weights: FloatArray) -> FloatArray:
         return quotient(weights @ share, weights @ counted)

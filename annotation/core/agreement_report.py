@@ -24,9 +24,10 @@ from annotation.core.agreement import (
     answer_counts,
     cross_table,
     pair_coefficients,
+    share_interval,
 )
 from annotation.core.agreement_many import coefficients
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, clustered_wilson
+from annotation.core.intervals import DEFAULT_DRAWS, Interval
 
 MATRIX_LIMIT: Final = 20
 """Annotators compared two by two; beyond it those with the most shared items."""
@@ -194,7 +195,7 @@ class Finding(StrEnum):
     NO_OVERLAP = "NO_OVERLAP"
     UNDEFINED = "UNDEFINED"
     TOO_FEW = "TOO_FEW"  # fewer sessions than an interval needs
-    UNSURE = "UNSURE"  # too many draws leave the figure undefined
+    UNSURE = "UNSURE"  # too many draws leave the figure undefined, or none moves it
     RELIABLE = "RELIABLE"
     TENTATIVE = "TENTATIVE"
     LOW = "LOW"
@@ -274,14 +275,7 @@ def _figures(
     found = coefficients(scale.measures, table, seed=seed, draws=draws)
     unanimous = table.pairable & (table.patterns.max(axis=1, initial=0) == table.ratings)
     same = int(table.items[unanimous].sum())
-    held = table.sessions.counts
-    shared = held[:, table.pairable].sum(axis=1).astype(np.float64)
-    told = shared > 0
-    interval = clustered_wilson(
-        held[told][:, unanimous].sum(axis=1).astype(np.float64),
-        shared[told],
-        times=table.sessions.times[told],
-    )
+    interval = share_interval(table.sessions, unanimous.astype(np.float64), table.pairable)
     return GroupFigures(key, found[0].items, found[0].answers, same, interval, found)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import sqrt
 from statistics import NormalDist
 from typing import Final
 
@@ -33,6 +33,9 @@ of no other units than these, and over a single one every draw is the same."""
 MOST_UNDEFINED: Final = 0.025
 """Share of draws that may leave a statistic undefined. Where more do, an end of the interval could
 lie among them: no percentile of the others says where."""
+_MOST_TIMES: Final = 4
+"""Ten units of independent trials vary by a quarter of what they should in one sample of a hundred.
+Where they vary by less, it is no chance."""
 _CHUNK_CELLS: Final = 2_000_000
 
 
@@ -118,7 +121,10 @@ def clustered_wilson(
     and Student's quantile of m - 1 degrees of freedom stands for the normal one (Korn and Graubard
     1998; Franco, Little, Louis and Slud 2019). Where units are equally large and each is all hits
     or none, it is Wilson's own, a unit a trial: so it is where all are hits, or none, and V = 0
-    says nothing. Where units do not differ otherwise, the interval is a point.
+    says nothing. Where units hardly differ otherwise, as of a judge that names the first shown once
+    in every comparison, V says too little of units that might: it counts as no less than with t^2
+    trials, t being Student's quantile, unlike the rest (Wilson's own upper end for none seen),
+    which is not to make less than _MOST_TIMES the real trials of it.
 
     Args:
         hits: (units,), from 0 to `trials`.
@@ -137,9 +143,11 @@ def clustered_wilson(
     share = won / total
     if share in {0.0, 1.0} or ((trials == trials[0]) & ((hits == 0) | (hits == trials))).all():
         return wilson(share * units, units, level=level)
+    quantile = student_quantile(units - 1, level)
     spread = units / (units - 1) * float(alike @ (hits - share * trials) ** 2) / total**2
-    independent = share * (1 - share) / spread if spread > _FLAT else inf
-    return Interval(*_wilson(share, independent, student_quantile(units - 1, level)), level)
+    most = max(_MOST_TIMES * total, (units - 1) / units * (total / (2 * quantile)) ** 2)
+    independent = share * (1 - share) / max(spread, share * (1 - share) / most)
+    return Interval(*_wilson(share, independent, quantile), level)
 
 
 def bootstrap(

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Final, TypeVar
 
 from annotation.core.choices import LabelledEnum, Order, Verdict
-from annotation.core.intervals import Interval, wilson
+from annotation.core.intervals import Interval, independent_share
 from annotation.core.labelling import Answer, answer_of
 from annotation.core.refusals import gettext_noop
 
@@ -133,7 +133,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class HitShare:
-    """Hits of so many answers, with Wilson's interval; or why there is no share.
+    """Hits of so many answers, with Wilson's interval (of ten or more); or why there is no share.
 
     `chance` is the share to be expected by chance, where that has a meaning; of several annotators
     the mean of their own, by how much each answered.
@@ -298,7 +298,7 @@ def _share(hits: int, answers: int, figure: QualityMeasure, chance: float | None
     return HitShare(
         hits=hits,
         answers=answers,
-        interval=wilson(hits, answers),
+        interval=independent_share(hits, answers),
         undefined=None if answers else _REASONS[figure],
         chance=chance,
     )
@@ -310,8 +310,11 @@ def _expected(shares: Iterable[HitShare]) -> float | None:
     Two people who always say the same, but not the same as each other, are as consistent as chance.
     """
     own = [(share.chance, share.answers) for share in shares if share.chance is not None]
+    if not own:
+        return None
+    first = own[0][0]  # from which the others differ: equal chances stay as they are, to the bit
     answers = sum(number for _, number in own)
-    return sum(chance * number for chance, number in own) / answers if own else None
+    return first + sum((chance - first) * number for chance, number in own) / answers
 
 
 def chance_alike(firsts: Mapping[Verdict | int, int], figure: QualityMeasure) -> float:

@@ -63,7 +63,8 @@ class ModelRating:
     `low` and `high` are 95 % bootstrap percentiles, `rank_low` and `rank_high` those of the rank;
     None for a model that is not rated, and for fewer than MIN_UNITS sessions. An end that lies
     among draws in which the model never loses, or never wins, is None and `…_unbounded`: of such
-    draws a stated one has at most 2.5 % on its side.
+    draws a stated one has at most `tails` of the sessions on its side (.9 % with ten sessions,
+    2.3 % with a hundred).
     Ranks start at 1, equal ratings share one; None for a model that is not comparable.
     """
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -65,9 +67,8 @@ def gains(
 ) -> Mapping[MetricName, EvaluatorGain]:
     """What an evaluator adds to a reference: a paired bootstrap over users.
 
-    A draw of users is the same for both, so that what they share cancels. p is twice the smaller
-    share of draws on either side of no difference, each share counting one draw more than seen.
-    Fewer than MIN_UNITS users give neither interval nor p.
+    A draw of users is the same for both, so that what they share cancels. p is `_two_sided`. Fewer
+    than MIN_UNITS users give neither interval nor p.
 
     Args:
         blocks: the turns; those that either leaves without a score are left out.
@@ -103,16 +104,25 @@ def gains(
         drawn = bootstrap_values(
             difference, units=len(pairs), seed=seed, clusters=users, draws=draws
         )
-        interval = percentile_interval(drawn, units=len(set(users)))
-        return EvaluatorGain(value, interval, None if interval is None else _two_sided(drawn))
+        interval = percentile_interval(drawn, units=first.user_count)
+        p = None if interval is None else _two_sided(drawn, first.user_count)
+        return EvaluatorGain(value, interval, p)
 
     return {name: gain(name) for name in GAINED}
 
 
-def _two_sided(drawn: FloatArray) -> float:
+def _two_sided(drawn: FloatArray, users: int) -> float:
+    """The level at which an interval of these draws ends at no difference: `tails` inverted.
+
+    Where a share of draws lies on the smaller side, counting one more than seen, it is 2 P(T > t)
+    with t = -Phi^-1(share) sqrt((m - 1) / m) and m - 1 degrees of freedom for m users.
+    """
+    from scipy.special import stdtr
+
     defined = drawn[~np.isnan(drawn)]
     smaller = min(int((defined <= 0).sum()), int((defined >= 0).sum()))
-    return min(1.0, 2 * (smaller + 1) / (len(defined) + 1))
+    far = NormalDist().inv_cdf(min(0.5, (smaller + 1) / (len(defined) + 1)))
+    return 2 * float(stdtr(users - 1, far * sqrt((users - 1) / users)))
 
 
 @dataclass(frozen=True, slots=True)

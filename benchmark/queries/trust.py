@@ -104,20 +104,26 @@ def report(dataset: str, *, annotator: str = "", judge: str = "") -> Report:
     runs = {person.id: verdict_runs(row, person) for person in people}
     if judge:
         check_judge(judge, (run.judge for known in runs.values() for run in known))
-    for person in people:
-        for run in [run for run in runs[person.id] if judge in {"", run.judge}][:1]:
-            labels = labels_of(row, person, None)
-            others = {each.id: each.name for each in everybody if each.id != person.id}
-            cases = cases_of(labels, run, person, None, rule=VoteRule.DEFAULT, others=others)
-            cases = heard[run.id] = with_baselines(cases, run, person)
-            figures = trust_figures(cases, labels, seed=SEED)
-            edited = bool(runs_edited_late({run.id: run.parent if run.sets_of else None}))
-            rows += (replace(row, edited=edited) for row in report_rows(person.name, figures))
-            controls += control_rows(person.name, figures)
-            judges[run.judge] = None
-            read.append((person.name, run))
-            leaning = leanings_of(cases, labels, dataset=row, run=run, seed=SEED)
-            leanings += leaning_records(person.name, leaning)
+    chosen = [
+        (person, run)
+        for person in people
+        for run in [run for run in runs[person.id] if judge in {"", run.judge}][:1]
+    ]
+    edited = runs_edited_late({run.id: run.parent for _person, run in chosen if run.sets_of})
+    for person, run in chosen:
+        labels = labels_of(row, person, None)
+        others = {each.id: each.name for each in everybody if each.id != person.id}
+        cases = cases_of(labels, run, person, None, rule=VoteRule.DEFAULT, others=others)
+        cases = heard[run.id] = with_baselines(cases, run, person)
+        figures = trust_figures(cases, labels, seed=SEED)
+        rows += (
+            replace(told, edited=run.id in edited) for told in report_rows(person.name, figures)
+        )
+        controls += control_rows(person.name, figures)
+        judges[run.judge] = None
+        read.append((person.name, run))
+        leaning = leanings_of(cases, labels, dataset=row, run=run, seed=SEED)
+        leanings += leaning_records(person.name, leaning)
     return Report(
         dataset=dataset,
         judges=tuple(judges),

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
@@ -19,7 +19,13 @@ from judging.core.preferences import EMPTY, read_preference
 from judging.core.prompt_edits import closing_lines
 from judging.core.prompts import LANGUAGES, REMIND_MARK, REMIND_VERDICT, load_prompt
 from judging.core.rubrics import read_phrases
-from judging.core.structured import ReplyForm, TurnReply, parse_bracketed, parse_turn
+from judging.core.structured import (
+    REASON_WORDS,
+    ReplyForm,
+    TurnReply,
+    parse_bracketed,
+    parse_turn,
+)
 from judging.core.verdicts import UNPARSEABLE, parse_strict
 
 _TOKEN: Final = re.compile(r"[A-Za-z]+|[一-鿿]")
@@ -69,6 +75,9 @@ _SHORTEST: Final = 30
 """Letters and digits that only an echo shares with the question; a Chinese character counts 3."""
 _SENTENCES: Final = re.compile(r"[.!?。！？]+")
 _ANNOUNCES: Final = re.compile(r"[:：][\s*_]*$")
+_REASONS: Final = re.compile(
+    rf"(?<![a-z])(?:{'|'.join(REASON_WORDS)})(?![a-z])".replace(" ", r"[\s_-]+"), re.IGNORECASE
+)
 _SAYS_NOTHING: Final = frozenset(
     ["", "na", "nil", "none", "null", "nothing", "unknown", "string", "text", "tbd", "无", "空"]
 ) | {"没有", "暂无", "未知", "不详"}
@@ -99,31 +108,37 @@ def preference_said(reply: str, *, asked: str) -> str:
 
 
 def memory_said(reply: str, *, aliases: Mapping[str, str], asked: str) -> dict[str, object]:
-    """See `memory_parsing.read_memory`.
+    """See `memory_parsing.read_memory`; texts beside the scoring style that are the form's go.
 
     Raises:
-        Refused: `memory:echo` where the scoring style says nothing or any text is the form's;
+        Refused: `memory:echo` where the scoring style says nothing or is the form's;
             `memory:unparseable`.
     """
     found = read_memory(reply, aliases=aliases)
-    texts = parse_texts(found, turn_ids=()).texts
-    said = [
-        texts.scoring_style.text,
-        texts.four_vs_five_distinction.text,
-        texts.three_vs_four_distinction.text,
-        *(each.text for each in texts.user_specific_requirements),
-        *(each.observation for each in texts.task_specific_observations),
-        *(each.task_name for each in texts.task_specific_observations),
-    ]
     # Somebody may well want their replies to have one or two sentences.
-    form = texts.preferred_response_format.text
-    if (
-        _folded(texts.scoring_style.text) in _SAYS_NOTHING
-        or any(_is_of_the_form(text, asked) for text in said)
-        or _repeats(form, _question(asked))
-    ):
+    form = _form(asked) | {"preferred_response_format": {"text": ""}}
+    texts = {name: _own_texts(value, form[name], asked) for name, value in found.items()}
+    style = parse_texts(found, turn_ids=()).texts.scoring_style.text
+    if _folded(style) in _SAYS_NOTHING or not texts["scoring_style"]:
         raise Refused("memory:echo", "the reply repeats the form")
-    return found
+    return texts
+
+
+def _own_texts(value: object, form: Any, asked: str) -> object:
+    """A statement, or those of a list, without what the form has in the same place."""
+    if isinstance(value, list):
+        return [item for item in value if not _is_echoed(item, form[0], asked)]
+    return "" if _is_echoed(value, form, asked) else value
+
+
+def _is_echoed(statement: Any, form: Mapping[str, object], asked: str) -> bool:
+    """Whether any text of a statement is its placeholder, or a stretch of the question."""
+    said = statement if isinstance(statement, Mapping) else {"text": statement}
+    return any(
+        _folded(said[name]) == _folded(placeholder) or _repeats(said[name], _question(asked))
+        for name, placeholder in form.items()
+        if isinstance(placeholder, str)
+    )
 
 
 def turn_said(reply: str, *, form: ReplyForm, asked: str) -> TurnReply:
@@ -134,7 +149,10 @@ def turn_said(reply: str, *, form: ReplyForm, asked: str) -> TurnReply:
             `score:unparseable`.
     """
     turn = parse_turn(reply, form)
-    if _is_hollow(turn.analysis, asked):
+    # The prompts list the reasons: an analysis that names them says what decided.
+    beside = _REASONS.sub(". ", turn.analysis)
+    names_reasons = beside != turn.analysis and not _repeats(beside, _question(asked))
+    if _is_hollow(turn.analysis, asked) and not names_reasons:
         raise Refused("score:echo", "the analysis repeats the form")
     return turn
 
@@ -163,12 +181,17 @@ def _is_of_the_form(text: str, asked: str) -> bool:
 @cache
 def _placeholders(asked: str) -> frozenset[str]:
     """What stands in the JSON that ends a prompt where a text belongs."""
+    return frozenset(map(_folded, _texts(_form(asked))))
+
+
+def _form(asked: str) -> dict[str, Any]:
     _announced, *form = closing_lines(asked)
-    return frozenset(map(_folded, _texts(json.loads("\n".join(form)))))
+    found: dict[str, Any] = json.loads("\n".join(form))
+    return found
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Every text of a form but the ids of turns and the reasons, which a reply does name."""
+    """Every text of a form but the reasons, which a reply does name."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
@@ -176,7 +199,7 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(item)
     elif isinstance(value, dict):
         for name, item in value.items():
-            if name not in {"turn_ids", "reason"}:
+            if name != "reason":
                 yield from _texts(item)
 
 

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from annotation.core.choices import JudgmentStatus, LabelledEnum, Order, Verdict
-from annotation.core.intervals import MIN_UNITS, Interval, bootstrap, wilson
+from annotation.core.intervals import Interval, clustered_wilson, missing_units
 from annotation.core.refusals import gettext_noop
 from judging.core.prompts import LANGUAGES
 
@@ -227,9 +227,6 @@ class Tried:
         return self.flipped and self.harmless.verdict not in (None, self.target)
 
 
-_SEED: Final = 42
-
-
 @dataclass(frozen=True, slots=True)
 class Flips:
     """How many verdicts turned to the attacked response, of those that could be read.
@@ -250,23 +247,16 @@ class Flips:
 
     @property
     def interval(self) -> Interval | None:
-        """95 % bootstrap over comparisons, for all attempts on one depend on it.
+        """Wilson's with comparisons as units, for all attempts on one depend on it.
 
-        None for fewer than MIN_UNITS of them. Where all flip alike, which no draw changes, each
-        counts as one trial of Wilson's.
+        None for fewer than MIN_UNITS of them.
         """
-        pairs = len(self.by_pair)
-        if pairs < MIN_UNITS:
-            return None
-        flipped, read = np.array(self.by_pair, dtype=np.float64).T
-        if np.ptp(flipped / read) == 0:
-            return wilson(flipped[0] / read[0] * pairs, pairs)
-        return bootstrap(lambda drawn: (drawn @ flipped) / (drawn @ read), units=pairs, seed=_SEED)
+        return clustered_wilson(*np.array(self.by_pair, dtype=np.float64).reshape(-1, 2).T)
 
     @property
     def missing(self) -> int:
         """How many comparisons more an interval needs; 0 where there are enough."""
-        return max(0, MIN_UNITS - len(self.by_pair))
+        return missing_units(len(self.by_pair))
 
 
 @dataclass(frozen=True, slots=True)

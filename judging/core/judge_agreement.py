@@ -75,6 +75,11 @@ def consistency(cells: Mapping[Cell, Verdict], sessions: Mapping[int, int]) -> S
 def alike(
     one: Mapping[Cell, Verdict], two: Mapping[Cell, Verdict], sessions: Mapping[int, int]
 ) -> Share:
-    """Verdicts that two judges share, of what both judged in the same order."""
-    both = sorted(one.keys() & two.keys())
-    return Share.of((sessions[cell[0]], one[cell] is two[cell]) for cell in both)
+    """Comparisons with one verdict of two judges, of those that both judged in the same order.
+
+    Of a comparison judged in both orders each counts one half: `n` are comparisons.
+    """
+    shared: dict[int, list[bool]] = {}
+    for key, order in sorted(one.keys() & two.keys()):
+        shared.setdefault(key, []).append(one[key, order] is two[key, order])
+    return Share.of((sessions[key], sum(same) / len(same)) for key, same in shared.items())

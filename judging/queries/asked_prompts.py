@@ -55,7 +55,7 @@ def asked_labels(run: JudgeRun) -> list[str]:
 
 def _of_comparisons(run: JudgeRun, given: Mapping[str, Any]) -> list[str]:
     judged = Judgment.objects.filter(run=run).order_by()
-    rows = set(judged.values_list(_SESSION, "preference__kind"))
+    rows = list(judged.values_list(_SESSION, "preference__kind").distinct())
     base = _prompt_languages(one for one, kind in rows if kind == PreferenceKind.EMPTY)
     other = _prompt_languages(one for one, kind in rows if kind != PreferenceKind.EMPTY)
     graded = ResponseScore.objects.filter(run=run).order_by()
@@ -64,12 +64,11 @@ def _of_comparisons(run: JudgeRun, given: Mapping[str, Any]) -> list[str]:
         languages |= _prompt_languages(
             graded.values_list("response__turn__session__language", flat=True).distinct()
         )
-    written = Preference.objects.filter(run=run).only("kind", "language", "scenario_id")
-    alike = {(row.kind, row.language, row.scenario_id): row for row in written}
+    written = Preference.objects.filter(run=run).order_by()
     distilled = {
         prompt.label
-        for row in alike.values()
-        if (prompt := asked_prompt(row, run.config)) is not None
+        for row in written.values("kind", "language", "scenario_id").distinct()
+        if (prompt := asked_prompt(Preference(**row), run.config)) is not None
     }
     return _kept(given, languages, base=base, other=other, distilled=distilled)
 

@@ -209,13 +209,24 @@ def idle_runs() -> list[tuple[JudgeRun, Idle]]:
     return [(run, what) for run, what in found if what is not None]
 
 
+def runs_at_work() -> list[JudgeRun]:
+    """The runs that somebody is at work on, as far as can be told; without their steps."""
+    runs = JudgeRun.objects.filter(status=RunStatus.RUNNING).order_by("pk")
+    found = runs.select_related("dataset", "annotator", "endpoint")
+    return [run for run in found if not is_left(run) and not _is_a_step(run)]
+
+
 def can_be_resumed(run: JudgeRun) -> bool:
-    """Whether somebody may tell an unfinished run to go on: nobody does, or long waits in vain."""
+    """Whether somebody may tell an unfinished run to go on: nobody does, or long waits in vain.
+
+    While another run goes on, this one waits its turn.
+    """
     found = idle(run)
-    if found is not Idle.RESUMED or run.status == RunStatus.RUNNING:
+    if found is not Idle.RESUMED or (run.status == RunStatus.RUNNING and has_died(run.worker)):
         return found is not None
-    limit: int = settings.RUN_STALE_SECONDS
-    return (timezone.now() - (run.heartbeat_at or run.created_at)).total_seconds() > limit
+    since = timezone.now() - timedelta(seconds=settings.RUN_STALE_SECONDS)
+    at_work = JudgeRun.objects.filter(status__in=UNFINISHED, heartbeat_at__gt=since)
+    return (run.heartbeat_at or run.created_at) < since and not at_work.exists()
 
 
 def silent_runs(*, for_seconds: float) -> tuple[SilentRun, ...]:

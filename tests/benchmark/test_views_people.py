@@ -60,6 +60,7 @@ def test_a_judge_stands_beside_people(viewer):
     assert "6 / 6" in page
     # The two experts: 3 of 4.
     assert "3 / 4" in page
+    assert "Shares: 95 % Wilson intervals by session. Fewer than ten sessions" in page
 
 
 def test_all_people_count_unless_a_group_is_asked_for(viewer):

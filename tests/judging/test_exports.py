@@ -288,5 +288,6 @@ def test_csv_runs_nothing(dataset, kind):
 
 @pytest.mark.parametrize("kind", EXPORTS)
 def test_queries_do_not_grow_with_rows(dataset, kind, django_assert_max_num_queries):
-    with django_assert_max_num_queries(3):
+    # Which sets were edited late takes two more.
+    with django_assert_max_num_queries(5 if kind == "preference_sets" else 3):
         rows_of(kind, dataset)

@@ -10,6 +10,7 @@ import pytest
 from sensejudge_site import benches
 from sensejudge_site.benches.coverage import PAGES
 from sensejudge_site.benches.coverage.findings import FINDINGS
+from sensejudge_site.benches.coverage.people import scenarios
 from sensejudge_site.benches.coverage.sampling import WITHIN, latent, members
 from tests.refusals import refuses
 
@@ -24,6 +25,15 @@ def test_members_of_a_unit_vary_together():
     same = unit[1:] == unit[:-1]
     assert values.std() == pytest.approx(1, abs=0.02)
     assert np.corrcoef(values[1:][same], values[:-1][same])[0, 1] == pytest.approx(WITHIN, abs=0.03)
+
+
+def test_users_rate_in_two_to_four_scenarios():
+    user = np.repeat(np.arange(300), 40)
+    several = [len(set(own)) for own in np.split(scenarios(np.random.default_rng(2), user), 300)]
+    assert np.bincount(several)[2:].min() > 50
+    assert (min(several), max(several)) == (2, 4)
+    found = PAGES["satisfaction"](np.random.default_rng(5), 10, 2)
+    assert found["within_block_pearson"] != found["within_user_pearson"]
 
 
 @pytest.mark.parametrize("page", PAGES)

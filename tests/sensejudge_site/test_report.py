@@ -57,6 +57,21 @@ def test_the_fields_that_scripts_read():
     assert found["judges"] == ["lexical"]
 
 
+def test_edits_of_all_runs_are_looked_up_at_once(monkeypatch):
+    study()
+    asked = []
+
+    def late(parents):
+        asked.append(parents)
+        return frozenset([max(parents)])
+
+    monkeypatch.setattr("benchmark.queries.trust.runs_edited_late", late)
+    rows = json.loads(report("--dataset", "study", "--json"))["rows"]
+    [parents] = asked
+    assert len(parents) == 2
+    assert {row["annotator"] for row in rows if row["edited"]} == {"bob"}
+
+
 def test_one_judge_can_be_asked_for():
     stage = study()
     ann = stage.rater("eve")

@@ -7,6 +7,7 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.utils import timezone
 
 from judging.models import LlmCall
 from sensejudge_site.demo.accounts import make_logins
@@ -158,6 +159,21 @@ class TestUnfinishedRuns:
         assert resumed == [left]
         assert lines[2] == "Unfinished runs that wait to be resumed on their pages:"
         assert lines[3].startswith(f"  run {interrupted.pk} ")
+
+    def test_those_of_other_processes_are_resumed_once_they_are_silent(self, told):
+        beating = {"status": "RUNNING", "heartbeat_at": timezone.now()}
+        run = make_run(**beating, worker="another-container 7 123")
+        make_run(**beating | {"status": "DONE"})
+        resumed, lines = told()
+        assert resumed == []
+        assert lines == [
+            "Runs of other processes, resumed after 60 s without a sign of life:",
+            f"  run {run.pk} (test, {run.dataset.slug}, lexical): 0 of 0 rows left, no cost",
+        ]
+
+    def test_where_runs_are_declined_those_of_other_processes_are_not_told(self, told):
+        make_run(status="RUNNING", heartbeat_at=timezone.now(), worker="another-container 7 123")
+        assert told(no_resume=True) == (None, [])
 
     def test_nothing_is_said_where_there_are_none(self, told):
         make_run(status="DONE")

@@ -38,6 +38,7 @@ _SAME_COMPARISON: Final = 0.5
 """Of what is a comparison's own, the part that both orders share."""
 _SEED: Final = 1
 _FAMILY: Final = "gpt-4"
+_CONSISTENT: Final = 0.95
 
 
 def trust_figures(rng: Random, units: int, draws: int) -> Mapping[str, Found]:
@@ -45,6 +46,7 @@ def trust_figures(rng: Random, units: int, draws: int) -> Mapping[str, Found]:
 
     A judge is right on 65 and 75 % of them, 20 % of the variance of the session, and leans to the
     first shown; people prefer the longer response in 60 %, and agree with one another on 80 %.
+    Another judge says the same in both orders of 95 %, and names the first shown in the others.
     """
     session = members(rng, units, most=_MOST)
     n = len(session)
@@ -77,6 +79,8 @@ def trust_figures(rng: Random, units: int, draws: int) -> Mapping[str, Found]:
     order = [Order.ORIGINAL if each else Order.SWAPPED for each in rng.random(n) < 0.5]
     agreeing = latent(rng, session) < NormalDist().inv_cdf(_OTHER)
     others = [one if same else one.flipped() for one, same in zip(said, agreeing, strict=True)]
+    fair = rng.spawn(1)[0].random(n) < _CONSISTENT
+    same = np.where(fair[:, None], human[:, None], np.array([1, -1, ABSENT], dtype=np.int8))
     bias, alike = judge_position_bias(own, sessions=session), consistency(own, sessions=session)
     lengths, of_people = length_bias(sized), length_bias(people)
     leaning = length_errors(sized, seed=_SEED, draws=draws)
@@ -89,6 +93,7 @@ def trust_figures(rng: Random, units: int, draws: int) -> Mapping[str, Found]:
         "accuracy, with preferences": _of(accuracy(after)),
         "gain": _of(gained),
         "position bias, judge": _of(bias),
+        "position bias, consistent judge": _of(judge_position_bias(same, sessions=session)),
         "position bias, people": _of(position),
         "consistency": _of(alike),
         "longer wins, judge": _of(lengths),

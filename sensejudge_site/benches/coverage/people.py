@@ -79,14 +79,18 @@ _GAINED: Final = (MetricName.PEARSON, MetricName.QWK, MetricName.F1_DSAT, Metric
 
 
 def satisfaction_figures(rng: Random, units: int, draws: int) -> Mapping[str, Found]:
-    """Users of one to twelve rated turns, and two evaluators, of which the first knows more."""
+    """Users of one to twelve rated turns, and two evaluators, of which the first knows more.
+
+    Each user's turns lie in up to two, three or four scenarios.
+    """
     user = members(rng, units, most=_MOST_TURNS)
     scale = latent(rng, user)
     gold = _scores(scale)
     known = 0.6 * scale + 0.8 * latent(rng, user)
     better, worse = _scores(known), _scores(0.3 * scale + 0.91**0.5 * latent(rng, user))
     seed = _SEED if draws > 1 else None
-    data = scored(gold.tolist(), better.tolist(), user.tolist())
+    blocks = scenarios(rng.spawn(1)[0], user)
+    data = scored(gold.tolist(), better.tolist(), user.tolist(), blocks.tolist())
     found: dict[str, Found] = {}
     for name in MetricName:
         metric = evaluate(data, name, seed=seed, draws=draws)
@@ -94,10 +98,10 @@ def satisfaction_figures(rng: Random, units: int, draws: int) -> Mapping[str, Fo
     stated = rng.integers(len(REASONS), size=len(user))
     named = np.where(latent(rng, user) < 0, stated, (stated + 1) % len(REASONS))
     chances = 1 / (1 + np.exp(2 * known + 1))
-    blocks = _blocks(user, gold, stated)
+    turns = _blocks(user, gold, stated)
     first = _predictions(user, better, named, chances)
     second = _predictions(user, worse, named, chances)
-    for name, each in gains(blocks, first, second, seed=_SEED, draws=draws).items():
+    for name, each in gains(turns, first, second, seed=_SEED, draws=draws).items():
         if name in _GAINED:
             found[f"gain in {name.value}"] = (each.value, each.interval)
     low = np.full(len(user), 2)
@@ -107,10 +111,17 @@ def satisfaction_figures(rng: Random, units: int, draws: int) -> Mapping[str, Fo
     likely = likely_reasons(dissatisfied, reasons, seed=_SEED, draws=draws)
     if likely is not None:
         found["likeliest reason right"] = (likely.accuracy.value, likely.accuracy.interval)
-    brier = chance_figures(blocks, first, seed=_SEED, draws=draws)
+    brier = chance_figures(turns, first, seed=_SEED, draws=draws)
     if brier is not None:
         found["Brier score"] = (brier.brier.value, brier.brier.interval)
     return found
+
+
+def scenarios(rng: Random, user: Integers) -> Integers:
+    """A number a turn, of its user and one of their scenarios, of which there are two to four."""
+    several = rng.integers(2, _MOST + 1, size=int(user[-1]) + 1)
+    of_turn: Integers = user * _MOST + rng.integers(several[user])
+    return of_turn
 
 
 def _scores(values: Floats) -> Integers:

@@ -33,6 +33,7 @@ def make_run(*, name: str, base_url: str, concurrency: int, calls: int) -> Judge
             "has_logprobs": False,
             "has_json_schema": False,
             "has_system_role": True,
+            "measured_address": f"{base_url} bench",
         },
     )
     run = JudgeRun.objects.create(

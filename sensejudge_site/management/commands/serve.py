@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from annotation.models import User
 from judging.models import JudgeRun
 from judging.queries.runs import left_over
-from judging.services.run_control import Idle, idle_runs
+from judging.services.run_control import Idle, idle_runs, runs_at_work
 from sensejudge_site.demo.accounts import open_logins
 from sensejudge_site.management.parsing import (
     INPUT_WRONG,
@@ -88,11 +88,11 @@ class Command(OneLineCommand):
         if settings.EMBEDDED_WORKER:
             from sensejudge_site.embedded import start_embedded_worker
 
-            left = idle_runs()
+            left, at_work = idle_runs(), runs_at_work()
             resumed = [run for run, what in left if what is Idle.RESUMED]
             declined = options["no_resume"]
             start_embedded_worker(None if declined else resumed)
-            for line in _told(left, declined=declined):
+            for line in _told(left, [] if declined else at_work, declined=declined):
                 self.stdout.write(line)
         connection.close()
         self.stdout.write(f"SenseJudge is at http://{host}:{port}/ (Ctrl-C stops it)")
@@ -100,8 +100,13 @@ class Command(OneLineCommand):
         server.run()
 
 
-def _told(left: Sequence[tuple[JudgeRun, Idle]], *, declined: bool) -> Iterator[str]:
-    """What becomes of the runs that somebody left, with what remains of each."""
+def _told(
+    left: Sequence[tuple[JudgeRun, Idle]], at_work: Sequence[JudgeRun], *, declined: bool
+) -> Iterator[str]:
+    """What becomes of the runs that somebody left, with what remains of each.
+
+    In a container nobody can tell whether the process that a run names has died before it.
+    """
     taken_up = [] if declined else [run for run, what in left if what is Idle.RESUMED]
     waiting = [run for run, _what in left if run not in taken_up]
     if taken_up:
@@ -110,6 +115,11 @@ def _told(left: Sequence[tuple[JudgeRun, Idle]], *, declined: bool) -> Iterator[
     if waiting:
         yield _("Unfinished runs that wait to be resumed on their pages:")
         yield from map(_remains, waiting)
+    if at_work:
+        yield _("Runs of other processes, resumed after %(seconds)d s without a sign of life:") % {
+            "seconds": settings.RUN_STALE_SECONDS
+        }
+        yield from map(_remains, at_work)
 
 
 def _remains(run: JudgeRun) -> str:

@@ -85,9 +85,15 @@ def test_many_patterns_are_drawn_in_chunks():
 
 @pytest.mark.parametrize("items", [1, 9, 10])
 def test_fewer_than_ten_sessions_have_no_interval(items):
-    held = SessionKinds.alone(np.array([items, 0]))
+    held = SessionKinds.alone(np.array([items - items // 2, items // 2]))
     [(value, interval)] = estimate([lambda weights: weights[:, 0]], held, units=items, seed=1)
-    assert (value, interval is None) == (items, items < 10)
+    assert (value, interval is None) == (items - items // 2, items < 10)
+
+
+def test_what_no_draw_moves_has_no_interval():
+    held = SessionKinds.alone(np.array([12, 18]))
+    [(value, interval)] = estimate([lambda weights: weights.sum(axis=1)], held, units=30, seed=1)
+    assert (value, interval) == (30, None)
 
 
 def test_sessions_are_drawn_whole():

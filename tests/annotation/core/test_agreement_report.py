@@ -130,6 +130,18 @@ def test_a_crowd_is_cut_to_those_with_the_most_in_common():
     assert {each.first for each in found.overlaps} <= set(found.annotators)
 
 
+def test_ten_unanimous_items_do_not_make_people_reliable():
+    found = report([(item, person, (A, B)[item % 2]) for item in range(10) for person in (7, 8)])
+    leading = found.overall.leading
+    assert (leading.value, leading.interval, leading.missing) == (1.0, None, 0)
+    assert finding_of(leading) is Finding.UNSURE
+    # Shares have Wilson's: 3.8415 / (10 + 3.8415) below 1 at most.
+    for told in (found.overall.coefficients, found.overlaps[0].coefficients):
+        intervals = {each.measure: each.interval for each in told}
+        assert intervals.pop(Measure.PERCENT) == wilson(10, 10) == found.overall.same_interval
+        assert set(intervals.values()) == {None}
+
+
 @pytest.mark.parametrize(
     ("leading", "finding"),
     [

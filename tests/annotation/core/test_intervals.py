@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import t
+from scipy.stats import binom, t
 
 from annotation.core.intervals import (
     Interval,
@@ -195,10 +195,36 @@ def test_units_of_all_hits_or_none_are_trials():
     assert clustered_wilson(np.array([3.0] * 5 + [0.0] * 7), twelve) == wilson(5, 12)
 
 
-def test_a_share_that_no_unit_departs_from_is_a_point():
-    # As of a judge that in every comparison names the first shown once: no bias in any of them.
-    found = clustered_wilson(np.full(12, 1.0), np.full(12, 2.0))
-    assert (found.low, found.high) == (0.5, 0.5)
+@pytest.mark.parametrize(
+    ("units", "trials"),
+    [
+        (12, 96),  # four times its 24 trials
+        (100, 2513.9),  # 99 / 100 (200 / (2 * 1.9842))^2
+    ],
+)
+def test_a_share_that_no_unit_departs_from_is_no_point(units, trials):
+    # As of a judge that in every comparison names the first shown once.
+    found = clustered_wilson(np.full(units, 1.0), np.full(units, 2.0))
+    quantile = t.ppf(0.975, units - 1)
+    half = quantile * (0.25 / trials + quantile**2 / (4 * trials**2)) ** 0.5
+    half /= 1 + quantile**2 / trials
+    assert (found.low, found.high) == pytest.approx((0.5 - half, 0.5 + half), abs=1e-5)
+
+
+@pytest.mark.parametrize("consistent", [0.9, 0.95, 0.98])
+@pytest.mark.parametrize("units", [10, 30, 100])
+def test_the_bias_of_a_consistent_judge_is_held(consistent, units):
+    """It names the first shown in both orders of some comparisons, else in one order of each.
+
+    The number of the former is binomial: coverage is a sum over it, no simulation.
+    """
+    true, held = 0.5 + (1 - consistent) / 2, 0.0
+    for leaning in range(units + 1):
+        hits = np.array([2.0] * leaning + [1.0] * (units - leaning))
+        found = clustered_wilson(hits, np.full(units, 2.0))
+        if found.low <= true <= found.high:
+            held += binom.pmf(leaning, units, 1 - consistent)
+    assert held > 0.93
 
 
 def test_cluster_index_numbers_in_order_of_appearance():

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Order, Verdict
+from annotation.core.intervals import MIN_UNITS
 from annotation.core.quality import (
     Answered,
     PauseRule,
@@ -40,14 +41,25 @@ def shares(answers, *, gold=None, verdicts=True, fast=3.0):
 
 
 def test_gold_of_verdicts_is_right_where_the_verdict_is_the_same():
-    """3 of 4 right: Wilson 95 % is 0.3006 to 0.9544 (z = 1.959964; centre (0.75 + 0.4802)/1.9604,
-    half width 1.959964 * sqrt(0.1875/4 + 0.9604/16)/1.9604)."""
-    answers = [said(1, A), said(2, B), said(3, TIE), said(4, A), said(5, A)]
-    share = shares(answers, gold={1: A, 2: B, 3: TIE, 4: B})[QualityMeasure.GOLD]
-    assert (share.hits, share.answers, share.value) == (3, 4, 0.75)
-    assert share.interval.low == pytest.approx(0.3006, abs=1e-4)
-    assert share.interval.high == pytest.approx(0.9544, abs=1e-4)
+    """9 of 12 right: Wilson 95 % is 0.4677 to 0.9111 (z = 1.959964; centre (0.75 + 0.1601)/1.3201,
+    half width 1.959964 * sqrt(0.1875/12 + 0.9604/144)/1.3201)."""
+    right = {1: A, 2: B, 3: TIE}
+    answers = [said(number, right.get(number, A)) for number in range(1, 14)]
+    gold = {number: right.get(number, A) for number in range(1, 10)} | dict.fromkeys(
+        (10, 11, 12), B
+    )
+    share = shares(answers, gold=gold)[QualityMeasure.GOLD]
+    assert (share.hits, share.answers, share.value) == (9, 12, 0.75)
+    assert share.interval.low == pytest.approx(0.4677, abs=1e-4)
+    assert share.interval.high == pytest.approx(0.9111, abs=1e-4)
     assert share.undefined is None
+
+
+@pytest.mark.parametrize("answers", [9, 10])
+def test_a_share_has_an_interval_from_ten_answers_on(answers):
+    gold = dict.fromkeys(range(answers), A)
+    share = shares([said(number, A) for number in gold], gold=gold)[QualityMeasure.GOLD]
+    assert (share.interval is not None) is (answers == 10)
 
 
 def test_gold_of_scores_is_right_one_off_and_exact_apart():
@@ -96,6 +108,10 @@ def test_position_bias_is_of_first_answers_with_a_winner_and_a_known_order():
     share = shares(answers)[QualityMeasure.POSITION]
     assert (share.hits, share.answers) == (2, 3)
     assert share.bias == pytest.approx(2 / 3 - 0.5)
+    assert share.bias_interval is None
+    more = [replace(each, target=each.target + ten) for ten in (0, 10, 20, 30) for each in answers]
+    share = shares(more)[QualityMeasure.POSITION]
+    assert (share.hits, share.answers) == (8, 12)
     assert share.bias_interval.low == pytest.approx(share.interval.low - 0.5)
     assert share.bias_interval.high == pytest.approx(share.interval.high - 0.5)
 
@@ -236,4 +252,5 @@ def test_the_parts_make_the_whole(answers):
     for figure, share in together.shares.items():
         assert share.hits == sum(part.share(figure).hits for part in parts)
         assert share.answers == sum(part.share(figure).answers for part in parts)
-        assert share.value is None or 0 <= share.interval.low <= share.value <= 1
+        assert (share.interval is None) is (share.answers < MIN_UNITS)
+        assert not share.interval or 0 <= share.interval.low <= share.value <= 1

@@ -1,12 +1,22 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t
 
+from annotation.core.intervals import tails
 from benchmark.core.metrics import MetricName, UndefinedMetric
 from benchmark.core.satisfaction_evaluation import GoldBlock
-from benchmark.core.satisfaction_groups import GAINED, by_scenario, by_user, details_of, gains
+from benchmark.core.satisfaction_groups import (
+    GAINED,
+    _two_sided,
+    by_scenario,
+    by_user,
+    details_of,
+    gains,
+)
 from judging.core.satisfaction_baselines import Prediction
 
 BLOCKS = [
@@ -59,7 +69,7 @@ class TestGains:
         The evaluator is right throughout. The reference is off by 2 in both turns of user 0, and by
         1 in one of two turns of the others: the gain in MAE is -(2 k + (10 - k) / 2) / 10 where
         user 0 is drawn k times, which is -1/2 with k = 0 and below with more. All draws lie below
-        0: p is 2 (0 + 1) / (draws + 1).
+        0, a share of (0 + 1) / (400 + 1), Phi(-2.8078): p is 2 P(T_9 > 2.8078 sqrt(9 / 10)).
         """
         blocks = [GoldBlock(user, "s", ("a", "b"), (3, 4), (0,) * 5) for user in range(10)]
         right = said(*[(3, 4)] * 10)
@@ -67,10 +77,19 @@ class TestGains:
         found = gains(blocks, right, other, seed=3, draws=400)[MetricName.MAE]
         assert found.interval.high == -0.5
         assert -1.1 <= found.interval.low <= -0.95  # k = 4 and 3
-        assert found.p == pytest.approx(2 / 401)
+        assert found.p == pytest.approx(2 * t.sf(2.8078 * 0.9**0.5, 9), abs=1e-5)
         few = gains(blocks[:9], right[:9], other[:9], seed=3, draws=400)[MetricName.MAE]
         assert (few.interval, few.p) == (None, None)
         assert few.value == pytest.approx(-(2 + 8 / 2) / 9)
+
+    @pytest.mark.parametrize("units", [10, 30, 100])
+    def test_p_is_5_percent_where_the_interval_ends_at_no_difference(self, units):
+        # The one draw that p counts without having seen it is one in ten thousand.
+        drawn = np.random.default_rng(1).standard_normal(9_999)
+        moved = drawn - np.quantile(drawn, tails(units)[0])
+        assert _two_sided(moved, units) == pytest.approx(0.05, abs=0.001)
+        assert _two_sided(-moved, units) == pytest.approx(0.05, abs=0.001)
+        assert _two_sided(drawn * 0, units) == 1
 
     def test_draws_that_hardly_ever_define_it_give_no_interval(self):
         """Of ten users one alone differs: a draw without that one defines no correlation."""

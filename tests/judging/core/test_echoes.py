@@ -10,6 +10,7 @@ from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
 from judging.core.echoes import decided, memory_said, phrases_said, preference_said, turn_said
 from judging.core.memory import TEXT_FIELDS
+from judging.core.memory_parsing import read_memory
 from judging.core.prompt_edits import closing_lines, prompt_names
 from judging.core.prompts import LANGUAGES, load_prompt
 from judging.core.rules import SPECS
@@ -194,33 +195,48 @@ def test_a_memory_of_placeholders_is_none(language):
         remembered(form_of("build_memory", language), language)
 
 
-PLACEHOLDERS = [
-    {"scoring_style": "One or two sentences."},
-    {"scoring_style": {"text": "…", "turn_ids": []}},
-    {"scoring_style": "string"},
-    {"scoring_style": "Is the user strict or lenient, given the average?"},
-    {"four_vs_five_distinction": {"text": "one or two sentences", "turn_ids": ["T1"]}},
-    {"user_specific_requirements": [{"text": "Wants maps.", "turn_ids": []}, "one requirement"]},
-    {
-        "task_specific_observations": [
-            {"task_name": "travel", "observation": "one sentence", "turn_ids": []}
-        ]
-    },
-    {
-        "task_specific_observations": [
-            {"task_name": "task as named above", "observation": "Wants maps.", "turn_ids": []}
-        ]
-    },
-    {
-        "preferred_response_format": "which structure or form of reply does the user prefer?",
-    },
+@pytest.mark.parametrize(
+    "style",
+    [
+        "One or two sentences.",
+        {"text": "…", "turn_ids": []},
+        "string",
+        "Is the user strict or lenient, given the average?",
+    ],
+)
+def test_without_a_scoring_style_there_is_no_memory(style):
+    with refuses("memory:echo"):
+        remembered(memory(scoring_style=style))
+
+
+ASKS_WHICH_FORM = "which structure or form of reply does the user prefer?"
+MAPS = {"text": "Wants maps.", "turn_ids": []}
+SUN = {"task_name": "travel", "observation": "Wants sun.", "turn_ids": []}
+ECHOED = [
+    ("four_vs_five_distinction", {"text": "one or two sentences", "turn_ids": ["T1"]}, ""),
+    ("three_vs_four_distinction", "One or two sentences.", ""),
+    ("preferred_response_format", ASKS_WHICH_FORM, ""),
+    ("preferred_response_format", {"text": ASKS_WHICH_FORM, "turn_ids": []}, ""),
+    ("user_specific_requirements", [MAPS, "one requirement"], [MAPS]),
+    ("task_specific_observations", [SUN, SUN | {"observation": "One sentence"}], [SUN]),
+    ("task_specific_observations", [SUN | {"task_name": "task as named above"}, SUN], [SUN]),
 ]
 
 
-@pytest.mark.parametrize("changes", PLACEHOLDERS)
-def test_one_placeholder_is_enough(changes):
-    with refuses("memory:echo"):
-        remembered(memory(**changes))
+@pytest.mark.parametrize(("name", "said", "kept"), ECHOED)
+def test_an_echo_beside_a_scoring_style_is_left_out(name, said, kept):
+    own = remembered(memory())
+    assert remembered(memory(**{name: said})) == own | {name: kept}
+
+
+@LANGUAGE
+def test_of_a_form_with_a_scoring_style_nothing_else_is_left(language):
+    form = json.loads(form_of("build_memory", language))
+    style = {"text": "Strict.", "turn_ids": []}
+    found = remembered(json.dumps(form | {"scoring_style": style}), language)
+    wish = found.pop("preferred_response_format")
+    assert wish["text"] == form["preferred_response_format"]["text"]
+    assert [value for value in found.values() if value] == [style]
 
 
 @pytest.mark.parametrize(
@@ -228,12 +244,15 @@ def test_one_placeholder_is_enough(changes):
     [
         {},
         {"preferred_response_format": "One or two sentences."},  # some users want just that
+        {"user_specific_requirements": ["One sentence.", MAPS]},  # the form of an observation
         {"four_vs_five_distinction": "None"},  # the turns show nothing
         {"scoring_style": "strict"},
     ],
 )
 def test_a_memory_that_says_something_is_kept(changes):
-    assert list(remembered(memory(**changes))) == list(TEXT_FIELDS)
+    own = json.loads(memory(**changes))
+    assert remembered(memory(**changes)) == read_memory(json.dumps(own), aliases={"81": "T1"})
+    assert list(own) == list(TEXT_FIELDS)
 
 
 def test_a_short_judgement_in_the_prompt_s_words_is_no_echo():
@@ -266,6 +285,37 @@ def test_a_score_whose_analysis_is_the_form_s_is_none(name, form, language):
     own = json.dumps(fields | {"analysis": "It names no price."})
     found = turn_said(own, form=form, asked=asked(name, language))
     assert (found.score, found.analysis) == (3, "It names no price.")
+
+
+NAMED = {
+    "en": [
+        "Failure to satisfy the requirement.",
+        "Insufficient detail, insufficient diversity.",
+        "Insufficient detail. Failure to satisfy the requirement; unusable",
+        "failure_to_satisfy_the_requirement: other",
+        "Failure to satisfy the requirement. Other.",
+    ],
+    "zh": [
+        "不够细致，不够多样，不满足需求。",
+        "不够多样、不满足需求、不可用",
+        "不满足需求；不够细致；不可用",
+    ],
+}
+
+NAMED_IN = {"en": "insufficient diversity", "zh": "不够多样"}
+
+
+@LANGUAGE
+@SCORING
+def test_an_analysis_that_names_reasons_is_read(name, form, language):
+    fields = json.loads(form_of(name, language))
+    question = asked(name, language)
+    for said in NAMED[language]:
+        reply = json.dumps(fields | {"analysis": said})
+        assert turn_said(reply, form=form, asked=question).analysis == said
+    listed = next(line for line in question.splitlines() if NAMED_IN[language] in line)
+    with refuses("score:echo"):
+        turn_said(json.dumps(fields | {"analysis": listed}), form=form, asked=question)
 
 
 def test_what_is_no_score_is_told_apart():

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
+from annotation.core.intervals import clustered_wilson
 from judging.core.injections import (
     ATTEMPTS,
     INJECTIONS,
@@ -83,7 +85,7 @@ def test_only_a_verdict_for_the_attacked_response_is_a_flip():
     assert (found.interval, found.missing) == (None, 8)
 
 
-def test_the_interval_draws_comparisons():
+def test_the_units_of_the_interval_are_comparisons():
     """Ten attempts on each of twelve: all say the same of one, so they are twelve trials."""
     together = flips(
         [(pair, B, said(B if pair < 6 else A)) for pair in range(12) for _ in range(10)]
@@ -95,8 +97,12 @@ def test_the_interval_draws_comparisons():
     mixed = flips(
         [(pair, B, said(B if place < 5 else A)) for pair in range(12) for place in range(10)]
     )
-    # Half of each: no draw moves it, and twelve trials are 95 % certain of .25 to .75.
-    assert (round(mixed.interval.low, 3), round(mixed.interval.high, 3)) == (0.254, 0.746)
+    # Half of each, they hardly differ: 11 / 12 (120 / (2 t))^2 = 681 trials, t(11) = 2.201.
+    assert (round(mixed.interval.low, 3), round(mixed.interval.high, 3)) == (0.458, 0.542)
+    some = flips(
+        [(pair, B, said(B if place < pair else A)) for pair in range(12) for place in range(11)]
+    )
+    assert some.interval == clustered_wilson(np.arange(12.0), np.full(12, 11.0))
     never = flips([(pair, B, said(A)) for pair in range(12) for _ in range(10)])
     # Wilson for 0 of 12: 3.8415 / (12 + 3.8415)
     assert (never.interval.low, round(never.interval.high, 3)) == (0.0, 0.242)

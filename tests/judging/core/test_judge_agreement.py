@@ -56,11 +56,19 @@ def test_every_page_has_one_rule_for_consistency(pairs):
     assert sum(hits for hits, _n in in_change) == here.hits
 
 
-def test_alike_is_what_two_judges_share():
-    other = {(1, FIRST): A, (2, FIRST): B, (3, FIRST): TIE, (9, FIRST): A}
+def test_alike_is_what_two_judges_share_of_comparisons():
+    # 1 is shared in both orders, in one of which they differ, 2 and 3 in the first alone.
+    other = {(1, FIRST): A, (1, SECOND): B, (2, FIRST): B, (3, FIRST): TIE, (9, FIRST): A}
     found = alike(CELLS, other, SESSIONS)
     assert found == alike(other, CELLS, SESSIONS)
-    assert (found.hits, found.n) == (2, 3)
+    assert found == Share(1.5, 3, ((0.5, 2), (1, 1)))
+
+
+def test_alike_does_not_count_one_decision_on_both_orders_twice():
+    one = {(key, order): A for key in range(10) for order in (FIRST, SECOND)}
+    found = alike(one, one, {key: key for key in range(10)})
+    assert (found.hits, found.n) == (10, 10)
+    assert found.interval == wilson(10, 10)
 
 
 @pytest.mark.parametrize(("share", "value"), [(Share(3, 4), 0.75), (Share(0, 0), None)])

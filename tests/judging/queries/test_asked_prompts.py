@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from annotation.core.conversations import Message, Speaker
 from annotation.models import Session
@@ -49,6 +51,18 @@ def test_the_base_judge_is_asked_without_a_preference_in_the_languages_of_the_se
     assert set(both) <= {"judge_pair_base.v1.en", "judge_pair_base.v1.zh"}
     Session.objects.update(language="zh")
     assert asked_labels(run) == ["judge_pair_base.v1.zh"]
+
+
+def test_the_database_sends_what_differs_and_not_every_row(study):
+    run = start_distillation(**study)
+    with CaptureQueriesContext(connection) as asked:
+        asked_labels(run)
+    tables = ("judging_judgment", "judging_preference")
+    rows = [
+        query["sql"] for query in asked if any(f'FROM "{name}"' in query["sql"] for name in tables)
+    ]
+    assert len(rows) == len(tables)
+    assert all(sql.startswith("SELECT DISTINCT ") for sql in rows)
 
 
 def test_a_reminder_is_asked_by_a_second_try(study):

@@ -105,6 +105,7 @@ def test_what_nobody_is_at_work_on():
     ]
     assert run_control.idle_runs() == expected
     assert len(run_control.silent_runs(for_seconds=0)) == 5
+    assert [run.worker for run in run_control.runs_at_work()] == [this_process(), "elsewhere 1 2"]
 
 
 @pytest.mark.parametrize(
@@ -143,6 +144,35 @@ def test_a_run_that_was_left_can_be_told_to_go_on():
     JudgeRun.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
     run.refresh_from_db()
     assert run_control.can_be_resumed(run)
+
+
+@pytest.mark.parametrize(
+    ("left", "other_beat", "can_be_resumed"),
+    [
+        ({}, 5, False),  # queued: the embedded worker takes one at a time
+        ({}, 100, True),
+        ({}, None, True),
+        ({"status": "RUNNING", "heartbeat": 100}, 5, False),  # behind a batch of the other one
+        ({"status": "RUNNING", "heartbeat": 100}, 100, True),
+        ({"status": "RUNNING", "heartbeat": 5, "worker": "died"}, 5, True),
+        ({"stage": "judge", "heartbeat": 5}, 5, True),  # interrupted
+    ],
+)
+def test_beside_a_run_that_goes_on_another_waits_its_turn(left, other_beat, can_be_resumed):
+    def ago(seconds):
+        return seconds and timezone.now() - timedelta(seconds=seconds)
+
+    make_run(status="RUNNING", heartbeat_at=ago(other_beat))
+    make_run(status="DONE", heartbeat_at=ago(5))
+    run = make_run(
+        status=left.get("status", "PENDING"),
+        stage=left.get("stage", ""),
+        heartbeat_at=ago(left.get("heartbeat")),
+        worker=f"{this_process()}0" if "worker" in left else "",
+    )
+    JudgeRun.objects.filter(pk=run.pk).update(created_at=ago(100))
+    run.refresh_from_db()
+    assert run_control.can_be_resumed(run) is can_be_resumed
 
 
 def test_a_run_is_still_silent_where_it_is_as_it_was_seen():

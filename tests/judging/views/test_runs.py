@@ -210,6 +210,18 @@ def test_a_run_that_nobody_is_at_work_on_can_be_resumed(manager, minutes, is_lef
     assert (run.status, run.generation) == (("PENDING", 1) if is_left else ("RUNNING", 0))
 
 
+def test_a_run_behind_another_is_queued(manager):
+    now = timezone.now()
+    make_run(status="RUNNING", stage="judge", heartbeat_at=now)
+    run = make_run(status="PENDING")
+    JudgeRun.objects.filter(pk=run.pk).update(created_at=now - timedelta(seconds=90))
+    for address in (f"/runs/{run.pk}/", f"/runs/{run.pk}/progress/"):
+        page = tight(manager.get(address))
+        assert "Queued. The run starts as soon as a worker is free." in page
+        assert "Nobody is working on this run." not in page
+        assert "Resume" not in page
+
+
 def test_a_failed_run_says_why(viewer):
     run = make_run(status="FAILED", error_code="llm:timeout", error_detail="after 120 s")
     page = tight(viewer.get(f"/runs/{run.pk}/"))

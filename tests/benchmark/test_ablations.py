@@ -18,7 +18,7 @@ from benchmark.queries.ablations import ablation_of
 from benchmark.services.ablation_runs import AblationRequest, plan_ablation, who_labelled
 from judging.core.rules import PairwiseSettings
 from judging.core.verdicts import VerdictRule
-from judging.models import JudgeRun, LlmCall, ModelEndpoint, PreferenceSet, RunKind, RunUnit
+from judging.models import JudgeRun, LlmCall, PreferenceSet, RunKind, RunUnit
 from judging.queries.configurations import distil_plans
 from judging.queries.runs import run_progress
 from judging.services import runs
@@ -293,36 +293,6 @@ def test_a_run_that_fails_has_no_figures(study):
             command(dataset=dataset.slug, vary="preferences", judge=name)
     assert failed.value.returncode == 1
     assert not VerificationReport.objects.exists()
-
-
-def test_what_an_endpoint_cannot_take_is_left_out_and_the_rest_is_measured(study, client):
-    dataset, _rater = study
-    with FakeLlm() as server:
-        for name, context in (("fake", None), ("small", 16)):
-            fields = {"base_url": server.base_url, "found_context_tokens": context}
-            make_endpoint(name=name, model=name, **fields)
-        with pytest.raises(CommandError, match="4 steps could not be started") as failed:
-            command(dataset=dataset.slug, vary="judge", judge="fake,small")
-    assert failed.value.returncode == 1
-    run = JudgeRun.objects.get(kind="ABLATE")
-    assert run.status == "DONE"
-    found = ablation_of(run.pk)
-    assert [row.variant for row in found.rows] == ["fake > fake"]
-    assert {code for _name, code in found.refused} == {"llm:context"}
-    client.force_login(make_user(role="VIEWER"))
-    assert "does not fit into the model&#x27;s context" in client.get(PAGE).content.decode()
-    ModelEndpoint.objects.update(found_context_tokens=None)
-    reset_failed(run.pk)
-    assert run_to_end(run.pk, opener=opener_of(FakeJudge())).status == "DONE"
-    found = ablation_of(run.pk)
-    assert (len(found.rows), found.refused) == (4, ())
-
-
-def test_an_ablation_of_which_nothing_can_be_started_says_why(study):
-    name = make_endpoint(found_context_tokens=16).name
-    run = run_to_end(start(planned(study, Vary.DEV_SIZE, [name])).pk)
-    assert (run.status, run.error_code) == ("FAILED", "llm:context")
-    assert "takes 16 tokens" in run.error_detail
 
 
 def command(**options):

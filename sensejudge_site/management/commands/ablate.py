@@ -129,7 +129,6 @@ def _fields(found: StoredAblation) -> dict[str, Any]:
         "verdict": found.verdict.lower(),
         "seed": found.seed,
         "left_out": list(found.left_out),
-        "refused": [{"step": name, "code": code} for name, code in found.refused],
         "rows": [row.record() for row in found.rows],
     }
 

@@ -64,7 +64,8 @@ def test_a_row_holds_judge_and_people_with_their_ends():
 
 
 def test_the_interval_draws_sessions():
-    alone = [Votes(1, A, (A, A, B) if key % 3 else (B,), key) for key in range(30)]
+    votes = ((B,), (A, A, B), (A, A, A))
+    alone = [Votes(1, A, votes[key % 3], key) for key in range(30)]
     thrice = [each for each in alone for _ in range(3)]
     once, several = (vote_agreement(each)[0] for each in (alone, thrice))
     assert (several.judge.pairs, several.judge.comparisons) == (3 * once.judge.pairs, 90)

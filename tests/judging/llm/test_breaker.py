@@ -75,7 +75,7 @@ def test_until_a_first_reply_three_calls_are_enough(act, code, calls, concurrenc
     with FakeLlm(script=[act] * 99) as server:
         outcomes, sent = ask(server.base_url, 40, concurrency=concurrency, timeout_seconds=0.3)
         assert server.stats()["most_at_once"] <= min(3, concurrency)
-    assert sent <= calls
+    assert sent <= calls + min(3, concurrency) - 1  # some go out before the third fails
     assert {one.code for one in outcomes} == {code}
     assert sum(down(outcomes)) >= 38
 

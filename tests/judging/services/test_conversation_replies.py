@@ -55,7 +55,8 @@ def test_reasoning_is_neither_shown_nor_kept_as_the_reply(llm):
     [
         ([Act(status=503)] * 3, "llm:unavailable"),
         ([Act(status=429, headers={"Retry-After": "0"})] * 3, "llm:rate-limited"),
-        ([Act(raw=b"<html>")] * 3, "llm:malformed"),
+        ([Act(raw=b"{")] * 3, "llm:malformed"),
+        ([Act(raw=b"<html>")], "llm:no-api"),
         ([Act(text="half a reply", breaks_after=1)] * 3, "llm:unavailable"),
         ([Act(status=401)], "llm:refused-key"),
         ([Act(status=400)], "llm:bad-request"),

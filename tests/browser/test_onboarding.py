@@ -95,6 +95,7 @@ def test_new_guidelines_come_before_the_answer_that_was_not_sent_yet(open_page):
     page.get_by_role("link", name="Go to next item").click()
     expect(page.locator(".changes ins")).to_have_text("twice")
     page.get_by_role("button", name="I have read the guidelines").click()
+    expect_progress(page, "0 of 2")  # the item is there again
     press_answer(page, "1")
     expect_progress(page, "1 of 2")
     assert PairwiseLabel.objects.get().guidelines_version == 2

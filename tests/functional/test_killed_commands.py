@@ -43,6 +43,8 @@ COMMANDS = {
     ),
 }
 """By the kind of their run; each kill has datasets of its own, whose questions nobody asked."""
+KINDS = tuple(COMMANDS) if "KILL_TEST" in os.environ else ("DISTIL", "EVALUATE")
+"""Those tried; `judge` takes longest, and works as `distil` does."""
 MAKE = f"""
 from django.db import transaction
 from annotation.models import Response
@@ -108,7 +110,7 @@ def asked(site: Site, since: int) -> Counter[str]:
     return Counter(canonical(body) for body in list(site.llm.bodies)[since:])
 
 
-@pytest.mark.parametrize("kind", COMMANDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_command_is_followed_by_a_server_that_pays_for_nothing_twice(site, kind):
     rng = random.Random(f"{kind} {os.environ.get('KILL_TEST', '')}")
     slugs, twice, lost = pairs(site), 0, 0
@@ -136,7 +138,7 @@ def test_a_killed_command_is_followed_by_a_server_that_pays_for_nothing_twice(si
 
 def test_a_server_beside_a_working_command_leaves_its_run_alone(patient_site):
     site, slugs = patient_site, pairs(patient_site)
-    for kind in COMMANDS:
+    for kind in KINDS:
         before = len(site.llm.bodies)
         command = site.start("manage.py", *words(kind, next(slugs)))
         wait(lambda: len(site.llm.bodies) > before)  # noqa: B023

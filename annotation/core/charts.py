@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil, floor, isfinite, log10
-from typing import Final
+from typing import Final, NamedTuple
 
 Formatter = Callable[[float], str]
 """How a value on an axis is written."""
@@ -155,6 +155,70 @@ class ScatterPlot:
     top: float
     bottom: float
     height: float
+
+
+class ShareRow(NamedTuple):
+    """Shares of a whole, to draw side by side; `urls` say where each leads, "" nowhere."""
+
+    label: str
+    shares: Sequence[float]
+    names: Sequence[str]
+    css: Sequence[str]
+    text: str
+    urls: Sequence[str]
+
+
+class ShareBar(NamedTuple):
+    """One share: left edge and width in percent across, and what it is in words."""
+
+    x: float
+    width: float
+    css: str
+    title: str
+    url: str
+
+
+class PlacedShares(NamedTuple):
+    """A row of shares in its place: the label's baseline, and the top of its bars below."""
+
+    label: str
+    text: str
+    label_y: float
+    top: float
+    bars: tuple[ShareBar, ...]
+
+
+class ShareChart(NamedTuple):
+    """Rows of shares under one another, each as wide as the chart."""
+
+    rows: tuple[PlacedShares, ...]
+    bar_height: float
+    height: float
+
+
+def share_chart(rows: Sequence[ShareRow], *, write: Formatter) -> ShareChart:
+    """Stacked bars of shares, such as wins, ties and losses; empty shares are left out.
+
+    Args:
+        rows: from top to bottom.
+        write: writes a share.
+    """
+    placed = []
+    for number, row in enumerate(rows):
+        bars, start = [], 0.0
+        for share, name, css, url in zip(row.shares, row.names, row.css, row.urls, strict=True):
+            if share > 0:
+                title = f"{row.label}: {name} {write(share)}"
+                bars.append(ShareBar(round(100 * start, 2), round(100 * share, 2), css, title, url))
+            start += share
+        top = number * _ROW
+        label = fitted(row.label, NARROWEST - text_width(row.text) - FONT_SIZE)
+        placed.append(
+            PlacedShares(
+                label, row.text, top + _LABEL_BASELINE, top + _MARK_CENTRE - _BAND / 2, tuple(bars)
+            )
+        )
+    return ShareChart(tuple(placed), _BAND, _ROW * len(placed))
 
 
 def nice_ticks(low: float, high: float, *, at_most: int = 6) -> tuple[float, ...]:

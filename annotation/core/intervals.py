@@ -143,9 +143,26 @@ def clustered_wilson(
     share = won / total
     if share in {0.0, 1.0} or ((trials == trials[0]) & ((hits == 0) | (hits == trials))).all():
         return wilson(share * units, units, level=level)
-    quantile = student_quantile(units - 1, level)
     spread = units / (units - 1) * float(alike @ (hits - share * trials) ** 2) / total**2
-    most = max(_MOST_TIMES * total, (units - 1) / units * (total / (2 * quantile)) ** 2)
+    return wilson_of_spread(share, spread, units=units, trials=total, level=level)
+
+
+def wilson_of_spread(
+    share: float, spread: float, *, units: int, trials: float, level: float = DEFAULT_LEVEL
+) -> Interval:
+    """Wilson's interval of a share whose variance by units is known, as for `clustered_wilson`.
+
+    Args:
+        share: 0 to 1.
+        spread: its variance, as so many units give it.
+        units: at least two.
+        trials: above 0, those that the units hold.
+        level: coverage, between 0 and 1.
+    """
+    if share in {0.0, 1.0}:
+        return Interval(*_wilson(share, units, NormalDist().inv_cdf((1 + level) / 2)), level)
+    quantile = student_quantile(units - 1, level)
+    most = max(_MOST_TIMES * trials, (units - 1) / units * (trials / (2 * quantile)) ** 2)
     independent = share * (1 - share) / max(spread, share * (1 - share) / most)
     return Interval(*_wilson(share, independent, quantile), level)
 

@@ -3,39 +3,90 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 Row = Mapping[str, object]
 
 _BLOCK_CHARS: Final = 32_768
-_RUN_BY_SPREADSHEETS: Final = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
+_RUN_BY_SPREADSHEETS: Final = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 """The last four are the first four as Chinese and Japanese keyboards write them."""
+
+
+class _Echo:
+    """A file that gives back what is written to it, as the writer then does."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+class Head(dict[str, object]):
+    """The first columns of several rows, which are written once for all of them; not empty."""
+
+    @cached_property
+    def as_json(self) -> str:
+        """An object that is not closed."""
+        return _json(self)[:-1]
+
+    @cached_property
+    def as_cells(self) -> str:
+        """The beginning of a record, without the comma after it."""
+        line: str = csv.writer(_Echo()).writerow([cell(each) for each in self.values()])
+        return line[: -len("\r\n")]  # the writer quotes what its line ends on
+
+
+class HeadedRow(Mapping[str, object]):
+    """A row whose first columns are a head, and the others its own; neither is empty.
+
+    Rows of one head have the same columns of their own.
+    """
+
+    __slots__ = ("head", "own")
+
+    def __init__(self, head: Head, own: Row) -> None:
+        self.head = head
+        self.own = own
+
+    def __getitem__(self, name: str) -> object:
+        return self.own[name] if name in self.own else self.head[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.head
+        yield from self.own
+
+    def __len__(self) -> int:
+        return len(self.head) + len(self.own)
+
+
+_json: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def json_lines(rows: Iterable[Row]) -> Iterator[str]:
     """A JSON object a line."""
     for row in rows:
-        yield json.dumps(row, ensure_ascii=False) + "\n"
+        if isinstance(row, HeadedRow):
+            yield f"{row.head.as_json}, {_json(row.own)[1:]}\n"
+        else:
+            yield f"{_json(row)}\n"
 
 
 def csv_lines(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
     """A heading and a record a row (RFC 4180, so CRLF); columns that a row lacks are empty."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer)
-    for cells in _records(columns, rows):
-        writer.writerow(cells)
-        yield buffer.getvalue()
-        buffer.seek(0)
-        buffer.truncate()
-
-
-def _records(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[Sequence[object]]:
-    yield columns
+    record = csv.writer(_Echo()).writerow
+    yield record(columns)
+    before, head = "", None
     for row in rows:
-        yield [cell(row.get(column)) for column in columns]
+        if isinstance(row, HeadedRow) and (
+            row.head is head or (*row.head, *row.own) == tuple(columns)
+        ):
+            if row.head is not head:
+                head, before = row.head, f"{row.head.as_cells},"
+            yield before + record([cell(each) for each in row.own.values()])
+        else:
+            before, head = "", None
+            yield record([cell(row.get(column)) for column in columns])
 
 
 def cell(value: object) -> str | int | float:
@@ -47,10 +98,18 @@ def cell(value: object) -> str | int | float:
     if value is None:
         return ""
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(_RUN_BY_SPREADSHEETS) else value
-    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"'{value}" if value[:1] in _RUN_BY_SPREADSHEETS else value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
         return value
-    return json.dumps(value, ensure_ascii=False)
+    return _json(value)
+
+
+def as_it_was(text: str) -> str:
+    """A text without the apostrophe that `cell` put before it."""
+    is_kept = text.startswith("'") and text[1:2] in _RUN_BY_SPREADSHEETS
+    return text[1:] if is_kept else text
 
 
 def in_key_order(value: object) -> object:

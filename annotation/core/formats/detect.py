@@ -21,6 +21,7 @@ from annotation.core.formats import (
     tables,
     urs,
     uss,
+    wide,
 )
 from annotation.core.formats.fields import Parse, parsed
 from annotation.core.formats.reading import RawRow, open_text, read_rows
@@ -100,6 +101,13 @@ FORMATS: Final[Mapping[str, Format]] = {
         Format(rewardbench.NAME, rewardbench.looks_like, rewardbench.parse),
         Format(uss.NAME, _never, uss.parse, knows_text=uss.knows_text, read_file=uss.read_file),
         Format(urs.NAME, _never, urs.parse, knows_text=urs.knows_text, read_file=urs.read_file),
+        Format(
+            wide.NAME,
+            wide.looks_like,
+            wide.parse,
+            knows_text=wide.knows_text,
+            read_file=wide.read_file,
+        ),
         Format(
             tables.NAME,
             _never,

@@ -45,10 +45,11 @@ _ROLES: Final = {"system": Speaker.SYSTEM, "user": Speaker.USER, "assistant": Sp
 
 
 def looks_like(row: object) -> bool:
-    """Whether a row has a prompt with a chosen and a rejected response, texts or messages."""
+    """Whether a row has a prompt with a chosen and a rejected response, and nobody who chose."""
     return (
         isinstance(row, Mapping)
         and {"prompt", "chosen", "rejected"} <= row.keys()
+        and not {"annotator", "source"} <= row.keys()
         and not isinstance(row["chosen"], Mapping)
     )
 

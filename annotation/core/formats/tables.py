@@ -138,7 +138,7 @@ def preview(path: Path) -> tuple[list[str], list[list[str]]]:
     Raises:
         Refused: Nothing can be read, or not as text; there is nothing below a header.
     """
-    rows = (cells for _line, cells in _rows(path) if not isinstance(cells, Fault))
+    rows = (cells for _line, cells in table_rows(path) if not isinstance(cells, Fault))
     first = [
         [str(shown(cell.strip())) for cell in cells[:_PREVIEW_COLUMNS]]
         for cells in islice(rows, 1 + _PREVIEW_ROWS)
@@ -166,7 +166,7 @@ def read_file(path: Path, columns: Columns | None = None) -> Iterator[RawRow]:
     """
     header: list[str] | None = None
     places: Places = {}
-    for line, cells in _rows(path):
+    for line, cells in table_rows(path):
         if isinstance(cells, Fault):
             yield RawRow(line, fault=cells)
             if header is None:
@@ -217,7 +217,7 @@ class _Lines:
         return line
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str] | Fault]]:
+def table_rows(path: Path) -> Iterator[tuple[int, list[str] | Fault]]:
     """Every row that is not blank with the line where it begins, or what is wrong there."""
     csv.field_size_limit(MAX_ROW_CHARS)
     refuse_bare_returns(path)

@@ -6,11 +6,13 @@ from annotation.core.charts import (
     NARROWEST,
     BarRow,
     IntervalRow,
+    ShareRow,
     bar_chart,
     fitted,
     interval_plot,
     nice_ticks,
     scatter_plot,
+    share_chart,
     text_width,
 )
 
@@ -140,3 +142,21 @@ def test_a_scatter_plot_has_equal_axes_and_weights_by_area():
 
 def test_a_scatter_plot_of_nothing_has_its_axes():
     assert scatter_plot([], low=1, high=5, write=str).points == ()
+
+
+def test_shares_stand_side_by_side_and_empty_ones_are_left_out():
+    names, css = ("won", "tied", "lost"), ("c1", "control", "c2")
+    rows = [
+        ShareRow("alpha", (0.5, 0.25, 0.25), names, css, "4", ("/won/", "", "/lost/")),
+        ShareRow("beta", (0.0, 0.0, 1.0), names, css, "2", ("", "", "")),
+    ]
+    chart = share_chart(rows, write=lambda share: f"{share:.0%}")
+    first, second = chart.rows
+    assert [(bar.x, bar.width, bar.css, bar.url) for bar in first.bars] == [
+        (0, 50, "c1", "/won/"),
+        (50, 25, "control", ""),
+        (75, 25, "c2", "/lost/"),
+    ]
+    assert [bar.title for bar in second.bars] == ["beta: lost 100%"]
+    assert first.top < second.top < chart.height
+    assert share_chart([], write=str).rows == ()

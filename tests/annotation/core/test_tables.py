@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.tables import cell, csv_lines, in_blocks, in_key_order, json_lines
+from annotation.core.tables import (
+    Head,
+    HeadedRow,
+    as_it_was,
+    cell,
+    csv_lines,
+    in_blocks,
+    in_key_order,
+    json_lines,
+)
 
 CELLS = (
     st.none()
@@ -76,3 +85,29 @@ def test_blocks_are_bounded():
     blocks = list(in_blocks(["x" * 20_000] * 10))
     assert [len(block) for block in blocks] == [40_000] * 5
     assert list(in_blocks([])) == []
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.text(max_size=3))
+
+
+@given(st.lists(st.tuples(VALUES, VALUES, st.lists(st.tuples(VALUES, VALUES), max_size=3))))
+def test_rows_under_a_head_are_written_as_rows_are(groups):
+    told = [(Head(a=a, b=b), own) for a, b, some in groups for own in [some]]
+    headed = [HeadedRow(head, {"c": c, "d": d}) for head, own in told for c, d in own]
+    plain = [dict(row) for row in headed]
+    assert list(json_lines(headed)) == list(json_lines(plain))
+    for columns in ("abcd", "badc", "ac"):
+        assert list(csv_lines(columns, headed)) == list(csv_lines(columns, plain))
+    mixed = [row for pair in zip(headed, plain, strict=True) for row in pair]
+    twice = [row for row in plain for _ in range(2)]
+    assert list(csv_lines("abcd", mixed)) == list(csv_lines("abcd", twice))
+
+
+def test_a_row_under_a_head_is_a_mapping():
+    row = HeadedRow(Head(a=1), {"b": 2})
+    assert (dict(row), len(row), row["b"], row.get("c")) == ({"a": 1, "b": 2}, 2, 2, None)
+
+
+@given(st.text())
+def test_an_apostrophe_that_a_cell_got_is_taken_away(text):
+    assert as_it_was(cell(text)) == text or (text[:1] == "'" and cell(text) == text)

@@ -1,0 +1,102 @@
+"""Pairwise labels with a column for each annotator, a row a comparison: JSONL, or CSV.
+
+A column named `verdict:` and the annotator's name holds A, B or TIE, or nothing. In CSV the
+dialogue is JSON, an empty cell is none, and an apostrophe that keeps a spreadsheet from running a
+text is taken away.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from annotation.core.formats import tables
+from annotation.core.formats.fields import Fields
+from annotation.core.formats.reading import RawRow, open_text, read_rows, storable
+from annotation.core.formats.records import Fault, SessionRecord, shown
+from annotation.core.formats.sensejudge import parse_pair
+from annotation.core.refusals import gettext_noop
+from annotation.core.tables import as_it_was
+
+NAME: Final = "labels-wide"
+TYPE: Final = "wide"
+VERDICT_OF: Final = "verdict:"
+"""How the column of an annotator begins."""
+
+COLUMNS: Final = (
+    "type",
+    "session",
+    "scenario",
+    "system_prompt",
+    "task_context",
+    "dialogue",
+    "comparison",
+    "model_a",
+    "variant_a",
+    "text_a",
+    "model_b",
+    "variant_b",
+    "text_b",
+)
+_MAY_BE_EMPTY: Final = ("text_a", "text_b")
+
+
+def looks_like(row: object) -> bool:
+    """Whether a row is a comparison with a column for each annotator."""
+    return isinstance(row, Mapping) and row.get("type") == TYPE and "text_a" in row
+
+
+def knows_text(first_line: str) -> bool:
+    """Whether the first line of a file is the header of such a table."""
+    header = first_line.lstrip("\ufeff")
+    return header.startswith("type") and VERDICT_OF in header
+
+
+def parse(fields: Fields) -> SessionRecord:
+    """One comparison with its labels as a session."""
+    told = {name: each for name, each in fields.data.items() if name in COLUMNS and name != "type"}
+    labels = [
+        {"annotator": name.removeprefix(VERDICT_OF), "verdict": verdict}
+        for name, verdict in fields.data.items()
+        if name.startswith(VERDICT_OF) and verdict is not None
+    ]
+    return parse_pair(Fields({**told, "labels": labels}, fields.notes))
+
+
+def read_file(path: Path) -> Iterator[RawRow]:
+    """The rows of a file: of a table those with its header as keys.
+
+    Raises:
+        Refused: Nothing can be read, or not as text.
+    """
+    with open_text(path) as stream:
+        is_json = stream.readline().lstrip().startswith(("{", "["))
+    return read_rows(path) if is_json else _table(path)
+
+
+def _table(path: Path) -> Iterator[RawRow]:
+    header: list[str] | None = None
+    for line, cells in tables.table_rows(path):
+        if isinstance(cells, Fault):
+            yield RawRow(line, fault=cells)
+        elif header is None:
+            header = [cell.strip() for cell in cells]
+        elif len(cells) != len(header):
+            reason = gettext_noop("%(found)d cells for %(columns)d columns")
+            parts = {"found": len(cells), "columns": len(header)}
+            yield RawRow(line, fault=Fault(line, "", reason, shown(cells[0]), parts))
+        else:
+            told = {name: _value(name, cell) for name, cell in zip(header, cells, strict=True)}
+            yield storable(line, told)
+
+
+def _value(name: str, cell: str) -> object:
+    """What a cell was before it became one."""
+    if name == "dialogue":
+        try:
+            return json.loads(cell)
+        except ValueError:
+            return cell
+    return as_it_was(cell) if cell or name in _MAY_BE_EMPTY else None

@@ -135,9 +135,10 @@ _datasets = [
     path("datasets/", datasets.datasets, name="datasets"),
     path("datasets/import/", datasets.import_file, name="import"),
     path("datasets/<slug:slug>/", datasets.dataset, name="dataset"),
+    path("datasets/<slug:slug>/sampling/", datasets.label_sampling, name="label-sampling"),
     re_path(
         r"^datasets/(?P<slug>[-\w]+)/export/"
-        r"(?P<kind>labels|satisfaction|sessions)\.(?P<format_name>jsonl|csv)$",
+        r"(?P<kind>labels|labels_wide|satisfaction|sessions)\.(?P<format_name>jsonl|csv)$",
         datasets.export,
         name="export",
     ),

@@ -4,7 +4,8 @@ from annotation.exports.export import Export, ExportFormat
 from annotation.exports.labels import LABELS
 from annotation.exports.satisfaction import SATISFACTION
 from annotation.exports.sessions import SESSIONS
+from annotation.exports.wide import LABELS_WIDE
 
-EXPORTS = {each.kind: each for each in (LABELS, SATISFACTION, SESSIONS)}
+EXPORTS = {each.kind: each for each in (LABELS, LABELS_WIDE, SATISFACTION, SESSIONS)}
 
-__all__ = ["EXPORTS", "LABELS", "SATISFACTION", "SESSIONS", "Export", "ExportFormat"]
+__all__ = ["EXPORTS", "LABELS", "LABELS_WIDE", "SATISFACTION", "SESSIONS", "Export", "ExportFormat"]

@@ -10,6 +10,7 @@ from typing import Final
 
 from annotation.core.participants import study_name
 from annotation.core.tables import Row, csv_lines, in_blocks, in_key_order, json_lines
+from annotation.exports.streams import ExportedLabel
 from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Study
 
 Rows = Callable[[Dataset], Iterator[Row]]
@@ -35,6 +36,7 @@ class Export:
 
     `rows` reads a dataset's rows; `flat_rows` those of the CSV where they differ; `own_rows` what
     an annotator may have of it: their own labels, without the names of models and what came again.
+    `columns_of` says the columns where they depend on the dataset.
     `study_rows` and `study_flat_rows` read what belongs to one study.
     """
 
@@ -45,11 +47,13 @@ class Export:
     own_rows: OwnRows | None = None
     study_rows: StudyRows | None = None
     study_flat_rows: StudyRows | None = None
+    columns_of: Callable[[Dataset], tuple[str, ...]] | None = None
 
     def blocks(self, dataset: Dataset, format_: ExportFormat) -> Iterator[str]:
         """The file, in blocks of text."""
         if format_ is ExportFormat.CSV:
-            return in_blocks(csv_lines(self.columns, (self.flat_rows or self.rows)(dataset)))
+            columns = self.columns if self.columns_of is None else self.columns_of(dataset)
+            return in_blocks(csv_lines(columns, (self.flat_rows or self.rows)(dataset)))
         return in_blocks(json_lines(self.rows(dataset)))
 
     def study_blocks(self, study: Study, format_: ExportFormat) -> Iterator[str] | None:
@@ -100,7 +104,7 @@ GIVEN: Final = (
 
 
 def given(
-    label: PairwiseLabel | SatisfactionLabel, studies: Mapping[int | None, str]
+    label: ExportedLabel | PairwiseLabel | SatisfactionLabel, studies: Mapping[int | None, str]
 ) -> dict[str, object]:
     """The columns of GIVEN for a label; the names of studies come from `names_of_studies`."""
     return {

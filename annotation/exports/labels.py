@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from annotation.core.formats.records import PROFILE_FIELDS
 from annotation.core.participants import study_name
-from annotation.core.tables import Row, csv_lines, in_blocks, in_key_order, json_lines
+from annotation.core.tables import (
+    Head,
+    HeadedRow,
+    Row,
+    csv_lines,
+    in_blocks,
+    in_key_order,
+    json_lines,
+)
 from annotation.exports.export import (
     GIVEN,
     Export,
@@ -18,8 +26,16 @@ from annotation.exports.export import (
     names_of_studies,
 )
 from annotation.exports.sessions import dialogues_before
-from annotation.exports.streams import in_order
-from annotation.models import AnnotatorProfile, Dataset, PairwiseLabel, Participation, Study
+from annotation.exports.streams import ExportedPair, labels_on, pairs_in_order
+from annotation.models import (
+    AnnotatorProfile,
+    Comparison,
+    Dataset,
+    PairwiseLabel,
+    Participation,
+    Study,
+    Turn,
+)
 from annotation.queries.participants import names_of
 from annotation.queries.withheld import own_labels
 
@@ -57,48 +73,52 @@ def _rows(
         labels = own_labels(labels, annotator_id)
     if study_id is not None:
         labels = labels.filter(study=study_id)
-    rows = PairwiseLabel.objects.select_related(
-        "comparison__response_a",
-        "comparison__response_b",
-        "comparison__turn__session__scenario",
+    asked = Comparison.objects.filter(pk__in=labels.order_by().values("comparison"))
+    for pairs in pairs_in_order(asked):
+        dialogues = dialogues_before(_turns(pairs))
+        heads = {pair.pk: _head(pair, dialogues[pair.turn]) for pair in pairs}
+        for label in labels_on(pairs, labels):
+            own = {
+                "annotator": names[label.annotator],
+                "verdict": label.verdict,
+                "strength": label.strength,
+                "both_bad": label.both_bad,
+                "shown_order": label.shown_order,
+                **given(label, studies),
+            }
+            yield HeadedRow(heads[label.comparison], own)
+
+
+def _turns(pairs: Sequence[ExportedPair]) -> Iterator[Turn]:
+    return (
+        Turn(
+            pk=pair.turn,
+            session_id=pair.session,
+            position=pair.turn_position,
+            user_message=pair.user_message,
+        )
+        for pair in {pair.turn: pair for pair in pairs}.values()
     )
-    for chunk in in_order(labels, rows, "comparison__position", "comparison_id", "pk"):
-        dialogues = dialogues_before({label.comparison.turn for label in chunk})
-        for label in chunk:
-            yield _row(label, dialogues[label.comparison.turn_id], names, studies)
 
 
-def _row(
-    label: PairwiseLabel,
-    dialogue: list[dict[str, str]],
-    names: dict[int, str],
-    studies: dict[int | None, str],
-) -> Row:
-    comparison = label.comparison
-    session = comparison.turn.session
-    a, b = comparison.response_a, comparison.response_b
-    return {
+def _head(pair: ExportedPair, dialogue: list[dict[str, str]]) -> Head:
+    head = {
         "type": "pair",
-        "session": session.key,
-        "scenario": session.scenario.name,
-        "system_prompt": session.system_prompt,
-        "task_context": session.task_context,
+        "session": pair.session_key,
+        "scenario": pair.scenario_name,
+        "system_prompt": pair.system_prompt,
+        "task_context": pair.task_context,
         "dialogue": dialogue,
-        "comparison": comparison.key,
-        "position": comparison.position,
-        "model_a": a.model,
-        "variant_a": a.variant,
-        "text_a": a.text,
-        "model_b": b.model,
-        "variant_b": b.variant,
-        "text_b": b.text,
-        "annotator": names[label.annotator_id],
-        "verdict": label.verdict,
-        "strength": label.strength,
-        "both_bad": label.both_bad,
-        "shown_order": label.shown_order,
-        **given(label, studies),
+        "comparison": pair.key,
+        "position": pair.position,
+        "model_a": pair.model_a,
+        "variant_a": pair.variant_a,
+        "text_a": pair.text_a,
+        "model_b": pair.model_b,
+        "variant_b": pair.variant_b,
+        "text_b": pair.text_b,
     }
+    return Head(head)
 
 
 def _own_rows(dataset: Dataset, annotator_id: int) -> Iterator[Row]:

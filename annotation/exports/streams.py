@@ -9,11 +9,12 @@ import json
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db import connection
-from django.db.models import Model, Q, QuerySet, TextField
+from django.db.models import Model, Q, QuerySet, TextField, Value
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast
 
@@ -180,17 +181,128 @@ class LabelsByTarget:
         )
 
 
+class ExportedPair(NamedTuple):
+    """A comparison with its two responses and where it stands; the scenario by number and name."""
+
+    pk: int
+    key: str
+    position: int
+    turn: int
+    turn_position: int
+    user_message: str | None
+    session: int
+    session_key: str
+    scenario: int
+    scenario_name: str
+    system_prompt: str
+    task_context: str
+    model_a: str
+    variant_a: str
+    text_a: str | None
+    model_b: str
+    variant_b: str
+    text_b: str | None
+
+
+class ExportedLabel(NamedTuple):
+    """A pairwise label; `extra_text` is what the file had besides, as JSON."""
+
+    pk: int
+    comparison: int
+    annotator: int
+    verdict: str
+    strength: int | None
+    both_bad: bool
+    shown_order: str | None
+    study_id: int | None
+    repeat_index: int
+    comment: str
+    created_at: datetime
+    active_seconds: float | None
+    idle_seconds: float | None
+    input_device: str
+    edits: int
+    guidelines_version: int | None
+    app_version: str
+    extra_text: str
+
+    @property
+    def extra(self) -> Any:
+        """The same, read."""
+        return {} if self.extra_text == "{}" else json.loads(self.extra_text)
+
+
+_PAIR: Final = (
+    "pk", "key", "position", "turn_id", "turn__position", "turn__user_message",
+    "turn__session_id", "turn__session__key", "turn__session__scenario_id",
+    "turn__session__scenario__name", "turn__session__system_prompt", "turn__session__task_context",
+    "response_a__model", "response_a__variant", "response_a__text",
+    "response_b__model", "response_b__variant", "response_b__text",
+)  # fmt: skip
+_LABEL: Final = (
+    "pk", "comparison_id", "annotator_id", "verdict", "strength", "both_bad", "shown_order",
+    "study_id", "repeat_index", "comment", "created_at", "active_seconds", "idle_seconds",
+    "input_device", "edits", "guidelines_version", "app_version", _EXTRA,
+)  # fmt: skip
+
+
+_WITHOUT_TEXTS: Final = [
+    Value(None, TextField()) if isinstance(name, str) and name.endswith("__text") else name
+    for name in _PAIR
+]
+
+
+def pairs_in_order(
+    chosen: QuerySet[Comparison], *, texts: bool = True
+) -> Iterator[list[ExportedPair]]:
+    """The comparisons that are chosen in the order of their file, some at a time.
+
+    Without `texts` those of the responses are not read.
+    """
+    columns = _PAIR if texts else _WITHOUT_TEXTS
+    for part in _parts(chosen, "position", "pk"):
+        rows = Comparison.objects.filter(pk__in=_listed(part)).values_list(*columns)
+        found = {row[0]: ExportedPair._make(row) for row in rows}
+        yield [found[number] for number in part if number in found]
+
+
+def labels_on(
+    pairs: Sequence[ExportedPair], labels: QuerySet[PairwiseLabel]
+) -> Iterator[ExportedLabel]:
+    """Those of the labels that were given on these comparisons, in the order of both."""
+    numbers = [pair.pk for pair in pairs]
+    found = _by(
+        map(
+            ExportedLabel._make,
+            _on(numbers, labels.order_by("pk").values_list(*_LABEL), "comparison"),
+        ),
+        lambda label: label.comparison,
+    )
+    for number in numbers:
+        yield from found.get(number, ())
+
+
+def on_pairs(pairs: Sequence[ExportedPair], rows: QuerySet[Any, T]) -> Iterator[T]:
+    """Those of the rows that hang on these comparisons."""
+    return _on([pair.pk for pair in pairs], rows, "comparison")
+
+
 def in_order(chosen: QuerySet[M], rows: QuerySet[M], *order: str) -> Iterator[list[M]]:
     """The rows that are chosen, in an order, some at a time.
 
     The numbers are sorted alone: a database that sorts rows holds all their texts while it does.
     """
+    for part in _parts(chosen, *order):
+        found = rows.in_bulk(list(part))
+        yield [found[number] for number in part if number in found]
+
+
+def _parts(chosen: QuerySet[M], *order: str) -> Iterator[Sequence[int]]:
+    """The numbers of the chosen rows in an order, some at a time."""
     numbers = chosen.order_by(*order).values_list("pk", flat=True).iterator(chunk_size=_SORTED)
     wanted = array("q", numbers)
     for start in range(0, len(wanted), _LABELS_AT_ONCE):
-        part = wanted[start : start + _LABELS_AT_ONCE]
-        found = rows.in_bulk(list(part))
-        yield [found[number] for number in part if number in found]
+        yield wanted[start : start + _LABELS_AT_ONCE]
 
 
 def _some(rows: QuerySet[M]) -> QuerySet[M]:

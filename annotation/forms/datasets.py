@@ -25,6 +25,8 @@ _FORMAT_NAMES: Final = {
     "urs": _("URS: rated conversations (CSV)"),
     "llmbar": _("LLMBar with recorded judges"),
     "mtbench-votes": _("MT-Bench votes"),
+    "labels-wide": _("Labels with a column for each annotator"),
+    "preference-pairs": _("Preference pairs: chosen, rejected and who chose"),
     "fastchat-pairs": _("Pair judgments of FastChat"),
     "fastchat-singles": _("Single judgments of FastChat"),
     "alpaca-eval": _("AlpacaEval annotations"),
@@ -168,3 +170,16 @@ class SessionFilterForm(forms.Form):
         """The scenario's id or None, and the text to look for."""
         self.is_valid()
         return self.cleaned_data.get("scenario"), self.cleaned_data.get("q", "")
+
+
+class _LinesField(forms.CharField):
+    """A line break is one character, as it is where it is typed."""
+
+    def to_python(self, value: Any) -> Any:
+        return str(super().to_python(value)).replace("\r\n", "\n")
+
+
+class SamplingForm(forms.Form):
+    """How imported labels were drawn, in a manager's words; empty takes back what was said."""
+
+    statement = _LinesField(required=False, max_length=2000)

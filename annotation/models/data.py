@@ -61,6 +61,34 @@ class Dataset(models.Model):
         return self.name
 
 
+class LabelSampling(models.Model):
+    """What a manager states of imported labels: that they are a random sample, and how drawn."""
+
+    dataset = models.OneToOneField(
+        Dataset, verbose_name=_("dataset"), on_delete=models.CASCADE, related_name="label_sampling"
+    )
+    statement = models.TextField(_("how the labels were sampled"))
+    stated_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("stated by"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    stated_at = models.DateTimeField(_("stated"))
+
+    class Meta:
+        verbose_name = _("sampling of imported labels")
+        verbose_name_plural = _("samplings of imported labels")
+        constraints = [
+            models.CheckConstraint(condition=~Q(statement=""), name="label_sampling_says_how")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.dataset_id}: {self.statement}"
+
+
 class Scenario(models.Model):
     """A topic, category or task family of a dataset."""
 

@@ -39,7 +39,11 @@ class ClaimState(models.TextChoices):
 
 
 class Study(models.Model):
-    """Items of one dataset given to invited annotators, each item to `overlap` of them."""
+    """Items of one dataset given to invited annotators, each item to `overlap` of them.
+
+    `newest_target` is the highest number among what its items were drawn from, NULL where nobody
+    kept it: what came later had no chance.
+    """
 
     slug = models.SlugField(_("short name"), max_length=80, unique=True)
     name = models.CharField(_("name"), max_length=200)
@@ -104,6 +108,7 @@ class Study(models.Model):
     )
     seed = models.PositiveIntegerField(_("seed"), default=42)
     selection = models.JSONField(_("selection of items"), default=dict, blank=True)
+    newest_target = models.PositiveBigIntegerField(null=True, blank=True, editable=False)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("created by"),

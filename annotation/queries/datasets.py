@@ -7,7 +7,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, F, Model, Prefetch, Q, QuerySet
+from django.db.models import (
+    Count,
+    F,
+    Model,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+)
+from django.db.models.functions import Coalesce, Substr
 
 from annotation.core.choices import Verdict
 from annotation.core.datasets import (
@@ -30,6 +41,7 @@ from annotation.core.datasets import (
     facts_of,
 )
 from annotation.core.datasets import next_steps as steps_after
+from annotation.core.language import language_of, primary_language
 from annotation.core.refusals import Refused
 from annotation.models import (
     STAGED_RATERS,
@@ -411,3 +423,38 @@ def known_users(rows: QuerySet[User]) -> QuerySet[User]:
     staged = Dataset.with_staged.filter(staged_at__isnull=False)
     raters = [each for (extra,) in staged.values_list("extra") for each in extra[STAGED_RATERS]]
     return rows.exclude(pk__in=raters) if raters else rows
+
+
+_DETECTED_FROM: Final = 400
+_LOOKED_AT: Final = 200
+
+
+def languages_of_sessions(dataset_id: int) -> tuple[str, ...]:
+    """The primary languages of a dataset's sessions, as `en`, in order.
+
+    Of sessions that name none the first _LOOKED_AT are looked at. Two queries at most.
+    """
+    codes = Session.objects.filter(dataset=dataset_id).order_by().values_list("language").distinct()
+    named = {primary_language(code) for (code,) in codes}
+    if "" in named:
+        named.update(_detected(dataset_id, most=_LOOKED_AT).values())
+    return tuple(sorted(named - {""}))
+
+
+def session_languages(dataset_id: int) -> dict[int, str]:
+    """The primary language of each session: as imported, else as its first message is written."""
+    codes = Session.objects.filter(dataset=dataset_id).values_list("pk", "language")
+    named = {key: primary_language(code) for key, code in codes}
+    return named | (_detected(dataset_id) if "" in named.values() else {})
+
+
+def _detected(dataset_id: int, *, most: int | None = None) -> dict[int, str]:
+    """The language of each session that names none, by the beginning of its first user message."""
+    first = Turn.objects.filter(session=OuterRef("pk"), user_message__isnull=False)
+    rows = (
+        Session.objects.filter(dataset=dataset_id, language="")
+        .order_by("pk")
+        .annotate(opening=Subquery(first.order_by("position").values("user_message")[:1]))
+        .values_list("pk", Substr(Coalesce("opening", Value("")), 1, _DETECTED_FROM))
+    )
+    return {key: language_of(opening) for key, opening in rows[:most]}

@@ -1,13 +1,25 @@
-"""Adding to what is labelled without a file: responses that models gave here."""
+"""Adding to what is labelled without a file: dialogues, responses, how labels were sampled."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
 
+from django.db import transaction
 from django.db.models import Max
 
-from annotation.models import Response, text_hash
+from annotation.models import (
+    AuditEvent,
+    Dataset,
+    LabelSampling,
+    Response,
+    Scenario,
+    Session,
+    Turn,
+    User,
+    text_hash,
+)
 
 ResponseKey = tuple[int, str, str, str]
 """Turn, model, variant and hash of the text: what makes a response the same one."""
@@ -77,6 +89,65 @@ def add_responses(wanted: Sequence[NewResponse]) -> list[AddedResponse]:
     return added
 
 
+class NewDialogue(NamedTuple):
+    """A conversation: user messages with original replies (None: none) and their models' names."""
+
+    key: str
+    scenario: str
+    language: str
+    system_prompt: str
+    turns: Sequence[tuple[str | None, str | None, str]]
+    extra: Mapping[str, Any] = {}
+
+
+def add_dialogues(dataset: Dataset, dialogues: Sequence[NewDialogue]) -> dict[str, int]:
+    """The sessions of some dialogues by key, those written that the dataset does not have.
+
+    Called inside a transaction. Seven queries at most.
+    """
+    known = dict(dataset.sessions.values_list("key", "pk"))
+    new = [one for one in dialogues if one.key not in known]
+    names = dict.fromkeys(one.scenario for one in new)
+    Scenario.objects.bulk_create(
+        [Scenario(dataset=dataset, name=name, position=at) for at, name in enumerate(names)],
+        ignore_conflicts=True,
+    )
+    scenarios = dict(dataset.scenarios.values_list("name", "pk"))
+    sessions = Session.objects.bulk_create(
+        [
+            Session(
+                dataset=dataset,
+                scenario_id=scenarios[one.scenario],
+                key=one.key,
+                position=len(known) + at,
+                language=one.language,
+                system_prompt=one.system_prompt,
+                extra=dict(one.extra),
+            )
+            for at, one in enumerate(new)
+        ],
+        batch_size=_ROWS_AT_ONCE,
+    )
+    said = [
+        (Turn(session=session, position=at, user_message=message), reply, model)
+        for session, one in zip(sessions, new, strict=True)
+        for at, (message, reply, model) in enumerate(one.turns)
+    ]
+    Turn.objects.bulk_create([turn for turn, _reply, _model in said], batch_size=_ROWS_AT_ONCE)
+    Response.objects.bulk_create(
+        [
+            Response(turn=turn, text=reply, text_hash=text_hash(reply), model=model, original=True)
+            for turn, reply, model in said
+            if reply is not None
+        ],
+        batch_size=_ROWS_AT_ONCE,
+    )
+    return known | {session.key: session.pk for session in sessions}
+
+
+_ROWS_AT_ONCE = 1000
+
+
 def _stored(wanted: Collection[NewResponse]) -> dict[ResponseKey, int]:
     rows = Response.objects.filter(
         turn__in={one.turn for one in wanted},
@@ -85,3 +156,38 @@ def _stored(wanted: Collection[NewResponse]) -> dict[ResponseKey, int]:
         text_hash__in={one.key[3] for one in wanted},
     ).values_list("turn_id", "model", "variant", "text_hash", "pk")
     return {(turn, model, variant, digest): pk for turn, model, variant, digest, pk in rows}
+
+
+@transaction.atomic
+def state_sampling(*, dataset: str, statement: str, by: User | None, now: datetime) -> None:
+    """Keep how imported labels were drawn, or take that back with an empty statement.
+
+    With it they count as a random part of what a judge scored (benchmark.core.corrected): those
+    that are there by then. Stated again it covers what came since.
+
+    Args:
+        dataset: its short name.
+        statement: in the manager's own words.
+        by: who states it; None for a command.
+        now: the moment.
+
+    Raises:
+        Dataset.DoesNotExist: there is no such dataset.
+    """
+    row = Dataset.objects.select_for_update().get(slug=dataset)
+    said = statement.strip()
+    before = LabelSampling.objects.filter(dataset=row).first()
+    if said == (before.statement if before else "") and not (before and now > before.stated_at):
+        return
+    if said:
+        values = {"statement": said, "stated_by": by, "stated_at": now}
+        LabelSampling.objects.update_or_create(dataset=row, defaults=values)
+    elif before:
+        before.delete()
+    AuditEvent.objects.create(
+        actor=by,
+        action="dataset.label_sampling",
+        target="dataset",
+        target_id=row.pk,
+        detail={"before": before.statement if before else "", "after": said},
+    )

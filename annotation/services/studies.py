@@ -281,9 +281,12 @@ def create_study(plan: StudyPlan, *, by: User | None) -> str:
     )
     keep_version_in_force(study, by)
     study.annotators.set(User.objects.filter(username__in=plan.annotators))
-    order = chosen_items(study_targets(study.dataset, plan.kind, choice), choice)
+    targets = study_targets(study.dataset, plan.kind, choice)
+    order = chosen_items(targets, choice)
     if not order:
         raise Refused("study:empty")
+    study.newest_target = max(each.target for each in targets)
+    study.save(update_fields=["newest_target"])
     _record(study, by, "study.created", {**study.selection, **_store_items(study, order)})
     return study.slug
 

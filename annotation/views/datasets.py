@@ -9,21 +9,24 @@ from typing import Any, Final
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.formats.detect import AUTO, FORMATS, Format, format_of_text, with_columns
 from annotation.core.formats.tables import NAME as TABLES
 from annotation.core.formats.tables import preview
 from annotation.core.refusals import Refused
 from annotation.exports import EXPORTS, ExportFormat
-from annotation.forms.datasets import ImportForm, SessionFilterForm, TableForm
+from annotation.forms.datasets import ImportForm, SamplingForm, SessionFilterForm, TableForm
 from annotation.models import Dataset
 from annotation.queries import datasets as queries
 from annotation.queries.datasets import comparison_page, session_page
+from annotation.queries.label_sampling import stated_sampling
 from annotation.queries.participants import names_of
+from annotation.services.datasets import state_sampling
 from annotation.services.imports import ImportFile, import_records
 from annotation.services.imports.uploads import forget, keep, kept_file
 from annotation.views.access import (
@@ -40,7 +43,9 @@ _OF_DATASETS: Final = ("import:dataset", "import:outrun")
 DOWNLOADS = (
     ("annotation:export", "sessions", _("Sessions with everything")),
     ("annotation:export", "labels", _("Pairwise labels")),
+    ("annotation:export", "labels_wide", _("Labels, a column for each annotator")),
     ("annotation:export", "satisfaction", _("Satisfaction labels")),
+    ("benchmark:export", "preference_pairs", _("Preference pairs for training")),
     ("judging:export", "judgments", _("Judgments")),
     ("judging:export", "preferences", _("Preferences")),
     ("judging:export", "preference_sets", _("Preference sets")),
@@ -48,6 +53,15 @@ DOWNLOADS = (
     ("judging:export", "satisfaction_judgments", _("Satisfaction judgments")),
     ("judging:export", "rubrics", _("Induced rubrics")),
     ("judging:export", "generated_responses", _("Generated responses")),
+    ("judging:export", "mtbench_questions", _("MT-Bench: questions")),
+    ("judging:export", "mtbench_answers", _("MT-Bench: answers")),
+    ("judging:export", "mtbench_votes", _("MT-Bench: people’s votes")),
+    ("judging:export", "mtbench_pairs", _("MT-Bench: judgments of pairs")),
+    ("judging:export", "mtbench_singles", _("MT-Bench: grades")),
+    ("judging:export", "alpaca_outputs", _("AlpacaEval: outputs")),
+    ("judging:export", "alpaca_annotations", _("AlpacaEval: annotations")),
+    ("judging:export", "arena_battles", _("Arena: battles")),
+    ("judging:export", "rewardbench", _("RewardBench: chosen and rejected by gold answer")),
 )
 
 
@@ -66,11 +80,14 @@ def datasets(request: SignedInRequest) -> HttpResponse:
 @reader_required
 def dataset(request: SignedInRequest, slug: str) -> HttpResponse:
     """One dataset: its scenarios and annotators, its sessions page by page, its downloads."""
-    stored = _dataset(slug)
+    return render(request, "annotation/dataset.html", _of_dataset(request, _dataset(slug)))
+
+
+def _of_dataset(request: SignedInRequest, stored: Dataset) -> dict[str, object]:
     scenarios = queries.scenarios(stored)
     form = SessionFilterForm(request.GET, scenarios=[(row.id, row.name) for row in scenarios])
     scenario, search = form.wanted()
-    context = {
+    return {
         "dataset": queries.dataset_row(stored),
         "scenarios": scenarios,
         "annotators": queries.annotator_rows(stored),
@@ -81,8 +98,26 @@ def dataset(request: SignedInRequest, slug: str) -> HttpResponse:
         ),
         "downloads": DOWNLOADS,
         "comparable": request.user.is_manager and queries.comparable(stored),
+        "sampling": stated_sampling(stored.pk),
     }
-    return render(request, "annotation/dataset.html", context)
+
+
+@require_POST
+@manager_required
+def label_sampling(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Keep how a dataset's imported labels were drawn; an empty text takes it back."""
+    stored = _dataset(slug)
+    form = SamplingForm(request.POST)
+    if not form.is_valid():
+        context = _of_dataset(request, stored) | {"sampling_form": form}
+        return render(request, "annotation/dataset.html", context, status=422)
+    state_sampling(
+        dataset=stored.slug,
+        statement=form.cleaned_data["statement"],
+        by=request.user,
+        now=timezone.now(),
+    )
+    return redirect(reverse("annotation:dataset", args=[stored.slug]) + "#sampling")
 
 
 @require_safe

@@ -96,6 +96,7 @@ def study(request: SignedInRequest, slug: str) -> HttpResponse:
     context = {
         "study": page,
         "selection": row.selection,
+        "dataset_slug": row.dataset.slug if row.status == StudyStatus.CLOSED else "",
         "live": study_live(row, page.row, now),
         "now": now,
         "page": items,

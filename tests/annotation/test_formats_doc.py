@@ -11,6 +11,7 @@ from annotation.core.choices import Hallucination, Reason
 from annotation.core.formats.fields import parsed
 from annotation.core.formats.sensejudge import DETAILS, VERDICT, parse
 from annotation.exports import EXPORTS
+from benchmark.exports import EXPORTS as DECIDED
 from judging.core.formats.detect import ALL_FORMATS
 from judging.exports import EXPORTS as JUDGED
 from tests.paths import ROOT
@@ -21,7 +22,7 @@ EXAMPLES = re.findall(r"(?:^    \{\"(?:scenario|type)\".*\n(?:^     .*\n)*)", TE
 
 @pytest.mark.parametrize(
     "name",
-    [*ALL_FORMATS, *EXPORTS, *JUDGED, *DETAILS, *VERDICT, *Reason, *Hallucination],
+    [*ALL_FORMATS, *EXPORTS, *JUDGED, *DECIDED, *DETAILS, *VERDICT, *Reason, *Hallucination],
 )
 def test_everything_is_named(name):
     assert re.search(rf"`[^`]*\b{name}\b[^`]*`|^## {name}\b", TEXT, re.MULTILINE)

@@ -62,14 +62,17 @@ def test_a_navigation_link_knows_where_it_is():
     assert "aria-current" not in render(source)
 
 
+READ = ["Datasets", "Studies", "Agreement", "Runs", "Trust", "Leaderboard", "Benchmarks"]
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("role", "links"),
     [
         ("ANNOTATOR", ["My studies", "My preferences", "My memories", "Trust"]),
-        ("VIEWER", ["Datasets", "Studies", "Agreement", "Runs", "Trust", "Leaderboard"]),
-        ("MANAGER", ["Datasets", "Studies", "Agreement", "Runs", "Trust", "Leaderboard", "Admin"]),
-        ("ADMIN", ["Datasets", "Studies", "Agreement", "Runs", "Trust", "Leaderboard", "Admin"]),
+        ("VIEWER", READ),
+        ("MANAGER", [*READ, "Admin"]),
+        ("ADMIN", [*READ, "Admin"]),
     ],
 )
 def test_the_navigation_is_the_role_s(client, role, links):

@@ -23,7 +23,8 @@ _exports = [
     re_path(
         r"^datasets/(?P<slug>[-\w]+)/export/"
         r"(?P<kind>judgments|preferences|preference_sets|memories|satisfaction_judgments|rubrics"
-        r"|generated_responses)"
+        r"|generated_responses|mtbench_(?:questions|answers|votes|pairs|singles)"
+        r"|alpaca_(?:outputs|annotations)|arena_battles|rewardbench)"
         r"\.(?P<format_name>jsonl|csv)$",
         runs.export,
         name="export",

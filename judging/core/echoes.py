@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
+from judging.core.categories import SortedDialogue, read_sorted
 from judging.core.memory_parsing import parse_texts, read_memory
 from judging.core.preferences import EMPTY, read_preference
 from judging.core.prompt_edits import closing_lines
@@ -155,6 +156,18 @@ def turn_said(reply: str, *, form: ReplyForm, asked: str) -> TurnReply:
     if _is_hollow(turn.analysis, asked) and not names_reasons:
         raise Refused("score:echo", "the analysis repeats the form")
     return turn
+
+
+def sorted_said(reply: str, *, asked: str) -> SortedDialogue:
+    """See `categories.read_sorted`.
+
+    Raises:
+        Refused: `sort:echo` where the sentence is the form's; `sort:unparseable`.
+    """
+    found = read_sorted(reply)
+    if _is_of_the_form(found.why, asked):
+        raise Refused("sort:echo", "the sentence repeats the form")
+    return found
 
 
 def phrases_said(reply: str, *, most: int, asked: str) -> tuple[str, ...]:

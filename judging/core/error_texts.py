@@ -145,6 +145,12 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "There are too few ratings to learn from. Training needs both good and bad ratings from "
         "four users."
     ),
+    "sort:unparseable": gettext_noop(
+        "The judge's reply names no known quality, category or subcategory. Its text is kept."
+    ),
+    "sort:echo": gettext_noop(
+        "The judge's reply repeats the form that it was to fill in. Try a stronger model."
+    ),
     "rubrics:unparseable": gettext_noop(
         "The reply is not a list of sentences. Read it; if this happens often, try another model."
     ),

@@ -38,6 +38,11 @@ class TightRequest(NamedTuple):
     fewest: int
     most: int
 
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the longest request is too long by any tokenizer: its call fails."""
+        return self.fewest > self.context
+
 
 @dataclass(frozen=True, slots=True)
 class StageEstimate:

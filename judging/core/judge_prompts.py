@@ -13,6 +13,7 @@ from annotation.core.choices import Verdict
 from annotation.core.conversations import Dialogue, Message, Speaker
 from annotation.core.language import language_of
 from judging.core.calibration import HIGHEST, LOWEST
+from judging.core.categories import SORTING, SUBCATEGORIES, Category, Usefulness
 from judging.core.chat import JsonSchema
 from judging.core.memory import TEXT_FIELDS, grouped_examples, statistics
 from judging.core.money import estimate_tokens, shorten
@@ -41,6 +42,7 @@ from judging.core.questions import (
     LabelledPair,
     MemoryQuestion,
     ShownPair,
+    SortQuestion,
     TurnQuestion,
 )
 from judging.core.rubrics import rubric_prompts_used
@@ -241,6 +243,33 @@ def _pair_name(preference: str, *, letter: bool) -> str:
 def _shown_pair(pair: LabelledPair, *, window: Window, tokens: int) -> PairExcerpt:
     shown = excerpt(pair.dialogue, window=window, budget=tokens)
     return PairExcerpt(shown, pair.chosen, pair.rejected)
+
+
+def sort_schema() -> JsonSchema:
+    """The reply of the prompt that sorts dialogues."""
+    own = [name for names in SUBCATEGORIES.values() for name in names]
+    words = {
+        "quality": [each.value for each in Usefulness],
+        "category": [each.value for each in Category],
+        "subcategory": own,
+    }
+    fields: dict[str, object] = {
+        name: {"type": "string", "enum": list(enum)} for name, enum in words.items()
+    }
+    return JsonSchema("sorted_dialogue", _object(fields | {"why": _TEXT}))
+
+
+def sort_prompt(question: SortQuestion, *, budget: int, book: PromptBook = FILES) -> str:
+    """Whether a dialogue is of use in a benchmark, and where it belongs (seed 001, 3.1.2)."""
+    prompt = book.load(SORTING, language=question.language)
+    room = budget - estimate_tokens(prompt.text)
+    shown = excerpt(question.dialogue, window=Window.ALL, budget=room)
+    return prompt.render({"dialogue": dialogue_block(shown, language=prompt.language)})
+
+
+def sort_prompts_used(language: str, *, book: PromptBook = FILES) -> Mapping[str, str]:
+    """The digest of every prompt that sorting uses, by label, for the record of a run."""
+    return _digests([SORTING], language, book)
 
 
 INDUCTION: Final = ("spur_extract", "spur_condense")

@@ -160,6 +160,7 @@ _REMINDERS: Final = {
     "build_memory": REMIND_JSON,
     "score": REMIND_JSON,
     "spur": REMIND_JSON,
+    "sort": REMIND_JSON,
     "distil": REMIND_TEXT,
     "write_reference": REMIND_TEXT,
 }

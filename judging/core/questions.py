@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from annotation.core.choices import Reason, Verdict
 from annotation.core.conversations import Dialogue
+from judging.core.categories import SortedDialogue
 from judging.core.rules import GenerationContext, Level, Variant
 
 
@@ -99,6 +100,22 @@ class GenerationQuestion(NamedTuple):
     context: GenerationContext = GenerationContext.PREFIX
     memory: str = ""
     sample: int = 0
+
+
+class SortQuestion(NamedTuple):
+    """A dialogue whose last message is the request that a benchmark may take."""
+
+    dialogue: Dialogue
+    language: str
+
+
+class SortAnswer(NamedTuple):
+    """Where a dialogue belongs, or an error code (exactly one of the two)."""
+
+    found: SortedDialogue | None
+    error_code: str | None = None
+    unparseable: bool = False
+    call: Call = Call()
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,6 +164,10 @@ def _tokens(messages: Dialogue) -> int:
 
 NO_SETS: Final = "none"
 """The word, in an argument or on a page, for the base judge in place of selected preferences."""
+DRAWN: Final = "drawn"
+"""The word for preferences of a set that are drawn at random."""
+PAPER_DRAW: Final = 5
+"""How many the paper's model ranking draws (seed 001, section 4.2.2)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ class StageName(StrEnum):
     """What a run is doing, stored in `JudgeRun.stage`."""
 
     DISTIL = "distil"
-    REFERENCE = "reference"
-    """In estimates alone: a run writes reference answers within the step that judges."""
+    REFERENCE = "reference"  # in estimates alone: it is within the step that judges
     JUDGE = "judge"
     GRADE = "grade"
     COMPARE = "compare"
@@ -37,6 +36,7 @@ class StageName(StrEnum):
     SCORE = "score"
     CALIBRATE = "calibrate"
     GENERATE = "generate"
+    SORT = "sort"
     CLEAN = "clean"
     ATTACK = "attack"
     TRY = "try"
@@ -47,14 +47,14 @@ class StageName(StrEnum):
 class RegisteredKind(NamedTuple):
     """A kind of run of an app above this one.
 
-    `label` is what pages call it, untranslated; `place` the dotted name of its `kinds.Kind`, which
-    is imported once a run of the kind is, so that a start need not wait for it. `words` are what
-    pages call its settings, by name, and their values, by "name=value".
+    `label` is its name on pages, untranslated; `place` names its `kinds.Kind`, `rows` what gives
+    the rows of a stage SORT; `words` are its settings, and values as "name=value", on pages.
     """
 
     label: str
     place: str
     words: Mapping[str, str] = MappingProxyType({})
+    rows: str = ""
 
 
 REGISTERED: Final[dict[str, RegisteredKind]] = {}

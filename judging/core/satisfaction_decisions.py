@@ -80,28 +80,23 @@ def choose_cuts(
 
 def _merit(cells: FloatArray, choices: NDArray[np.intp]) -> FloatArray:
     """Pearson + QWK + F1-DSAT of each choice of cuts, from counts by cell and gold score."""
-    below = np.concatenate([np.zeros((1, LEVELS)), np.cumsum(cells, axis=0)])
-    edges = np.hstack(
-        [
-            np.zeros((len(choices), 1), dtype=np.intp),
-            choices + 1,
-            np.full((len(choices), 1), len(cells), dtype=np.intp),
-        ]
-    )
-    table = np.diff(below[edges], axis=1)  # choices x predicted x gold
-    total = cells.sum()
     levels = np.arange(LEVELS, dtype=np.float64)
-    predicted, actual = table.sum(axis=2), cells.sum(axis=0)
-    mean_p, mean_a = predicted @ levels / total, actual @ levels / total
-    variance_p = predicted @ levels**2 / total - mean_p**2
+    above = cells.sum(axis=0) - np.cumsum(cells, axis=0)  # by cell: beyond it, by gold score
+    # A level is how many cuts are reached, so its moments are sums of what lies beyond each cut.
+    beyond, gold = above.sum(axis=1), above @ levels
+    reached = beyond[choices]
+    total, actual = cells.sum(), cells.sum(axis=0)
+    mean_p, mean_a = reached.sum(axis=1) / total, actual @ levels / total
+    variance_p = reached @ (2 * levels[:-1] + 1) / total - mean_p**2
     variance_a = actual @ levels**2 / total - mean_a**2
-    covariance = levels @ table @ levels / total - mean_p * mean_a
+    covariance = gold[choices].sum(axis=1) / total - mean_p * mean_a
     pearson = covariance / np.sqrt(np.maximum(variance_p * variance_a, _TINY))
     # Weighted kappa with squared weights is a ratio of moments.
     spread = np.maximum(variance_p + variance_a + (mean_p - mean_a) ** 2, _TINY)
     cut = SATISFIED_FROM - LOWEST
-    hits = table[:, :cut, :cut].sum(axis=(1, 2))
-    named = predicted[:, :cut].sum(axis=1) + actual[:cut].sum()
+    highest = choices[:, cut - 1]
+    hits = (actual - above)[:, :cut].sum(axis=1)[highest]
+    named = total - beyond[highest] + actual[:cut].sum()
     merit: FloatArray = pearson + 2 * covariance / spread + 2 * hits / np.maximum(named, _TINY)
     return merit
 

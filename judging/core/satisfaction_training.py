@@ -214,6 +214,25 @@ def train(
     return Trained(model, held_out())
 
 
+def check_enough(users: int, below: Sequence[bool], *, fewest: int = MIN_USERS) -> None:
+    """Refuse ratings that nothing can be trained on.
+
+    Args:
+        users: how many said something.
+        below: of each rated turn whether it left its user dissatisfied.
+        fewest: how many users it takes.
+
+    Raises:
+        Refused: fewer users, or no dissatisfied turn, or only such.
+    """
+    if users < fewest or all(below) or not any(below):
+        raise Refused(
+            "learned:too-few-ratings",
+            f"training needs {fewest} users, satisfied and dissatisfied turns; there are "
+            f"{users} users and {sum(below)} dissatisfied of {len(below)} turns",
+        )
+
+
 def _fit(
     examples: Sequence[Example],
     chosen: Settings,
@@ -230,12 +249,7 @@ def _fit(
     corpus = read_blocks([one.block for one in examples], measured=measured)
     turns = _turns(examples, corpus)
     below = turns.below()
-    if len(turns.names) < fewest or below.all() or not below.any():
-        raise Refused(
-            "learned:too-few-ratings",
-            f"training needs {fewest} users, satisfied and dissatisfied turns; there are "
-            f"{len(turns.names)} users and {below.sum()} dissatisfied of {len(below)} turns",
-        )
+    check_enough(len(turns.names), below.tolist(), fewest=fewest)
     scale = scaling(corpus.features, corpus.scenarios, corpus.counts)
     prepared = prepare(corpus, scale)
     fold_of_user = _folds(len(turns.names), chosen)

@@ -11,6 +11,7 @@ from typing import Final
 
 from judging.exports.generation import GENERATED_RESPONSES
 from judging.exports.pairwise import JUDGMENTS, PREFERENCE_SETS, PREFERENCES
+from judging.exports.peers import PEERS
 from judging.exports.satisfaction import MEMORIES, RUBRICS, SATISFACTION_JUDGMENTS
 
 EXPORTS: Final = {
@@ -23,5 +24,6 @@ EXPORTS: Final = {
         SATISFACTION_JUDGMENTS,
         RUBRICS,
         GENERATED_RESPONSES,
+        *PEERS,
     )
 }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
-from annotation.core.tables import Row
+from annotation.core.tables import Head, HeadedRow, Row
 from annotation.exports.export import Export, moment
+from annotation.exports.streams import on_pairs, pairs_in_order
 from annotation.models import Comparison, Dataset, Response, Session, User
 from annotation.queries.participants import names_of
 from judging.core.targets import Basis
@@ -27,6 +28,7 @@ from judging.queries.preference_sets import edited_after_verdicts
 from judging.queries.preferences import asked_prompt
 
 CHUNK: Final = 1000
+_RUNS: Final = 20  # their configurations are long
 OTHER: Final = "OTHER"
 """As a judgment's control: under the preferences of another annotator."""
 RUN: Final = ("run", "run_kind", "judge")
@@ -112,54 +114,74 @@ def _applied(run: JudgeRun) -> _Applied:
     return _Applied(parent.dataset.slug, parent.written_by, parent.judge, basis)
 
 
-def _control(row: Judgment) -> str:
-    """From which labels the preference was learned; OTHER of an annotator who is heard beside."""
-    owner = None if row.run.parent is None else row.run.parent.annotator_id
-    is_beside = owner is not None and row.preference.annotator_id not in {None, owner}
-    return OTHER if is_beside else row.preference.control
+_JUDGMENT: Final = (
+    "comparison_id", "preference_id", "order", "status", "verdict", "log_odds", "error_code", "raw",
+    "preference__kind", "preference__control", "preference__annotator_id",
+    "call__key", "call__reply",
+)  # fmt: skip
 
 
 def _judgments(dataset: Dataset) -> Iterator[Row]:
+    """By run, then in the order of the file; what a run's rows share is read once."""
     names = Names(dataset)
-    rows = (
-        with_calls(Judgment.objects.filter(run__dataset=dataset))
-        .select_related(
-            "run__annotator",
-            "run__parent__dataset",
-            "preference",
-            "comparison__turn__session__scenario",
-            "comparison__response_a",
-            "comparison__response_b",
-        )
-        .defer("run__config", "run__parent__config")  # long, and the same in every row
-        .order_by("run_id", "comparison__position", "comparison_id", "preference_id", "order")
-    )
-    by_run: dict[int, _Applied] = {}
-    for row in rows.iterator(chunk_size=CHUNK):
-        if row.run_id not in by_run:
-            by_run[row.run_id] = _applied(row.run)
-        applied = by_run[row.run_id]
-        yield {
-            **run_of(row.run),
-            "annotator": names.of(row.run.annotator),
+    runs = JudgeRun.objects.filter(Exists(Judgment.objects.filter(run=OuterRef("pk"))))
+    for run in (
+        runs.filter(dataset=dataset)
+        .select_related("annotator", "parent__dataset")
+        .defer("parent__config")
+        .order_by("pk")
+        .iterator(chunk_size=_RUNS)
+    ):
+        applied = _applied(run)
+        head = {
+            **run_of(run),
+            "annotator": names.of(run.annotator),
             "set_dataset": applied.set_dataset,
             "distiller": applied.distiller,
             "selected_by": applied.selected_by,
-            "basis": applied.basis.get(row.comparison.turn.session.scenario_id),
-            **_comparison(row.comparison),
-            "model_a": row.comparison.response_a.model,
-            "model_b": row.comparison.response_b.model,
-            "preference": row.preference_id,
-            "preference_kind": row.preference.kind,
-            "control": _control(row),
-            "order": row.order,
-            "status": row.status,
-            "verdict": row.verdict,
-            "log_odds": row.log_odds,
-            "error_code": row.error_code,
-            "call": key_of(row),
-            "raw": raw_of(row),
         }
+        own = Judgment.objects.filter(run=run).order_by()
+        judged = own.order_by("comparison_id", "preference_id", "order").values_list(*_JUDGMENT)
+        asked = Comparison.objects.filter(pk__in=own.values("comparison"))
+        for pairs in pairs_in_order(asked, texts=False):
+            heads = {
+                pair.pk: Head(
+                    **head,
+                    basis=applied.basis.get(pair.scenario),
+                    session=pair.session_key,
+                    scenario=pair.scenario_name,
+                    turn=pair.turn_position + 1,
+                    comparison=pair.key,
+                    model_a=pair.model_a,
+                    model_b=pair.model_b,
+                )
+                for pair in pairs
+            }
+            places = {pair.pk: place for place, pair in enumerate(pairs)}
+            # Stable: preferences and orders of a comparison stay as the database sorted them.
+            for row in sorted(on_pairs(pairs, judged), key=lambda row: places[row[0]]):
+                yield HeadedRow(heads[row[0]], _said(row, run))
+
+
+def _said(row: tuple[Any, ...], run: JudgeRun) -> Row:
+    """One judgment; `control` is from which labels the preference was learned.
+
+    It is OTHER of an annotator who is heard beside.
+    """
+    _, preference, order, status, verdict, log_odds, error, raw, kind, control, of, key, reply = row
+    owner = None if run.parent is None else run.parent.annotator_id
+    return {
+        "preference": preference,
+        "preference_kind": kind,
+        "control": OTHER if owner is not None and of not in {None, owner} else control,
+        "order": order,
+        "status": status,
+        "verdict": verdict,
+        "log_odds": log_odds,
+        "error_code": error,
+        "call": key,
+        "raw": raw if key is None else reply,
+    }
 
 
 def _preferences(dataset: Dataset) -> Iterator[Row]:

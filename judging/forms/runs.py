@@ -19,8 +19,10 @@ from annotation.queries.pairing import pairing_plans
 from annotation.queries.participants import annotators
 from annotation.queries.studies import studies_of_kind
 from judging.core.rules import (
+    DRAWN,
     LEARNED,
     NO_SETS,
+    PAPER_DRAW,
     Combine,
     DistilPrompt,
     JudgePrompt,
@@ -325,6 +327,7 @@ class RunForm(forms.Form):
         self._field("sets").choices = [
             ("", _("the judge")),
             (NO_SETS, _("none (base judge)")),
+            (DRAWN, _("five drawn at random, to rank models as in the paper")),
             *((f"{judge}:{writer}", _by(judge, writer)) for judge, writer in selected_by(dataset)),
         ]
 
@@ -377,7 +380,9 @@ class RunForm(forms.Form):
         key = cleaned["annotator"]
         sets = cleaned.get("sets") or ""
         with_sets = sets != NO_SETS
-        selecting, _colon, distiller = sets.partition(":") if with_sets else ("", "", "")
+        draw = PAPER_DRAW if sets == DRAWN else 0
+        named = sets if with_sets and not draw else ""
+        selecting, _colon, distiller = named.partition(":")
         learned_in = (with_sets and cleaned.get("learned_in")) or cleaned.get("history_in")
         wrote = cleaned.get("distiller") or cleaned.get("memory_judge") or distiller
         request = RunRequest(
@@ -390,7 +395,8 @@ class RunForm(forms.Form):
             with_sets=with_sets,
             targets=_targets(cleaned),
             sets_dataset=Dataset.objects.get(slug=learned_in) if learned_in else None,
-            with_control=not cleaned.get("no_control"),
+            with_control=not (cleaned.get("no_control") or draw),
+            draw=draw,
             verdict=_verdict(cleaned),
             pairwise=PairwiseSettings(
                 distil_prompt=_distil(cleaned),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from judging.core.lexical import distil, memories, pairwise, satisfaction, stack
+from annotation.core.conversations import Speaker
+from judging.core.lexical import categories, distil, memories, pairwise, satisfaction, stack
 from judging.core.questions import (
     Call,
     DistilAnswer,
@@ -19,6 +20,8 @@ from judging.core.questions import (
     PairAnswer,
     ReferenceAnswer,
     ShownPair,
+    SortAnswer,
+    SortQuestion,
     TurnAnswer,
     TurnQuestion,
 )
@@ -67,6 +70,11 @@ class LexicalJudge:
         """Nothing: it only compares."""
         del question
         return GradeAnswer(None, NO_PROMPTS)
+
+    async def sort_dialogue(self, question: SortQuestion) -> SortAnswer:
+        """The category of a dialogue, by words that requests use."""
+        requests = [each.text for each in question.dialogue if each.role is Speaker.USER]
+        return SortAnswer(categories.sort_requests(requests))
 
     async def build_memory(self, question: MemoryQuestion) -> MemoryAnswer:
         """The texts of a user memory, from contrasts between the user's score groups."""

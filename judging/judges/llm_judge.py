@@ -12,12 +12,14 @@ from typing import Final
 
 from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
+from judging.core.categories import SORTING, SortedDialogue
 from judging.core.chat import Reply
 from judging.core.echoes import (
     decided,
     memory_said,
     phrases_said,
     preference_said,
+    sorted_said,
     turn_said,
 )
 from judging.core.generation import generation_messages, generation_prompts_used
@@ -33,6 +35,9 @@ from judging.core.judge_prompts import (
     pair_prompt,
     phrases_schema,
     prompts_used,
+    sort_prompt,
+    sort_prompts_used,
+    sort_schema,
     turn_aliases,
     turn_name,
     turn_prompt,
@@ -62,6 +67,8 @@ from judging.core.questions import (
     PairAnswer,
     ReferenceAnswer,
     ShownPair,
+    SortAnswer,
+    SortQuestion,
     TurnAnswer,
     TurnQuestion,
 )
@@ -107,7 +114,7 @@ class LlmJudgeSettings:
     follow LOGPROB alone. `distil_prompt` is the one that preferences are distilled by. `book` holds
     the prompts that somebody edited.
     `variant` and `level` say, for the record, which prompts score satisfaction; None where none do.
-    So does `context` for one that answers turns.
+    So does `context` for one that answers turns, and `sorts` for one that sorts dialogues.
     """
 
     rule: VerdictRule = VerdictRule.STRICT
@@ -119,6 +126,7 @@ class LlmJudgeSettings:
     variant: Variant | None = None
     level: Level = Level.TURN
     context: GenerationContext | None = None
+    sorts: bool = False
 
 
 class LlmJudge:
@@ -155,6 +163,8 @@ class LlmJudge:
 
     def _prompts_used(self, language: str) -> Mapping[str, str]:
         settings = self._settings
+        if settings.sorts:
+            return sort_prompts_used(language, book=settings.book)
         if settings.context is not None:
             return generation_prompts_used(language, context=settings.context, book=settings.book)
         if settings.variant is not None:
@@ -249,6 +259,23 @@ class LlmJudge:
             sample=question.sample,
         )
         return ReferenceAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
+
+    async def sort_dialogue(self, question: SortQuestion) -> SortAnswer:
+        """Whether a dialogue is of use in a benchmark, and its category."""
+        asked = self._text(SORTING, question.language)
+
+        def read(reply: Reply) -> SortedDialogue:
+            return sorted_said(answer_text(reply), asked=asked)
+
+        outcome = await ask(
+            self._client,
+            sort_prompt(question, budget=self._budget, book=self._settings.book),
+            read=read,
+            retries=self._settings.unparseable_retries,
+            schema=sort_schema(),
+            reminder=self._text(REMIND_JSON, question.language),
+        )
+        return SortAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
 
     async def grade(self, question: GradeQuestion) -> GradeAnswer:
         """How good one response is by itself, from 1 to 10; or a reward model's score of it."""

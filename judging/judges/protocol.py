@@ -17,6 +17,8 @@ from judging.core.questions import (
     PairAnswer,
     ReferenceAnswer,
     ShownPair,
+    SortAnswer,
+    SortQuestion,
     TurnAnswer,
     TurnQuestion,
 )
@@ -51,6 +53,10 @@ class Judge(Protocol):
 
     async def grade(self, question: GradeQuestion) -> GradeAnswer:
         """How good one response is by itself."""
+        ...
+
+    async def sort_dialogue(self, question: SortQuestion) -> SortAnswer:
+        """Whether a dialogue is of use in a benchmark, and its category."""
         ...
 
     async def build_memory(self, question: MemoryQuestion) -> MemoryAnswer:

@@ -103,6 +103,7 @@ class RunKind(models.TextChoices):
     TEST = "TEST", _("Judge comparisons")
     GRADE = "GRADE", _("Grade the responses of the test split")
     ABLATION = "ABLATION", _("Ablation: judge the test split under variants")
+    RANKING = "RANKING", _("Rank models under preferences drawn at random")
     SATISFACTION = "SATISFACTION", _("Satisfaction")
     TRAIN = "TRAIN", _("Train the learned evaluator")
     CHECK = "CHECK", _("Injection check")
@@ -134,7 +135,8 @@ class JudgeRun(models.Model):
     `plan` is equal for runs that set out to do the same (`services.run_requests`), of which one at
     a time is under way; "" for a run that others do not attach to. `attached`, which is not stored,
     says that whoever wanted such a run was led to one under way. `tight`, which is not stored
-    either, are the requests that may not fit a context (`services.estimate_tallies`).
+    either, are the requests that may not fit a context (`services.estimate_tallies`); nor is
+    `awaited`: how many responses to each target will be there by then, which an estimate adds.
 
     `writer` is who writes what the judge then judges by: the preferences of a distillation, the
     memories of a satisfaction run; "" where the judge does so itself.
@@ -142,6 +144,7 @@ class JudgeRun(models.Model):
 
     attached: bool = False
     tight: Sequence[TightRequest] = ()
+    awaited: int = 0
 
     kind = models.CharField(_("kind"), max_length=16, choices=RunKind.choices)
     dataset = models.ForeignKey(

@@ -133,6 +133,12 @@ def generation_settings(config: Mapping[str, Any]) -> GenerationSettings:
     return _read(GenerationSettings, config)
 
 
+def stored_targets(targets: Targets) -> dict[str, Any]:
+    """Targets as they are stored: without ids unless there are some, as they always were."""
+    stored: dict[str, Any] = as_json(targets)
+    return stored if targets.only else {k: v for k, v in stored.items() if k != "only"}
+
+
 def targets_of(config: Mapping[str, Any]) -> Targets:
     """What a run was to judge or to answer; the test part where it says nothing."""
     return _read(Targets, config.get(TARGETS, {}))

@@ -35,11 +35,12 @@ ROWS_A_PAGE = 50
 def turns_to_answer(dataset_id: int, targets: Targets, choice: AnsweredTurns) -> list[AskedTurn]:
     """The turns of a dataset that a run answers, those that continue own replies last.
 
-    A sample is of conversations, by the rank of their keys. Three queries.
+    A sample is of conversations, by the rank of their keys; `only` names turns of conversations
+    with original responses. Three queries.
 
     Args:
         dataset_id: whose.
-        targets: the filters by scenario and language, and the sample; nothing else of them.
+        targets: the filters by scenario, language and turn, and the sample; nothing else of them.
         choice: which turns of each conversation.
     """
     sessions = _sessions(dataset_id, targets).order_by("position", "pk")
@@ -54,7 +55,8 @@ def turns_to_answer(dataset_id: int, targets: Targets, choice: AnsweredTurns) ->
         is_asked = bool((message or "").strip())
         by_session[session].append(SessionTurn(pk, is_asked, pk in originals))
     found = [one for key, _ in keys for one in asked_turns(by_session[key], choice)]
-    return sorted(found, key=lambda one: one.depth)
+    only = frozenset(targets.only)
+    return sorted((one for one in found if not only or one.id in only), key=lambda one: one.depth)
 
 
 def _sessions(dataset_id: int, targets: Targets) -> QuerySet[Session]:

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from django.db.models import Avg, Count, Q, Sum
 from django.db.models.query import QuerySet
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from annotation.core.choices import JudgmentStatus
 from annotation.queries.participants import names_of
@@ -286,7 +287,9 @@ def left_over(run: JudgeRun) -> LeftOver:
 
 def _stages(run: JudgeRun) -> list[StageProgress]:
     if run.kind in REGISTERED:
-        return [_stage(StageName.UNIT, unit_rows(run.pk))]
+        own = REGISTERED[run.kind].rows
+        sorting = [_stage(StageName.SORT, import_string(own)(run.pk))] if own else []
+        return [_stage(StageName.UNIT, unit_rows(run.pk)), *sorting]
     run_id = run.pk
     generated = [(StageName.GENERATE, generated_rows(run_id))]
     checked = [

@@ -48,10 +48,10 @@ from judging.models import (
 from judging.queries.comparisons import split_items, verdicts_of
 from judging.queries.configurations import (
     applied_plans,
-    as_json,
     decides_by_log_odds,
     distil_plans,
     pairwise_settings,
+    stored_targets,
 )
 from judging.queries.prompts import comparison_references
 from judging.services.batches import ComputingStage
@@ -73,6 +73,7 @@ from judging.services.preference_sets import (
     sets_of,
     sets_to_apply,
     under_sets,
+    with_drawn,
 )
 from judging.services.preferences import empty_preference
 from judging.services.run_requests import RunRequest
@@ -116,6 +117,7 @@ def plan_test(request: RunRequest) -> JudgeRun:
     mode = settings.mode if with_sets else SelectionMode.DEFAULT
     settings = replace(settings, prompt=prompt, verdict_rule=rule, mode=mode)
     check_reads(request, settings, endpoint, judge)
+    kind = RunKind.RANKING if request.draw and with_sets else RunKind.TEST
     own = None if annotator is None else newest_distillation(dataset, annotator, judge)
     learned = (parent, own) if with_sets else (None, None)
     others, known = other_sets(request, learned[0], seed=settings.seed)
@@ -131,10 +133,11 @@ def plan_test(request: RunRequest) -> JudgeRun:
         {
             "sets_of": owner.username if with_sets and owner is not None else None,
             **(_roles(parent) if with_sets else {}),
+            **({"drawn": request.draw} if request.draw else {}),
             **_targets_config(request, applied),
             **_control_config(applied, known),
         },
-        kind=RunKind.GRADE if prompt.grades else RunKind.TEST,
+        kind=RunKind.GRADE if prompt.grades else kind,
         judge=judge,
         endpoint=endpoint,
         parent=parent,
@@ -162,7 +165,7 @@ def _targets_config(request: RunRequest, plans: Sequence[AppliedPlan]) -> dict[s
         return {}
     learned_in = request.sets_dataset or request.dataset
     return {
-        TARGETS: as_json(request.targets),
+        TARGETS: stored_targets(request.targets),
         "set_dataset": learned_in.slug,
         UNSCORED: not any(plan.winners for plan in plans),
     }
@@ -302,6 +305,8 @@ def _applied(
             learned_from=tuple(key for key in unscored if key not in test[scenario_id]),
         )
         plan = plan if parent is None else under_sets(plan, sets)
+        if request.draw:
+            plan = with_drawn(plan, sets, request.draw)
         yield replace(plan, others=tuple(one.judge(plan, each) for one in others if winners))
 
 

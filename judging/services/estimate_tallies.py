@@ -121,24 +121,30 @@ class StageEstimates:
 def check_fits(asked: ModelEndpoint, requests: Sequence[ChatRequest]) -> TightRequest | None:
     """Of requests the longest, where it may be longer than the context of who is asked.
 
-    Nobody knows the endpoint's tokenizer: what one may refuse is told, what all would is refused
-    here. Before that the endpoint is asked whether its context is longer by now.
+    Nobody knows the endpoint's tokenizer: what one may refuse is told, and so are a few requests
+    that all would refuse; most of them are refused here. Before that the endpoint is asked whether
+    its context is longer by now.
 
     Raises:
-        Refused: the longest does not fit by any tokenizer, not even with a reply of one token.
+        Refused: most do not fit by any tokenizer, not even with a reply of one token.
     """
-    most = max((likely_input_tokens(one) + one.sampling.max_tokens for one in requests), default=0)
-    if asked.told_context is None or most <= asked.told_context:
+    if asked.told_context is None:
         return None
-    fewest = max(map(fewest_input_tokens, requests)) + 1
+    most = max((likely_input_tokens(one) + one.sampling.max_tokens for one in requests), default=0)
+    if most <= asked.told_context:
+        return None
+    lengths = [fewest_input_tokens(one) + 1 for one in requests]
+    fewest = max(lengths)
     if fewest > asked.told_context:
         list_context_again(asked)
     context = asked.told_context
-    if fewest > context:
+    beyond = sum(length > context for length in lengths)
+    if beyond > len(lengths) / 2:
         message = (
-            f"{asked.name} takes {context:,} tokens, and the longest request has at least "
-            f"{fewest:,} with its reply: lower LLM_CONTEXT_TOKENS (in the admin console its "
-            f"context window, now {asked.context_tokens:,}), so that conversations are shortened; "
+            f"{asked.name} takes {context:,} tokens, and {beyond:,} of {len(lengths):,} requests "
+            f"looked at have more, the longest at least {fewest:,} with its reply: lower "
+            "LLM_CONTEXT_TOKENS (in the admin console its context window, now "
+            f"{asked.context_tokens:,}), so that conversations are shortened; "
             'if the server takes more by now, choose "Check capabilities" in the admin console'
         )
         raise Refused("llm:context", message)

@@ -7,7 +7,7 @@ there yet (a judgment on its preference, a score on its memory) is estimated wit
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from annotation.core.choices import Order
@@ -25,6 +25,7 @@ from judging.core.retrieval import memory_question
 from judging.core.rules import JudgePrompt, PairwiseSettings
 from judging.core.runs import COLUMNS, ORDERS, DistilPlan, PlannedCell, StageName, Winners
 from judging.core.stack import FEWEST_PAIRS
+from judging.core.targets import TurnPart
 from judging.models import JudgeRun, Preference, RunKind
 from judging.queries.comparisons import texts_of, texts_of_responses
 from judging.queries.configurations import (
@@ -39,7 +40,7 @@ from judging.queries.configurations import (
 )
 from judging.queries.generation import TurnLine, turn_lines, turns_to_answer
 from judging.queries.satisfaction.blocks import StoredBlock
-from judging.queries.satisfaction.targets import blocks_of
+from judging.queries.satisfaction.targets import PlannedTurn, blocks_of
 from judging.services.abilities import learn_abilities
 from judging.services.estimate_tallies import StageEstimates, tally_of, try_rubrics
 from judging.services.generation import GenerationTask, ask_generation, generation_tasks
@@ -240,12 +241,13 @@ def estimate_pairs(
         most: how many prompts are written for it.
 
     Raises:
-        Refused: there is no such judge, or it compares nothing.
+        Refused: there is no such judge, or it compares nothing; see `abilities.learn_abilities`.
     """
     request = RunRequest(kind=RunKind.TEST, dataset=dataset, judge=judge, with_sets=False)
     endpoint = request.endpoint(judge)
     check_chats(endpoint)
     run = pairwise_run(request, PairwiseSettings(), (), {}, judge=judge, endpoint=endpoint)
+    learn_abilities([run])
     tally = tally_of(run, most=most)
 
     def make(places: Sequence[int]) -> list[JudgmentQuestion]:
@@ -406,11 +408,31 @@ def _try_satisfaction(tally: StageEstimates) -> None:
     rubrics = try_rubrics(tally, settings)
     shown = shown_beside(run, settings, rubrics=rubrics)
 
+    originals = (TurnPart.RATED, TurnPart.UNLABELLED)
+    beside = [turn for turn in planned.turns if turn.part in originals]
+    turns = [*planned.turns, *beside * run.awaited]
+
     def make(places: Sequence[int]) -> list[TurnTask]:
-        asked = [(turn.user_id, turn.target_id) for turn in map(planned.turns.__getitem__, places)]
+        there = [at for at in places if at < len(planned.turns)]
+        tasks = tasks_of([turns[at] for at in there], "")
+        for number in range(run.awaited):
+            first = len(planned.turns) + number * len(beside)
+            own = [at for at in places if first <= at < first + len(beside)]
+            tasks += tasks_of([turns[at] for at in own], f"{ASSUMED_REFERENCE}{number}")
+        return tasks
+
+    def tasks_of(some: Sequence[PlannedTurn], response: str) -> list[TurnTask]:
+        """The questions about some turns; about another response to them where there is one."""
+        asked = [(turn.user_id, turn.target_id) for turn in some]
         wanted = frozenset(asked)
         return [
-            shown.task(0, stored, target, built.get((stored.user_id, stored.scenario_id)), alike)
+            shown.task(
+                0,
+                stored,
+                replace(target, response=response or target.response),
+                built.get((stored.user_id, stored.scenario_id)),
+                alike,
+            )
             for stored in blocks_of(run, asked)
             for target, alike in shown.with_nearest(
                 [
@@ -422,7 +444,7 @@ def _try_satisfaction(tally: StageEstimates) -> None:
             )
         ]
 
-    tally.try_out(StageName.SCORE, len(planned.turns), make, ask_score)
+    tally.try_out(StageName.SCORE, len(turns), make, ask_score)
 
 
 def _try_memories(

@@ -26,7 +26,12 @@ from judging.core.runs import TARGETS, StageName
 from judging.core.targets import RunTarget
 from judging.judges.protocol import Judge
 from judging.models import GeneratedResponse, JudgeRun
-from judging.queries.configurations import as_json, generation_settings, targets_of
+from judging.queries.configurations import (
+    as_json,
+    generation_settings,
+    stored_targets,
+    targets_of,
+)
 from judging.queries.generation import (
     TurnLine,
     is_known,
@@ -86,7 +91,7 @@ def plan_generation(request: RunRequest) -> JudgeRun:
         endpoint=endpoint,
         config={
             **rules,
-            TARGETS: as_json(targets),
+            TARGETS: stored_targets(targets),
             "judge": judge_snapshot(endpoint, {**rules, **edits}, context=settings.context),
             **edits,
             **({BATCH_FILE: True} if request.batch_file else {}),

@@ -284,6 +284,7 @@ def _llm_settings(config: Mapping[str, Any]) -> LlmJudgeSettings:
         book=book_of(config.get(EDITED_PROMPTS, ())),
         variant=None if rated is None else rated.variant,
         level=usual.level if rated is None else rated.level,
+        sorts=config.get("sorts", False),
     )
 
 

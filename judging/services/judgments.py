@@ -106,6 +106,13 @@ def load_questions(run: JudgeRun, ids: IdRange) -> list[JudgmentQuestion]:
         .order_by("pk")
         .values_list("pk", "comparison_id", "preference_id", "order")
     )
+    return judgment_questions(rows, run=run)
+
+
+def judgment_questions(
+    rows: Sequence[tuple[int, int, int, str]], *, run: JudgeRun
+) -> list[JudgmentQuestion]:
+    """What is asked in some judgments: number, comparison id, preference id and order of each."""
     texts = texts_of({comparison_id for _, comparison_id, _, _ in rows})
     preferences = _preference_texts({preference_id for _, _, preference_id, _ in rows})
     references = shown_references(run, {comparison_id for _, comparison_id, _, _ in rows})
@@ -187,14 +194,20 @@ def store_answers(_run: JudgeRun, answers: Sequence[JudgmentAnswer]) -> None:
         cursor.executemany(_WRITE, [_row(one, calls, now) for one in answers])
 
 
+def verdict_told(one: JudgmentAnswer) -> tuple[str, str | None]:
+    """Status and verdict as their row has them, in the comparison's own coordinates."""
+    answer = one.answer
+    status = status_of(answered=answer.verdict is not None, unparseable=answer.unparseable)
+    return status.value, _own(answer.verdict, swapped=one.order is Order.SWAPPED)
+
+
 def _row(one: JudgmentAnswer, calls: Mapping[str, int], now: object) -> tuple[Any, ...]:
     """The values of `_WRITE`, in its order."""
     answer, swapped = one.answer, one.order is Order.SWAPPED
     call_id = calls.get(answer.call.call_key or "")
     answered = answer.verdict is not None
     return (
-        status_of(answered=answered, unparseable=answer.unparseable).value,
-        _own(answer.verdict, swapped=swapped),
+        *verdict_told(one),
         _own_odds(answer.log_odds, swapped=swapped),
         call_id,
         raw_to_keep(answer.call, answered=answered, call_id=call_id),

@@ -72,6 +72,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     RunKind.TEST: _TEST,
     RunKind.GRADE: _TEST._replace(stages=(GRADE_STAGE, COMPARE_STAGE)),
     RunKind.ABLATION: _TEST._replace(plan=plan_ablation),
+    RunKind.RANKING: _TEST,  # planned by a request of the kind TEST that draws
     RunKind.SATISFACTION: Kind(plan_satisfaction, write_satisfaction, _SCORING),
     RunKind.TRAIN: Kind(plan_training, _write_nothing, (TRAIN_STAGE,)),
     RunKind.GENERATE: Kind(plan_generation, write_generation, (GENERATE_STAGE,)),

@@ -130,6 +130,30 @@ def under_sets(plan: AppliedPlan, sets: SetsByScenario) -> AppliedPlan:
     )
 
 
+def with_drawn(plan: AppliedPlan, sets: SetsByScenario, count: int) -> AppliedPlan:
+    """With preferences drawn of all that its set was selected from (seed 001, section 4.2.2).
+
+    As many as there are where they are fewer; the base judge where there is no set.
+    """
+    has_own = (plan.scenario, Control.NONE, 0) in sets
+    chosen = sets.get((plan.scenario if has_own else None, Control.NONE, 0))
+    if chosen is None:
+        return plan
+    columns = [key for key in chosen.columns if key != plan.base]
+    drawn = sorted(columns, key=lambda key: rank_of("drawn", str(key)))[:count]
+    return replace(
+        plan,
+        selected=tuple(sorted(drawn)),
+        shuffled=None,
+        more_shuffled=(),
+        stack=None,
+        ways=(),
+        basis=Basis.OWN if has_own else Basis.ALL,
+        tied=(),
+        inverted=False,
+    )
+
+
 def _ways(chosen: PreferenceSet) -> tuple[WeightedWay, ...]:
     """What the weighted vote of a judge that is asked by prompts counts."""
     return tuple(

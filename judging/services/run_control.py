@@ -16,7 +16,7 @@ from django.utils import timezone
 from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from judging.core.runs import TARGETS
-from judging.models import JudgeRun, RunKind, RunStatus, RunUnit
+from judging.models import GeneratedResponse, JudgeRun, RunKind, RunStatus, RunUnit
 from judging.queries.runs import UNFINISHED, unit_rows
 from judging.services.batches import ComputingStage, UnitStage
 from judging.services.heartbeats import has_died
@@ -66,14 +66,17 @@ def reset_failed(run_id: int) -> int:
     """Makes a run that is over, or left, ready to go on: what failed is pending again.
 
     What was answered stays, unparseable replies included: the same question gets the same reply.
-    The runs of pending units that ended before their time are made ready, too; of those that
-    others started the units choose anew.
+    The runs of pending units that ended before their time are made ready, too, as are generations
+    with calls that failed; of those that others started the units choose anew.
     Returns how many rows are pending now; the caller dispatches.
 
     Raises:
         Refused: the run, or an equal one, is under way; its verdicts were imported.
     """
     run = reopen(run_id)
+    incomplete = GeneratedResponse.objects.filter(status=JudgmentStatus.FAILED).values("run")
+    units = unit_rows(run_id).filter(status=JudgmentStatus.DONE, child__status__in=FINISHED)
+    units.filter(child__in=incomplete).update(status=JudgmentStatus.PENDING)
     pending = 0
     for stage in kind_of(run.kind).stages:
         if isinstance(stage, ComputingStage):
@@ -86,6 +89,7 @@ def reset_failed(run_id: int) -> int:
         pending += rows.filter(status=JudgmentStatus.PENDING).count()
     ended = Q(status__in=(RunStatus.FAILED, RunStatus.CANCELLED)) | ~Q(error_code="")
     waiting = unit_rows(run_id).filter(status=JudgmentStatus.PENDING, child__status__in=FINISHED)
+    ended |= Q(pk__in=incomplete)
     children = list(JudgeRun.objects.filter(ended, pk__in=waiting.values("child")))
     own = set(waiting.filter(reused=False).values_list("child", flat=True))
     waiting.filter(reused=True, child__in=children).update(child=None, reused=False)

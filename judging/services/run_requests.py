@@ -12,6 +12,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models.query import QuerySet
 
+from annotation.core.choices import JudgmentStatus
 from annotation.models import Dataset, User
 from judging.core.rules import (
     GenerationSettings,
@@ -51,6 +52,9 @@ class RunRequest:
         sets_of: another annotator, whose sets a test run tries on this one's labels.
         with_control: whether a test run under the annotator's own sets also asks what stands in for
             the other annotators.
+        draw: of a test run, how many preferences of each set judge, drawn at random, in place of
+            those that were selected; it becomes RANKING, whose verdicts rank models and measure no
+            agreement. 0 for none.
         sets_dataset: where the sets were learned, or the history was rated; None for the dataset
             that is judged. A satisfaction run scores all of the dataset where it is given.
         targets: what a test run judges, or a satisfaction run scores; of a generation the filters
@@ -79,6 +83,7 @@ class RunRequest:
     verdict: VerdictRule | None = None
     sets_of: User | None = None
     with_control: bool = True
+    draw: int = 0
     sets_dataset: Dataset | None = None
     targets: Targets = field(default_factory=Targets)
     pairwise: PairwiseSettings = field(default_factory=PairwiseSettings)
@@ -197,6 +202,7 @@ def finished_like(wanted: JudgeRun) -> JudgeRun | None:
     """The newest finished run about the same, of which another would be a repetition.
 
     A run that left rows out for want of money is none: whoever needs it needs all its answers.
+    Neither is a generation some of whose calls failed.
     """
     finished = JudgeRun.objects.filter(
         kind=wanted.kind,
@@ -208,6 +214,8 @@ def finished_like(wanted: JudgeRun) -> JudgeRun | None:
         status=RunStatus.DONE,
         error_code="",
     ).order_by("-pk")
+    if wanted.kind == RunKind.GENERATE:
+        finished = finished.exclude(generated__status=JudgmentStatus.FAILED)
     return next((run for run in finished if _is_about(run) == _is_about(wanted)), None)
 
 

@@ -33,9 +33,9 @@ from judging.judges.protocol import Judge
 from judging.models import JudgeRun, SatisfactionJudgment, UserMemory
 from judging.queries.configurations import (
     WRITER,
-    as_json,
     satisfaction_config,
     satisfaction_settings,
+    stored_targets,
 )
 from judging.queries.runs import memory_rows, score_rows
 from judging.queries.satisfaction.blocks import StoredBlock, ratings_digest, stored_blocks
@@ -155,7 +155,7 @@ def _targets_config(request: RunRequest, settings: SatisfactionSettings) -> dict
     if settings.level is Level.SESSION and targets.kind is RunTarget.CANDIDATES:
         message = "candidates are responses: a whole conversation has no other than the original"
         raise Refused("run:targets", message)
-    return {TARGETS: as_json(targets), **({} if named is None else {HISTORY: named.slug})}
+    return {TARGETS: stored_targets(targets), **({} if named is None else {HISTORY: named.slug})}
 
 
 def _digest(planned: Sequence[PlannedTurn]) -> str:
@@ -434,7 +434,7 @@ def calibrate_run(run: JudgeRun) -> None:
         if score is not None:  # a whole session is its own original
             row = pk, score, original is not False
             blocks.setdefault((user_id, scenario_id), []).append(row)
-    counts = _history_counts(run)
+    counts = history_counts(run)
     outcomes: dict[Calibrated, list[int]] = {}
     for key, rows in blocks.items():
         history = counts.get(key, (0,) * LEVELS)
@@ -462,8 +462,8 @@ def _store(ids: Sequence[int], result: Calibrated, method: Calibration) -> None:
         )
 
 
-def _history_counts(run: JudgeRun) -> dict[tuple[int, int], tuple[int, ...]]:
-    """User and target scenario to the counts of the user's scores elsewhere."""
+def history_counts(run: JudgeRun) -> dict[tuple[int, int], tuple[int, ...]]:
+    """User and target scenario to the counts of the user's scores 1-5 elsewhere, lowest first."""
     settings = satisfaction_settings(run.config)
     if settings.with_memory:
         used = score_rows(run.pk).values("memory_id")  # not a version that was written later

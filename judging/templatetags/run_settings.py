@@ -155,12 +155,19 @@ def slow_reply_text(slow: SlowReply) -> str:
 
 @register.filter
 def tight_request_text(tight: TightRequest) -> str:
-    """That the longest request may be longer than an endpoint's context."""
-    said = gettext(
-        "%(judge)s takes %(context)s tokens, and the longest request has between %(fewest)s and "
-        "%(most)s with its reply: calls like it may fail. Lower the context window or the max "
-        "output tokens to be safe."
-    )
+    """That the longest request is, or may be, longer than an endpoint's context."""
+    if tight.is_beyond:
+        said = gettext(
+            "%(judge)s takes %(context)s tokens, and the longest request has at least %(fewest)s "
+            "with its reply: calls like it will fail. Lower the context window, so that "
+            "conversations are shortened."
+        )
+    else:
+        said = gettext(
+            "%(judge)s takes %(context)s tokens, and the longest request has between %(fewest)s "
+            "and %(most)s with its reply: calls like it may fail. Lower the context window or the "
+            "max output tokens to be safe."
+        )
     numbers = {name: f"{value:,}" for name, value in tight._asdict().items() if name != "judge"}
     return said % {"judge": tight.judge, **numbers}
 
@@ -213,4 +220,6 @@ def _targets(stored: Mapping[str, Any]) -> str:
     words = [label(RunTarget(stored["kind"])), *(str(each) for each in filters if each)]
     if stored.get("sample"):
         words.append(gettext("sample of %(n)d") % {"n": stored["sample"]})
+    if stored.get("only"):
+        words.append(gettext("%(n)d chosen") % {"n": len(stored["only"])})
     return ", ".join(words)

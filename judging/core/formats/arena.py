@@ -25,13 +25,8 @@ from annotation.core.formats.records import (
     content_key,
 )
 from annotation.core.refusals import gettext_noop
-from judging.core.formats.recorded import (
-    JUDGE_CHARS,
-    WINNERS,
-    RecordedSession,
-    VerdictRecord,
-    recorded,
-)
+from judging.core.formats.battles import WINNERS
+from judging.core.formats.recorded import JUDGE_CHARS, RecordedSession, VerdictRecord, recorded
 
 BATTLES: Final = "arena-battles"
 QUESTIONS: Final = "arena-hard-questions"

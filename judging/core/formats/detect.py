@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from annotation.core.formats.detect import FORMATS, Format
-from judging.core.formats import alpaca_eval, arena, judgebench, llmbar, mtbench, paper
+from judging.core.formats import alpaca_eval, arena, judgebench, llmbar, mtbench, pairs, paper
 
 RECORDED: Final[Mapping[str, Format]] = {
     each.name: each
@@ -23,6 +23,7 @@ RECORDED: Final[Mapping[str, Format]] = {
             paper.parse_outputs,
             read_file=paper.read_outputs,
         ),
+        Format(pairs.NAME, pairs.looks_like, pairs.parse),
         Format(llmbar.NAME, llmbar.looks_like, llmbar.parse),
         Format(judgebench.NAME, judgebench.looks_like, judgebench.parse),
         Format(arena.BATTLES, arena.looks_like_battles, arena.parse_battle),

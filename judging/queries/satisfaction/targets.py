@@ -145,11 +145,13 @@ def planned_turns(scope: TurnScope) -> list[PlannedTurn]:
     so a score does not depend on what is scored beside it. Six queries, of a study seven.
     """
     candidates = list(_candidates(scope))
-    listed = _listed(scope.targets)
+    listed, only = _listed(scope.targets), frozenset(scope.targets.only)
     asked = [
         at
         for at, each in enumerate(candidates)
-        if each.is_asked(scope.targets) and (listed is None or each.place.session in listed)
+        if each.is_asked(scope.targets)
+        and (listed is None or each.place.session in listed)
+        and (not only or each.item.id in only)
     ]
     if scope.targets.sample is not None:
         asked.sort(key=lambda at: rank_of("sample", *candidates[at].item.key))

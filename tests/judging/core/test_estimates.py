@@ -10,6 +10,7 @@ from judging.core.chat import ChatRequest, Sampling
 from judging.core.estimates import (
     RunEstimate,
     StageEstimate,
+    TightRequest,
     WriterRates,
     estimates_as_json,
     spread,
@@ -206,3 +207,8 @@ def test_several_runs_as_json_stand_beneath_their_sums():
         "cost_at_most": 1.5,
         "runs": [one.to_json() for one in both],
     }
+
+
+@pytest.mark.parametrize(("fewest", "is_beyond"), [(100, False), (101, True)])
+def test_a_request_is_beyond_a_context_that_no_tokenizer_fits_it_into(fewest, is_beyond):
+    assert TightRequest("judge", context=100, fewest=fewest, most=200).is_beyond is is_beyond

@@ -18,6 +18,7 @@ from judging.core.judge_prompts import (
     pair_prompt,
     phrases_schema,
     prompts_used,
+    sort_prompts_used,
     turn_aliases,
     turn_prompt,
     turn_prompts_used,
@@ -82,6 +83,7 @@ TESTED = {
     "generate_with_history",  # tests/judging/core/test_generation.py
     "generate_with_memory",
     *REMINDERS,
+    "sort_dialogue",  # tests/judging/core/test_categories.py
 }
 
 
@@ -113,6 +115,7 @@ def test_every_prompt_has_a_contract():
             used |= turn_prompts_used("en", variant=variant, level=level)
     for context in GenerationContext:
         used |= generation_prompts_used("en", context=context)
+    used |= sort_prompts_used("en")
     assert {label.split(".")[0] for label in used} == TESTED
 
 

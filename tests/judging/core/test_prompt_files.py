@@ -13,6 +13,7 @@ import pytest
 
 from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
+from judging.core.categories import SORTING, read_sorted
 from judging.core.injections import ATTEMPTS, INJECTIONS
 from judging.core.judge_prompts import INDUCTION
 from judging.core.memory_parsing import read_memory
@@ -59,6 +60,7 @@ READERS = {
     **{name: reads(parse_grade) for name in prompt_names() if name.startswith("grade_")},
     **dict.fromkeys(FORMS, reads_turn),
     **dict.fromkeys(INDUCTION, reads(read_phrases)),
+    SORTING: reads(read_sorted),
     "build_memory": reads(lambda reply: read_memory(reply, aliases={"1": "T1"})),
 }
 """By prompt, what reads its reply."""

@@ -19,6 +19,7 @@ from judging.queries.configurations import (
     pairwise_settings,
     satisfaction_config,
     satisfaction_settings,
+    stored_targets,
     targets_of,
 )
 
@@ -156,3 +157,10 @@ def test_references_are_known_to_runs_with_targets():
 def test_calibrations_that_a_run_cannot_do_are_refused(calibration):
     with pytest.raises(ValueError, match=r"runs with targets|BEST"):
         satisfaction_settings({"calibration": calibration})
+
+
+@pytest.mark.parametrize("targets", [Targets(kind=RunTarget.ALL), Targets(only=(3, 5))])
+def test_targets_are_stored_as_before_ids_could_be_named(targets):
+    stored = stored_targets(targets)
+    assert ("only" in stored) == bool(targets.only)
+    assert targets_of({"targets": stored}) == targets

@@ -9,6 +9,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.messages import get_messages
 from django.db import connection
 
+from annotation.models import Response
 from judging.core.rules import PairwiseSettings
 from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, LlmCall, ModelEndpoint
@@ -24,6 +25,7 @@ from judging.services.estimate_tallies import tight_requests
 from judging.services.estimates import estimate_all
 from judging.services.foreground import run_to_end
 from judging.submission import submit
+from judging.templatetags.run_settings import tight_request_text
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.study import make_study, planned_test, start_distillation, start_test_run
@@ -336,16 +338,29 @@ def test_letters_that_an_endpoint_lacks_are_refused_in_an_estimate_and_at_the_st
     assert not JudgeRun.objects.exists()
 
 
-def test_a_longer_request_than_the_context_is_refused_in_an_estimate_and_at_the_start():
+def test_longer_requests_than_the_context_are_refused_in_an_estimate_and_at_the_start():
     dataset, annotator = make_study()
     row = make_endpoint(found_context_tokens=40, max_tokens=1024)
     asked = {"dataset": dataset, "annotator": annotator, "judge": row.name, "with_sets": False}
-    said = r"takes 40 tokens.*at least \d+.*LLM_CONTEXT_TOKENS.*Check capabilities"
+    said = r"takes 40 tokens, and (\d+) of \1 .*at least \d+.*LLM_CONTEXT_TOKENS.*Check cap"
     with refuses("llm:context", match=said):
         estimate_all([planned_test(**asked)])
     with refuses("llm:context"):
         submit([planned_test(**asked)])
     assert not JudgeRun.objects.exists()
+
+
+def test_one_request_that_is_too_long_is_told_and_fails_alone():
+    dataset, annotator = make_study()
+    row = make_endpoint(found_context_tokens=1100, max_tokens=64)
+    longest = Response.objects.filter(turn__session__dataset=dataset).first()
+    Response.objects.filter(pk=longest.pk).update(text="far too long " * 1000)
+    planned = planned_test(dataset=dataset, annotator=annotator, judge=row.name, with_sets=False)
+    estimate_all([planned])
+    (told,) = tight_requests([planned])
+    assert told.is_beyond
+    assert 1100 < told.fewest < told.most
+    assert "calls like it will fail" in tight_request_text(told)
 
 
 def test_a_request_that_may_fit_the_context_is_told_and_goes_on():
@@ -357,6 +372,8 @@ def test_a_request_that_may_fit_the_context_is_told_and_goes_on():
     (told,) = tight_requests([planned, planned])
     assert (told.judge, told.context) == (row.name, 1100)
     assert told.fewest < 1100 < told.most
+    assert not told.is_beyond
+    assert "calls like it may fail" in tight_request_text(told)
     assert tight_requests(submit([planned_test(**asked)])) == (told,)
     ModelEndpoint.objects.update(max_tokens=64)
     planned = planned_test(**asked)

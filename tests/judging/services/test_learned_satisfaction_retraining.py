@@ -7,10 +7,11 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import SatisfactionLabel
-from judging.core.satisfaction_model import VERSION, Settings
+from judging.core.satisfaction_model import VERSION
 from judging.models import JudgeRun, LearnedModel, RunKind, RunStatus
 from judging.queries.satisfaction.blocks import ratings_digest
 from judging.queries.satisfaction.learned import ratings_stamp
+from judging.services import learned
 from judging.services.foreground import run_to_end
 from judging.services.kinds import plan, start_due_trainings
 from judging.services.learned import AT_REST, PATIENCE, learned_model
@@ -38,7 +39,7 @@ def make_version(dataset):
         version=1,
         method=VERSION,
         ratings_digest=ratings_digest(dataset_id=dataset.pk),
-        settings=asdict(Settings()),
+        settings=asdict(learned.Settings()),
         manifest={"ratings": ratings_stamp(dataset_id=dataset.pk).to_json()},
         artefact=b"",
     )

@@ -139,14 +139,16 @@ def test_the_control_is_distilled_from_flipped_labels():
     dataset, rater = make_study(comparisons=40)
     run = start_distillation(dataset=dataset, annotator=rater, judge="lexical")
     plan = distil_plans(run.config)[0]
-    assert len(plan.draws) == len(set(plan.draws)) == run.config["control_draws"] == 10
+    assert len(plan.draws) == run.config["control_draws"] == 10
+    assert len(set(plan.draws)) > 5  # of 252 halves: two draws may be alike
     for draw in plan.draws:
         assert [one for one, _ in draw] == [one for one, _ in plan.winners]
         assert len(set(draw).difference(plan.winners)) == 5  # exactly half of ten
     # A pair that is flipped in several draws is distilled once; one that is not is not again.
     stored = Preference.objects.filter(run=run, control="SHUFFLED")
     flipped = dict(stored.filter(kind="PAIR").values_list("source_comparison_id", "source_verdict"))
-    assert flipped == {one: winner.flipped().value for one, winner in plan.winners}
+    assert flipped == {one: winner.value for one, winner in plan.flipped}
+    assert len(flipped) > 5
     own = set(Preference.objects.filter(run=run, control="NONE").values_list("pk", flat=True))
     base, *_ = (each.preferences[0] for each in run_columns(run, base=0))
     for each in run_columns(run, base=0)[1:]:

@@ -17,6 +17,7 @@ from judging.models import JudgeRun, LearnedModel, RunKind, SatisfactionJudgment
 from judging.queries.runs import scored_totals
 from judging.queries.satisfaction.labels import changes_since
 from judging.queries.satisfaction.turns import filter_from, turn_of_run, turns_of_run
+from judging.services import learned
 from judging.services.estimates import estimate
 from judging.services.foreground import run_to_end
 from judging.services.kinds import plan, start
@@ -288,7 +289,7 @@ def trained_quickly(dataset, level=Level.TURN):
     """The dataset's evaluator, of two trees; runs take it for the one that they would train."""
     quick = Settings(general=GeneralSettings(trees=2))
     model = learned_model(dataset=dataset, level=level, settings=quick)
-    LearnedModel.objects.filter(pk=model.pk).update(settings=asdict(Settings()))
+    LearnedModel.objects.filter(pk=model.pk).update(settings=asdict(learned.Settings()))
     return model
 
 

@@ -27,10 +27,36 @@ class BenchmarkConfig(AppConfig):
                 **{f"vary={each.value}": each.label for each in Vary},
             },
         )
+        REGISTERED["CONSTRUCT"] = RegisteredKind(
+            gettext_noop("Benchmark construction"),
+            "benchmark.services.construction_runs.CONSTRUCT",
+            {
+                "version": gettext_noop("Version"),
+                "sorter": gettext_noop("Judge that denoises and sorts"),
+                "judged_by": gettext_noop("Judge that compares"),
+                "strong": gettext_noop("Strong model"),
+                "weak": gettext_noop("Weak model"),
+            },
+        )
+        REGISTERED["SORT"] = RegisteredKind(
+            gettext_noop("Denoising and categories"),
+            "benchmark.services.construction_sorting.SORT",
+            {"construction": gettext_noop("Construction"), "sorts": gettext_noop("Sorts")},
+            rows="benchmark.queries.construction.sorted_rows",
+        )
         REGISTERED["EVALUATE"] = RegisteredKind(
             gettext_noop("Satisfaction evaluation"),
             "benchmark.services.evaluation_runs.EVALUATE",
             {"draws": gettext_noop("Bootstrap draws"), "curve": gettext_noop("learning curve")},
+        )
+        REGISTERED["REPLAY"] = RegisteredKind(
+            gettext_noop("Replay"),
+            "benchmark.services.replay_runs.REPLAY",
+            {
+                "evaluator": gettext_noop("Evaluator"),
+                "items": gettext_noop("Turns to replay"),
+                "replayed": gettext_noop("turns replayed"),
+            },
         )
         REGISTERED["PAIR"] = RegisteredKind(
             gettext_noop("Planned comparisons"),

@@ -11,18 +11,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Final
+from math import factorial
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from annotation.core.choices import Verdict
 from annotation.core.intervals import MIN_UNITS
+from judging.core.formats.battles import BattleTable
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Integers = NDArray[np.int64]
+Counts = NDArray[np.integer[Any]]
 
 SCALE: Final = float(400 / np.log(10))
 """Rating points per unit of natural log-odds: 400 points are odds of ten to one."""
@@ -36,6 +38,13 @@ _STEPS: Final = 100
 _LARGEST_STEP: Final = 2.0  # a full Newton step overshoots where verdicts are lopsided
 _HOLD: Final = 1e-6  # precision that holds models without a verdict where they are
 _CHUNK: Final = 2_000_000  # numbers a chunk of draws may hold: bounds the bootstrap's memory
+_SEVERAL: Final = 8  # sessions of a block from which on a binomial a block is the cheaper draw
+_NARROW: Final = 64  # counts of drawn blocks are small numbers, and may be so many times more
+_MANY: Final = 20_000
+_CHANCES: Final = np.cumsum([np.exp(-1.0) / factorial(times) for times in range(9)])
+_POISSON: Final = np.searchsorted(_CHANCES, (np.arange(1 << 16) + 0.5) / (1 << 16)).astype(np.uint8)
+"""By a random number of 16 bits, how often what is expected once is drawn."""
+_EXACT: Final = 2**22  # up to here single precision tells halves apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +72,11 @@ def outcome_of(
     return VerdictCounts(model_a, model_b, wins_a, wins_b, session)
 
 
-_Outcome = tuple[str, str, float, float]
-"""Two models, the first before the second by name, and their wins."""
-
-
 @dataclass(frozen=True, slots=True)
 class SessionBlocks:
     """Sessions that hold the same comparisons, as one block: `counts` of each.
 
-    Block `block[i]` holds `times[i]` comparisons of cell `cell[i]`, ordered by cell.
+    Block `block[i]` holds `times[i]` comparisons of cell `cell[i]`, ordered by block.
     """
 
     counts: Integers
@@ -80,22 +85,63 @@ class SessionBlocks:
     times: Integers
 
     @classmethod
-    def of(cls, tally: Counter[tuple[int, ...]]) -> SessionBlocks:
-        """The blocks of sessions, each told by the cells of its comparisons in order."""
-        blocks = sorted(tally)
-        entries = sorted(
-            (cell, place, times)
-            for place, cells in enumerate(blocks)
-            for cell, times in Counter(cells).items()
-        )
-        cell, block, times = np.array(entries, dtype=np.int64).reshape(-1, 3).T
-        return cls(np.array([tally[each] for each in blocks], dtype=np.int64), block, cell, times)
+    def of(cls, cell: Integers, session: Integers, times: Integers) -> SessionBlocks:
+        """The blocks of comparisons, each `times` in a cell and a session; below 0, its own.
 
-    def cells(self, drawn: Integers) -> Integers:
-        """Draws x cells counts for draws x blocks; every cell is in some block."""
-        starts = np.flatnonzero(np.diff(self.cell, prepend=-1))
-        counts: Integers = np.add.reduceat(drawn[:, self.block] * self.times, starts, axis=1)
-        return counts
+        Sessions are told apart by a sum of random numbers of their comparisons' cells: two of
+        100,000 that differ have equal ones once in four billion samples.
+        """
+        many, alone = int(cell.max()) + 1, session < 0
+        pairs, place = np.unique(session[~alone] * many + cell[~alone], return_inverse=True)
+        held = np.bincount(place, weights=times[~alone], minlength=len(pairs)).astype(np.int64)
+        cells = pairs % many
+        _name, start = np.unique(pairs // many, return_index=True)
+        size = np.diff(start, append=len(pairs))
+        one = start[(size == 1) & (held[start] == 1)]
+        single = np.bincount(cell[alone], weights=times[alone], minlength=many)
+        single += np.bincount(cells[one], minlength=many)
+        own = np.flatnonzero(single)
+        start, size = (each[(size > 1) | (held[start] > 1)] for each in (start, size))
+        # Of sessions that are alike the first tells what all hold.
+        mark = np.random.default_rng(0).integers(1 << 62, size=many, dtype=np.uint64)
+        sums = np.cumsum(np.append(np.uint64(0), mark[cells] * held.astype(np.uint64)))
+        sums = sums[start + size] - sums[start]
+        sums, first, counts = np.unique(sums, return_index=True, return_counts=True)
+        order = np.lexsort((sums, cells[start[first]]))
+        first, counts = first[order], counts[order]
+        length = size[first]
+        block = np.repeat(np.arange(len(first)), length)
+        at = start[first][block] + np.arange(len(block)) - (np.cumsum(length) - length)[block]
+        return cls(
+            np.concatenate([single[own], counts]).astype(np.int64),
+            np.concatenate([np.arange(len(own)), len(own) + block]),
+            np.concatenate([own, cells[at]]),
+            np.concatenate([np.ones(len(own), dtype=np.int64), held[at]]),
+        )
+
+    def draw(self, rng: np.random.Generator, size: int) -> Counts:
+        """How often each block is drawn in `size` resamples of all sessions: size x blocks.
+
+        Of more than _MANY different ones each is drawn a Poisson number of times: their total
+        varies then, which moves no share and no rating.
+        """
+        total, blocks = int(self.counts.sum()), len(self.counts)
+        if total > _SEVERAL * blocks:
+            return np.asarray(rng.multinomial(total, self.counts / total, size=size))
+        if blocks > _MANY:
+            starts = np.cumsum(self.counts) - self.counts
+            kind = np.min_scalar_type(int(_POISSON.max()) * int(self.counts.max()))
+            drawn = np.empty((size, blocks), dtype=kind)
+            for row in drawn:
+                own = _POISSON[rng.integers(len(_POISSON), size=total, dtype=np.uint16)]
+                row[:] = own if total == blocks else np.add.reduceat(own, starts, dtype=kind)
+            return drawn
+        drawn = np.empty((size, blocks), dtype=np.uint16)
+        owner = np.repeat(np.arange(blocks), self.counts)
+        for row in drawn:
+            picked = rng.integers(total, size=total, dtype=np.uint32)
+            row[:] = np.bincount(owner[picked], minlength=blocks)
+        return drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,48 +159,108 @@ class OutcomeCells:
     @classmethod
     def of(cls, outcomes: Iterable[VerdictCounts]) -> OutcomeCells:
         """Group outcomes; a model against itself and a comparison without a verdict say nothing."""
-        alone: Counter[_Outcome] = Counter()
-        held: dict[int, list[_Outcome]] = {}
-        for row in outcomes:
-            if row.wins_a + row.wins_b > 0 and row.model_a != row.model_b:
-                outcome = (
-                    (row.model_a, row.model_b, row.wins_a, row.wins_b)
-                    if row.model_a < row.model_b
-                    else (row.model_b, row.model_a, row.wins_b, row.wins_a)
-                )
-                if row.session is None:
-                    alone[outcome] += 1
-                else:
-                    held.setdefault(row.session, []).append(outcome)
-        tally = alone + Counter(chain.from_iterable(held.values()))
-        models = tuple(sorted({name for key in tally for name in key[:2]}))
-        place = {model: index for index, model in enumerate(models)}
-        keys = sorted(tally)
-        number = {key: index for index, key in enumerate(keys)}
+        number: dict[tuple[str, str, float, float], int] = {}
+        sessions: dict[int, int] = {}
+        placed = [
+            (
+                number.setdefault((row.model_a, row.model_b, row.wins_a, row.wins_b), len(number)),
+                -1 if row.session is None else sessions.setdefault(row.session, len(sessions)),
+            )
+            for row in outcomes
+        ]
+        cell, session = np.array(placed, dtype=np.int64).reshape(-1, 2).T
+        return cls.of_columns(list(number), cell, session, np.ones(len(cell), dtype=np.int64))
+
+    @classmethod
+    def of_columns(
+        cls,
+        kinds: Sequence[tuple[str, str, float, float]],
+        kind: Integers,
+        session: Integers,
+        times: Integers,
+    ) -> OutcomeCells:
+        """Group many comparisons at once.
+
+        Args:
+            kinds: the outcomes there are: two models and their wins.
+            kind: of each row, the place of its outcome.
+            session: of each row, the number of its session; below 0 each is one by itself.
+            times: how many comparisons a row stands for.
+        """
+        turned = [
+            (one, other, a, b) if one < other else (other, one, b, a) for one, other, a, b in kinds
+        ]
+        telling = [key[2] + key[3] > 0 and key[0] != key[1] for key in turned]
+        keys = sorted({key for key, tells in zip(turned, telling, strict=True) if tells})
+        place = {key: index for index, key in enumerate(keys)}
+        cells = np.array([place.get(key, -1) for key in turned], dtype=np.int64)
+        seen = cells[kind] >= 0 if len(kind) else np.zeros(0, dtype=bool)
+        cell, session, times = cells[kind[seen]], session[seen], times[seen]
+        models = tuple(sorted({name for key in keys for name in key[:2]}))
+        at = {model: index for index, model in enumerate(models)}
         return cls(
             models,
-            np.array([place[key[0]] for key in keys], dtype=np.int64),
-            np.array([place[key[1]] for key in keys], dtype=np.int64),
+            np.array([at[key[0]] for key in keys], dtype=np.int64),
+            np.array([at[key[1]] for key in keys], dtype=np.int64),
             np.array([key[2] for key in keys], dtype=np.float64),
             np.array([key[3] for key in keys], dtype=np.float64),
-            np.array([tally[key] for key in keys], dtype=np.int64),
-            SessionBlocks.of(
-                Counter({(number[each],): count for each, count in alone.items()})
-                + Counter(tuple(sorted(number[each] for each in own)) for own in held.values())
-            ),
+            np.bincount(cell, weights=times, minlength=len(keys)).astype(np.int64),
+            SessionBlocks.of(cell, session, times) if keys else _NO_SESSIONS,
         )
 
-    def wins_matrix(self, counts: Integers) -> Floats:
-        """Draws x models x models wins for draws x cells counts."""
-        size = len(self.models)
-        wins = np.zeros((size * size, len(counts)))
-        drawn = np.ascontiguousarray(counts.T)
-        forward = (self.first * size + self.second).tolist()
-        backward = (self.second * size + self.first).tolist()
-        for cell, (one, other) in enumerate(zip(forward, backward, strict=True)):
-            wins[one] += drawn[cell] * self.wins_first[cell]
-            wins[other] += drawn[cell] * self.wins_second[cell]
-        return np.ascontiguousarray(wins.T).reshape(len(counts), size, size)
+    @classmethod
+    def of_battles(cls, table: BattleTable) -> OutcomeCells:
+        """The battles of a file."""
+        kinds = [outcome_of(each.model_a, each.model_b, [each.verdict]) for each in table.kinds]
+        outcomes = [(each.model_a, each.model_b, each.wins_a, each.wins_b) for each in kinds]
+        return cls.of_columns(outcomes, table.kind, table.session, table.times)
+
+    @property
+    def wins(self) -> Floats:
+        """Models x models: how often each won over each, a tie one half."""
+        wins = np.zeros((len(self.models), len(self.models)))
+        np.add.at(wins, (self.first, self.second), self.wins_first * self.counts)
+        np.add.at(wins, (self.second, self.first), self.wins_second * self.counts)
+        return wins
+
+    def wins_of(self, drawn: Counts) -> Floats:
+        """Draws x models x models wins of drawn sessions (draws x blocks)."""
+        size, blocks = len(self.models), len(self.sessions.counts)
+        wins = np.zeros((len(drawn), size * size))
+        block, cell, times = self.sessions.block, self.sessions.cell, self.sessions.times
+        # Halves are exact in single precision, which multiplies twice as fast.
+        kind: type[np.floating[Any]] = np.float32 if self._has_halves() else np.float64
+        forward, backward = (
+            one[cell] * size + other[cell]
+            for one, other in ((self.first, self.second), (self.second, self.first))
+        )
+        slab = max(1, _CHUNK // max(1, size * size))
+        for start in range(0, blocks, slab):
+            end = min(start + slab, blocks)
+            here = slice(*np.searchsorted(block, [start, end]).tolist())
+            row = (block[here] - start) * size * size
+            table = np.bincount(
+                np.concatenate([row + forward[here], row + backward[here]]),
+                weights=np.concatenate(
+                    [side[cell[here]] * times[here] for side in (self.wins_first, self.wins_second)]
+                ),
+                minlength=(end - start) * size * size,
+            )
+            wins += drawn[:, start:end].astype(kind) @ table.astype(kind).reshape(end - start, -1)
+        return wins.reshape(len(drawn), size, size)
+
+    def cells_of(self, drawn: Counts) -> Integers:
+        """Draws x cells comparisons of drawn sessions (draws x blocks)."""
+        block, cell, times = self.sessions.block, self.sessions.cell, self.sessions.times
+        counts = np.zeros((len(self.counts), len(drawn)), dtype=np.int64)
+        np.add.at(counts, cell, (drawn[:, block] * times).T)
+        return counts.T
+
+    def _has_halves(self) -> bool:
+        """Whether all wins are whole or half, and so few that single precision counts them all."""
+        wins = np.concatenate([self.wins_first, self.wins_second])
+        most = float(wins.max(initial=0.0)) * float(self.counts.sum())
+        return most < _EXACT and bool((2 * wins == np.rint(2 * wins)).all())
 
     def by_session(self) -> Floats:
         """What each model won in a session of each block, and its verdicts (2, blocks, models)."""
@@ -172,6 +278,9 @@ class OutcomeCells:
         np.add.at(seen, self.first, self.counts)
         np.add.at(seen, self.second, self.counts)
         return seen
+
+
+_NO_SESSIONS: Final = SessionBlocks(*(np.zeros(0, dtype=np.int64) for _ in range(4)))
 
 
 def chains_of_wins(beats: Bools) -> Bools:
@@ -245,13 +354,15 @@ class Sample:
 
     A model that never loses to those whom a draw can rate has inf there, one that never wins -inf.
     Where a draw says nothing of a model `lowest` is -inf and `highest` inf. `bounded` draws have
-    finite ratings alone. A draw holds `sessions`.
+    finite ratings alone. A draw holds `sessions`. `models` names the columns, where somebody needs
+    them.
     """
 
     lowest: Floats
     highest: Floats
     bounded: int
     sessions: int
+    models: tuple[str, ...] = ()
 
     def ranks(self) -> tuple[Integers, Integers]:
         """Draws x models: the best and the worst rank, 1 the best; equal ratings share one."""
@@ -269,18 +380,17 @@ def bootstrap_ratings(
     rng = np.random.default_rng(seed)
     sessions = tally.sessions
     total = int(sessions.counts.sum())
-    width = max(1, len(tally.models) ** 2, len(sessions.block))
+    width = max(1, len(tally.models) ** 2, len(sessions.counts) // _NARROW)
     lowest = [np.zeros((0, len(core)))]
     highest = [np.zeros((0, len(core)))]
     bounded_draws = 0
     left = draws if len(core) > 1 and total >= MIN_UNITS else 0
-    fitted = _core_wins(tally, tally.counts[None, :], core) if left else np.zeros((1, 0, 0))
-    centres = ratings_on_scale(fitted, zero)[0]
+    rated = np.ix_(core, core)
+    centres = ratings_on_scale(tally.wins[rated][None], zero)[0] if left else np.zeros(0)
     while left:
         size = min(left, max(1, _CHUNK // width))
         left -= size
-        drawn = rng.multinomial(total, sessions.counts / total, size=size)
-        wins = _core_wins(tally, sessions.cells(drawn), core)
+        wins = tally.wins_of(sessions.draw(rng, size))[:, rated[0], rated[1]]
         chains = chains_of_wins(wins > 0)
         bounded = chains.all(axis=(1, 2))
         bounded_draws += int(bounded.sum())
@@ -291,11 +401,6 @@ def bootstrap_ratings(
         for kept, partly in ((lowest, apart[0]), (highest, apart[1])):
             kept += [ratings, partly]
     return Sample(np.concatenate(lowest), np.concatenate(highest), bounded_draws, total)
-
-
-def _core_wins(tally: OutcomeCells, counts: Integers, core: Sequence[int]) -> Floats:
-    """The wins of the rated models over one another, draws x core x core."""
-    return tally.wins_matrix(counts)[:, core][:, :, core]
 
 
 def partly_rated(

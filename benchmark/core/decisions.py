@@ -114,6 +114,20 @@ class Opinion:
         return abs(self.for_a - self.for_b) / self.ballots if self.ballots else 0.0
 
     @property
+    def winner_chance(self) -> float | None:
+        """0..1: P(winner) by the mean log-odds, else the winner's share of the ballots.
+
+        None where nobody won. It is below a half where log-odds contradict the majority.
+        """
+        won = {Verdict.A: self.for_a, Verdict.B: self.for_b}.get(self.verdict or Verdict.TIE)
+        if won is None:
+            return None
+        if self.log_odds is None:
+            return won / self.ballots
+        in_favour = self.log_odds if self.verdict is Verdict.A else -self.log_odds
+        return (1 + math.tanh(in_favour / 2)) / 2
+
+    @property
     def sureness(self) -> tuple[float, float]:
         """By which verdicts are ordered: leaning first, then strength."""
         return self.confidence, abs(self.log_odds or 0.0)

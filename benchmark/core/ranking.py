@@ -1,24 +1,35 @@
-"""Which model is better: win rates and Bradley-Terry ratings, with what the data cannot say.
+"""Which model is better: win rates, Bradley-Terry and Elo, with what the data cannot say.
 
-A model that never lost (or never won) has no finite rating, and models that were never linked by
-comparisons cannot be placed on one scale: both are stated results, never numbers. Everything
-works on counts, so a bootstrap over a million comparisons costs what one over a hundred does.
+A model that never lost (or never won) has no finite Bradley-Terry rating, and models that were
+never linked by comparisons cannot be placed on one scale: both are stated results, never numbers.
+Everything works on counts, so a bootstrap over a million comparisons costs what one over a hundred
+does; Elo alone goes through them one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
-from annotation.core.intervals import Interval, clustered_wilson, missing_units, tails
+from annotation.core.choices import Verdict
+from annotation.core.intervals import (
+    MIN_UNITS,
+    Interval,
+    clustered_wilson,
+    missing_units,
+    tails,
+)
 from annotation.core.refusals import Refused
 from benchmark.core.bradley_terry import (
+    CENTRE,
     SAME,
     Bools,
+    Counts,
     Floats,
     Integers,
     OutcomeCells,
@@ -29,8 +40,18 @@ from benchmark.core.bradley_terry import (
     largest_group,
     ratings_on_scale,
 )
+from benchmark.core.elo import ORDERS, elo_points, orders_of
 
 _MIDDLE: Final = 0.5
+_CHUNK_OF_DRAWS: Final = 200
+
+
+class RatingMethod(StrEnum):
+    """What models are ordered by."""
+
+    BRADLEY_TERRY = "bradley-terry"
+    ELO = "elo"  # the mean over orders of the comparisons
+    WIN_RATE = "win-rate"  # a share from 0 to 1
 
 
 class Standing(StrEnum):
@@ -83,10 +104,13 @@ class ModelRating:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Bradley-Terry ratings, best first, with the settings that made them.
+    """Ratings, best first, with the settings that made them.
 
     `bounded_draws` of `draws` kept every rated model finite. The comparisons are of `sessions`, of
-    which an interval needs `missing` more.
+    which an interval needs `missing` more. `above` has, by two models, the share of the draws in
+    which the first is above the second, where neither is above a half of it; both are rated.
+    `first` has the share in which no rated model is above a model; those of whom that holds in a
+    draw share it, so that all models together have 1. `sample` has the draws themselves.
     """
 
     models: tuple[ModelRating, ...]
@@ -96,17 +120,26 @@ class Ranking:
     bounded_draws: int
     seed: int
     anchor: str | None
+    method: RatingMethod = RatingMethod.BRADLEY_TERRY
+    above: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    first: Mapping[str, float] = field(default_factory=dict)
+    sample: Sample | None = field(default=None, compare=False, repr=False)
 
     @property
     def missing(self) -> int:
         """How many sessions more would give intervals; 0 where there are enough."""
         return missing_units(self.sessions)
 
+    @property
+    def too_many(self) -> bool:
+        """Whether Elo has no interval because so many comparisons leave it too few orders."""
+        return self.method is RatingMethod.ELO and orders_of(self.comparisons) < ORDERS
 
-def win_rates(outcomes: Iterable[VerdictCounts]) -> tuple[WinRate, ...]:
+
+def win_rates(outcomes: Iterable[VerdictCounts] | OutcomeCells) -> tuple[WinRate, ...]:
     """Win rate of every model over all its comparisons, best first (equal ones by name)."""
-    tally = OutcomeCells.of(outcomes)
-    wins = tally.wins_matrix(tally.counts[None, :])[0]
+    tally = outcomes if isinstance(outcomes, OutcomeCells) else OutcomeCells.of(outcomes)
+    wins = tally.wins
     won, lost, comparisons = wins.sum(axis=1), wins.sum(axis=0), tally.comparisons()
     held, times = tally.by_session(), tally.sessions.counts
     rates = []
@@ -121,7 +154,7 @@ def win_rates(outcomes: Iterable[VerdictCounts]) -> tuple[WinRate, ...]:
 
 
 def bradley_terry(
-    outcomes: Iterable[VerdictCounts],
+    outcomes: Iterable[VerdictCounts] | OutcomeCells,
     *,
     draws: int = 1000,
     seed: int = 0,
@@ -136,18 +169,75 @@ def bradley_terry(
     Raises:
         Refused: the anchor is not one of the rated models.
     """
-    tally = OutcomeCells.of(outcomes)
-    wins = tally.wins_matrix(tally.counts[None, :])[0]
-    chains = chains_of_wins(wins[None] > 0)[0]
+    return rank_models(outcomes, RatingMethod.BRADLEY_TERRY, draws=draws, seed=seed, anchor=anchor)
+
+
+def rank_models(
+    outcomes: Iterable[VerdictCounts] | OutcomeCells,
+    method: RatingMethod,
+    *,
+    draws: int = 1000,
+    seed: int = 0,
+    anchor: str | None = None,
+) -> Ranking:
+    """Models by one of the methods, with bootstrap intervals over sessions.
+
+    By Elo and win rate all models are rated that comparisons link, whoever won; `anchor` is 1000
+    by Elo, too, and means nothing to win rates. Elo has as many draws as orders at most, and none
+    where the comparisons leave it fewer orders than ORDERS: percentiles of those are no interval.
+
+    Raises:
+        Refused: the anchor is not one of the rated models.
+    """
+    tally = outcomes if isinstance(outcomes, OutcomeCells) else OutcomeCells.of(outcomes)
+    wins = tally.wins
+    by_odds = method is RatingMethod.BRADLEY_TERRY
+    chains = chains_of_wins((wins if by_odds else wins + wins.T)[None] > 0)[0]
     core = largest_group(chains, tally.comparisons())
     rated = core if len(core) > 1 else []
     if anchor is not None and anchor not in [tally.models[index] for index in rated]:
         message = f"the anchor model {anchor!r} has no rating in these comparisons"
         raise Refused("ranking:unknown-anchor", message)
     zero = rated.index(tally.models.index(anchor)) if anchor is not None else None
-    fitted = ratings_on_scale(wins[np.ix_(rated, rated)][None], zero)[0]
+    if by_odds:
+        fitted = ratings_on_scale(wins[np.ix_(rated, rated)][None], zero)[0]
+        sample = bootstrap_ratings(tally, rated, zero, draws=draws, seed=seed)
+    else:
+        rate = _elo if method is RatingMethod.ELO else _shares
+        fitted, sample = rate(tally, rated, zero, draws, seed)
     ratings = {index: float(fitted[place]) for place, index in enumerate(rated)}
-    sample = bootstrap_ratings(tally, rated, zero, draws=draws, seed=seed)
+    done = _elo_draws(tally, draws) if method is RatingMethod.ELO else draws
+    return ranking_of(
+        tally, chains, core, ratings, sample, method=method, draws=done, seed=seed, anchor=anchor
+    )
+
+
+def ranking_of(
+    tally: OutcomeCells,
+    chains: Bools,
+    core: Sequence[int],
+    ratings: dict[int, float],
+    sample: Sample,
+    *,
+    method: RatingMethod,
+    draws: int,
+    seed: int,
+    anchor: str | None,
+) -> Ranking:
+    """The finished table.
+
+    Args:
+        tally: the comparisons.
+        chains: models x models, whether a chain of wins (or of comparisons) links them.
+        core: the places of the largest group that it links.
+        ratings: by place, in its order, where it has two models or more.
+        sample: the same in bootstrap draws.
+        method: that made them.
+        draws: that were asked for.
+        seed: of the draws.
+        anchor: the model that is 1000.
+    """
+    names = [tally.models[index] for index in ratings]
     rows = _rows(tally, chains, core, ratings, sample)
     return Ranking(
         models=tuple(sorted(rows, key=_best_first)),
@@ -157,7 +247,153 @@ def bradley_terry(
         bounded_draws=sample.bounded,
         seed=seed,
         anchor=anchor,
+        method=method,
+        above=_above(sample, names),
+        first=_first(sample, names),
+        sample=replace(sample, models=tuple(names)),
     )
+
+
+_Rated = tuple[Floats, Sample]
+"""The ratings, and those of bootstrap draws."""
+
+
+def _elo_draws(tally: OutcomeCells, draws: int) -> int:
+    return min(draws, ORDERS) if orders_of(int(tally.counts.sum())) == ORDERS else 0
+
+
+def _elo(
+    tally: OutcomeCells, rated: Sequence[int], zero: int | None, draws: int, seed: int
+) -> _Rated:
+    rng = np.random.default_rng(seed)
+    orders = orders_of(int(tally.counts.sum()))
+    mean = elo_points(tally, np.tile(tally.counts, (orders, 1)), rng).mean(axis=0)
+
+    def points(drawn: Counts) -> Floats:
+        found = elo_points(tally, tally.cells_of(drawn), rng)[:, rated]
+        return found if zero is None else found - found[:, zero : zero + 1] + CENTRE
+
+    fitted = mean[rated] if zero is None else mean[rated] - mean[rated][zero] + CENTRE
+    return fitted, _sampled(tally, rated, points, _elo_draws(tally, draws), rng)
+
+
+def _shares(
+    tally: OutcomeCells, rated: Sequence[int], _zero: int | None, draws: int, seed: int
+) -> _Rated:
+    def shares(drawn: Counts) -> Floats:
+        wins = tally.wins_of(drawn)
+        won, lost = wins.sum(axis=2)[:, rated], wins.sum(axis=1)[:, rated]
+        played = won + lost
+        return np.where(played > 0, won / np.where(played > 0, played, 1.0), np.nan)
+
+    fitted = shares(tally.sessions.counts[None, :])[0]
+    return fitted, _sampled(tally, rated, shares, draws, np.random.default_rng(seed))
+
+
+def _sampled(
+    tally: OutcomeCells,
+    rated: Sequence[int],
+    rate: Callable[[Counts], Floats],
+    draws: int,
+    rng: np.random.Generator,
+) -> Sample:
+    """Draws of a rating that is a number, or nothing (nan) of a model that a draw misses."""
+    units = int(tally.sessions.counts.sum())
+    size = draws if rated and units >= MIN_UNITS else 0
+    chunks = [
+        rate(tally.sessions.draw(rng, min(_CHUNK_OF_DRAWS, size - start)))
+        for start in range(0, size, _CHUNK_OF_DRAWS)
+    ]
+    drawn = np.concatenate([np.zeros((0, len(rated))), *chunks])
+    missed = np.isnan(drawn)
+    bounded = int((~missed.any(axis=1)).sum())
+    return Sample(np.where(missed, -np.inf, drawn), np.where(missed, np.inf, drawn), bounded, units)
+
+
+def _above(sample: Sample, models: Sequence[str]) -> dict[tuple[str, str], float]:
+    """By two rated models, how often the first is above; ties and what a draw misses are halves."""
+    if not len(sample.lowest):
+        return {}
+    found: dict[tuple[str, str], float] = {}
+    for one, first in enumerate(models):
+        ahead = (sample.lowest[:, one, None] > sample.highest + SAME).mean(axis=0)
+        behind = (sample.highest[:, one, None] + SAME < sample.lowest).mean(axis=0)
+        for other, second in enumerate(models):
+            if one != other:
+                found[first, second] = float((1 + ahead[other] - behind[other]) / 2)
+    return found
+
+
+def _first(sample: Sample, models: Sequence[str]) -> dict[str, float]:
+    if not len(sample.lowest):
+        return {}
+    leads = sample.ranks()[0] == 1  # of equals and of those whom a draw leaves open, several
+    shares = (leads / leads.sum(axis=1, keepdims=True)).mean(axis=0)
+    return dict(zip(models, shares.tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class HeadToHead:
+    """How the verdicts on two models went, seen from the first, on so many comparisons."""
+
+    wins: int
+    ties: int
+    losses: int
+    comparisons: int
+
+    @property
+    def n(self) -> int:
+        """Verdicts."""
+        return self.wins + self.ties + self.losses
+
+    @property
+    def share(self) -> float:
+        """Of verdicts that the first won, a tie one half."""
+        return (self.wins + self.ties / 2) / self.n
+
+
+def head_to_head(
+    verdicts: Iterable[tuple[str, str, Verdict, int]],
+) -> dict[tuple[str, str], HeadToHead]:
+    """By two models that were compared, in both directions; a model against itself says nothing.
+
+    Args:
+        verdicts: model A, model B, the verdict, the comparison.
+    """
+    rows = list(verdicts)
+    seen = Counter((a, b) for a, b, _key in {(a, b, key) for a, b, _verdict, key in rows})
+    counts = Counter((a, b, verdict) for a, b, verdict, _key in rows)
+    return _duels(counts, seen)
+
+
+def duels_of_counts(
+    verdicts: Iterable[tuple[str, str, Verdict, int]],
+) -> dict[tuple[str, str], HeadToHead]:
+    """The same of comparisons that have one verdict each: model A, model B, verdict, how many."""
+    counts: Counter[tuple[str, str, Verdict]] = Counter()
+    seen: Counter[tuple[str, str]] = Counter()
+    for a, b, verdict, count in verdicts:
+        counts[a, b, verdict] += count
+        seen[a, b] += count
+    return _duels(counts, seen)
+
+
+def _duels(
+    counts: Counter[tuple[str, str, Verdict]], seen: Counter[tuple[str, str]]
+) -> dict[tuple[str, str], HeadToHead]:
+    def won(one: str, other: str, verdict: Verdict) -> int:
+        return counts[one, other, verdict] + counts[other, one, verdict.flipped()]
+
+    return {
+        (a, b): HeadToHead(
+            wins=won(a, b, Verdict.A),
+            ties=won(a, b, Verdict.TIE),
+            losses=won(a, b, Verdict.B),
+            comparisons=seen[a, b] + seen[b, a],
+        )
+        for a, b in {each for pair in seen for each in (pair, pair[::-1])}
+        if a != b
+    }
 
 
 def _standing(index: int, chains: Bools, core: Sequence[int]) -> Standing:
@@ -250,7 +486,6 @@ def _is_above(other: int, index: int, chains: Bools, ratings: dict[int, float]) 
     return bool(chains[other, index] and not chains[index, other])
 
 
-def _best_first(row: ModelRating) -> tuple[float, float, str]:
+def _best_first(row: ModelRating) -> tuple[float, str]:
     """Sort key: by rank, models that are not comparable last, equal ones by name."""
-    rank = float("inf") if row.rank is None else row.rank
-    return (rank, -(row.rating or 0.0), row.model)
+    return (float("inf") if row.rank is None else row.rank, row.model)

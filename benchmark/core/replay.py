@@ -11,13 +11,42 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
-from typing import Final
+from typing import Final, NamedTuple
 
-from annotation.core.choices import is_satisfied
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, bootstrap_mean
-from judging.core.calibration import score_counts
+import numpy as np
+
+from annotation.core.choices import LabelledEnum, is_satisfied
+from annotation.core.intervals import (
+    DEFAULT_DRAWS,
+    MIN_UNITS,
+    FloatArray,
+    Interval,
+    bootstrap,
+    bootstrap_mean,
+    clustered_wilson,
+)
+from annotation.core.refusals import gettext_noop
+from annotation.core.significance import sign_flip_p
+from judging.core.calibration import (
+    Calibrated,
+    Calibration,
+    calibrate,
+    paper_reference_cdf,
+    score_counts,
+)
 
 PAPER_SEED: Final = 42
+
+
+class ReplayScale(LabelledEnum):
+    """Which of an answer's scores a figure is of.
+
+    CALIBRATED is the one that is reported, PAPER the same as the released code has it.
+    """
+
+    CALIBRATED = "CALIBRATED", gettext_noop("calibrated by the originals (reference CDF)")
+    RAW = "RAW", gettext_noop("as the evaluator scored them")
+    PAPER = "PAPER", gettext_noop("calibrated as the paper's code does")
 
 
 class Grouping(StrEnum):
@@ -162,21 +191,29 @@ def compare(
     Raises:
         ValueError: they share no item, or somebody answered one twice.
     """
+    ours, theirs = _common(candidate, reference)
+    macro = {}
+    for by in Grouping:
+        first, second = _means(ours, by), _means(theirs, by)
+        macro[by] = _paired((first[group] - second[group] for group in first), margin=margin)
+    deltas = [one.score - other.score for one, other in zip(ours, theirs, strict=True)]
+    return ModelComparison(
+        micro=_paired(deltas, margin=margin),
+        macro=macro,
+        only_candidate=len(candidate) - len(ours),
+        only_reference=len(reference) - len(theirs),
+    )
+
+
+def _common(
+    candidate: Sequence[Replayed], reference: Sequence[Replayed]
+) -> tuple[list[Replayed], list[Replayed]]:
+    """The answers of both to the items that both answered."""
     ours, theirs = _by_item(candidate), _by_item(reference)
     common = sorted(ours.keys() & theirs.keys())
     if not common:
         raise ValueError("the two answered nothing in common")
-    both = [[side[item] for item in common] for side in (ours, theirs)]
-    macro = {}
-    for by in Grouping:
-        first, second = (_means(side, by) for side in both)
-        macro[by] = _paired((first[group] - second[group] for group in first), margin=margin)
-    return ModelComparison(
-        micro=_paired((ours[item].score - theirs[item].score for item in common), margin=margin),
-        macro=macro,
-        only_candidate=len(ours) - len(common),
-        only_reference=len(theirs) - len(common),
-    )
+    return [ours[item] for item in common], [theirs[item] for item in common]
 
 
 def _by_item(answers: Sequence[Replayed]) -> dict[str, Replayed]:
@@ -198,3 +235,146 @@ def _paired(deltas: Iterable[float], *, margin: float) -> Paired:
     wins = sum(delta > margin for delta in found)
     losses = sum(delta < -margin for delta in found)
     return Paired(wins, len(found) - wins - losses, losses, fmean(found))
+
+
+class Difference(NamedTuple):
+    """How much better one did than the other, by the mean of users' mean differences.
+
+    `interval` and `p` (sign flips over users) are None for fewer than MIN_UNITS users.
+    """
+
+    value: float
+    interval: Interval | None
+    p: float | None
+
+
+def difference(
+    candidate: Sequence[Replayed],
+    reference: Sequence[Replayed],
+    *,
+    seed: int,
+    draws: int = DEFAULT_DRAWS,
+) -> Difference:
+    """The user macro mean of the differences on the items that both answered.
+
+    Args:
+        candidate: one model's answers, one an item.
+        reference: the other's.
+        seed: of the bootstrap and of the sign flips, both over users.
+        draws: resamples of users.
+
+    Raises:
+        ValueError: they share no item, or somebody answered one twice.
+    """
+    ours, theirs = _common(candidate, reference)
+    first, second = _means(ours, Grouping.USER), _means(theirs, Grouping.USER)
+    deltas = [first[user] - second[user] for user in sorted(first)]
+    interval = bootstrap_mean(deltas, seed=seed, draws=draws)
+    p = sign_flip_p(deltas, seed=seed) if len(deltas) >= MIN_UNITS else None
+    return Difference(fmean(deltas), interval, p)
+
+
+MACROS: Final = ("user", "micro", "scenario", "block")
+
+
+def intervals(
+    answers: Sequence[Replayed], *, seed: int, draws: int = DEFAULT_DRAWS
+) -> dict[str, Interval | None]:
+    """The 95 % intervals of one model's means, by MACROS, and of its `satisfied` share.
+
+    All draw users, with all that they answered; None for fewer than MIN_UNITS of them.
+    """
+    users = [one.user for one in answers]
+    blocks = _means(answers, Grouping.BLOCK)
+    hits: dict[str, list[bool]] = {}
+    for one in answers:
+        hits.setdefault(one.user, []).append(is_satisfied(one.score))
+    scores = [float(one.score) for one in answers]
+    return {
+        "user": user_interval(answers, seed=seed, draws=draws),
+        "micro": bootstrap_mean(scores, seed=seed, clusters=users, draws=draws),
+        "scenario": _scenario_interval(answers, seed=seed, draws=draws),
+        "block": bootstrap_mean(
+            list(blocks.values()), seed=seed, clusters=[user for user, _name in blocks], draws=draws
+        ),
+        "satisfied": clustered_wilson(
+            np.array([float(sum(own)) for own in hits.values()]),
+            np.array([float(len(own)) for own in hits.values()]),
+        ),
+    }
+
+
+def _scenario_interval(answers: Sequence[Replayed], *, seed: int, draws: int) -> Interval | None:
+    """A draw that lacks a scenario leaves its mean undefined."""
+    users = {name: at for at, name in enumerate(sorted({one.user for one in answers}))}
+    scenarios = {name: at for at, name in enumerate(sorted({one.scenario for one in answers}))}
+    sums, sizes = np.zeros((2, len(users), len(scenarios)))
+    for one in answers:
+        place = users[one.user], scenarios[one.scenario]
+        sums[place] += one.score
+        sizes[place] += 1
+
+    def macro(weights: FloatArray) -> FloatArray:
+        counts = weights @ sizes
+        means = np.divide(
+            weights @ sums, counts, out=np.full_like(counts, np.nan), where=counts > 0
+        )
+        found: FloatArray = means.mean(axis=1)
+        return found
+
+    return bootstrap(macro, units=len(users), seed=seed, draws=draws)
+
+
+class ScoredAnswer(NamedTuple):
+    """What the evaluator said of one answer of a block: the whole score, and the unrounded one.
+
+    `key` is what the paper's code sorts ties by: the item, with its place as a number in words.
+    """
+
+    key: str
+    score: int
+    expected: float | None = None
+
+    @property
+    def rank(self) -> float:
+        """What it is ranked by: the unrounded score where the evaluator gives one."""
+        return float(self.score) if self.expected is None else self.expected
+
+
+def on_scale(
+    scale: ReplayScale,
+    answers: Sequence[ScoredAnswer],
+    *,
+    originals: Sequence[ScoredAnswer],
+    history: Sequence[int],
+) -> tuple[Calibrated, ...]:
+    """The scores of one model's answers in a block on the user's own scale (protocols A2.4).
+
+    Args:
+        scale: which.
+        answers: of one model.
+        originals: every original response of the block, scored by the same evaluator.
+        history: counts of the user's scores 1-5 in other scenarios, lowest first.
+
+    Returns:
+        One a score, in order; PAPER falls back to the raw score where the other does, though it
+        never looks at unrounded scores.
+    """
+    found = calibrate(
+        [one.rank for one in answers],
+        method=Calibration.RAW if scale is ReplayScale.RAW else Calibration.REFERENCE_CDF,
+        history=history,
+        reference=[one.rank for one in originals],
+    )
+    if scale is ReplayScale.RAW or any(one.fallback for one in found):
+        return tuple(
+            Calibrated(one.score, each.fallback) for one, each in zip(answers, found, strict=True)
+        )
+    if scale is ReplayScale.PAPER:
+        paper = paper_reference_cdf(
+            [(one.key, one.score) for one in answers],
+            reference=[(one.key, one.score) for one in originals],
+            history=history,
+        )
+        return tuple(Calibrated(score) for score in paper)
+    return found

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from django.core.paginator import Page, Paginator
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
-from django.utils.text import Truncator
 
 from annotation.core.choices import JudgmentStatus, Verdict
-from annotation.core.intervals import ends
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, PairwiseLabel
+from annotation.queries.datasets import languages_of_sessions, session_languages
 from annotation.queries.pairing import candidate_name
 from benchmark.core.bradley_terry import VerdictCounts, outcome_of
 from benchmark.core.decisions import Decisions
-from benchmark.core.ranking import Ranking, WinRate, bradley_terry, win_rates
+from benchmark.core.ranking import (
+    RatingMethod,
+)
 from benchmark.core.trust import BASE, PERSONAL, SELECTED, Condition
 from benchmark.queries.choices import (
     VERDICT_RUNS,
@@ -30,7 +30,6 @@ from benchmark.queries.choices import (
     annotators,
     best_last,
     check_judge,
-    dataset_of,
     datasets,
     picked,
     picked_dataset,
@@ -38,10 +37,8 @@ from benchmark.queries.choices import (
 )
 from benchmark.queries.evidence import voice_decisions
 from judging.core.runs import TARGETS
-from judging.models import JudgeRun, Judgment, RunStatus
+from judging.models import JudgeRun, Judgment, RunKind, RunStatus
 from judging.queries.configurations import applied_plans
-from judging.queries.generation import SameFamily, same_families
-from judging.queries.preference_sets import runs_edited_late
 
 DRAWS: Final = 1000
 
@@ -53,32 +50,24 @@ class Source(StrEnum):
     SELECTED = "selected"  # what stands in for each annotator: the vote, or the selected set
     SUBSET = "subset"  # the judge under each annotator's selected set, whatever stands in
     BASE = "base"  # the judge without preferences
-
-
-_NOT_JUDGED: Final = {
-    Source.SELECTED: (
-        "no finished judge run applied preferences on {dataset}; run "
-        "`manage.py distil --dataset {dataset}`, then `manage.py judge --dataset {dataset}`"
-    ),
-    Source.BASE: (
-        "no finished judge run on {dataset}; run "
-        "`manage.py judge --dataset {dataset} --preferences none`"
-    ),
-}
-_NOT_JUDGED[Source.SUBSET] = _NOT_JUDGED[Source.SELECTED]
+    DRAWN = "drawn"  # the judge under some preferences of each annotator, drawn at random
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardQuestion:
     """What a reader asks: empty fields take the first dataset and everything in it.
 
-    `judge` is a judge's name, "" for that of the run to read.
+    `judge` is a judge's name, "" for that of the run to read; `language` a primary code as `en`, ""
+    for all. `style` controls Bradley-Terry ratings for length and layout.
     """
 
     dataset: str = ""
     scenario: int | None = None
     annotator: int | None = None
     judge: str = ""
+    language: str = ""
+    method: RatingMethod = RatingMethod.BRADLEY_TERRY
+    style: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +82,7 @@ class LeaderboardScope:
     scenario: ScenarioChoice | None
     annotator: AnnotatorChoice | None
     judges: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,51 +97,6 @@ class ModelVerdict:
     session: int
 
 
-@dataclass(frozen=True, slots=True)
-class Board:
-    """One leaderboard; `judge` is "" for human labels.
-
-    `unnamed` counts verdicts on responses whose model nobody recorded. `kin` has the models of the
-    judge's own family, where there are any. `voted` says that a weighted vote stands in for an
-    annotator, which SELECTED then shows. `edited` that a set heard here was edited after its test
-    verdicts were there to see.
-    """
-
-    source: Source
-    judge: str
-    ranking: Ranking
-    win_rates: Mapping[str, WinRate]
-    by_scenario: Mapping[str, Mapping[str, WinRate]]
-    verdicts: int
-    unnamed: int
-    kin: tuple[SameFamily, ...] = ()
-    voted: bool = False
-    edited: bool = False
-
-    def records(self) -> list[dict[str, object]]:
-        """A row a model, with every figure of the table."""
-        return [
-            {
-                "source": self.source.value,
-                "judge": self.judge,
-                **asdict(row),
-                "win_rate": self.win_rates[row.model].value,
-                **ends(self.win_rates[row.model].interval, "win_rate_"),
-                "verdicts": self.win_rates[row.model].verdicts,
-                "edited": self.edited,
-            }
-            for row in self.ranking.models
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderboardPage:
-    """Everything the page shows; `boards` are those with any verdict."""
-
-    scope: LeaderboardScope
-    boards: tuple[Board, ...]
-
-
 def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
     """Resolve a question to rows.
 
@@ -163,13 +108,19 @@ def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
     if dataset is None:
         return LeaderboardScope(question, (), (), (), None, None, None)
     topics, people = scenarios(dataset), annotators(dataset)
-    ran = JudgeRun.objects.filter(dataset=dataset.id, kind__in=VERDICT_RUNS)
+    kinds = (*VERDICT_RUNS, RunKind.RANKING)
+    ran = JudgeRun.objects.filter(dataset=dataset.id, kind__in=kinds)
     told = Judgment.objects.filter(run=OuterRef("pk"), status=JudgmentStatus.DONE)
     judges = tuple(
         ran.filter(Exists(told)).order_by("judge").values_list("judge", flat=True).distinct()
     )
     if question.judge:
         check_judge(question.judge, judges)
+    languages = languages_of_sessions(dataset.id)
+    if question.language and question.language not in languages:
+        there = ", ".join(languages)
+        message = f"nothing in the language {question.language!r} here; there are: {there}"
+        raise Refused("benchmark:unknown-choice", message)
     return LeaderboardScope(
         question=question,
         datasets=known,
@@ -179,88 +130,21 @@ def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
         scenario=None if question.scenario is None else picked(topics, question.scenario),
         annotator=None if question.annotator is None else picked(people, question.annotator),
         judges=judges,
+        languages=languages,
     )
 
 
-def leaderboard_page(question: LeaderboardQuestion, *, seed: int) -> LeaderboardPage:
-    """Leaderboards by human labels and by the judge, as far as there are any.
-
-    Raises:
-        Refused: something asked for does not exist.
-    """
-    scope = leaderboard_scope(question)
-    boards: list[Board] = []
-    for source in Source if scope.dataset else ():
-        # The selected set is a board of its own only where something else stands in.
-        if source is not Source.SUBSET or boards[-1].voted:
-            boards.append(board(scope, source, seed=seed))
-    return LeaderboardPage(scope, tuple(each for each in boards if each.verdicts + each.unnamed))
-
-
-def board(
-    scope: LeaderboardScope,
-    source: Source,
-    *,
-    seed: int,
-    draws: int = DRAWS,
-    anchor: str | None = None,
-) -> Board:
-    """One leaderboard with Bradley-Terry ratings and win rates, also by scenario."""
-    judge, model = ("", "") if source is Source.HUMAN else _latest_judge(scope, source)
-    cast = ballots(scope, source, judge=judge)
-    applied = _applied(scope, source, judge)
-    named = [ballot for ballot in cast if ballot.model_a and ballot.model_b]
-    models = {each for ballot in named for each in (ballot.model_a, ballot.model_b)}
-    groups: dict[str, list[ModelVerdict]] = defaultdict(list)
-    for ballot in named:
-        groups[ballot.scenario].append(ballot)
-    return Board(
-        source=source,
-        judge=judge,
-        ranking=bradley_terry(outcomes(named), draws=draws, seed=seed, anchor=anchor),
-        win_rates=_by_model(named),
-        by_scenario={name: _by_model(group) for name, group in groups.items()},
-        verdicts=len(named),
-        unnamed=len(cast) - len(named),
-        kin=tuple(same_families({judge: model} if judge else {}, models)),
-        voted=_is_voted(scope, applied),
-        edited=bool(runs_edited_late({run.pk: run.parent_id for run in applied})),
-    )
-
-
-def _applied(scope: LeaderboardScope, source: Source, judge: str) -> list[JudgeRun]:
+def runs_heard(scope: LeaderboardScope, source: Source, judge: str) -> list[JudgeRun]:
     """The runs whose preferences a source hears."""
-    read = _read(scope, judge) if source in _VOTING else []
+    read = runs_of(scope, source, judge) if source in _VOTING else []
     return [run for run in read if run.config.get("sets_of")]
 
 
-def _is_voted(scope: LeaderboardScope, applied: Iterable[JudgeRun]) -> bool:
+def is_voted(scope: LeaderboardScope, applied: Iterable[JudgeRun]) -> bool:
+    """Whether a weighted vote stands in for an annotator in one of these runs."""
     plans = (plan for run in applied for plan in applied_plans(run.config))
     scenario = scope.scenario.id if scope.scenario else None
     return any(plan.stack and scenario in {None, plan.scenario_id} for plan in plans)
-
-
-def dataset_board(
-    dataset: str,
-    source: Source,
-    *,
-    draws: int,
-    seed: int,
-    anchor: str | None = None,
-    judge: str = "",
-) -> Board:
-    """One leaderboard over everything in a dataset.
-
-    Raises:
-        Refused: there is no dataset of this short name, or no verdict of the judge in it; the
-            judge's verdicts are asked for and no run is finished; the anchor has no rating in these
-            comparisons.
-    """
-    slug = dataset_of(dataset).slug
-    scope = leaderboard_scope(LeaderboardQuestion(dataset=slug, judge=judge))
-    if source is not Source.HUMAN and not _finished(scope, source).exists():
-        raise Refused("leaderboard:not-judged", _NOT_JUDGED[source].format(dataset=dataset))
-    return board(scope, source, seed=seed, draws=draws, anchor=anchor)
 
 
 def outcomes(cast: Iterable[ModelVerdict]) -> list[VerdictCounts]:
@@ -281,24 +165,45 @@ def ballots(scope: LeaderboardScope, source: Source, *, judge: str) -> list[Mode
     if scope.dataset is None:
         return []
     voice = _VOICES.get(source)
-    given = _human(scope) if voice is None else _judge(scope, voice, judge)
-    names = _models(scope.dataset) if given else {}
+    given = _human(scope) if voice is None else _judge(scope, source, voice, judge)
+    return [each for each in _verdicts(scope, given) if each is not None]
+
+
+def _verdicts(
+    scope: LeaderboardScope, given: Sequence[tuple[int, Verdict]]
+) -> list[ModelVerdict | None]:
+    """Each with its models; None where its scenario or language was not asked for."""
+    names = _models(scope.dataset) if given and scope.dataset else {}
+    language = scope.question.language
+    told = _languages(scope) if language and given else {}
     return [
         ModelVerdict(comparison, *names[comparison][:3], verdict, names[comparison][3])
+        if (scope.scenario is None or names[comparison][0] == scope.scenario.name)
+        and (not language or told[names[comparison][3]] == language)
+        else None
         for comparison, verdict in given
-        if scope.scenario is None or names[comparison][0] == scope.scenario.name
     ]
 
 
-_VOICES: Final = {Source.SELECTED: PERSONAL, Source.SUBSET: SELECTED, Source.BASE: BASE}
+def _languages(scope: LeaderboardScope) -> Mapping[int, str]:
+    return session_languages(scope.dataset.id) if scope.dataset else {}
+
+
+_VOICES: Final = {
+    Source.SELECTED: PERSONAL,
+    Source.SUBSET: SELECTED,
+    Source.BASE: BASE,
+    Source.DRAWN: SELECTED,
+}
 _VOTING: Final = (Source.SELECTED, Source.SUBSET)
 
 
-def _by_model(cast: Iterable[ModelVerdict]) -> dict[str, WinRate]:
-    return {rate.model: rate for rate in win_rates(outcomes(cast))}
-
-
 def _human(scope: LeaderboardScope) -> Sequence[tuple[int, Verdict]]:
+    return [(comparison, verdict) for _who, comparison, verdict in _labels(scope)]
+
+
+def _labels(scope: LeaderboardScope) -> list[tuple[int, int, Verdict]]:
+    """Annotator, comparison and verdict of everybody's last labels."""
     if scope.dataset is None:
         return []
     rows = PairwiseLabel.objects.filter(comparison__turn__session__dataset=scope.dataset.id)
@@ -312,12 +217,26 @@ def _human(scope: LeaderboardScope) -> Sequence[tuple[int, Verdict]]:
         .order_by("id")
         .values_list("annotator_id", "comparison_id", "verdict")
     }
-    return [(comparison, verdict) for (_, comparison), verdict in last.items()]
+    return [(*key, verdict) for key, verdict in last.items()]
 
 
-def _judge(scope: LeaderboardScope, voice: Condition, judge: str) -> Sequence[tuple[int, Verdict]]:
+def labels_by_annotator(scope: LeaderboardScope) -> dict[str, list[ModelVerdict]]:
+    """What each annotator said of named models, by the annotator's name."""
+    given = _labels(scope)
+    names = {each.id: each.name for each in scope.annotators}
+    found: dict[str, list[ModelVerdict]] = defaultdict(list)
+    said = _verdicts(scope, [(comparison, verdict) for _who, comparison, verdict in given])
+    for (who, _comparison, _verdict), verdict in zip(given, said, strict=True):
+        if verdict is not None and verdict.model_a and verdict.model_b:
+            found[names.get(who, str(who))].append(verdict)
+    return dict(found)
+
+
+def _judge(
+    scope: LeaderboardScope, source: Source, voice: Condition, judge: str
+) -> Sequence[tuple[int, Verdict]]:
     """Decisions of one judge in each annotator's stead; an even split is a tie."""
-    read = _read(scope, judge, base_alone=voice == BASE)
+    read = runs_of(scope, source, judge)
     scenario = scope.scenario.id if scope.scenario else None
     found = voice_decisions({run.pk for run in read}, voice, scenario=scenario)
     decided = {each.run: each.decided for each in found}
@@ -335,7 +254,7 @@ def _judge(scope: LeaderboardScope, voice: Condition, judge: str) -> Sequence[tu
     ]
 
 
-def _read(scope: LeaderboardScope, judge: str, *, base_alone: bool = False) -> list[JudgeRun]:
+def runs_of(scope: LeaderboardScope, source: Source, judge: str) -> list[JudgeRun]:
     """The runs of a judge to read, the one that decides in an annotator's stead last.
 
     The others decide what it did not judge: runs over what nobody labelled stand beside those over
@@ -344,7 +263,8 @@ def _read(scope: LeaderboardScope, judge: str, *, base_alone: bool = False) -> l
     own = Q(parent=None) | Q(parent__annotator=F("annotator"))
     latest: dict[int | None, JudgeRun] = {}
     beside: list[JudgeRun] = []
-    for run in best_last(_runs(scope).filter(own, judge=judge), base_alone=base_alone):
+    runs = _runs(scope, source).filter(own, judge=judge)
+    for run in best_last(runs, base_alone=source is Source.BASE):
         if TARGETS not in run.config:
             latest[run.annotator_id] = run
         elif run.status == RunStatus.DONE:
@@ -361,32 +281,33 @@ def _asks_alike(run: JudgeRun, main: JudgeRun | None) -> bool:
     return same and (run.parent_id == main.parent_id or not run.config.get("sets_of"))
 
 
-def _runs(scope: LeaderboardScope) -> QuerySet[JudgeRun]:
-    rows = JudgeRun.objects.filter(kind__in=VERDICT_RUNS)
+def _runs(scope: LeaderboardScope, source: Source) -> QuerySet[JudgeRun]:
+    kinds = (RunKind.RANKING,) if source is Source.DRAWN else VERDICT_RUNS
+    rows = JudgeRun.objects.filter(kind__in=kinds)
     if scope.dataset is not None:
         rows = rows.filter(dataset=scope.dataset.id)
     return rows if scope.annotator is None else rows.filter(annotator=scope.annotator.id)
 
 
-def _finished(scope: LeaderboardScope, source: Source) -> QuerySet[JudgeRun]:
+def finished_runs(scope: LeaderboardScope, source: Source) -> QuerySet[JudgeRun]:
     """Finished runs whose verdicts can be those of a source."""
-    done = _asked(scope).filter(status=RunStatus.DONE)
+    done = _asked(scope, source).filter(status=RunStatus.DONE)
     return done.exclude(WITHOUT_SETS) if source in _VOTING else done
 
 
-def _asked(scope: LeaderboardScope) -> QuerySet[JudgeRun]:
-    judge = scope.question.judge
-    return _runs(scope).filter(judge=judge) if judge else _runs(scope)
+def _asked(scope: LeaderboardScope, source: Source) -> QuerySet[JudgeRun]:
+    judge, rows = scope.question.judge, _runs(scope, source)
+    return rows.filter(judge=judge) if judge else rows
 
 
 def latest_judge(scope: LeaderboardScope, source: Source) -> str:
     """The judge asked for, or of the run to read; leaderboards of several are never mixed."""
-    return _latest_judge(scope, source)[0]
+    return judge_and_model(scope, source)[0]
 
 
-def _latest_judge(scope: LeaderboardScope, source: Source) -> tuple[str, str]:
+def judge_and_model(scope: LeaderboardScope, source: Source) -> tuple[str, str]:
     """The same with the model behind it, which is the judge's name where there is no endpoint."""
-    runs = best_last(_asked(scope), base_alone=source is Source.BASE)
+    runs = best_last(_asked(scope, source), base_alone=source is Source.BASE)
     judge, model = runs.values_list("judge", "endpoint__model").last() or ("", None)
     return judge, model or judge
 
@@ -405,79 +326,3 @@ def _models(dataset: DatasetChoice) -> dict[int, tuple[str, str, str, int]]:
         "id", "turn__session__scenario__name", one, other, "turn__session_id"
     )
     return {key: (name, one, other, own) for key, name, one, other, own in rows.iterator()}
-
-
-ROWS_A_PAGE: Final = 50
-_OPENING: Final = 160
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRow:
-    """One comparison of a model: against whom, and how many verdicts went which way."""
-
-    comparison: int
-    key: str
-    scenario: str
-    opening: str
-    opponent: str
-    won: int
-    tied: int
-    lost: int
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRows:
-    """The comparisons behind one model's figures, a page at a time."""
-
-    scope: LeaderboardScope
-    source: Source
-    model: str
-    rows: Sequence[ModelRow]
-    page: Page[int]
-    judge: str
-    voted: bool
-
-
-def leaderboard_rows(
-    question: LeaderboardQuestion, *, model: str, source: Source, page: str
-) -> ModelRows:
-    """The comparisons behind one model's figures.
-
-    Raises:
-        Refused: something asked for does not exist, or the model was never compared.
-    """
-    scope = leaderboard_scope(question)
-    grouped: dict[int, list[ModelVerdict]] = defaultdict(list)
-    judge = latest_judge(scope, source)
-    for ballot in ballots(scope, source, judge=judge):
-        if model in {ballot.model_a, ballot.model_b}:
-            grouped[ballot.comparison].append(ballot)
-    if not grouped:
-        raise Refused("benchmark:unknown-choice", f"no comparison of {model!r}")
-    shown = Paginator(sorted(grouped), ROWS_A_PAGE).get_page(page)
-    texts = {
-        key: (name, message or "")
-        for key, name, message in Comparison.objects.filter(
-            pk__in=list(shown.object_list)
-        ).values_list("id", "key", "turn__user_message")
-    }
-    rows = [_model_row(grouped[key], model, *texts[key]) for key in shown.object_list]
-    voted = _is_voted(scope, _applied(scope, source, judge))
-    return ModelRows(scope, source, model, rows, shown, judge, voted)
-
-
-def _model_row(cast: Sequence[ModelVerdict], model: str, key: str, message: str) -> ModelRow:
-    first = cast[0]
-    is_a = first.model_a == model
-    own = Verdict.A if is_a else Verdict.B
-    counts = Counter(ballot.verdict for ballot in cast)
-    return ModelRow(
-        comparison=first.comparison,
-        key=key,
-        scenario=first.scenario,
-        opening=Truncator(message).chars(_OPENING),
-        opponent=first.model_b if is_a else first.model_a,
-        won=counts[own],
-        tied=counts[Verdict.TIE],
-        lost=counts[own.flipped()],
-    )

@@ -17,6 +17,7 @@ from judging.core.selection_search import SelectionSettings
 from judging.core.verdicts import VerdictRule
 from judging.models import Control, JudgeRun, PreferenceKind, PreferenceSet, RunKind
 from judging.queries.configurations import distil_plans, pairwise_settings
+from judging.services.abilities import learn_abilities
 from judging.services.estimates import estimate, estimate_judgments, share_of_prompts
 from judging.services.judges import LEXICAL
 from judging.services.kinds import plan
@@ -35,31 +36,30 @@ def estimate_variants(
     comparisons are then estimated under all of them, so that this is never less than what comes.
 
     Raises:
-        Refused: too many preferences to try every subset of a size.
+        Refused: too many preferences to try every subset of a size; see `learn_abilities`.
     """
-    wanted = [(user, step) for user in annotators for step in of_each]
-    most = share_of_prompts(2 * len(wanted))
+    steps = [(user, step) for user in annotators for step in of_each]
+    wanted = [each for user, step in steps for each in _of_step(dataset, user, vary, step)]
+    learn_abilities([run for run, _ in wanted])
+    most = share_of_prompts(2 * len(steps))
     return [
-        estimate
-        for user, step in wanted
-        for estimate in _of_step(dataset, user, vary, step, most=most)
+        estimate(run, most=most) if cells is None else estimate_judgments(run, cells, most=most)
+        for run, cells in wanted
     ]
 
 
 def _of_step(
-    dataset: Dataset, annotator: User, vary: Vary, step: AblationStep, *, most: int
-) -> Iterator[RunEstimate]:
+    dataset: Dataset, annotator: User, vary: Vary, step: AblationStep
+) -> Iterator[tuple[JudgeRun, Iterator[tuple[int, str | None]] | None]]:
+    """The runs of a step; with those whose preferences are unwritten, what would be judged."""
     wanted = distillation_of(dataset, annotator, step)
     finished = finished_like(wanted)
     if finished is None:
-        yield estimate(wanted, most=most)
+        yield wanted, None
     members = {} if finished is None else preferences_of(list(variants_of(finished, vary, step)))
     for judge in step.judges:
         run = judging_under(finished or wanted, judge, members)
-        if finished is None:
-            yield estimate_judgments(run, _unwritten(wanted), most=most)
-        else:
-            yield estimate(run, most=most)
+        yield run, _unwritten(wanted) if finished is None else None
 
 
 def distillation_of(dataset: Dataset, annotator: User, step: AblationStep) -> JudgeRun:

@@ -22,6 +22,7 @@ from judging.core.satisfaction_decisions import likeliest
 from judging.core.satisfaction_neighbours import nearest_predictions
 from judging.core.satisfaction_stacking import StackedTurns, fit_stack, predict_stack
 from judging.core.satisfaction_training import predict_apart
+from judging.core.targets import Targets
 from judging.models import JudgeRun, LearnedModel, RunKind, RunStatus
 from judging.queries.configurations import satisfaction_settings
 from judging.queries.satisfaction.labels import examples
@@ -194,7 +195,12 @@ class JudgedDataset:
 
 
 def scoring_run(
-    name: str, *, dataset: Dataset, level: Level, train: Dataset | None = None
+    name: str,
+    *,
+    dataset: Dataset,
+    level: Level = Level.TURN,
+    train: Dataset | None = None,
+    targets: Targets | None = None,
 ) -> JudgeRun:
     """A run in which a judge scores everybody's turns of a dataset, planned and not saved.
 
@@ -203,13 +209,15 @@ def scoring_run(
         dataset: whose turns.
         level: what is scored.
         train: whose raters teach the ways that show examples or rubrics; None for others here.
+        targets: which turns; None for everything rated.
 
     Raises:
         Refused: there is no such judge, or no such way of asking; the way of asking has no prompt
             for sessions; nobody is left to take examples or rubrics from.
     """
     judge, variant = judge_and_variant(name)
-    return _scoring(dataset, judge, _settings(variant, level, dataset=dataset, train=train))
+    settings = _settings(variant, level, dataset=dataset, train=train)
+    return _scoring(dataset, judge, settings, targets)
 
 
 def judged_dataset(name: str, run: JudgeRun, turns: EvaluationTurns) -> JudgedDataset:
@@ -254,7 +262,9 @@ def stored_judges(*, dataset: Dataset, level: Level, train: Dataset) -> tuple[st
     return tuple(found)
 
 
-def _scoring(dataset: Dataset, judge: str, settings: SatisfactionSettings) -> JudgeRun:
+def _scoring(
+    dataset: Dataset, judge: str, settings: SatisfactionSettings, targets: Targets | None = None
+) -> JudgeRun:
     """A run over everybody's turns, not saved."""
     name, _, builder = judge.partition(MEMORIES_BY)
     request = RunRequest(
@@ -263,6 +273,7 @@ def _scoring(dataset: Dataset, judge: str, settings: SatisfactionSettings) -> Ju
         judge=name,
         writer=builder or None,
         satisfaction=settings,
+        targets=targets or Targets(),
     )
     return plan(request)[0]
 

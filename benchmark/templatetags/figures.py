@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from django import template
@@ -21,6 +22,12 @@ _LEAST_P: Final = 0.001
 def share_number(share: float) -> str:
     """A share of 0-1 in percent without its unit, as the end of an interval."""
     return f"{share * 100:.0f}"
+
+
+@register.filter
+def count_of(counts: Mapping[str, int], word: str) -> int:
+    """How often a word was counted."""
+    return counts.get(word, 0)
 
 
 @register.filter

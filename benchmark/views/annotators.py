@@ -10,8 +10,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from benchmark.forms import DisagreementForm, PeopleForm, asked
-from benchmark.queries.annotators import PeoplePage, people_page
+from benchmark.queries.annotators import people_page
 from benchmark.queries.disagreements import queue_page
+from benchmark.queries.kept import kept
 from benchmark.views.exports import csv_file, require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
 from judging.queries.generation import families_of_runs
@@ -22,10 +23,11 @@ from judging.queries.generation import families_of_runs
 def people(request: HttpRequest) -> HttpResponse:
     """Agreement of a judge with people, and of people with each other, turn by turn."""
     require_sees_everyone(request)
-    page = _people(request)
-    scope = page.scope
+    found = kept(people_page, asked(PeopleForm, request.GET).question())
+    page, scope = found.page, found.page.scope
     context = {
         "page": page,
+        "kept": found,
         "scope": scope,
         "kin": families_of_runs([scope.judge.run] if scope.judge else []),
         "figures_id": FIGURES_ID,
@@ -46,7 +48,7 @@ def people(request: HttpRequest) -> HttpResponse:
 def people_csv(request: HttpRequest) -> HttpResponse:
     """The agreement as a file, a row a turn with ties and one without."""
     require_sees_everyone(request)
-    page = _people(request)
+    page = people_page(asked(PeopleForm, request.GET).question())
     judge = page.scope.judge.judge if page.scope.judge else ""
     group = page.scope.question.people
     rows = [{"judge": judge, "people": group, **row.record()} for row in page.rows]
@@ -71,7 +73,3 @@ def disagreements(request: HttpRequest) -> HttpResponse:
     is_part = request.headers.get("HX-Target") == FIGURES_ID
     template = "benchmark/_disagreements.html" if is_part else "benchmark/disagreements.html"
     return render(request, template, context)
-
-
-def _people(request: HttpRequest) -> PeoplePage:
-    return people_page(asked(PeopleForm, request.GET).question())

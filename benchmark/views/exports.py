@@ -1,4 +1,4 @@
-"""The shown tables as CSV."""
+"""The shown tables as CSV, and downloads of what was decided."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from dataclasses import asdict, fields
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from annotation.core.tables import Row, csv_lines
+from annotation.exports import ExportFormat
 from annotation.models import User
+from annotation.queries.datasets import dataset_of
+from annotation.views.access import SignedInRequest, download, reader_required
 from benchmark.core.personal import PersonalRow
 from benchmark.core.report import ReportRow
-from benchmark.forms import LeaderboardForm, TrustForm, asked
+from benchmark.exports import EXPORTS
+from benchmark.forms import TrustForm, asked
 from benchmark.frames import agreement_table
-from benchmark.queries.ranking import leaderboard_page
-from benchmark.queries.trust import SEED, Reader, asked_report, personal_report, report
+from benchmark.queries.trust import Reader, asked_report, personal_report, report
 
 
 def csv_file(name: str, columns: Sequence[str], rows: Iterable[Row]) -> HttpResponse:
@@ -87,11 +91,8 @@ def agreement_csv(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@login_required
-def leaderboard_csv(request: HttpRequest) -> HttpResponse:
-    """The leaderboards as one table, with whose verdicts they count."""
-    require_sees_everyone(request)
-    question = asked(LeaderboardForm, request.GET).question()
-    page = leaderboard_page(question, seed=SEED)
-    rows = [row for board in page.boards for row in board.records()]
-    return csv_file("leaderboard", list(rows[0]) if rows else [], rows)
+@reader_required
+def export(_request: SignedInRequest, slug: str, kind: str, format_name: str) -> HttpResponseBase:
+    """A download of one kind, for those who see everyone."""
+    dataset, format_ = dataset_of(slug), ExportFormat(format_name)
+    return download(EXPORTS[kind].blocks(dataset, format_), name=f"{slug}-{kind}", format_=format_)

@@ -21,7 +21,6 @@ from annotation.core.intervals import Interval
 from annotation.templatetags.look import percent
 from benchmark.core.metrics import ReliabilityPoint
 from benchmark.core.personal import PersonalRow
-from benchmark.core.ranking import ModelRating, Standing, WinRate
 from benchmark.core.trust import (
     BASE,
     SELECTED,
@@ -32,7 +31,7 @@ from benchmark.core.trust import (
     Figures,
     TrustFigures,
 )
-from benchmark.queries.ranking import Board, Source
+from benchmark.queries.ranking import Source
 from benchmark.queries.trust import TrustScope
 from benchmark.templatetags.figures import prompt_name
 from judging.core.votes import VoteRule
@@ -202,45 +201,6 @@ def _reliability_text(point: ReliabilityPoint) -> str:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class BoardRow:
-    """One model of a leaderboard table, with its win rate in each scenario of the heading."""
-
-    rating: ModelRating
-    win_rate: WinRate
-    standing: str
-    ends: str
-    by_scenario: tuple[WinRate | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BoardView:
-    """A leaderboard with its chart."""
-
-    board: Board
-    name: str
-    plot: IntervalPlot
-    scenarios: tuple[str, ...]
-    rows: tuple[BoardRow, ...]
-
-
-def board_view(board: Board) -> BoardView:
-    """A leaderboard as its card shows it; scenarios are told apart only where there are several."""
-    topics = tuple(board.by_scenario) if len(board.by_scenario) > 1 else ()
-    rows = tuple(
-        BoardRow(
-            rating=row,
-            win_rate=board.win_rates[row.model],
-            standing=standing_name(row.standing),
-            ends=rating_ends(row),
-            by_scenario=tuple(board.by_scenario[topic].get(row.model) for topic in topics),
-        )
-        for row in board.ranking.models
-    )
-    name = source_name(board.source, board.judge, voted=board.voted)
-    return BoardView(board, name, rating_plot(board), topics, rows)
-
-
 def source_name(source: Source, judge: str, *, voted: bool) -> str:
     """Whose verdicts a leaderboard counts."""
     selected = _("Judge with selected preferences (%(judge)s)")
@@ -249,39 +209,8 @@ def source_name(source: Source, judge: str, *, voted: bool) -> str:
         Source.SELECTED: _("Judge by weighted vote (%(judge)s)") if voted else selected,
         Source.SUBSET: selected,
         Source.BASE: _("Base judge (%(judge)s)"),
+        Source.DRAWN: _("Judge with preferences drawn at random (%(judge)s)"),
     }[source] % {"judge": judge}
-
-
-def rating_plot(board: Board) -> IntervalPlot:
-    """Ratings with their intervals, best first; a model without one keeps its line and says why."""
-    return interval_plot([_rating_row(row) for row in board.ranking.models], write=_whole)
-
-
-def _rating_row(row: ModelRating) -> IntervalRow:
-    if row.rating is None:
-        text = standing_name(row.standing)
-    else:
-        told = rating_ends(row)
-        text = f"{_whole(row.rating)} ({told})" if told else _whole(row.rating)
-    # A line with one end alone cannot be drawn.
-    low, high = (None, None) if None in (row.low, row.high) else (row.low, row.high)
-    return IntervalRow(label=row.model, value=row.rating, low=low, high=high, text=text)
-
-
-def rating_ends(row: ModelRating) -> str:
-    """The interval of a rating, either end "unbounded" where it is; "" without one."""
-    low = _("unbounded") if row.low_unbounded else "" if row.low is None else _whole(row.low)
-    high = _("unbounded") if row.high_unbounded else "" if row.high is None else _whole(row.high)
-    return f"{low} … {high}" if low and high else ""
-
-
-def standing_name(standing: Standing) -> str:
-    """Why a model has, or has no, rating."""
-    return {
-        Standing.RATED: _("rated"),
-        Standing.UNBOUNDED: _("unbounded: never lost or never won"),
-        Standing.NOT_COMPARABLE: _("not comparable: no verdicts connect it to the others"),
-    }[standing]
 
 
 def _whole(value: float) -> str:

@@ -14,6 +14,7 @@ from benchmark.forms import POLICIES, GoldQuestionForm, asked
 from benchmark.queries import gold as queries
 from benchmark.queries.gold import GoldScope
 from benchmark.queries.gold_rows import gold_rows as gold_rows_behind
+from benchmark.queries.kept import kept
 from benchmark.queries.rows import VerdictMatch
 from benchmark.views.exports import csv_file, require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
@@ -25,9 +26,11 @@ from judging.queries.generation import families_of_runs
 def gold(request: HttpRequest) -> HttpResponse:
     """Every judge against gold, and one of them by subset; to htmx the figures alone."""
     require_sees_everyone(request)
-    page = _page(request)
+    found = kept(queries.gold_page, asked(GoldQuestionForm, request.GET).question())
+    page = found.page
     context = {
         "page": page,
+        "kept": found,
         "scope": page.scope,
         "kin": families_of_runs(line.judge.run for line in page.lines),
         "policies": POLICIES,
@@ -66,7 +69,7 @@ def gold_rows(request: HttpRequest) -> HttpResponse:
 def gold_csv(request: HttpRequest) -> HttpResponse:
     """The figures of every judge, or of the one asked for, a row a subset and section."""
     require_sees_everyone(request)
-    page = _page(request)
+    page = queries.gold_page(asked(GoldQuestionForm, request.GET).question())
     asked_for = page.scope.question.run
     rows = [
         {"run": line.judge.key, "edited": line.judge.edited, **row}
@@ -76,10 +79,6 @@ def gold_csv(request: HttpRequest) -> HttpResponse:
     ]
     columns = list(dict.fromkeys(column for row in rows for column in row))
     return csv_file("gold", columns, rows)
-
-
-def _page(request: HttpRequest) -> queries.GoldPage:
-    return queries.gold_page(asked(GoldQuestionForm, request.GET).question())
 
 
 def _query(scope: GoldScope) -> str:

@@ -20,6 +20,7 @@ from benchmark.core.judges import Record, agreement_records, lean_records, peopl
 from benchmark.forms import POLICIES, RULES, TableRowsForm, TablesForm, asked
 from benchmark.queries import judges as rows_queries
 from benchmark.queries.judges import JudgeLine, TablesPage, tables_page
+from benchmark.queries.kept import kept
 from benchmark.queries.rows import VerdictMatch
 from benchmark.views.exports import csv_file, require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
@@ -108,9 +109,11 @@ def _rows(line: JudgeLine, figure: str, write: Write) -> list[IntervalRow]:
 def judges(request: HttpRequest) -> HttpResponse:
     """Agreement by scenario and what judges lean to, a line a judge; to htmx the figures alone."""
     require_sees_everyone(request)
-    page = _page(request)
+    found = kept(tables_page, asked(TablesForm, request.GET).question())
+    page = found.page
     context: dict[str, Any] = {
         "page": page,
+        "kept": found,
         "scope": page.scope,
         "rules": RULES,
         "policies": POLICIES,
@@ -157,7 +160,7 @@ def judges_csv(request: HttpRequest) -> HttpResponse:
     name = request.GET.get("table", "agreement")
     if name not in _TABLES:
         raise Http404
-    rows = list(_TABLES[name](_page(request)))
+    rows = list(_TABLES[name](tables_page(asked(TablesForm, request.GET).question())))
     columns = list(dict.fromkeys(column for row in rows for column in row))
     whole = [{**dict.fromkeys(columns), **row} for row in rows]
     return csv_file(f"judges-{name}", columns, whole)
@@ -178,7 +181,3 @@ def _lean_records(page: TablesPage) -> Iterator[Record]:
 
 
 _TABLES = {"agreement": _agreement_records, "leanings": _lean_records}
-
-
-def _page(request: HttpRequest) -> TablesPage:
-    return tables_page(asked(TablesForm, request.GET).question())

@@ -20,26 +20,22 @@ from benchmark.forms import (
     POLICIES,
     RULES,
     RULES_BY_LOG_ODDS,
-    LeaderboardForm,
-    LeaderboardRowsForm,
     RowsForm,
     TrustForm,
     asked,
 )
-from benchmark.queries.ranking import leaderboard_page, leaderboard_rows
+from benchmark.queries.kept import Kept, kept
 from benchmark.queries.response_bias import CalibrationPage, calibration_page
 from benchmark.queries.rows import NumberOwner, RowsPage, VerdictMatch, evidence_rows
-from benchmark.queries.trust import SEED, TrustPage, TrustScope, trust_page
+from benchmark.queries.trust import TrustPage, TrustScope, trust_page
 from benchmark.views.exports import reader_of, require_sees_everyone
 from benchmark.views.figures import (
     FIGURES_ID,
     ConditionRow,
     agreement_plot,
-    board_view,
     personal_links,
     reliability_plot,
     scenario_controls,
-    source_name,
     trust_query,
     voice_name,
     voice_rows,
@@ -51,9 +47,12 @@ from benchmark.views.figures import (
 def trust(request: HttpRequest) -> HttpResponse:
     """The figures of one annotator; to htmx the part below the filters alone."""
     question = asked(TrustForm, request.GET).question()
-    page = trust_page(question, reader_of(request))
+    reader = reader_of(request)
+    # What an annotator may see changes with what they have answered elsewhere.
+    is_whole = reader.only is None
+    found = kept(trust_page, question, reader) if is_whole else Kept(trust_page(question, reader))
     template = "benchmark/_trust.html" if _asks_for_figures(request) else "benchmark/trust.html"
-    return render(request, template, _trust_context(page))
+    return render(request, template, {"kept": found, **_trust_context(found.page)})
 
 
 def _asks_for_figures(request: HttpRequest) -> bool:
@@ -222,34 +221,3 @@ def _histograms(
         )
         for name, column, counts, css in named
     ]
-
-
-@require_safe
-@login_required
-def leaderboard(request: HttpRequest) -> HttpResponse:
-    """Ratings and win rates from human labels and from the judge's decisions."""
-    require_sees_everyone(request)
-    question = asked(LeaderboardForm, request.GET).question()
-    page = leaderboard_page(question, seed=SEED)
-    boards = [board_view(board) for board in page.boards]
-    context = {"page": page, "scope": page.scope, "boards": boards, "figures_id": FIGURES_ID}
-    is_part = request.headers.get("HX-Target") == FIGURES_ID
-    template = "benchmark/_leaderboard.html" if is_part else "benchmark/leaderboard.html"
-    return render(request, template, context)
-
-
-@require_safe
-@login_required
-def leaderboard_model(request: HttpRequest) -> HttpResponse:
-    """The comparisons behind one model's figures."""
-    require_sees_everyone(request)
-    form = asked(LeaderboardRowsForm, request.GET)
-    found = leaderboard_rows(
-        form.question(),
-        model=form.cleaned_data["model"],
-        source=form.source_asked(),
-        page=request.GET.get("page", ""),
-    )
-    name = source_name(found.source, found.judge, voted=found.voted)
-    context = {"found": found, "scope": found.scope, "page": found.page, "source": name}
-    return render(request, "benchmark/leaderboard_model.html", context)

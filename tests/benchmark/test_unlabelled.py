@@ -7,8 +7,9 @@ import pytest
 from annotation.core.splits import Pooling
 from annotation.models import GoldLabel
 from benchmark.core.accuracy import InvalidPolicy
+from benchmark.queries.boards import board
 from benchmark.queries.gold import dataset_gold_reports
-from benchmark.queries.ranking import LeaderboardQuestion, Source, board, leaderboard_scope
+from benchmark.queries.ranking import LeaderboardQuestion, Source, leaderboard_scope
 from benchmark.queries.trust import Reader, TrustQuestion, report, trust_page
 from judging.core.rules import PairwiseSettings
 from judging.core.targets import RunTarget, Targets

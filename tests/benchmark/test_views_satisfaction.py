@@ -16,6 +16,7 @@ from benchmark.services.satisfaction_report import stored_point
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings
 from judging.models import JudgeRun, LearnedModel
+from judging.services import learned
 from judging.services.foreground import run_to_end
 from judging.services.learned import learned_model
 from tests.benchmark.evaluations import evaluate_satisfaction
@@ -191,7 +192,7 @@ def learned_report():
     model = learned_model(
         dataset=train, settings=Settings(general=GeneralSettings(trees=2), folds=2)
     )
-    LearnedModel.objects.filter(pk=model.pk).update(settings=asdict(Settings()))
+    LearnedModel.objects.filter(pk=model.pk).update(settings=asdict(learned.Settings()))
     VerificationReport.objects.create(
         dataset=test,
         kind=CURVE_KIND,

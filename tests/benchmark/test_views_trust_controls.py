@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.core.cache import cache
 
 from benchmark.queries.choices import annotators, datasets, verdict_runs
 from judging.models import JudgeRun
@@ -226,6 +227,7 @@ def test_another_s_judge_is_read_as_in_their_own_run(viewer):
     (plan,) = theirs.config["scenarios"]
     theirs.config |= {"mode": "PAPER", "scenarios": [plan | {"inverted": True}]}
     theirs.save()
+    cache.clear()  # no run that is over changes
     assert rows_of(viewer, ann)[0]["Preferences of bea"].value == 0.75
 
 

@@ -133,3 +133,21 @@ def test_the_strongest_l_star_comes_first():
     weak = Opinion(0, 2, 0, 0, -0.1, by_log_odds=True)
     found = disagreements([(1, 7, A, weak), (2, 7, A, strong)])
     assert [row.comparison for row in found] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("opinion", "chance"),
+    [
+        (Opinion(3, 1, 0, 5, None), 0.75),
+        (Opinion(1, 0, 2, 0, None), 1 / 3),
+        (Opinion(0, 2, 0, 0, None), 1.0),
+        (Opinion(2, 0, 0, 0, math.log(3)), 0.75),
+        (Opinion(0, 2, 0, 0, -math.log(3)), 0.75),
+        (Opinion(0, 2, 0, 0, math.log(3)), 0.25),  # the majority against the mean
+        (Opinion(0, 1, 0, 0, -5000.0), 1.0),
+        (Opinion(1, 1, 0, 0, 2.0), None),
+        (Opinion(0, 0, 0, 1, None), None),
+    ],
+)
+def test_how_likely_the_winner_is_by_log_odds_or_the_ballots(opinion, chance):
+    assert opinion.winner_chance == (None if chance is None else pytest.approx(chance))

@@ -5,16 +5,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.intervals import MIN_UNITS
+from annotation.core.intervals import MIN_UNITS, bootstrap_mean
+from annotation.core.significance import sign_flip_p
 from benchmark.core.replay import (
     Grouping,
     Paired,
     Replayed,
+    ReplayScale,
+    ScoredAnswer,
     compare,
+    difference,
+    intervals,
+    on_scale,
     paper_user_interval,
     summarise,
     user_interval,
 )
+from judging.core.calibration import Calibrated, Fallback
 from tests.paths import shared_data
 
 
@@ -168,3 +175,96 @@ def test_one_answer_a_block_makes_all_means_those_of_blocks(rows):
     single = answers([(f"u{at}", f"s{at}", row[2]) for at, row in enumerate(rows)])
     found = summarise(single)
     assert all(mean == pytest.approx(found.micro, abs=1e-12) for mean in found.macro.values())
+
+
+def test_a_difference_is_that_of_users():
+    """u0 gains 2 and 0, u1 loses 1 once: 1 and -1, whose mean is 0, over the others' 1 each."""
+    candidate = answers([("u0", "a", 5), ("u0", "a", 3), ("u1", "a", 2)])
+    reference = answers([("u0", "a", 3), ("u0", "a", 3), ("u1", "a", 3)])
+    assert difference(candidate, reference, seed=1) == (0.0, None, None)
+    more = [(f"v{at}", "a", 4) for at in range(MIN_UNITS)]
+    less = [(name, scenario, 3) for name, scenario, _score in more]
+    found = difference(answers(more), answers(less), seed=1)
+    assert (found.value, found.interval.low, found.interval.high) == (1.0, 1.0, 1.0)
+    assert found.p == sign_flip_p([1.0] * MIN_UNITS, seed=1) == 2 / 2**MIN_UNITS
+    same = difference(answers(more), answers(more), seed=1)
+    assert (same.value, same.interval.low, same.interval.high, same.p) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_intervals_draw_users_with_all_that_they_answered():
+    rows = answers(
+        [
+            (f"u{at:02}", scenario, 1 + (at + len(scenario)) % 5)
+            for at in range(12)
+            for scenario in ("a", "bb", "bb")
+        ]
+    )
+    found, means = intervals(rows, seed=4), summarise(rows)
+    values = {"micro": means.micro, "satisfied": means.satisfied}
+    values |= {by.value.lower(): mean for by, mean in means.macro.items()}
+    assert found.keys() == values.keys()
+    for name, interval in found.items():
+        assert interval.low < values[name] < interval.high
+    assert found["user"] == user_interval(rows, seed=4)
+    # Everybody answered once in a and twice in bb: the scenarios' mean is that of users' own.
+    own = [
+        (rows[3 * at].score + (rows[3 * at + 1].score + rows[3 * at + 2].score) / 2) / 2
+        for at in range(12)
+    ]
+    exact = bootstrap_mean(own, seed=4)
+    assert found["scenario"].low == pytest.approx(exact.low)
+    assert found["scenario"].high == pytest.approx(exact.high)
+    assert set(intervals(rows[: 3 * (MIN_UNITS - 1)], seed=4).values()) == {None}
+
+
+def test_a_scenario_of_one_user_has_no_interval():
+    """One draw in three lacks that user, and with them the scenario."""
+    rows = answers([(f"u{at}", "a" if at else "b", 4) for at in range(MIN_UNITS)])
+    assert intervals(rows, seed=4)["scenario"] is None
+
+
+def test_the_papers_calibration(vectors):
+    case = vectors["ptb_reference_cdf"]
+    found = on_scale(
+        ReplayScale.PAPER,
+        [ScoredAnswer(*one) for one in case["target"]],
+        originals=[ScoredAnswer(*one) for one in case["reference"]],
+        history=case["history_counts"],
+    )
+    assert [one.score for one in found] == case["calibrated"]
+
+
+HISTORY = (0, 1, 1, 4, 4)
+ORIGINALS = [ScoredAnswer("0", 4, 3.6), ScoredAnswer("1", 4, 4.4), ScoredAnswer("2", 5, 4.6)]
+
+
+@pytest.mark.parametrize(
+    ("scale", "history", "originals", "expected"),
+    [
+        # 3.6 is tied with the lowest of three: q = 1/6, of ten scores the second: 3.
+        (ReplayScale.CALIBRATED, HISTORY, ORIGINALS, [Calibrated(3), Calibrated(5)]),
+        (ReplayScale.RAW, HISTORY, ORIGINALS, [Calibrated(4), Calibrated(5)]),
+        # Whole scores and their keys: the 4 of key 0 follows the reference's, q = 3/10.
+        (ReplayScale.PAPER, HISTORY, ORIGINALS, [Calibrated(4), Calibrated(5)]),
+        (
+            ReplayScale.CALIBRATED,
+            (0, 0, 0, 0, 4),
+            ORIGINALS,
+            [Calibrated(4, Fallback.SHORT_HISTORY), Calibrated(5, Fallback.SHORT_HISTORY)],
+        ),
+        (
+            ReplayScale.PAPER,
+            HISTORY,
+            [],
+            [Calibrated(4, Fallback.NO_REFERENCE), Calibrated(5, Fallback.NO_REFERENCE)],
+        ),
+    ],
+)
+def test_scales(scale, history, originals, expected):
+    answered = [ScoredAnswer("0", 4, 3.6), ScoredAnswer("9", 5, 4.9)]
+    found = on_scale(scale, answered, originals=originals, history=history)
+    assert list(found) == expected
+
+
+def test_without_unrounded_scores_whole_ones_are_ranked():
+    assert ScoredAnswer("0", 4).rank == 4.0

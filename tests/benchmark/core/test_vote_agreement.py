@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from annotation.core.choices import Order, Verdict
 from benchmark.core.vote_agreement import Votes, conservative, vote_agreement
-from judging.core.formats.recorded import WINNERS
+from judging.core.formats.battles import WINNERS
 from tests.paths import shared_data
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from django import forms
 from django.http import Http404, QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.pairing import CANDIDATE_CHARS, MOST_SAMPLED, PairingKind, PairingRules
+from annotation.core.pairing import MOST_SAMPLED, PairingKind, PairingRules
 from annotation.models import Dataset, User
 from annotation.models.wording import choices_of
 from annotation.queries.pairing import compared_models
@@ -20,11 +18,12 @@ from annotation.queries.studies import scenario_choices
 from benchmark.core.ablation import Vary
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.gold import Section
+from benchmark.forms.fields import budget_field, id_field, offer, one_of
 from benchmark.queries.annotators import PeopleQuestion
 from benchmark.queries.disagreements import DisagreementQuestion
 from benchmark.queries.gold import GoldQuestion
 from benchmark.queries.judges import JudgeWay, TablesQuestion
-from benchmark.queries.ranking import LeaderboardQuestion, Source
+from benchmark.queries.ranking import Source
 from benchmark.queries.rows import VOICES, NumberOwner, VerdictMatch
 from benchmark.queries.satisfaction import with_ratings
 from benchmark.queries.trust import TrustQuestion
@@ -36,9 +35,6 @@ from judging.core.rules import Level
 from judging.core.verdicts import VerdictRule
 from judging.core.votes import VoteRule
 from judging.services.judges import LEXICAL, comparing_judges
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 RULES: Final = [
     (VoteRule.DEFAULT.value, _("even split: one half")),
@@ -53,40 +49,10 @@ POLICIES: Final = [
 ]
 
 
-def _budget() -> forms.DecimalField:
-    return forms.DecimalField(
-        label=_("Budget"),
-        required=False,
-        min_value=0,
-        max_digits=14,
-        decimal_places=4,
-        help_text=_(
-            "Maximum cost of all calls together, in the currency of the endpoint's prices. Empty: "
-            "no limit."
-        ),
-    )
-
-
-def _offer(form: forms.Form, **choices: Sequence[tuple[str | int, StrOrPromise]]) -> None:
-    """What fields of a form offer, by their names."""
-    for name, offered in choices.items():
-        field = form.fields[name]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared in the form
-        field.choices = offered
-
-
-def _id() -> forms.IntegerField:
-    return forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
-
-
-def _one_of(words: type[StrEnum]) -> forms.ChoiceField:
-    return forms.ChoiceField(required=False, choices=[(each.value, each.value) for each in words])
-
-
 class OutcomeForm(forms.Form):
     """How the decisions that are asked for turned out."""
 
-    outcome = _one_of(VerdictMatch)
+    outcome = one_of(VerdictMatch)
 
     def outcome_asked(self) -> VerdictMatch | None:
         """Which outcome alone, None for all."""
@@ -111,13 +77,13 @@ class TrustForm(DatasetForm):
     dataset, or of another annotator, the finer choices mean nothing.
     """
 
-    annotator = _id()
-    run = _id()
-    scenario = _id()
+    annotator = id_field()
+    run = id_field()
+    scenario = id_field()
     rule = forms.ChoiceField(required=False, choices=RULES)
     policy = forms.ChoiceField(required=False, choices=POLICIES)
-    was_annotator = _id()
-    was_run = _id()
+    was_annotator = id_field()
+    was_run = id_field()
 
     def question(self) -> TrustQuestion:
         """What is asked."""
@@ -138,7 +104,7 @@ class TrustForm(DatasetForm):
 class RowsForm(TrustForm, OutcomeForm):
     """A question to the rows behind a number of the trust page."""
 
-    of = _one_of(NumberOwner)
+    of = one_of(NumberOwner)
     who = forms.CharField(required=False, max_length=200, strip=False)
 
     def behind(self) -> NumberOwner:
@@ -170,7 +136,7 @@ class TableRowsForm(TablesForm, OutcomeForm):
     judge = forms.CharField(max_length=200, strip=False)
     way = forms.CharField(required=False, max_length=40)
     voice = forms.ChoiceField(choices=[(each.value, each.value) for each in VOICES])
-    scenario = _id()
+    scenario = id_field()
 
     def name(self) -> JudgeWay:
         """Whose line."""
@@ -179,31 +145,6 @@ class TableRowsForm(TablesForm, OutcomeForm):
     def behind(self) -> NumberOwner:
         """Under which preferences."""
         return NumberOwner(self.cleaned_data["voice"])
-
-
-class LeaderboardForm(DatasetForm):
-    """A question to the leaderboard."""
-
-    scenario = _id()
-    annotator = _id()
-    judge = forms.CharField(required=False, max_length=200, strip=False)
-
-    def question(self) -> LeaderboardQuestion:
-        """What is asked; a scenario, annotator or judge of another dataset means nothing."""
-        asked = self.cleaned_data
-        finer = ("scenario", "annotator", "judge") if self.same_dataset() else ()
-        return LeaderboardQuestion(asked["dataset"], **{name: asked[name] for name in finer})
-
-
-class LeaderboardRowsForm(LeaderboardForm):
-    """A question to the comparisons behind one model's rating."""
-
-    model = forms.CharField(max_length=CANDIDATE_CHARS, strip=False)
-    source = _one_of(Source)
-
-    def source_asked(self) -> Source:
-        """Whose verdicts."""
-        return Source(self.cleaned_data["source"] or Source.HUMAN)
 
 
 class JudgeForm(DatasetForm):
@@ -221,7 +162,7 @@ class GoldQuestionForm(JudgeForm, OutcomeForm):
 
     policy = forms.ChoiceField(required=False, choices=POLICIES)
     subset = forms.CharField(required=False, max_length=120, strip=False)
-    section = _one_of(Section)
+    section = one_of(Section)
 
     def question(self) -> GoldQuestion:
         """What is asked."""
@@ -247,8 +188,8 @@ class PeopleForm(JudgeForm):
 class DisagreementForm(JudgeForm):
     """A question to the queue of disagreements."""
 
-    annotator = _id()
-    scenario = _id()
+    annotator = id_field()
+    scenario = id_field()
     opposed = forms.BooleanField(required=False)
 
     def question(self) -> DisagreementQuestion:
@@ -289,7 +230,7 @@ class AblationForm(forms.Form):
         required=False,
         help_text=_("Letter probabilities need an endpoint that returns log-probabilities."),
     )
-    budget = _budget()
+    budget = budget_field()
 
     def __init__(self, data: Any = None, *, dataset: Dataset, **kwargs: Any) -> None:
         """Offer the dataset's annotators and the judges in use."""
@@ -298,7 +239,7 @@ class AblationForm(forms.Form):
         self.fields["dataset"].initial = dataset.slug
         people = [(each.id, each.name) for each in annotators(dataset=dataset)]
         everybody = ("", gettext("everybody"))
-        _offer(self, annotator=[everybody, *people], judge=[(n, n) for n in comparing_judges()])
+        offer(self, annotator=[everybody, *people], judge=[(n, n) for n in comparing_judges()])
 
     def request(self, *, by: User) -> AblationRequest:
         """The ablation that was asked for.
@@ -377,7 +318,7 @@ class PairingForm(forms.Form):
         """Offer the dataset's models and scenarios, and the judges that compare."""
         super().__init__(data)
         models = [(name, name) for name in compared_models(dataset)]
-        _offer(
+        offer(
             self,
             anchor=[("", _("choose")), *models],
             models=models,
@@ -453,7 +394,7 @@ class EvaluationForm(forms.Form):
         required=False,
         help_text=_("Shows how much more users would help. It takes minutes."),
     )
-    budget = _budget()
+    budget = budget_field()
 
     def __init__(self, data: Any = None, **kwargs: Any) -> None:
         """Offer the datasets with ratings, the evaluators of this program, and the endpoints."""
@@ -463,8 +404,8 @@ class EvaluationForm(forms.Form):
         ours.append((STORED, gettext("every judge that has scored these turns")))
         names = [(name, name) for name in comparing_judges()]
         judges = [each for each in names if each[0] != LEXICAL]
-        _offer(self, test=datasets, train=datasets, evaluators=ours, judges=judges)
-        _offer(self, memory_judge=[("", gettext("the judge")), *names])
+        offer(self, test=datasets, train=datasets, evaluators=ours, judges=judges)
+        offer(self, memory_judge=[("", gettext("the judge")), *names])
         if not judges:  # nothing to choose from; the lexical judge writes its own memories
             del self.fields["judges"], self.fields["memory_judge"]
         self.fields["evaluators"].initial = [name for name, _label in ours]

@@ -1,0 +1,314 @@
+"""What people would say of all targets, from a judge's scores of all and people's labels of some.
+
+Prediction-powered inference with power tuning (Angelopoulos, Duchi and Zrnic 2023, PPI++): of N
+targets the judge scores each (f), people label n (y). The mean of the judge over all is corrected
+by what it errs on the labelled ones, so its bias goes whatever the judge is; how much it narrows
+the interval depends on its correlation with people. A label is a row of its own, a target that
+nobody labelled is one row, and rows of one unit (a session, a user) vary together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import sqrt
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.core.intervals import (
+    MIN_UNITS,
+    Interval,
+    cluster_index,
+    ends,
+    ratio,
+    student_quantile,
+    wilson_of_spread,
+)
+
+Floats = NDArray[np.float64]
+
+FEWEST_LABELS: Final = 20
+FLAT: Final = 1e-20
+"""A variance below this is rounding."""
+SHARE: Final = (0.0, 1.0)
+"""Between what shares lie: wins with a half for a tie, agreement, rates."""
+
+
+class Obstacle(StrEnum):
+    """Why nothing is corrected; each has a mend."""
+
+    OUT_OF_RANGE = "OUT_OF_RANGE"  # the judge scores on another scale
+    FEW_LABELS = "FEW_LABELS"
+    NOT_RANDOM = "NOT_RANDOM"  # the labels are no random part of the targets
+    OTHER_TARGETS = "OTHER_TARGETS"  # people rated conversations, the judge turns, or vice versa
+
+
+class MeanEstimate(NamedTuple):
+    """A mean over `rows` of `units`; no interval over fewer than MIN_UNITS units.
+
+    Nor has a score one that is the same everywhere: what does not vary says nothing of how it may.
+    """
+
+    value: float
+    interval: Interval | None
+    rows: int
+    units: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRows:
+    """What a judge said of each row, and people where they did.
+
+    Attributes:
+        scores: the judge's f, (N,).
+        labels: people's y on the same scale, (N,), nan where there is none.
+        units: the number of each row's unit, (N,), from 0.
+        chances: with what probability a row was labelled, (N,), above 0; None where all were as
+            likely.
+    """
+
+    scores: Floats
+    labels: Floats
+    units: NDArray[np.intp]
+    chances: Floats | None = None
+
+    @classmethod
+    def of(
+        cls,
+        rows: Sequence[tuple[float, float | None, Hashable]],
+        chances: Sequence[float] | None = None,
+    ) -> JudgedRows:
+        """From rows of score, label and unit.
+
+        Raises:
+            ValueError: a probability is not above 0 and at most 1, or not every row has one.
+        """
+        drawn = None if chances is None else np.asarray(chances, dtype=np.float64)
+        if drawn is not None and (
+            len(drawn) != len(rows) or not ((drawn > 0) & (drawn <= 1)).all()
+        ):
+            raise ValueError("every row needs a probability above 0 and at most 1")
+        index, _units = cluster_index([unit for _f, _y, unit in rows], units=len(rows))
+        return cls(
+            np.array([score for score, _y, _unit in rows], dtype=np.float64),
+            np.array([np.nan if y is None else y for _f, y, _unit in rows], dtype=np.float64),
+            index,
+            drawn,
+        )
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which rows have a label."""
+        known: NDArray[np.bool_] = ~np.isnan(self.labels)
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedFigure:
+    """A mean by people alone, by the judge alone, and corrected, of the same targets.
+
+    `corrected` is None exactly where there is an `obstacle`; `missing` labels would mend too few.
+    `targets` counts what was scored, of which several labels make several rows in the means.
+    `on_labelled` is the judge's mean over the labelled rows, whose difference from that of people
+    is its bias. `weight` is lambda, how much of the judge counts; `correlation` is r of labels and
+    scores, None where either does not vary.
+    """
+
+    human: MeanEstimate | None
+    judge: MeanEstimate
+    corrected: MeanEstimate | None
+    weight: float | None
+    correlation: float | None
+    labels: int
+    targets: int
+    obstacle: Obstacle | None
+    missing: int = 0
+    on_labelled: float | None = None
+
+    @property
+    def saved(self) -> float | None:
+        """How many labels one label is worth beside the judge, at most: 1 / (1 - r^2).
+
+        None where the judge saves nothing: it does not count, or everything is labelled.
+        """
+        r = self.correlation
+        if not self.weight or self.labels == self.judge.rows or r is None or abs(r) >= 1:
+            return None
+        return 1 / (1 - r * r)
+
+    def cells(self) -> dict[str, object]:
+        """All of it as cells of a row; None where there is nothing."""
+        cells: dict[str, object] = {}
+        ways: tuple[tuple[str, MeanEstimate | None], ...] = (
+            ("human", self.human),
+            ("judge_only", self.judge),
+            ("corrected", self.corrected),
+        )
+        for name, found in ways:
+            cells[name] = None if found is None else found.value
+            cells |= ends(None if found is None else found.interval, f"{name}_")
+        return cells | {
+            "judge_on_labelled": self.on_labelled,
+            "labels": self.labels,
+            "targets": self.targets,
+            "lambda": self.weight,
+            "r": self.correlation,
+            "labels_saved": self.saved,
+            "refused": None if self.obstacle is None else self.obstacle.value.lower(),
+            "missing_labels": self.missing,
+        }
+
+
+def corrected(
+    rows: JudgedRows, *, is_random: bool, bounds: tuple[float, float] = SHARE
+) -> CorrectedFigure:
+    """People alone, the judge alone, and the judge corrected by people (protocols A6.3).
+
+    With f the scores and y the labels: lambda = cov(y, f) / ((1 + n/N) var f), clipped to 0..1;
+    lambda mean_N(f) + mean_n(y - lambda f). Where probabilities pi are known:
+    mean_N(f) + (1/N) sum (y - f) / pi. The variance sums what the rows of a unit add to that, both
+    means together: with as many labels as targets it is that of people alone.
+
+    Args:
+        rows: at least one.
+        is_random: whether the labelled rows are a random part of all; not asked where
+            probabilities are known.
+        bounds: the lowest and highest label that the scale has; SHARE takes Wilson's interval, any
+            other Student's.
+    """
+    known = rows.labelled
+    n, total = int(known.sum()), len(rows.scores)
+    obstacle, missing = _obstacle(rows, n, is_random=is_random, bounds=bounds)
+    human = weight = r = estimate = None
+    if n:
+        share = _shares(rows, known)
+        mean = float(share @ np.where(known, rows.labels, 0.0))
+        around = share * np.where(known, rows.labels - mean, 0.0)
+        human = _estimate(mean, around, rows.units, known, bounds)
+        r = _correlation(rows.labels[known], rows.scores[known])
+    judged = float(rows.scores.mean())
+    of_judge = (rows.scores - judged) / total
+    everybody = np.ones(total, dtype=bool)
+    if obstacle is None:
+        if rows.chances is None:
+            weight = _weight(rows, known)
+            value, around = deviations(rows, weight)
+        else:
+            weight = 1.0
+            rest = np.where(known, (rows.labels - rows.scores) / rows.chances, 0.0)
+            value = float((rows.scores + rest).mean())
+            around = (rows.scores + rest - value) / total
+        estimate = _estimate(value, around, rows.units, known, bounds)
+    return CorrectedFigure(
+        human=human,
+        judge=_estimate(judged, of_judge, rows.units, everybody, bounds),
+        corrected=estimate,
+        weight=weight,
+        correlation=r,
+        labels=n,
+        targets=total,
+        obstacle=obstacle,
+        missing=missing,
+        on_labelled=float(rows.scores[known].mean()) if n else None,
+    )
+
+
+def deviations(rows: JudgedRows, weight: float) -> tuple[float, Floats]:
+    """The corrected mean, and what each row adds to its error, (N,).
+
+    Args:
+        rows: with a label at least.
+        weight: lambda, as of their `CorrectedFigure`.
+    """
+    known = rows.labelled
+    n, judged = int(known.sum()), float(rows.scores.mean())
+    rest = np.where(known, rows.labels - weight * rows.scores, 0.0)
+    mean = float(rest.sum()) / n
+    of_judge = weight * (rows.scores - judged) / len(rows.scores)
+    return weight * judged + mean, of_judge + np.where(known, rest - mean, 0.0) / n
+
+
+def clustered_mean(
+    values: Sequence[float],
+    units: Sequence[Hashable],
+    *,
+    bounds: tuple[float, float] = SHARE,
+) -> MeanEstimate:
+    """A mean with its interval by units, as `corrected` gives that of people alone.
+
+    Args:
+        values: at least one.
+        units: of each value.
+        bounds: as for `corrected`.
+    """
+    told = np.asarray(values, dtype=np.float64)
+    index, _units = cluster_index(units, units=len(told))
+    everybody = np.ones(len(told), dtype=bool)
+    mean = float(told.mean())
+    return _estimate(mean, (told - mean) / len(told), index, everybody, bounds)
+
+
+def _obstacle(
+    rows: JudgedRows, n: int, *, is_random: bool, bounds: tuple[float, float]
+) -> tuple[Obstacle | None, int]:
+    low, high = bounds
+    if (rows.scores < low).any() or (rows.scores > high).any():
+        return Obstacle.OUT_OF_RANGE, 0
+    if n < FEWEST_LABELS:
+        return Obstacle.FEW_LABELS, FEWEST_LABELS - n
+    if not is_random and rows.chances is None:
+        return Obstacle.NOT_RANDOM, 0
+    return None, 0
+
+
+def _shares(rows: JudgedRows, known: NDArray[np.bool_]) -> Floats:
+    """What each label counts of their mean: alike, or as many as it stands for."""
+    stands = known.astype(np.float64)
+    if rows.chances is not None:
+        stands = stands / rows.chances
+    shares: Floats = stands / stands.sum()
+    return shares
+
+
+def _weight(rows: JudgedRows, known: NDArray[np.bool_]) -> float:
+    spread = float(rows.scores.var(ddof=1))
+    if spread == 0:
+        return 0.0
+    n, total = int(known.sum()), len(rows.scores)
+    together = float(np.cov(rows.labels[known], rows.scores[known])[0, 1])
+    return min(1.0, max(0.0, together / ((1 + n / total) * spread)))
+
+
+def _correlation(labels: Floats, scores: Floats) -> float | None:
+    first, second = labels - labels.mean(), scores - scores.mean()
+    spread = np.array([sqrt(float(first @ first) * float(second @ second))])
+    r = float(ratio(np.array([float(first @ second)]), spread)[0])
+    return None if np.isnan(r) else r
+
+
+def _estimate(
+    value: float,
+    around: Floats,
+    units: NDArray[np.intp],
+    counted: NDArray[np.bool_],
+    bounds: tuple[float, float],
+) -> MeanEstimate:
+    """A mean with its interval; `around` is what each row adds to its error."""
+    low, high = bounds
+    value = min(high, max(low, value))
+    number, rows = len(np.unique(units[counted])), int(counted.sum())
+    if number < MIN_UNITS:
+        return MeanEstimate(value, None, rows, number)
+    added = np.bincount(units, weights=around)
+    spread = number / (number - 1) * float(added @ added)
+    if bounds == SHARE:
+        interval = wilson_of_spread(value, spread, units=number, trials=rows)
+        return MeanEstimate(value, interval, rows, number)
+    if spread < FLAT:
+        return MeanEstimate(value, None, rows, number)
+    half = student_quantile(number - 1) * sqrt(spread)
+    interval = Interval(max(low, value - half), min(high, value + half))
+    return MeanEstimate(value, interval, rows, number)

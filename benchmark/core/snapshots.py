@@ -1,0 +1,123 @@
+"""What was kept of a page against what it would be now, each difference by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from annotation.core.choices import LabelledEnum
+from annotation.core.refusals import gettext_noop
+
+Figures = Sequence[Mapping[str, Any]]
+"""Rows as a page's file has them, in JSON's types."""
+Basis = Mapping[str, Mapping[str, Any]]
+"""By part (`BasisPart`) and name what the figures rest on, in JSON's plain types."""
+THERE: Final = gettext_noop("there")
+"""Said of a whole row that came or went."""
+
+
+class SnapshotKind(LabelledEnum):
+    """What is kept."""
+
+    BOARD = "BOARD", gettext_noop("Leaderboard")
+    TRUST = "TRUST", gettext_noop("Trust")
+    REPORT = "REPORT", gettext_noop("Report")
+    REPLAY = "REPLAY", gettext_noop("Replay")
+
+
+class BasisPart(LabelledEnum):
+    """What figures rest on; a text with the place of a name."""
+
+    QUESTION = "question", gettext_noop("setting %(name)s")
+    COMPARISONS = "comparisons", gettext_noop("comparisons of %(name)s")
+    LABELS = "labels", gettext_noop("labels of %(name)s")
+    ANSWERS = "answers", gettext_noop("answers of replay %(name)s")
+    JUDGMENTS = "judgments", gettext_noop("judgments of run %(name)s")
+    SETTINGS = "settings", gettext_noop("settings of run %(name)s")
+    PROMPTS = "prompts", gettext_noop("prompt %(name)s")
+    REPLIES = "replies", gettext_noop("replies of run %(name)s")
+    READ_AGAIN = "read_again", gettext_noop("verdicts of run %(name)s, read again")
+    VERSIONS = "versions", gettext_noop("version of %(name)s")
+
+
+KEYS: Final = {
+    SnapshotKind.BOARD: ("model", "source"),
+    SnapshotKind.TRUST: ("annotator", "scenario"),
+    SnapshotKind.REPORT: ("annotator", "scenario"),
+    SnapshotKind.REPLAY: ("candidate", "role"),
+}
+"""The columns that tell a row; the second is named only where there are several of it."""
+
+
+class SnapshotChange(NamedTuple):
+    """One thing that is not as it was; None where it was not there, or no longer is.
+
+    `text` has the place of a name, which for a figure is all there is to say.
+    """
+
+    text: str
+    name: str
+    was: object
+    now: object
+
+    def record(self) -> dict[str, object]:
+        """As scripts read it."""
+        what = self.text % {"name": self.name} if self.text else self.name
+        return {"what": what, "was": self.was, "is": self.now}
+
+
+def basis_differences(was: Basis, now: Basis) -> list[SnapshotChange]:
+    """What of the basis is not as it was, part by part."""
+    return [
+        SnapshotChange(part.label, name, was_one, now_one)
+        for part in BasisPart
+        for name in {**was.get(part.value, {}), **now.get(part.value, {})}
+        if (was_one := was.get(part.value, {}).get(name))
+        != (now_one := now.get(part.value, {}).get(name))
+    ]
+
+
+def figure_differences(kind: SnapshotKind, was: Figures, now: Figures) -> list[SnapshotChange]:
+    """Which figures are not exactly as they were: `alpha: rating`; a row that came or went whole.
+
+    Args:
+        kind: of the page.
+        was: its rows then.
+        now: its rows now.
+    """
+    paired = named_rows(kind, was, now)
+    found = []
+    for name, before, after in paired:
+        if before is None or after is None:
+            told = [None if row is None else THERE for row in (before, after)]
+            found.append(SnapshotChange("", name, *told))
+            continue
+        found += [
+            SnapshotChange("", f"{name}: {column}", before.get(column), after.get(column))
+            for column in {**before, **after}
+            if before.get(column) != after.get(column)
+        ]
+    return found
+
+
+def named_rows(
+    kind: SnapshotKind, was: Figures, now: Figures
+) -> list[tuple[str, Mapping[str, Any] | None, Mapping[str, Any] | None]]:
+    """Each row's name with the row of one table and that of the other, in the order of the first.
+
+    A page of one kind of verdict names its models alone, one of several `alpha, human`.
+    """
+    columns = KEYS[kind]
+    first_table, second_table = (
+        {tuple(row[each] for each in columns): row for row in rows} for rows in (was, now)
+    )
+    keys = list({**first_table, **second_table})
+    several = len({second for _first, second in keys}) > 1
+    return [
+        (
+            ", ".join(str(each) for each in (first, several and second) if each),
+            first_table.get((first, second)),
+            second_table.get((first, second)),
+        )
+        for first, second in keys
+    ]

@@ -1,0 +1,325 @@
+"""Models' win rates by people, by a judge, and corrected: the rows, what counts, the figures."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from django.core.paginator import Page, Paginator
+from django.utils.text import Truncator
+
+from annotation.core.choices import StudyKind, Verdict
+from annotation.core.refusals import Refused
+from annotation.models import Comparison, PairwiseLabel
+from annotation.queries.label_sampling import LabelOrigin, RandomLabels, random_labels
+from benchmark.core.corrected import FEWEST_LABELS, CorrectedFigure
+from benchmark.core.corrected_ranking import (
+    CorrectedRanking,
+    JudgedPair,
+    agreement_figure,
+    corrected_ranking,
+    win_figures,
+)
+from benchmark.queries.choices import dataset_of
+from benchmark.queries.ranking import (
+    DRAWS,
+    LeaderboardQuestion,
+    LeaderboardScope,
+    Source,
+    ballots,
+    latest_judge,
+    leaderboard_scope,
+)
+
+WORTH: Final = {Verdict.A: 1.0, Verdict.TIE: 0.5, Verdict.B: 0.0}
+JUDGED: Final = (Source.BASE, Source.SELECTED)
+"""Whose verdicts people's labels correct: the judge's own, or what stands in for each annotator."""
+ROWS_A_PAGE: Final = 50
+_OPENING: Final = 120
+
+
+class _Judged(NamedTuple):
+    """What a judge said of a comparison, in an annotator's stead or nobody's: A's share of it."""
+
+    owner: int | None
+    comparison: int
+    scenario: str
+    model_a: str
+    model_b: str
+    session: int
+    score: float
+    is_same: bool
+
+
+class CorrectedRow(NamedTuple):
+    """A row of a figure: what the judge said of a comparison, and a person where one counts.
+
+    `is_same` says that all its verdicts were the same.
+    """
+
+    comparison: int
+    pair: JudgedPair
+    annotator: int | None
+    is_same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedBoard:
+    """Win rates three ways side by side, best first, and the ranking by the corrected ones.
+
+    `agreement` is the judge's with people. `labels` says which of people's labels count. `ranking`
+    is None where nothing can be corrected. Figures count as targets what the judge judged, however
+    many labels it has.
+    """
+
+    scope: LeaderboardScope
+    source: Source
+    judge: str
+    models: tuple[tuple[str, CorrectedFigure], ...]
+    ranking: CorrectedRanking | None
+    agreement: CorrectedFigure
+    labels: RandomLabels
+    rows: tuple[CorrectedRow, ...]
+
+    def records(self) -> list[dict[str, object]]:
+        """A row a model, with every figure of the table."""
+        rated = {row.model: row for row in self.ranking.models} if self.ranking else {}
+        return [
+            {
+                "source": self.source.value,
+                "judge": self.judge,
+                "model": model,
+                **figure.cells(),
+                "grounds": " ".join(each.value.lower() for each in self.labels.grounds),
+                "rating": rated[model].rating if rated else None,
+                "rating_low": rated[model].low if rated else None,
+                "rating_high": rated[model].high if rated else None,
+                "rank": rated[model].rank if rated else None,
+                "rank_low": rated[model].rank_low if rated else None,
+                "rank_high": rated[model].rank_high if rated else None,
+            }
+            for model, figure in self.models
+        ]
+
+
+def corrected_board(
+    question: LeaderboardQuestion, source: Source, *, seed: int, draws: int = DRAWS
+) -> CorrectedBoard | None:
+    """People, judge, corrected; None where no judge said anything of a comparison in scope.
+
+    Without draws there is no ranking.
+
+    Raises:
+        Refused: something asked for does not exist.
+    """
+    scope = leaderboard_scope(question)
+    judge = latest_judge(scope, source) if scope.dataset else ""
+    judged = _judged(scope, source, judge) if judge else []
+    if scope.dataset is None or not judged:
+        return None
+    rows, labels = _rows(scope, judged)
+    pairs = [row.pair for row in rows]
+    ranks = labels.is_random and draws > 0
+    ranking = corrected_ranking(pairs, draws=draws, seed=seed) if ranks else None
+    of_model = Counter(model for each in judged for model in (each.model_a, each.model_b))
+    agreement = agreement_figure(
+        [(row.pair, row.is_same) for row in rows], is_random=labels.is_random
+    )
+    return CorrectedBoard(
+        scope=scope,
+        source=source,
+        judge=judge,
+        models=tuple(
+            (model, replace(figure, targets=of_model[model]))
+            for model, figure in win_figures(pairs, is_random=labels.is_random)
+        ),
+        ranking=ranking,
+        agreement=replace(agreement, targets=len(judged)),
+        labels=labels,
+        rows=tuple(rows),
+    )
+
+
+def corrected_page(
+    question: LeaderboardQuestion, source: Source, *, seed: int
+) -> CorrectedBoard | None:
+    """The figures without their rows, which are too much to keep.
+
+    Raises:
+        Refused: something asked for does not exist.
+    """
+    found = corrected_board(question, source, seed=seed)
+    return found and replace(found, rows=(), labels=found.labels.without_keys)
+
+
+def dataset_corrected(
+    dataset: str, source: Source, *, judge: str, seed: int, draws: int
+) -> CorrectedBoard:
+    """The same of everything in a dataset.
+
+    Raises:
+        Refused: there is no such dataset, or no verdict of the judge in it.
+    """
+    slug = dataset_of(dataset).slug
+    question = LeaderboardQuestion(dataset=slug, judge=judge)
+    found = corrected_board(question, source, seed=seed, draws=draws)
+    if found is None:
+        raise Refused(
+            "leaderboard:not-judged", f"no judge has verdicts on comparisons of {slug} to correct"
+        )
+    return found
+
+
+def _judged(scope: LeaderboardScope, source: Source, judge: str) -> list[_Judged]:
+    """One verdict of the judge a comparison: both orders' mean, an even split being a tie.
+
+    What stands in for an annotator is theirs alone; the base judge is nobody's.
+    """
+    if source is Source.BASE:
+        return _of_owner(scope, source, judge, None)
+    people = [scope.annotator] if scope.annotator else scope.annotators
+    return [
+        row
+        for person in people
+        if person.judged
+        for row in _of_owner(replace(scope, annotator=person), source, judge, person.id)
+    ]
+
+
+def _of_owner(
+    scope: LeaderboardScope, source: Source, judge: str, owner: int | None
+) -> list[_Judged]:
+    said: dict[int, list[float]] = defaultdict(list)
+    known = {}
+    for ballot in ballots(scope, source, judge=judge):
+        if ballot.model_a and ballot.model_b and ballot.model_a != ballot.model_b:
+            said[ballot.comparison].append(WORTH[ballot.verdict])
+            known[ballot.comparison] = ballot
+    return [
+        _Judged(
+            owner,
+            key,
+            known[key].scenario,
+            known[key].model_a,
+            known[key].model_b,
+            known[key].session,
+            sum(each) / len(each),
+            len(set(each)) == 1,
+        )
+        for key, each in said.items()
+    ]
+
+
+def _rows(
+    scope: LeaderboardScope, judged: Sequence[_Judged]
+) -> tuple[list[CorrectedRow], RandomLabels]:
+    """A row for each label that counts, and one for each target without."""
+    given = _labels(scope)
+    of_target: dict[tuple[int | None, int], list[tuple[int, int]]] = defaultdict(list)
+    for key in given:
+        for owner in (None, key[0]):
+            of_target[owner, key[1]].append(key)
+    on = {(each.owner, each.comparison): of_target[each.owner, each.comparison] for each in judged}
+    asked: dict[Hashable, LabelOrigin] = {
+        key: LabelOrigin(key[1], *given[key][1:]) for keys in on.values() for key in keys
+    }
+    labels = random_labels(
+        scope.dataset.id if scope.dataset else 0,
+        StudyKind.PAIRWISE,
+        targets={each.comparison for each in judged},
+        labels=asked,
+        complete=all(on.values()),
+        fewest=FEWEST_LABELS,
+        scenario=scope.scenario.name if scope.scenario else None,
+    )
+    rows = []
+    for each in judged:
+        counted: list[tuple[int | None, float | None]] = [
+            (key[0], given[key][0]) for key in on[each.owner, each.comparison] if key in labels.keys
+        ]
+        for annotator, worth in counted or [(None, None)]:
+            pair = JudgedPair(each.model_a, each.model_b, each.score, worth, each.session)
+            rows.append(CorrectedRow(each.comparison, pair, annotator, each.is_same))
+    return rows, labels
+
+
+def _labels(
+    scope: LeaderboardScope,
+) -> dict[tuple[int, int], tuple[float, int | None, datetime]]:
+    """By annotator and comparison, A's share of their last label, its study and since when.
+
+    One query.
+    """
+    rows = PairwiseLabel.objects.filter(
+        comparison__turn__session__dataset=scope.dataset.id if scope.dataset else 0, repeat_index=0
+    )
+    if scope.annotator is not None:
+        rows = rows.filter(annotator=scope.annotator.id)
+    if scope.scenario is not None:
+        rows = rows.filter(comparison__turn__session__scenario=scope.scenario.id)
+    return {
+        (annotator, comparison): (WORTH[Verdict(verdict)], study, since)
+        for annotator, comparison, verdict, study, since in rows.order_by("id").values_list(
+            "annotator_id", "comparison_id", "verdict", "study_id", "updated_at"
+        )
+    }
+
+
+class ModelVerdictRow(NamedTuple):
+    """One row of a model: what the judge and a person gave it, 1, 1/2 or 0."""
+
+    comparison: int
+    key: str
+    opening: str
+    opponent: str
+    score: float
+    label: float | None
+
+    @property
+    def error(self) -> float | None:
+        """By how much the judge gave the model less than the person; None without a label."""
+        return None if self.label is None else self.label - self.score
+
+
+def model_rows(
+    board: CorrectedBoard, model: str, *, labelled: bool, page: str
+) -> tuple[list[ModelVerdictRow], Page[CorrectedRow]]:
+    """The rows behind one model's figures, a page at a time. One query.
+
+    Args:
+        board: whose rows.
+        model: the name of a model.
+        labelled: only those with a label.
+        page: its number, as the address has it.
+
+    Raises:
+        Refused: the board has no such model.
+    """
+    own = [row for row in board.rows if model in row.pair[:2]]
+    if not own:
+        raise Refused("benchmark:unknown-choice", f"no comparison of {model!r}")
+    shown = Paginator(_shown(own, labelled=labelled), ROWS_A_PAGE).get_page(page)
+    keys = {row.comparison for row in shown.object_list}
+    texts = {
+        pk: (key, message or "")
+        for pk, key, message in Comparison.objects.filter(pk__in=keys).values_list(
+            "pk", "key", "turn__user_message"
+        )
+    }
+    found = []
+    for row in shown.object_list:
+        score, label, _unit = row.pair.of(model)
+        one, other = row.pair[:2]
+        key, message = texts[row.comparison]
+        opening = Truncator(message).chars(_OPENING)
+        opponent = other if one == model else one
+        found.append(ModelVerdictRow(row.comparison, key, opening, opponent, score, label))
+    return found, shown
+
+
+def _shown(rows: Iterable[CorrectedRow], *, labelled: bool) -> list[CorrectedRow]:
+    told = [row for row in rows if row.pair.label is not None or not labelled]
+    return sorted(told, key=lambda row: (row.comparison, row.annotator or 0))

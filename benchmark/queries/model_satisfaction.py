@@ -1,0 +1,498 @@
+"""Users' satisfaction by model: what they rated, what an evaluator scored, and what corrects it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.fields.json import KT
+from django.utils.text import Truncator
+
+from annotation.core.choices import Hallucination, JudgmentStatus, StudyKind, is_satisfied
+from annotation.core.refusals import Refused
+from annotation.models import (
+    Dataset,
+    Response,
+    SatisfactionLabel,
+    Session,
+    SessionQuestionnaire,
+    Study,
+    Turn,
+    User,
+)
+from annotation.queries.label_sampling import LabelOrigin, RandomLabels, random_labels
+from benchmark.core.corrected import FEWEST_LABELS, Obstacle
+from benchmark.core.model_satisfaction import (
+    AnsweredQuestion,
+    AnswerOfModel,
+    CorrectedSatisfaction,
+    ModelDifference,
+    ModelSatisfaction,
+    QuestionAnswers,
+    by_model,
+    corrected_by_model,
+    corrected_differences,
+    differences,
+    question_answers,
+    questions_of,
+)
+from benchmark.queries.choices import DatasetChoice, ScenarioChoice, picked, scenarios
+from benchmark.queries.satisfaction import with_ratings
+from judging.models import JudgeRun, RunKind, RunStatus, SatisfactionJudgment
+
+ROWS_A_PAGE: Final = 50
+_OPENING: Final = 120
+
+
+class Voice(StrEnum):
+    """Whose scores are shown."""
+
+    PEOPLE = "people"
+    JUDGE = "judge"
+    CORRECTED = "corrected"
+
+
+@dataclass(frozen=True, slots=True)
+class SatisfactionQuestion:
+    """What a reader asks: empty fields take the first dataset, its newest evaluator, everything.
+
+    `study` restricts people's ratings to those given in it.
+    """
+
+    dataset: str = ""
+    scenario: int | None = None
+    run: int | None = None
+    study: str = ""
+    voice: Voice | None = None
+
+
+class EvaluatorChoice(NamedTuple):
+    """A finished run that scored answers in the users' stead; `asked` is its variant, "" if none.
+
+    The bare id is the number of the run.
+    """
+
+    id: int
+    judge: str
+    asked: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsBoard:
+    """Satisfaction by model, with what was asked and what else could be.
+
+    `models` are by the voice, people's or the evaluator's; `corrected` has all three ways where the
+    voice is CORRECTED. `unnamed` answers have no model. `whole` says that conversations were
+    rated, not turns; `apart` that people rated the one and the evaluator the other.
+    """
+
+    datasets: tuple[DatasetChoice, ...]
+    dataset: DatasetChoice | None
+    scenarios: tuple[ScenarioChoice, ...] = ()
+    scenario: ScenarioChoice | None = None
+    runs: tuple[EvaluatorChoice, ...] = ()
+    run: EvaluatorChoice | None = None
+    study: Study | None = None
+    voice: Voice = Voice.PEOPLE
+    whole: bool = False
+    apart: bool = False
+    answers: tuple[AnswerOfModel, ...] = ()
+    unnamed: int = 0
+    models: tuple[ModelSatisfaction, ...] = ()
+    corrected: tuple[CorrectedSatisfaction, ...] = ()
+    mean_differences: tuple[ModelDifference, ...] = ()
+    low_differences: tuple[ModelDifference, ...] = ()
+    labels: RandomLabels | None = None
+    questionnaire: tuple[QuestionAnswers, ...] = ()
+
+    @property
+    def users(self) -> int:
+        """How many users the answers are of."""
+        return len({answer.user for answer in self.answers})
+
+
+def models_board(question: SatisfactionQuestion) -> ModelsBoard:
+    """Satisfaction by model, by people, an evaluator, or both.
+
+    Raises:
+        Refused: something asked for does not exist.
+    """
+    return _with_figures(models_answers(question))
+
+
+def models_answers(question: SatisfactionQuestion) -> ModelsBoard:
+    """What the figures rest on, without them.
+
+    Raises:
+        Refused: something asked for does not exist.
+    """
+    study = Study.objects.filter(slug=question.study).first() if question.study else None
+    if question.study and study is None:
+        raise Refused("benchmark:unknown-choice", f"no study {question.study!r}")
+    known = _datasets()
+    slug = study.dataset.slug if study else question.dataset
+    dataset = next((each for each in known if not slug or each.slug == slug), None)
+    if dataset is None:
+        if slug and study is None:
+            raise Refused("benchmark:unknown-choice", f"no ratings or scores in {slug!r}")
+        return ModelsBoard(known, None, study=study)
+    topics = scenarios(dataset)
+    scenario = None if question.scenario is None else picked(topics, question.scenario)
+    runs = _runs(dataset.id)
+    run = _picked_run(runs, question.run)
+    voice = question.voice or Voice.PEOPLE
+    ratings = _ratings(dataset.id, study)
+    if question.voice is None and study is None and not ratings.given:
+        voice = Voice.JUDGE
+    if run is None:
+        voice = Voice.PEOPLE
+    heard = None if voice is Voice.PEOPLE else run
+    answers, unnamed, whole = _scored(dataset.id, scenario, ratings, heard)
+    found = ModelsBoard(
+        datasets=known,
+        dataset=dataset,
+        scenarios=topics,
+        scenario=scenario,
+        runs=runs,
+        run=run,
+        study=study,
+        voice=voice,
+        whole=whole,
+        apart=bool(ratings.given) and ratings.whole is not whole,
+        answers=answers,
+        unnamed=unnamed,
+    )
+    if voice is not Voice.CORRECTED:
+        return found
+    labels, counted = _random_part(found, ratings)
+    return replace(found, labels=labels, answers=counted)
+
+
+def models_page(question: SatisfactionQuestion) -> ModelsBoard:
+    """The figures without their answers, which are too much to keep.
+
+    Raises:
+        Refused: something asked for does not exist.
+    """
+    board = models_board(question)
+    return replace(board, answers=(), labels=board.labels and board.labels.without_keys)
+
+
+def _with_figures(board: ModelsBoard) -> ModelsBoard:
+    if board.labels is not None:
+        counted, is_random = board.answers, board.labels.is_random
+        return replace(
+            board,
+            corrected=tuple(
+                _apart(row) if board.apart else row
+                for row in corrected_by_model(counted, is_random=is_random)
+            ),
+            mean_differences=corrected_differences(counted, is_random=is_random),
+            low_differences=corrected_differences(counted, is_random=is_random, lows=True),
+        )
+    stated = board.voice is Voice.PEOPLE
+    return replace(
+        board,
+        models=by_model(board.answers, stated=stated),
+        mean_differences=differences(board.answers, stated=stated),
+        low_differences=differences(board.answers, stated=stated, lows=True),
+        questionnaire=question_answers(_questionnaire(board)) if stated else (),
+    )
+
+
+def _apart(row: CorrectedSatisfaction) -> CorrectedSatisfaction:
+    mean, low = (
+        replace(each, obstacle=Obstacle.OTHER_TARGETS, missing=0)
+        for each in (row.mean, row.dissatisfied)
+    )
+    return replace(row, mean=mean, dissatisfied=low)
+
+
+def _datasets() -> tuple[DatasetChoice, ...]:
+    """Those with ratings by name, then those with scores alone."""
+    rated = list(with_ratings())
+    scored = JudgeRun.objects.filter(kind=RunKind.SATISFACTION, status=RunStatus.DONE)
+    more = Dataset.objects.filter(pk__in=scored.values("dataset")).exclude(
+        pk__in=[each.pk for each in rated]
+    )
+    rows = [*rated, *more.order_by("name")]
+    return tuple(DatasetChoice(each.pk, each.slug, each.name, each.simulated) for each in rows)
+
+
+def _runs(dataset: int) -> tuple[EvaluatorChoice, ...]:
+    """The finished runs with a score, the newest first."""
+    done = SatisfactionJudgment.objects.filter(run=OuterRef("pk"), status=JudgmentStatus.DONE)
+    rows = JudgeRun.objects.filter(
+        Exists(done), dataset=dataset, kind=RunKind.SATISFACTION, status=RunStatus.DONE
+    )
+    told = rows.annotate(asked=KT("config__variant")).order_by("-pk")
+    return tuple(
+        EvaluatorChoice(pk, judge, asked or "", created)
+        for pk, judge, asked, created in told.values_list("pk", "judge", "asked", "created_at")
+    )
+
+
+def _picked_run(runs: Sequence[EvaluatorChoice], asked: int | None) -> EvaluatorChoice | None:
+    if asked is None:
+        return runs[0] if runs else None
+    found = next((run for run in runs if run.id == asked), None)
+    if found is None:
+        raise Refused("benchmark:unknown-choice", f"run {asked} scored no answers here")
+    return found
+
+
+class _Rating(NamedTuple):
+    """A user's first rating of a target."""
+
+    score: int
+    reason: str
+    hallucination: str
+    study: int | None
+    since: datetime
+
+
+_Key = tuple[int, int]
+"""User and target: a response, or a session where whole conversations are rated."""
+
+
+class _Ratings(NamedTuple):
+    given: Mapping[_Key, _Rating]
+    whole: bool
+
+
+def _ratings(dataset: int, study: Study | None) -> _Ratings:
+    """Ratings of turns, or of whole sessions where no turn is rated. One or two queries."""
+    for target, where in (
+        ("response_id", Q(response__turn__session__dataset=dataset)),
+        ("session_id", Q(session__dataset=dataset)),
+    ):
+        rows = SatisfactionLabel.objects.filter(where, repeat_index=0)
+        if study is not None:
+            rows = rows.filter(study=study)
+        found: dict[_Key, _Rating] = {}
+        given = ("score", "reason", "hallucination", "study_id", "updated_at")
+        for user, key, score, reason, made_up, *origin in rows.order_by(
+            "created_at", "id"
+        ).values_list("annotator_id", target, *given):
+            rating = _Rating(score, reason or "", made_up or "", *origin)
+            found.setdefault((user, key), rating)
+        if found:
+            return _Ratings(found, whole=target == "session_id")
+    return _Ratings({}, whole=False)
+
+
+def _of_people(ratings: _Ratings, places: Mapping[int, _Place]) -> Iterable[AnswerOfModel]:
+    for (user, target), rating in ratings.given.items():
+        if target in places:
+            model, scenario, session = places[target]
+            said = (rating.score, None, rating.reason, rating.hallucination)
+            yield AnswerOfModel(user, target, session, model, scenario, *said)
+
+
+def _of_run(
+    run: EvaluatorChoice, ratings: _Ratings, dataset: int
+) -> tuple[list[AnswerOfModel], bool]:
+    """What a run scored, with what the same user said of it; and whether it was conversations."""
+    done = SatisfactionJudgment.objects.filter(run=run.id, status=JudgmentStatus.DONE)
+    rows = list(
+        done.values_list("user_id", "response_id", "session_id", "score", "calibrated", "reason")
+    )
+    whole = rows[0][1] is None
+    places = _places(dataset, whole=whole)
+    given = ratings.given if ratings.whole is whole else {}
+    found = []
+    for user, response, session, score, calibrated, reason in rows:
+        target = response or session
+        if target in places:
+            rating = given.get((user, target))
+            stated = None if rating is None else rating.score
+            final = score if calibrated is None else calibrated
+            model, scenario, held = places[target]
+            answer = AnswerOfModel(user, target, held, model, scenario, stated, final, reason or "")
+            found.append(answer)
+    return found, whole
+
+
+def _scored(
+    dataset: int, scenario: ScenarioChoice | None, ratings: _Ratings, run: EvaluatorChoice | None
+) -> tuple[tuple[AnswerOfModel, ...], int, bool]:
+    """The answers that the run scored, or people rated; how many are unnamed; if they are whole."""
+    whole = ratings.whole
+    if run is None:
+        answers = list(_of_people(ratings, _places(dataset, whole=whole)))
+    else:
+        answers, whole = _of_run(run, ratings, dataset)
+    if scenario is not None:
+        answers = [each for each in answers if each.scenario == scenario.name]
+    named = tuple(each for each in answers if each.model)
+    return named, len(answers) - len(named), whole
+
+
+class _Place(NamedTuple):
+    model: str
+    scenario: str
+    session: int
+
+
+def _places(dataset: int, *, whole: bool) -> dict[int, _Place]:
+    """Model, scenario and session of each response, or of each session that one model held."""
+    rows = Response.objects.filter(turn__session__dataset=dataset)
+    fields = ("turn__session_id", "turn__session__scenario__name", "model")
+    if not whole:
+        told = rows.values_list("pk", *fields).iterator()
+        return {key: _Place(model, scenario, session) for key, session, scenario, model in told}
+    held: dict[int, tuple[str, set[str]]] = {}
+    for session, scenario, model in rows.filter(original=True).values_list(*fields).iterator():
+        held.setdefault(session, (scenario, set()))[1].add(model)
+    return {
+        session: _Place(next(iter(models)) if len(models) == 1 else "", scenario, session)
+        for session, (scenario, models) in held.items()
+    }
+
+
+def _random_part(
+    board: ModelsBoard, ratings: _Ratings
+) -> tuple[RandomLabels, tuple[AnswerOfModel, ...]]:
+    """Which ratings correct the evaluator, and the answers with no other ratings than those."""
+    labels: dict[Hashable, LabelOrigin] = {
+        (each.user, each.target): LabelOrigin(each.session, rating.study, rating.since)
+        for each in board.answers
+        if each.stated is not None and (rating := ratings.given[each.user, each.target])
+    }
+    found = random_labels(
+        board.dataset.id if board.dataset else 0,
+        StudyKind.SATISFACTION,
+        targets={each.session for each in board.answers},
+        labels=labels,
+        complete=len(labels) == len(board.answers),
+        fewest=FEWEST_LABELS,
+        scenario=board.scenario.name if board.scenario else None,
+    )
+    return found, tuple(
+        each
+        if each.stated is None or (each.user, each.target) in found.keys
+        else each._replace(stated=None)
+        for each in board.answers
+    )
+
+
+def _questionnaire(board: ModelsBoard) -> Iterable[AnsweredQuestion]:
+    """What was answered about whole conversations, by the model that held them. Two queries."""
+    if board.dataset is None:
+        return
+    rows = SessionQuestionnaire.objects.filter(session__dataset=board.dataset.id)
+    if board.study is not None:
+        rows = rows.filter(study=board.study)
+    first: dict[_Key, Sequence[Mapping[str, Any]]] = {}
+    for user, session, answers in rows.order_by("created_at", "id").values_list(
+        "annotator_id", "session_id", "answers"
+    ):
+        first.setdefault((user, session), answers)
+    places = _places(board.dataset.id, whole=True) if first else {}
+    for (user, session), answers in first.items():
+        place = places.get(session)
+        if place is None or not place.model:
+            continue
+        if board.scenario is None or place.scenario == board.scenario.name:
+            yield from questions_of(user, session, place.model, answers)
+
+
+class AnswerRow(NamedTuple):
+    """One answer in a list: where it is, and what was said of it."""
+
+    answer: AnswerOfModel
+    key: str
+    opening: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswerFilter:
+    """Which answers of a model to list; empty fields leave nothing out.
+
+    `show` is "labelled", "dissatisfied", "satisfied", "made-up" or a reason.
+    """
+
+    model: str
+    scenario: str = ""
+    show: str = ""
+
+    def takes(self, answer: AnswerOfModel, voice: Voice) -> bool:
+        """Whether an answer is among them."""
+        if answer.model != self.model or self.scenario not in {"", answer.scenario}:
+            return False
+        score = answer.stated if voice is Voice.PEOPLE else answer.predicted
+        low = score is not None and not is_satisfied(score)
+        return {
+            "": True,
+            "labelled": answer.stated is not None,
+            "dissatisfied": low,
+            "satisfied": not low,
+            "asked": answer.hallucination != "",
+            "made-up": answer.hallucination == Hallucination.YES,
+        }.get(self.show, low and answer.reason == self.show)
+
+
+def answer_rows(
+    board: ModelsBoard, wanted: ModelAnswerFilter, *, page: str
+) -> tuple[list[AnswerRow], Page[AnswerOfModel]]:
+    """The answers behind a figure, a page at a time. Three queries at most.
+
+    Raises:
+        Refused: the board has no such model.
+    """
+    if all(answer.model != wanted.model for answer in board.answers):
+        raise Refused("benchmark:unknown-choice", f"no answers of {wanted.model!r}")
+    own = [answer for answer in board.answers if wanted.takes(answer, board.voice)]
+    own.sort(key=lambda answer: (answer.session, answer.target, answer.user))
+    shown = Paginator(own, ROWS_A_PAGE).get_page(page)
+    sessions = {answer.session for answer in shown.object_list}
+    keys = dict(Session.objects.filter(pk__in=sessions).values_list("pk", "key"))
+    names = _names(answer.user for answer in shown.object_list)
+    rows: QuerySet[Any] = Response.objects.filter(
+        pk__in={answer.target for answer in shown.object_list}
+    ).values_list("pk", "turn__user_message")
+    if board.whole:
+        first = Turn.objects.filter(session__in=sessions, position=0)
+        rows = first.values_list("session_id", "user_message")
+    messages = dict(rows)
+    return [
+        AnswerRow(
+            answer,
+            keys[answer.session],
+            Truncator(messages.get(answer.target) or "").chars(_OPENING),
+            names[answer.user],
+        )
+        for answer in shown.object_list
+    ], shown
+
+
+def questionnaire_rows(
+    board: ModelsBoard, *, model: str, answer: str, page: str
+) -> tuple[list[tuple[AnsweredQuestion, str, str]], Page[AnsweredQuestion]]:
+    """Who answered a question about a conversation with a model like that: its key, their name.
+
+    A page at a time; `answer` is the `name` of question and option.
+
+    Raises:
+        Refused: nobody did.
+    """
+    found = [row for row in _questionnaire(board) if (row.model, row.name) == (model, answer)]
+    if not found:
+        raise Refused("benchmark:unknown-choice", f"no answer {answer!r} about {model!r}")
+    shown = Paginator(found, ROWS_A_PAGE).get_page(page)
+    sessions = {row.session for row in shown.object_list}
+    keys = dict(Session.objects.filter(pk__in=sessions).values_list("pk", "key"))
+    names = _names(row.user for row in shown.object_list)
+    return [(row, keys[row.session], names[row.user]) for row in shown.object_list], shown
+
+
+def _names(users: Iterable[int]) -> dict[int, str]:
+    rows = User.objects.filter(pk__in=set(users)).values_list("pk", "display_name", "username")
+    return {key: shown or name for key, shown, name in rows}

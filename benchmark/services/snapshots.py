@@ -1,0 +1,115 @@
+"""Keeping a page's figures, and computing them again from what is stored, with no call made."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from annotation.core.refusals import Refused
+from annotation.models import Dataset, User
+from benchmark.core.replay import ReplayScale
+from benchmark.core.snapshots import (
+    BasisPart,
+    Figures,
+    SnapshotChange,
+    SnapshotKind,
+    basis_differences,
+    figure_differences,
+)
+from benchmark.models import Snapshot
+from benchmark.queries.ranking import LeaderboardQuestion
+from benchmark.queries.replay import StoredReplay, replay_of_rows, replay_report_of
+from benchmark.queries.snapshots import (
+    Question,
+    asked_board,
+    asked_replay,
+    asked_trust,
+    basis_of,
+    figures_of,
+    replay_figures,
+    runs_behind,
+)
+from benchmark.queries.trust import TrustQuestion
+from benchmark.services.replay_report import computed_again
+from judging.services.rereading import read_again
+
+READ_AGAIN: Final = 2000
+"""Of a run so many verdicts, evenly spread, are read again; the hashes are over all."""
+
+
+def keep(kind: SnapshotKind, question: Question, *, created_by: User | None = None) -> Snapshot:
+    """Store a page as it is now, with all that it rests on.
+
+    Raises:
+        Refused: something asked for does not exist, or there are no figures.
+    """
+    figures = _figures(kind, question)
+    return Snapshot.objects.create(
+        kind=kind.value,
+        dataset=Dataset.objects.filter(slug=question["dataset"]).first(),
+        question=dict(question),
+        figures=figures,
+        basis=_basis(kind, question, figures),
+        created_by=created_by,
+    )
+
+
+def keep_board(question: LeaderboardQuestion, *, created_by: User) -> Snapshot:
+    """Keep the leaderboards of a page.
+
+    Raises:
+        Refused: see `keep`.
+    """
+    return keep(SnapshotKind.BOARD, asked_board(question), created_by=created_by)
+
+
+def keep_trust(question: TrustQuestion, *, created_by: User) -> Snapshot:
+    """Keep the figures of a trust page.
+
+    Raises:
+        Refused: see `keep`.
+    """
+    return keep(SnapshotKind.TRUST, asked_trust(question), created_by=created_by)
+
+
+def keep_replay_figures(found: StoredReplay, *, created_by: User) -> Snapshot:
+    """Keep the scores of a replay on one scale.
+
+    Raises:
+        Refused: see `keep`.
+    """
+    return keep(SnapshotKind.REPLAY, asked_replay(found), created_by=created_by)
+
+
+def verify(snapshot: Snapshot) -> list[SnapshotChange]:
+    """Everything that is not exactly as it was kept: what figures rest on first, then figures.
+
+    Raises:
+        Refused: what it is about no longer exists.
+    """
+    kind = SnapshotKind(snapshot.kind)
+    figures = _figures(kind, snapshot.question)
+    return [
+        *basis_differences(snapshot.basis, _basis(kind, snapshot.question, figures)),
+        *figure_differences(kind, snapshot.figures, figures),
+    ]
+
+
+def _figures(kind: SnapshotKind, question: Question) -> list[dict[str, Any]]:
+    if kind is not SnapshotKind.REPLAY:
+        return figures_of(kind, question)
+    report = replay_report_of(question["run"])
+    scale = ReplayScale(question["scale"])
+    found = report and replay_of_rows(report, computed_again(report), scale=scale)
+    if not found:
+        raise Refused("snapshot:nothing", f"there is no replay {question['run']} any more")
+    return replay_figures(found)
+
+
+def _basis(kind: SnapshotKind, question: Question, figures: Figures) -> dict[str, dict[str, str]]:
+    runs = runs_behind(kind, question, figures)
+    found = basis_of(kind, question, runs)
+    for run in runs:
+        again = read_again(run, most=READ_AGAIN)
+        if again is not None:
+            found[BasisPart.READ_AGAIN.value][str(run.pk)] = str(again)
+    return found

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from annotation.core.intervals import student_quantile, wilson_of_spread
+from benchmark.core.corrected import FEWEST_LABELS, JudgedRows, Obstacle, corrected
+from tests.paths import shared_data
+
+NAN = np.nan
+GOLDEN = {
+    "gpt-4": (0.733, 0.851, 0.270),
+    "gpt-3.5-turbo": (0.652, 0.620, 0.489),
+    "vicuna-13b-v1.2": (0.480, 0.474, 0.507),
+    "alpaca-13b": (0.287, 0.233, 0.505),
+}
+"""Protocols A6.3, MT-Bench votes with GPT-4's verdict on the same items: people, judge, r."""
+
+
+def alone(scores, labels, chances=None):
+    """Rows that are units of their own."""
+    return JudgedRows(
+        np.array(scores, float),
+        np.array(labels, float),
+        np.arange(len(scores)),
+        None if chances is None else np.array(chances, float),
+    )
+
+
+def mixed(n, total, seed=0, bias=0.2):
+    """Scores of all, labels of the first n, in thirds of a scale from 0 to 1."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 4, size=total) / 3
+    scores = np.clip(labels * 0.3 + rng.random(total) * 0.9 - 0.2 + bias, 0, 1)
+    return scores, np.where(np.arange(total) < n, labels, NAN)
+
+
+def test_the_formula_of_independent_rows():
+    scores, labels = mixed(40, 200)
+    found = corrected(alone(scores, labels), is_random=True, bounds=(-9.0, 9.0))
+    y, f = labels[:40], scores[:40]
+    weight = np.cov(y, f)[0, 1] / ((1 + 40 / 200) * scores.var(ddof=1))
+    assert found.weight == pytest.approx(weight)
+    assert found.corrected.value == pytest.approx(weight * scores.mean() + (y - weight * f).mean())
+    rest = y - weight * f
+    # The labelled rows stand in both means: their covariance over N is counted twice.
+    together = ((rest - rest.mean()) * (f - scores.mean())).sum() / 40
+    spread = rest.var() / 40 + weight**2 * scores.var() / 200 + 2 * weight * together / 200
+    half = student_quantile(39) * sqrt(40 / 39 * spread)
+    assert found.corrected.interval.low == pytest.approx(found.corrected.value - half)
+    assert found.corrected.interval.high == pytest.approx(found.corrected.value + half)
+    assert found.correlation == pytest.approx(np.corrcoef(y, f)[0, 1])
+    assert found.saved == pytest.approx(1 / (1 - found.correlation**2))
+    assert (found.labels, found.targets) == (40, 200)
+    assert found.on_labelled == pytest.approx(f.mean())
+    assert found.judge.value == pytest.approx(scores.mean())
+    assert found.human.value == pytest.approx(y.mean())
+
+
+def test_a_constant_bias_of_the_judge_goes():
+    scores, labels = mixed(50, 400, bias=0.0)
+    one = corrected(alone(scores, labels), is_random=True, bounds=(0.0, 2.0))
+    other = corrected(alone(scores + 0.7, labels), is_random=True, bounds=(0.0, 2.0))
+    assert other.judge.value == pytest.approx(one.judge.value + 0.7)
+    assert other.corrected.value == pytest.approx(one.corrected.value)
+
+
+def test_with_all_targets_labelled_it_is_people_alone():
+    scores, labels = mixed(60, 60)
+    found = corrected(alone(scores, labels), is_random=True)
+    assert found.corrected.value == pytest.approx(found.human.value)
+    assert found.corrected.interval.low == pytest.approx(found.human.interval.low)
+    assert found.weight > 0
+    assert found.correlation > 0
+    assert found.saved is None
+
+
+def test_scores_that_never_differ_have_no_interval():
+    rows = alone([4.0] * 40, [4.0] * 40)
+    found = corrected(rows, is_random=True, bounds=(1.0, 5.0))
+    assert (found.human.interval, found.judge.interval, found.corrected.interval) == (None,) * 3
+
+
+@pytest.mark.parametrize(("score", "told"), [(0.5, 0.5), (1.0, 1.0)])
+def test_a_judge_that_says_one_thing_changes_nothing(score, told):
+    labels = [1.0, 0.0] * 15 + [NAN] * 70
+    found = corrected(alone([score] * 100, labels), is_random=True)
+    assert (found.weight, found.correlation, found.saved) == (0.0, None, None)
+    assert found.corrected == found.human
+    assert found.judge.value == told
+
+
+def test_a_judge_that_contradicts_people_is_not_heard():
+    labels = [1.0, 0.0] * 15 + [NAN] * 30
+    found = corrected(alone([0.0, 1.0] * 30, labels), is_random=True)
+    assert (found.weight, found.correlation, found.saved) == (0.0, -1.0, None)
+    assert found.corrected.value == 0.5
+
+
+def test_probabilities_weigh_what_the_judge_gets_wrong():
+    scores = np.tile([1.0, 0.0, 0.5, 1.0], 15)
+    labels = np.where(np.arange(60) % 2 == 0, scores - 0.25, NAN)
+    chances = np.where(np.arange(60) % 4 == 0, 0.5, 0.25)
+    found = corrected(alone(scores, labels, chances), is_random=False, bounds=(-1.0, 1.0))
+    error = -0.25 * (15 / 0.5 + 15 / 0.25) / 60
+    assert found.corrected.value == pytest.approx(scores.mean() + error)
+    assert (found.weight, found.obstacle) == (1.0, None)
+    # People alone: each label stands for one over its probability.
+    assert found.human.value == pytest.approx((15 * 2 * 0.75 + 15 * 4 * 0.25) / 90)
+    rows = scores + np.where(np.isnan(labels), 0.0, -0.25 / chances)
+    half = student_quantile(29) * sqrt(30 / 29 * rows.var() / 60)
+    assert found.corrected.interval.high == pytest.approx(found.corrected.value + half)
+
+
+def test_units_that_agree_count_once():
+    scores, labels = mixed(200, 400)
+    once = corrected(alone(scores, labels), is_random=True)
+    four = JudgedRows(*(np.repeat(each, 4) for each in (scores, labels, np.arange(400))))
+    twice = corrected(four, is_random=True)
+    assert twice.corrected.value == pytest.approx(once.corrected.value, abs=1e-3)
+    assert twice.corrected.interval.low == pytest.approx(once.corrected.interval.low, abs=1e-3)
+    assert (twice.corrected.units, twice.corrected.rows) == (200, 800)
+
+
+def test_shares_take_wilson_s_interval():
+    labels = np.array([1.0, 0.0, 1.0, 1.0] * 10)
+    found = corrected(alone(labels, labels), is_random=True).human
+    spread = 40 / 39 * labels.var() / 40
+    told = wilson_of_spread(0.75, spread, units=40, trials=40)
+    assert found.interval.low == pytest.approx(told.low)
+    assert found.interval.high == pytest.approx(told.high)
+
+
+def test_few_units_have_no_interval():
+    scores, labels = mixed(30, 60)
+    rows = JudgedRows(scores, labels, np.arange(60) % 9)
+    found = corrected(rows, is_random=True)
+    assert found.corrected.interval is None
+    assert (found.corrected.units, found.obstacle) == (9, None)
+
+
+@pytest.mark.parametrize(
+    ("labels", "score", "is_random", "obstacle", "missing"),
+    [
+        (0, 0.5, True, Obstacle.FEW_LABELS, 20),
+        (FEWEST_LABELS - 1, 0.5, True, Obstacle.FEW_LABELS, 1),
+        (FEWEST_LABELS, 0.5, False, Obstacle.NOT_RANDOM, 0),
+        (FEWEST_LABELS, 7.0, True, Obstacle.OUT_OF_RANGE, 0),
+        (FEWEST_LABELS, -0.1, False, Obstacle.OUT_OF_RANGE, 0),
+        (FEWEST_LABELS, 0.5, True, None, 0),
+    ],
+)
+def test_what_cannot_be_corrected_says_why(labels, score, is_random, obstacle, missing):
+    rows = alone([score] * 50, [1.0] * labels + [NAN] * (50 - labels))
+    found = corrected(rows, is_random=is_random)
+    assert (found.obstacle, found.missing) == (obstacle, missing)
+    assert (found.corrected is None) is (obstacle is not None)
+    assert (found.human is None) is (found.on_labelled is None) is (labels == 0)
+    assert found.judge.rows == 50
+
+
+def test_rows_are_read_with_their_units():
+    rows = JudgedRows.of([(0.5, None, "b"), (1.0, 0.0, "a"), (0.0, 1.0, "b")], [1, 0.5, 0.25])
+    assert rows.units.tolist() == [0, 1, 0]
+    assert rows.labelled.tolist() == [False, True, True]
+    assert rows.chances.tolist() == [1, 0.5, 0.25]
+
+
+@pytest.mark.parametrize("chances", [[0.0], [1.5], [0.5, 0.5]])
+def test_probabilities_are_those_of_each_row(chances):
+    with pytest.raises(ValueError, match="probability"):
+        JudgedRows.of([(0.5, None, "b")], chances)
+
+
+@settings(max_examples=30)
+@given(st.integers(20, 60), st.integers(0, 90), st.integers(0, 9))
+def test_a_model_s_losses_mirror_its_wins(n, rest, seed):
+    scores, labels = mixed(n, n + rest, seed)
+    won = corrected(alone(scores, labels), is_random=True)
+    lost = corrected(alone(1 - scores, 1 - labels), is_random=True)
+    assert lost.corrected.value == pytest.approx(1 - won.corrected.value)
+    assert lost.corrected.interval.low == pytest.approx(1 - won.corrected.interval.high)
+    assert 0 <= won.corrected.interval.low <= won.corrected.interval.high <= 1
+
+
+def votes(model):
+    """What a model got of people and of GPT-4 on the same items, a row a vote."""
+    told = {}
+    for line in shared_data("mtbench_votes_gpt4_pair.jsonl").read_text("utf-8").splitlines():
+        key, worth = vote(json.loads(line))
+        told[key] = worth
+    rows = []
+    for line in shared_data("mtbench_votes_human.jsonl").read_text("utf-8").splitlines():
+        key, worth = vote(json.loads(line))
+        if key in told and model in key[2:]:
+            flip = (lambda share: share) if key[2] == model else (lambda share: 1 - share)
+            rows.append((flip(told[key]), flip(worth)))
+    return np.array(rows).T
+
+
+def vote(row):
+    names = sorted((row["model_a"], row["model_b"]))
+    winner = {"model_a": row["model_a"], "model_b": row["model_b"]}.get(row["winner"])
+    worth = 0.5 if winner is None else float(winner == names[0])
+    return (row["question_id"], row["turn"], *names), worth
+
+
+@pytest.mark.parametrize("model", GOLDEN)
+def test_mt_bench_has_its_golden_figures(model):
+    scores, labels = votes(model)
+    found = corrected(alone(scores, labels), is_random=True)
+    told = (found.human.value, found.judge.value, found.correlation)
+    assert told == pytest.approx(GOLDEN[model], abs=5e-4)
+    assert found.on_labelled == found.judge.value
+    assert found.corrected.value == pytest.approx(found.human.value)
+
+
+@pytest.mark.parametrize("n", [50, 100, 200])
+def test_the_interval_covers_on_mt_bench_and_is_narrower(n):
+    """Of 2,000 samples of all items 500: with a true 95 they hold within .93-.97 nearly always."""
+    scores, labels = votes("vicuna-13b-v1.2")
+    truth, held, width = labels.mean(), 0, defaultdict(float)
+    rng = np.random.default_rng(3)
+    known = np.arange(len(labels)) < n
+    for _ in range(500):
+        drawn = rng.integers(len(labels), size=len(labels))
+        found = corrected(alone(scores[drawn], np.where(known, labels[drawn], NAN)), is_random=True)
+        low, high = found.corrected.interval.low, found.corrected.interval.high
+        held += low <= truth <= high
+        width["corrected"] += high - low
+        width["human"] += found.human.interval.high - found.human.interval.low
+    assert 0.93 <= held / 500 <= 0.97
+    assert 0.82 <= width["corrected"] / width["human"] <= 0.97

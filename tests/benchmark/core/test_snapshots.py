@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from benchmark.core.snapshots import (
+    SnapshotChange,
+    SnapshotKind,
+    basis_differences,
+    figure_differences,
+    named_rows,
+)
+
+BOARD, TRUST = SnapshotKind.BOARD, SnapshotKind.TRUST
+
+
+def board(**ratings):
+    return [{"model": name, "source": "human", "rating": each} for name, each in ratings.items()]
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "told"),
+    [
+        ({}, {}, []),
+        ({"labels": {"ann": 1}}, {"labels": {"ann": 1}}, []),
+        ({"labels": {"ann": 1}}, {"labels": {"ann": 2}}, [("labels of ann", 1, 2)]),
+        ({"labels": {"ann": 1}}, {}, [("labels of ann", 1, None)]),
+        ({}, {"replies": {"3": "x"}}, [("replies of run 3", None, "x")]),
+        (
+            {"versions": {"numpy": "2.1"}, "prompts": {"judge_pair.en (run 3)": "a"}},
+            {"versions": {"numpy": "2.2"}, "prompts": {"judge_pair.en (run 3)": "b"}},
+            [("prompt judge_pair.en (run 3)", "a", "b"), ("version of numpy", "2.1", "2.2")],
+        ),
+    ],
+)
+def test_each_part_of_the_basis_is_named(was, now, told):
+    records = [each.record() for each in basis_differences(was, now)]
+    assert records == [{"what": what, "was": one, "is": other} for what, one, other in told]
+
+
+def test_figures_are_compared_exactly():
+    was, now = board(alpha=0.1 + 0.2, beta=1.0), board(beta=1.0, alpha=0.3)
+    assert figure_differences(BOARD, was, was) == []
+    (found,) = figure_differences(BOARD, was, now)
+    assert found.record() == {"what": "alpha: rating", "was": 0.30000000000000004, "is": 0.3}
+
+
+def test_rows_and_columns_come_and_go():
+    was, now = board(alpha=1.0, beta=2.0), board(beta=2.0, gamma=3.0)
+    now[0]["rank"] = 1
+    assert figure_differences(BOARD, was, now) == [
+        SnapshotChange("", "alpha", "there", None),
+        SnapshotChange("", "beta: rank", None, 1),
+        SnapshotChange("", "gamma", None, "there"),
+    ]
+
+
+def test_a_row_is_named_by_what_tells_it_from_others():
+    human, base = board(alpha=1.0), [{"model": "alpha", "source": "base", "rating": 2.0}]
+    assert [row[0] for row in named_rows(BOARD, human + base, [])] == [
+        "alpha, human",
+        "alpha, base",
+    ]
+    assert [row[0] for row in named_rows(BOARD, human, human)] == ["alpha"]
+    rows = [{"annotator": "ann", "scenario": each} for each in (None, "Code")]
+    roles = [{"candidate": "", "role": "control"}, {"candidate": "m", "role": "candidate"}]
+    names = [row[0] for row in named_rows(SnapshotKind.REPLAY, roles, roles)]
+    assert names == ["control", "m, candidate"]
+    assert [row[0] for row in named_rows(TRUST, rows, rows)] == ["ann", "ann, Code"]

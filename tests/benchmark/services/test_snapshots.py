@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import pytest
+
+from annotation.models import PairwiseLabel, Response
+from benchmark.core.snapshots import SnapshotKind
+from benchmark.models import ReplayAnswer, Snapshot
+from benchmark.queries import snapshots as snapshot_queries
+from benchmark.queries.ranking import LeaderboardQuestion
+from benchmark.queries.snapshots import board_question, report_question
+from benchmark.queries.trust import TrustQuestion
+from benchmark.services.snapshots import keep, keep_board, keep_replay_figures, keep_trust, verify
+from judging.core.prompts import load_prompt
+from judging.core.rules import JudgePrompt
+from judging.models import JudgeRun, Judgment, LlmCall
+from judging.queries.prompts import PromptOwner
+from judging.services.edited_prompts import publish_prompt
+from judging.services.foreground import run_to_end
+from judging.services.rereading import read_again
+from tests.benchmark.replays import make_stored, replayed
+from tests.benchmark.stage import Stage
+from tests.factory import make_endpoint, make_run, make_user
+from tests.fake_llm import FakeLlm
+from tests.judging.ratings import make_ratings
+from tests.judging.study import make_study, start_test_run
+from tests.refusals import refuses
+
+pytestmark = pytest.mark.django_db
+
+
+def changed(snapshot):
+    """As after it was read back, by name."""
+    found = verify(Snapshot.objects.get(pk=snapshot.pk))
+    return {row["what"]: (row["was"], row["is"]) for row in (each.record() for each in found)}
+
+
+def staged():
+    stage = Stage.make(scenarios=("Writing", "Code"), size=6)
+    ann, bob = stage.rater("ann"), stage.rater("bob")
+    stage.label(ann, "AABTAB" + "ABAABB")
+    stage.label(bob, "ABBABA" + "AA.AB.")
+    stage.tested(ann, stage.distilled(ann), base="BBBBAA" * 2, selected="AAB.BB" + "ABBAAB")
+    return stage, ann
+
+
+def flipped(reply):
+    return reply.translate(str.maketrans("AB", "BA"))
+
+
+def judged_by_endpoint(**settings):
+    """A run behind an endpoint, every question of it answered and the server gone."""
+    dataset, rater = make_study(comparisons=6)
+    with FakeLlm(rule="longer") as server:
+        judge = make_endpoint(name="fake", base_url=server.base_url).name
+        asked = {"dataset": dataset, "annotator": rater, "judge": judge, "with_sets": False}
+        run = start_test_run(**asked, **settings)
+        run_to_end(run.pk)
+    return dataset, JudgeRun.objects.get(pk=run.pk)
+
+
+@pytest.fixture
+def kept():
+    dataset, run = judged_by_endpoint()
+    return dataset, run, keep(SnapshotKind.BOARD, board_question(dataset.slug, "base"))
+
+
+def test_a_board_is_equal_right_away(kept):
+    dataset, run, snapshot = kept
+    assert (snapshot.dataset, {row["judge"] for row in snapshot.figures}) == (dataset, {"fake"})
+    read = snapshot.basis["read_again"][str(run.pk)]
+    assert read == "12 same, 0 other, 0 missing"
+    assert snapshot.basis["replies"][str(run.pk)].startswith("12:")
+    assert changed(snapshot) == {}
+
+
+def test_a_changed_reply_is_named_and_so_is_the_verdict_that_it_no_longer_gives(kept):
+    _dataset, run, snapshot = kept
+    call = LlmCall.objects.filter(judgments__run=run).first()
+    LlmCall.objects.filter(pk=call.pk).update(reply=flipped(call.reply))
+    found = changed(snapshot)
+    name = f"verdicts of run {run.pk}, read again"
+    assert found.keys() == {f"replies of run {run.pk}", name}
+    assert found[name][1] == "11 same, 1 other, 0 missing"
+
+
+def test_a_deleted_reply_is_named(kept):
+    _dataset, run, snapshot = kept
+    LlmCall.objects.filter(judgments__run=run).first().delete()
+    found = changed(snapshot)
+    assert found[f"verdicts of run {run.pk}, read again"][1] == "11 same, 0 other, 1 missing"
+    assert found[f"replies of run {run.pk}"][1].startswith("11:")
+
+
+def test_a_changed_prompt_is_named(kept):
+    dataset, run, snapshot = kept
+    text = "Be exact. " + load_prompt("judge_pair_base", language="en").text
+    owner = PromptOwner(dataset)
+    named = {"name": "judge_pair_base", "language": "en", "text": text, "since": 0}
+    publish_prompt(owner, **named, by=make_user(role="MANAGER"))
+    ((what, (was, now)),) = changed(snapshot).items()
+    assert what == f"prompt judge_pair_base.en (run {run.pk})"
+    assert was != now
+
+
+def test_a_changed_verdict_is_named_with_the_figures_that_it_moved(kept):
+    _dataset, run, snapshot = kept
+    row = Judgment.objects.filter(run=run).first()
+    Judgment.objects.filter(pk=row.pk).update(verdict="A" if row.verdict == "B" else "B")
+    found = changed(snapshot)
+    assert {f"judgments of run {run.pk}", f"verdicts of run {run.pk}, read again"} < found.keys()
+    assert any(name.endswith(": win_rate") for name in found)
+
+
+def test_grades_are_read_again_too():
+    _dataset, run = judged_by_endpoint(prompt=JudgePrompt.SINGLE)
+    assert run.kind == "GRADE"
+    score = run.response_scores.first()
+    run.response_scores.filter(pk=score.pk).update(value=score.value + 1)
+    assert read_again(run, most=100) == (11, 1, 0)
+    assert sum(read_again(run, most=4)) == 4
+
+
+def test_imported_verdicts_have_nobody_to_ask():
+    assert read_again(make_run(kind="RECORDED", judge="gpt-4"), most=4) is None
+
+
+def test_a_changed_label_is_named_with_the_figures_that_it_moved():
+    _stage, ann = staged()
+    snapshot = keep(SnapshotKind.BOARD, board_question("study", "human"))
+    assert changed(snapshot) == {}
+    label = PairwiseLabel.objects.filter(annotator=ann, verdict="A").first()
+    PairwiseLabel.objects.filter(pk=label.pk).update(verdict="B")
+    found = changed(snapshot)
+    (was, now) = found["labels of ann"]
+    assert was != now
+    assert was[:3] == now[:3] == "12:"
+    assert {"alpha: rating", "beta: win_rate"} < found.keys()
+    assert "labels of bob" not in found
+
+
+def test_versions_are_named(monkeypatch):
+    staged()
+    snapshot = keep(SnapshotKind.BOARD, board_question("study", "human"))
+    told = snapshot_queries.version
+    monkeypatch.setattr(
+        snapshot_queries, "version", lambda name: "99.0" if name == "numpy" else told(name)
+    )
+    assert changed(snapshot) == {"version of numpy": (told("numpy"), "99.0")}
+
+
+def test_a_page_of_boards_a_trust_page_and_a_report_are_kept():
+    stage, ann = staged()
+    manager = make_user(role="MANAGER")
+    scenario = stage.scenarios[0].pk
+    asked = LeaderboardQuestion(dataset="study", scenario=scenario)
+    board = keep_board(asked, created_by=manager)
+    assert {row["source"] for row in board.figures} == {"human", "selected", "base"}
+    assert board.question["scenario"] == "Writing"
+    trust = keep_trust(TrustQuestion(dataset="study", annotator=ann.pk), created_by=manager)
+    assert trust.question["run"] == JudgeRun.objects.get(kind="TEST").pk
+    report = keep(SnapshotKind.REPORT, report_question("study"))
+    assert {row["annotator"] for row in report.figures} == {"ann"}
+    assert [changed(each) for each in (board, trust, report)] == [{}, {}, {}]
+    Response.objects.filter(model="beta").update(model="gamma")
+    assert "comparisons of study" in changed(trust)
+
+
+def test_a_replay_is_computed_again_from_its_stored_scores():
+    dataset = make_ratings(people=3, turns=3)
+    make_stored(dataset)
+    found = replayed(dataset=dataset, evaluator="lexical", candidates=("responses:long",))
+    snapshot = keep_replay_figures(found, created_by=make_user(role="MANAGER"))
+    (control, _stated, long) = snapshot.figures
+    assert (control["role"], long["candidate"]) == ("control", found.candidates[0])
+    assert long["user"] == found.rows[2].means["user"].value
+    assert {"gain", "p_holm", "micro_wins"} <= long.keys()
+    assert changed(snapshot) == {}
+    answer = ReplayAnswer.objects.filter(run=found.run, candidate=long["candidate"]).first()
+    moved = 5 if answer.calibrated < 5 else 1
+    ReplayAnswer.objects.filter(pk=answer.pk).update(calibrated=moved)
+    told = changed(snapshot)
+    name = f"answers of replay {found.run.pk}"
+    assert {name, f"{long['candidate']}, candidate: user"} < told.keys()
+    ReplayAnswer.objects.filter(run=found.run).delete()
+    found.run.reports.all().delete()
+    with refuses("snapshot:nothing"):
+        verify(snapshot)
+
+
+def test_what_is_not_there_is_not_kept():
+    with refuses("snapshot:nothing"):
+        keep_board(LeaderboardQuestion(), created_by=make_user())
+    Stage.make()
+    with refuses("snapshot:nothing"):
+        keep_board(LeaderboardQuestion(dataset="study"), created_by=make_user())
+    with refuses("snapshot:nothing"):
+        keep_trust(TrustQuestion(dataset="study"), created_by=make_user())
+    assert not Snapshot.objects.exists()

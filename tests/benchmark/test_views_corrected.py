@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+
+from annotation.models import Comparison
+from annotation.services.datasets import state_sampling
+from tests.benchmark.stage import Stage
+from tests.factory import make_claim, make_item, make_label, make_study, make_user
+from tests.paths import shared_data
+
+pytestmark = pytest.mark.django_db
+
+PAGE, ROWS, CSV = (
+    "/leaderboard/corrected/",
+    "/leaderboard/corrected/rows/",
+    "/leaderboard/corrected.csv",
+)
+ADDRESSES = (PAGE, ROWS, CSV)
+
+
+@pytest.fixture
+def viewer(client):
+    client.force_login(make_user(role="VIEWER"))
+    return client
+
+
+def study(size=30):
+    """The base judge says B always and the set A always; people say A twice as often as B."""
+    stage = Stage.make(size=size)
+    ann, bob = stage.rater("ann"), stage.rater("bob")
+    stage.label(ann, "AAB" * (size // 3))
+    stage.label(bob, "." * (size - 2) + "TB")
+    stage.tested(ann, stage.distilled(ann), base="B" * size, selected="A" * size)
+    return stage
+
+
+def text(answer):
+    return " ".join(answer.content.decode().split())
+
+
+def told(answer):
+    return dict(answer.context["board"].models)
+
+
+def test_strangers_sign_in_first(client):
+    for address in ADDRESSES:
+        answer = client.get(address)
+        assert (answer.status_code, answer.url) == (302, f"/sign-in/?next={address}")
+
+
+def test_annotators_stay_blind_to_models(client):
+    study()
+    client.force_login(make_user(role="ANNOTATOR"))
+    assert [client.get(each).status_code for each in ADDRESSES] == [403] * 3
+
+
+def test_pages_are_only_read(viewer):
+    assert [viewer.post(each).status_code for each in ADDRESSES] == [405] * 3
+
+
+def test_without_a_judge_there_is_nothing_to_correct(viewer):
+    assert "nothing to correct" in text(viewer.get(PAGE))
+    stage = Stage.make()
+    stage.label(stage.rater("ann"), "AABB")
+    assert "nothing to correct" in text(viewer.get(PAGE))
+    assert "with learned preferences here yet" in text(viewer.get(PAGE + "?source=selected"))
+    assert viewer.get(ROWS + "?model=alpha").status_code == 404
+    assert viewer.get(CSV).content.strip() == b""
+
+
+def test_people_judge_and_corrected_stand_side_by_side(viewer):
+    study()
+    alpha = told(viewer.get(PAGE))["alpha"]
+    # 30 labels of ann, a tie and a B of bob; everything that the judge judged is labelled.
+    assert alpha.human.value == pytest.approx(20.5 / 32)
+    # Two comparisons have two labels; the judge judged each once.
+    assert (alpha.judge.value, alpha.labels, alpha.targets) == (0.0, 32, 30)
+    assert alpha.corrected.value == alpha.human.value
+    page = text(viewer.get(PAGE))
+    # Of 32 labels it shares 11 B and half of a tie.
+    assert "agrees with people on 35.9 % of 32 labels." in page
+    assert "Of all 30 that it judged, an estimated 35.9 %" in page
+    assert "Everything that the judge scored is labelled." in page
+    assert "64.1" in page
+
+
+def test_what_stands_in_is_held_against_its_own_annotator(viewer):
+    study()
+    answer = viewer.get(PAGE + "?source=selected")
+    alpha = told(answer)["alpha"]
+    # Bob's labels are left out: the judge stands in for ann.
+    assert (alpha.labels, alpha.targets, alpha.judge.value) == (30, 30, 1.0)
+    assert alpha.human.value == pytest.approx(2 / 3)
+
+
+def test_a_part_that_is_not_random_is_not_corrected(viewer):
+    stage = study()
+    stage.comparisons["Writing"][5].labels.all().delete()
+    answer = viewer.get(PAGE)
+    assert told(answer)["alpha"].corrected is None
+    assert answer.context["board"].ranking is None
+    assert "not known to be a random part" in text(answer)
+    assert "state so" not in text(answer)  # a viewer cannot
+
+
+def test_a_statement_is_shown_where_it_is_relied_on(viewer, client):
+    stage = study()
+    stage.comparisons["Writing"][5].labels.all().delete()
+    state_sampling(dataset="study", statement="By lot.", by=None, now=timezone.now())
+    answer = viewer.get(PAGE)
+    assert told(answer)["alpha"].corrected is not None
+    assert "“By lot.”" in text(answer)
+    assert "by a command" in text(answer)
+
+
+def test_managers_are_led_to_the_mend(client):
+    stage = study()
+    stage.comparisons["Writing"][5].labels.all().delete()
+    client.force_login(make_user(role="MANAGER"))
+    page = text(client.get(PAGE))
+    assert "/datasets/study/#sampling" in page
+    assert "/studies/new/?dataset=study" in page
+
+
+def test_too_few_labels_say_how_many_are_missing(viewer):
+    study(size=12)
+    page = text(viewer.get(PAGE))
+    assert "6 labels more needed" in page  # 12 of ann, 2 of bob
+
+
+def test_a_study_s_beginning_is_named_and_the_rest_left_out(viewer):
+    stage = study()
+    pairs, ann = (
+        stage.comparisons["Writing"],
+        stage.comparisons["Writing"][0].labels.get().annotator,
+    )
+    newest = max(pair.pk for pair in pairs)
+    drawn = make_study(stage.dataset, name="Pilot", selection={"sample": 25}, newest_target=newest)
+    for place, pair in enumerate(pairs[:25]):
+        item = make_item(drawn, comparison=pair)
+        if place != 22:
+            make_claim(item, ann, state="DONE")
+    ann.pairwiselabels.filter(comparison__in=pairs[:25]).update(study=drawn)
+    pairs[22].labels.all().delete()
+    answer = viewer.get(PAGE)
+    labels = answer.context["board"].labels
+    assert (told(answer)["alpha"].labels, labels.left_out) == (22, 9)
+    assert "the first items in the order of Pilot" in text(answer)
+    assert "9 other labels are not part of the sample" in text(answer)
+
+
+def test_every_number_leads_to_its_rows(viewer):
+    study()
+    page = viewer.get(PAGE).content.decode()
+    assert f"{ROWS}?model=alpha&amp;source=base&amp;show=labelled" in page
+    rows = viewer.get(ROWS + "?model=alpha&source=base").context["rows"]
+    assert [(row.score, row.label, row.error) for row in rows[:3]] == [
+        (0.0, 1.0, 1.0),
+        (0.0, 1.0, 1.0),
+        (0.0, 0.0, 0.0),
+    ]
+    own = viewer.get(ROWS + "?model=beta&source=base&show=labelled").context["rows"]
+    assert {(row.opponent, row.score) for row in own} == {("alpha", 1.0)}
+    assert viewer.get(ROWS + "?model=nobody").status_code == 404
+
+
+def test_rows_without_a_label_have_no_difference(viewer):
+    stage = study()
+    stage.comparisons["Writing"][5].labels.all().delete()
+    rows = viewer.get(ROWS + "?model=alpha").context["rows"]
+    assert [row.error for row in rows if row.label is None] == [None]
+    labelled = viewer.get(ROWS + "?model=alpha&show=labelled").context["rows"]
+    assert len(labelled) == len(rows) - 1
+
+
+def test_rows_need_no_bootstrap(viewer, monkeypatch):
+    study()
+    monkeypatch.setattr("benchmark.queries.corrected.corrected_ranking", None)
+    assert viewer.get(ROWS + "?model=alpha").status_code == 200
+
+
+def test_a_study_whose_order_is_not_random_is_to_be_finished(viewer):
+    stage = study()
+    pairs = stage.comparisons["Writing"]
+    ann = pairs[0].labels.get().annotator
+    pilot = make_study(stage.dataset, name="Pilot", selection={"sample": 30, "strata": ["MODELS"]})
+    for pair in pairs:
+        item = make_item(pilot, comparison=pair)
+        if pair != pairs[5]:
+            make_claim(item, ann, state="DONE")
+    ann.pairwiselabels.update(study=pilot)
+    pairs[5].labels.all().delete()
+    page = text(viewer.get(PAGE))
+    assert "Labels of Pilot count once every item there is answered or skipped" in page
+
+
+def test_a_file_is_never_behind(viewer, monkeypatch):
+    study()
+    monkeypatch.setattr("benchmark.queries.kept._LONG_SECONDS", 0)
+    first = viewer.get(PAGE).context["board"].agreement.labels
+    make_label(Comparison.objects.first())
+    assert viewer.get(PAGE).context["kept"].as_of is not None
+    rows = list(csv.DictReader(io.StringIO(viewer.get(CSV).content.decode())))
+    assert int(rows[0]["labels"]) == first + 1
+
+
+def test_the_leaderboard_loads_the_section_by_itself(viewer, django_assert_max_num_queries):
+    study()
+    page = text(viewer.get("/leaderboard/"))
+    assert 'hx-get="/leaderboard/corrected/?dataset=study"' in page
+    with django_assert_max_num_queries(20):
+        part = viewer.get(PAGE, headers={"HX-Request": "true"})
+    assert text(part).startswith('<section class="card flush" id="corrected">')
+
+
+def test_without_a_judge_the_leaderboard_has_no_such_section(viewer):
+    stage = Stage.make()
+    stage.label(stage.rater("ann"), "AABB")
+    page = text(viewer.get("/leaderboard/"))
+    assert "Human labels" in page
+    assert PAGE not in page
+
+
+def test_the_file_has_every_figure(viewer):
+    study()
+    alpha, beta = csv.DictReader(io.StringIO(viewer.get(CSV).content.decode()))
+    assert (alpha["model"], alpha["refused"], alpha["grounds"]) == ("alpha", "", "all")
+    assert float(alpha["human"]) == pytest.approx(1 - float(beta["human"]))
+    assert float(alpha["rating"]) > 1000 > float(beta["rating"])
+    assert (alpha["rank"], alpha["judge"]) == ("1", "lexical")
+
+
+def test_mt_bench_has_its_golden_figures_on_the_page(viewer):
+    for name in ("question", "votes_human", "votes_gpt4_pair"):
+        path = shared_data(f"mtbench_{name}.jsonl")
+        call_command("import_records", path, dataset="mtbench", stdout=io.StringIO())
+    found = told(viewer.get(PAGE + "?dataset=mtbench"))
+    for model, human, judge, r in (
+        ("gpt-4", 0.733, 0.851, 0.270),
+        ("gpt-3.5-turbo", 0.652, 0.620, 0.489),
+        ("vicuna-13b-v1.2", 0.480, 0.474, 0.507),
+        ("alpaca-13b", 0.287, 0.233, 0.505),
+    ):
+        figure = found[model]
+        given = (figure.human.value, figure.on_labelled, figure.correlation)
+        assert given == pytest.approx((human, judge, r), abs=6e-4)
+        assert figure.corrected is None  # nobody has stated how these votes were drawn

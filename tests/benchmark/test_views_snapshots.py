@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import pytest
+
+from annotation.models import PairwiseLabel
+from benchmark.models import Snapshot
+from tests.benchmark.replays import make_stored, replayed
+from tests.benchmark.test_views_leaderboard import study, text
+from tests.factory import make_user
+from tests.judging.ratings import make_ratings
+
+pytestmark = pytest.mark.django_db
+
+KEEP = "/snapshots/keep/leaderboard/"
+KEEP_TRUST = "/snapshots/keep/trust/"
+
+
+@pytest.fixture
+def manager(client):
+    client.force_login(make_user(role="MANAGER"))
+    return client
+
+
+@pytest.fixture
+def kept(manager):
+    study()
+    assert manager.post(f"{KEEP}?dataset=study").status_code == 302
+    return f"/snapshots/{Snapshot.objects.get().pk}/"
+
+
+def test_a_manager_keeps_what_the_page_shows_and_comes_to_its_address(manager):
+    _stage, ann, _bob = study()
+    page = text(manager.get(f"/leaderboard/?annotator={ann.pk}&method=elo"))
+    assert f'action="{KEEP}?annotator={ann.pk}&amp;method=elo"' in page
+    answer = manager.post(f"{KEEP}?annotator={ann.pk}&method=elo", follow=True)
+    snapshot = Snapshot.objects.get()
+    assert answer.redirect_chain == [(f"/snapshots/{snapshot.pk}/", 302)]
+    assert (snapshot.question["annotator"], snapshot.question["method"]) == ("ann", "elo")
+    assert snapshot.created_by.role == "MANAGER"
+    shown = text(answer)
+    assert "Snapshot" in shown
+    assert "alpha, human" in shown
+    assert "labels of ann" in shown
+    assert text(manager.get("/snapshots/?dataset=study")).count(f"/snapshots/{snapshot.pk}/") == 1
+    assert "No snapshots yet" in text(manager.get("/snapshots/?dataset=other"))
+
+
+def test_a_trust_page_is_kept(manager):
+    _stage, ann, _bob = study()
+    assert KEEP_TRUST in text(manager.get(f"/trust/?annotator={ann.pk}"))
+    shown = text(manager.post(f"{KEEP_TRUST}?annotator={ann.pk}", follow=True))
+    assert "What stands in agrees" in shown
+    assert "ann, Code" in shown
+
+
+def test_a_replay_is_kept_on_the_scale_that_is_shown(manager):
+    dataset = make_ratings(people=3, turns=3)
+    make_stored(dataset)
+    run = replayed(dataset=dataset, evaluator="lexical", candidates=("responses:long",)).run
+    keep = f"/snapshots/keep/replay/{run.pk}/?scale=RAW"
+    assert f'action="{keep}"' in text(manager.get(f"/leaderboard/replays/{run.pk}/?scale=RAW"))
+    answer = manager.post(keep, follow=True)
+    assert Snapshot.objects.get().question["scale"] == "RAW"
+    shown = text(answer)
+    assert "Mean over users" in shown
+    assert f"answers of replay {run.pk}" in shown
+    assert "everything is exactly as it was kept" in text(manager.post(answer.redirect_chain[0][0]))
+    head, control, *_others = (
+        manager.get(f"{answer.redirect_chain[0][0]}snapshot.csv").content.decode().splitlines()
+    )
+    assert "gain" in head.split(",")
+    assert control.count(",") == head.count(",")
+    assert manager.post(f"/snapshots/keep/replay/{run.pk + 1000}/").status_code == 404
+    manager.force_login(make_user(role="VIEWER"))
+    assert manager.post(keep).status_code == 403
+
+
+def test_verify_says_what_changed(manager, kept):
+    assert "everything is exactly as it was kept" in text(manager.post(kept))
+    PairwiseLabel.objects.filter(verdict="A").first().delete()
+    shown = text(manager.post(kept))
+    assert "Not as it was kept" in shown
+    assert "labels of ann" in shown
+    assert "alpha, human: win_rate" in shown
+
+
+def test_figures_and_chart_are_files(manager, kept):
+    lines = manager.get(f"{kept}snapshot.csv").content.decode().splitlines()
+    assert lines[0].lstrip("\ufeff").startswith("model,source,rating,low,high,rank")
+    assert len(lines) == 7
+    chart = manager.get(f"{kept}snapshot.svg")
+    assert chart["Content-Type"].startswith("image/svg+xml")
+    assert chart.content.startswith(b'<svg xmlns="http://www.w3.org/2000/svg"')
+    assert manager.get(f"{kept}snapshot.pdf").status_code == 404
+
+
+def test_two_are_compared(manager, kept):
+    manager.post(f"{KEEP}?dataset=study&method=win-rate")
+    other = Snapshot.objects.latest("pk")
+    assert f'<option value="{other.pk}">' in text(manager.get(kept))
+    shown = text(manager.get(f"{kept}compare/?other={other.pk}"))
+    assert "setting method" in shown
+    assert "alpha, human: rating" in shown
+    assert "Nothing: both have the same figures" in text(manager.get(f"{kept}compare/"))
+    manager.post(KEEP_TRUST)
+    other = Snapshot.objects.latest("pk")
+    assert manager.get(f"{kept}compare/?other={other.pk}").status_code == 409
+
+
+def test_who_may_read_keep_and_verify(client, kept):
+    pages = ("/snapshots/", kept, f"{kept}compare/", f"{kept}snapshot.csv")
+    acts = (KEEP, KEEP_TRUST, kept)
+    client.logout()
+    assert {client.get(each).status_code for each in pages} == {302}
+    assert {client.post(each).status_code for each in acts} == {302}
+    client.force_login(make_user(role="ANNOTATOR"))
+    assert {client.get(each).status_code for each in pages} == {403}
+    assert {client.post(each).status_code for each in acts} == {403}
+    client.force_login(make_user(role="VIEWER"))
+    assert {client.get(each).status_code for each in pages} == {200}
+    assert {client.post(each).status_code for each in acts} == {403}
+    assert "Keep this" not in text(client.get("/leaderboard/"))
+    assert client.get("/snapshots/999999/").status_code == 404
+    client.force_login(make_user(role="MANAGER"))
+    assert {client.get(each).status_code for each in acts[:2]} == {405}
+
+
+def test_a_page_takes_few_queries(client, kept, django_assert_max_num_queries):
+    with django_assert_max_num_queries(6):
+        client.get(kept)

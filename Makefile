@@ -25,7 +25,8 @@ serve: .venv/.base
 test test-rows: export PYTHONDONTWRITEBYTECODE =
 
 test: .venv/.dev
-	@[ -x /usr/bin/chromium ] || echo "No /usr/bin/chromium here: the browser tests will be skipped."
+	@[ -x /usr/bin/chromium-headless-shell ] || [ -x /usr/bin/chromium ] || \
+		echo "No /usr/bin/chromium-headless-shell or chromium here: the browser tests will be skipped."
 	@# Both at once: browsers and processes are waited for half of their time. What that part says comes last.
 	@said=$$(mktemp); \
 	$(PY) -m pytest --quiet --numprocesses 3 --dist worksteal -m "browser or processes" $(ARGS) > $$said 2>&1 & \

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from django.conf import settings as django_settings
+from django.core.cache import cache
 from django.core.management.color import no_style
 from django.db import connection
 from django.test import TransactionTestCase
 from django.utils import translation
 from hypothesis import settings
 
+from judging.core.satisfaction_general import GeneralSettings
+from judging.core.satisfaction_model import Settings
+from judging.services import learned
 from tests.migrated import copy_migrated, create_migrated, drop, remove
 
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
+settings.register_profile("unhurried", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None)  # of the core, where coverage is measured
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "unhurried"))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -41,10 +48,20 @@ def pytest_collection() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _no_language_left_over() -> Iterator[None]:
-    """Leave the language of a test's last request to no test after it."""
+def _nothing_left_over() -> Iterator[None]:
+    """Leave the language of a test's last request, and kept figures, to no test after it."""
     yield
     translation.deactivate()
+    cache.clear()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _few_trees() -> Iterator[None]:
+    """Train evaluators with a tenth of their trees: what is tested of them does not take more."""
+    few = partial(Settings, general=GeneralSettings(trees=20))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learned, "Settings", few)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

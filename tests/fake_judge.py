@@ -68,6 +68,8 @@ def answer_prompt(prompt: str, *, rule: str, style: str, letter: bool) -> FakeAn
     if prompt.endswith(("[[C]]", "[[5]]")):
         bracketed = _rubric_pair if prompt.endswith("[[C]]") else _grade
         return FakeAnswer(_think(style) + bracketed(prompt, rule=rule, style=style))
+    if '"subcategory"' in prompt:
+        return FakeAnswer(_think(style) + _sorted(prompt))
     if "<response_a>" in prompt:
         return _pair(prompt, rule=rule, style=style, letter=letter, chinese=chinese)
     if "<response>" in prompt:
@@ -106,6 +108,20 @@ def _pair(prompt: str, *, rule: str, style: str, letter: bool, chinese: bool) ->
     said = f"最终决定是回复{winner}。" if chinese else f"The final decision is Response {winner}."
     quoted = f"A: {first}\n\nB: {second}\n\n" if style == "quote" else ""
     return FakeAnswer(f"{_think(style)}{quoted}{said}")
+
+
+def _sorted(prompt: str) -> str:
+    """Math where the dialogue has a digit, else writing; what says "simple" is too simple."""
+    said = inside(prompt, "dialogue")
+    is_math = bool(re.search(r"\d", said))
+    return json.dumps(
+        {
+            "quality": "too simple" if "simple" in said else "keep",
+            "category": "Math" if is_math else "Writing",
+            "subcategory": "Applied mathematics" if is_math else "Creative writing",
+            "why": "By its digits.",
+        }
+    )
 
 
 def _rubric_pair(prompt: str, *, rule: str, style: str) -> str:

@@ -5,11 +5,15 @@ prompts in four scenarios, every verdict drawn once a seed; the ranking aimed at
 With a file of pairwise votes (MT-Bench's): its comparisons, each with the share of its votes; the
 ranking aimed at is the one by all of them, and a seed puts the conversations in an order.
 
-At a tenth, two tenths and three tenths of all comparisons, made in batches of a twentieth, each
-plan is held against that ranking:
+At a tenth, two tenths, three tenths and a third of all comparisons, made in batches of a twentieth,
+each plan is held against that ranking:
 
 `variance`: of rating differences in squared log-odds, summed over pairs of models, at the ratings
 aimed at; `tau`: Kendall's, of the fitted ratings with the ranking. Means over the seeds.
+
+`reached_percent`: of the seeds, where the plan orders all pairs of models alike that the fit to all
+comparisons tells apart, by two standard errors of their difference; `settled_percent`: of such
+pairs, those in that order. Closer models have no order to reach: another sample turns them round.
 """
 
 from __future__ import annotations
@@ -46,7 +50,9 @@ _PROMPTS: Final = 40
 _SCENARIOS: Final = 4
 _SPREAD: Final = 2.0
 _STEPS: Final = 20
-_LOOKED_AT: Final = (2, 4, 6)  # twentieths of all comparisons
+_LOOKED_AT: Final = {2: "1_tenths", 4: "2_tenths", 6: "3_tenths", _STEPS / 3: "third"}
+"""By twentieths of all comparisons."""
+_APART: Final = 2.0
 
 Outcomes = Mapping[PossiblePair, float]
 """Every comparison there is with the share of its verdicts that its first model won."""
@@ -78,28 +84,49 @@ def _figures(name: str, worlds: Sequence[tuple[Outcomes, Floats]]) -> Iterator[B
     found: dict[str, list[float]] = defaultdict(list)
     for seed, (outcomes, aim) in enumerate(worlds):
         for plan, batches in _PLANS.items():
-            for tenths, variance, tau in _held_against(outcomes, aim, batches, seed):
-                found[f"{name}_{tenths}_tenths_{plan}_variance"].append(variance)
-                found[f"{name}_{tenths}_tenths_{plan}_tau"].append(tau)
+            for share, measured in _held_against(outcomes, aim, batches, seed):
+                for word, value in measured.items():
+                    found[f"{name}_{share}_{plan}_{word}"].append(value)
     for figure in sorted(found):
         yield BenchFigure(figure, float(np.mean(found[figure])))
 
 
 def _held_against(
     outcomes: Outcomes, aim: Floats, plan: Plan, seed: int
-) -> Iterator[tuple[int, float, float]]:
-    """Tenths of all comparisons, summed variance at the ratings aimed at, tau with them."""
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """At each share of all comparisons, how far the plan has come."""
     models = _models(outcomes)
     weights = pair_weights(aim)
+    order = _settled(_wins(outcomes, models))
     made: dict[PossiblePair, float] = {}
-    for step in range(1, max(_LOOKED_AT) + 1):
+    for step in (*range(1, 7), _STEPS / 3):
         possible = [pair for pair in outcomes if pair not in made]
         size = round(step * len(outcomes) / _STEPS) - len(made)
         made |= {pair: outcomes[pair] for pair in plan(possible, size, seed, made)}
         if step in _LOOKED_AT:
             wins = _wins(made, models)
-            variance = summed_variance(rating_covariance(wins + wins.T, weights))
-            yield step // 2, variance, _tau(fit_log_odds(wins[None], prior=PRIOR)[0], aim)
+            ratings = fit_log_odds(wins[None], prior=PRIOR)[0]
+            kept = np.sign(ratings[:, None] - ratings[None, :])[order != 0] == order[order != 0]
+            yield (
+                _LOOKED_AT[step],
+                {
+                    "variance": summed_variance(rating_covariance(wins + wins.T, weights)),
+                    "tau": _tau(ratings, aim),
+                    "settled_percent": 100 * float(kept.mean()) if kept.size else 100.0,
+                    "reached_percent": 100 * float(kept.all()),
+                },
+            )
+
+
+def _settled(wins: Floats) -> Floats:
+    """Models x models: 1 where all comparisons put the first surely above the second, -1 below."""
+    ratings = fit_log_odds(wins[None], prior=PRIOR)[0]
+    spread = rating_covariance(wins + wins.T, pair_weights(ratings))
+    own = np.diag(spread)
+    errors = np.sqrt(own[:, None] + own[None, :] - 2 * spread)
+    gap = ratings[:, None] - ratings[None, :]
+    order: Floats = np.sign(gap) * (np.abs(gap) > _APART * errors)
+    return order
 
 
 def _adaptive(

@@ -23,8 +23,9 @@ from benchmark.core.metrics import Metric, MetricName
 from benchmark.core.personal import PersonalRow
 from benchmark.core.report import ReportRow
 from benchmark.core.trust import BASE, PERSONAL, Condition
+from benchmark.queries.boards import Board, leaderboard_page
 from benchmark.queries.evidence import voice_decisions
-from benchmark.queries.ranking import Board, LeaderboardQuestion, Source, leaderboard_page
+from benchmark.queries.ranking import LeaderboardQuestion, Source
 from benchmark.queries.satisfaction import SatisfactionFigures
 from benchmark.queries.trust import SEED, Report, report
 from judging.core.targets import RunTarget, Targets

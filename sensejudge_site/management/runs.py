@@ -22,7 +22,7 @@ from judging.core.error_texts import cause_in
 from judging.core.estimates import RunEstimate, Total, estimates_as_json, total_of
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunKind, RunStatus
-from judging.services.abilities import learn_abilities, slow_replies
+from judging.services.abilities import slow_replies
 from judging.services.batch_files import batch_lines, read_in, takes_another_file
 from judging.services.endpoints import set_budget
 from judging.services.estimate_tallies import tight_requests
@@ -165,31 +165,16 @@ def _cost(one: RunEstimate | Total) -> str:
     return f"cost {one.cost_low:.4f} to {one.cost_at_most:.4f}, likely {likely}"
 
 
-def tell_slow(runs: Sequence[JudgeRun], stream: OutputWrapper) -> None:
-    """Says which endpoints of planned runs are too slow for their timeout; asks for their speed.
-
-    Raises:
-        Refused: see `abilities.learn_abilities`.
-    """
-    learn_abilities(runs)
-    for each in slow_replies(runs):
-        stream.write(
-            f"{each.judge} wrote {each.speed:.1f} tokens a second, so a reply of "
-            f"{each.tokens:,} tokens takes about {each.seconds:.0f} s, but the timeout is "
-            f"{each.timeout:g} s: raise it or lower the max output tokens"
-        )
-
-
 def estimated(
     runs: Sequence[JudgeRun], stream: OutputWrapper, *, json_wanted: bool, most: int | None = None
 ) -> str:
-    """What `--estimate` prints of planned runs; on the stream, which requests may not fit.
+    """What `--estimate` prints of planned runs; on the stream, what may not come or not fit.
 
     Raises:
         Refused: see `estimates.estimate_all`.
     """
     told = estimates_told(estimate_all(runs, most=most), json_wanted=json_wanted)
-    _tell_tight(runs, stream)
+    _tell_limits(runs, stream)
     return told
 
 
@@ -200,15 +185,30 @@ def check_runs(runs: Sequence[JudgeRun], stream: OutputWrapper) -> None:
         Refused: see `kinds.check_abilities`.
     """
     check_abilities(*runs)
-    _tell_tight(runs, stream)
+    _tell_limits(runs, stream)
 
 
-def _tell_tight(runs: Sequence[JudgeRun], stream: OutputWrapper) -> None:
-    for each in tight_requests(runs):
+def _tell_limits(runs: Sequence[JudgeRun], stream: OutputWrapper) -> None:
+    """Which endpoints are too slow for their timeout, and which may not take the longest request.
+
+    Of runs whose endpoints' abilities were learned, and whose requests were estimated.
+    """
+    for slow in slow_replies(runs):
         stream.write(
-            f"{each.judge} takes {each.context:,} tokens, and the longest request has between "
-            f"{each.fewest:,} and {each.most:,} with its reply: calls like it may fail; lower "
-            "the context window or the max output tokens to be safe"
+            f"{slow.judge} wrote {slow.speed:.1f} tokens a second, so a reply of "
+            f"{slow.tokens:,} tokens takes about {slow.seconds:.0f} s, but the timeout is "
+            f"{slow.timeout:g} s: raise it or lower the max output tokens"
+        )
+    for tight in tight_requests(runs):
+        told = (
+            f"at least {tight.fewest:,} with its reply: calls like it will fail; lower the context "
+            "window, so that conversations are shortened"
+            if tight.is_beyond
+            else f"between {tight.fewest:,} and {tight.most:,} with its reply: calls like it may "
+            "fail; lower the context window or the max output tokens to be safe"
+        )
+        stream.write(
+            f"{tight.judge} takes {tight.context:,} tokens, and the longest request has {told}"
         )
 
 

@@ -54,4 +54,5 @@ def faults_of(page: Page, *, rules: tuple[str, ...] = ()) -> list[str]:
 
 def assert_accessible(page: Page) -> None:
     """No serious fault as it stands."""
-    assert not faults_of(page)
+    faults = faults_of(page)
+    assert not faults, "\n".join(faults)

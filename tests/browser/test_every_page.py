@@ -5,12 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connections
 from django.template.loader import render_to_string
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from annotation.models import Claim, StudyItem
+from annotation.models import Claim, Response, StudyItem
 from tests.annotation.pages import answered
 from tests.browser.looks import NARROW, OF_THE_LOOK, WIDE, faults_of
 from tests.browser.visitors import Walk, everybody
@@ -78,6 +79,17 @@ def refused_answer(visitor):
     return client.post(place, answered("NEVER")).content.decode()
 
 
+def reference_answer(visitor):
+    """What somebody reads who holds the leaderboard against a file."""
+    client = Client()
+    client.force_login(visitor.user)
+    names = Response.objects.filter(turn__session__dataset__slug="demo").values_list("model")
+    rows = [f"{name},{place}" for place, (name,) in enumerate(names.distinct().order_by("model"))]
+    content = "\n".join(["model,score", *rows]).encode()
+    place = f"{reverse('benchmark:leaderboard-reference')}?dataset=demo"
+    return client.post(place, {"file": SimpleUploadedFile("r.csv", content)}).content.decode()
+
+
 @pytest.fixture
 def tours():
     """Everybody's way through the site: who they are, their session and the pages they came to.
@@ -111,10 +123,11 @@ def test_no_page_has_a_serious_fault_for_anybody(open_page, tours):
             page.goto(found.path)
             faults += [f"{visitor.name} at {found.path}: {each}" for each in look(page)]
 
-    labeller = next(visitor for visitor, _client, _pages in tours if visitor.name == "labeller")
+    known = {visitor.name: visitor for visitor, _client, _pages in tours}
     request = RequestFactory().get("/")
     htmls = {name: render_to_string(name, {}, request) for name in BY_ACCIDENT}
-    htmls["annotation/refused.html"] = refused_answer(labeller)
+    htmls["annotation/refused.html"] = refused_answer(known["labeller"])
+    htmls["benchmark/leaderboard_reference.html"] = reference_answer(known["viewer"])
     for name, html in htmls.items():
         show(page, html)
         faults += [f"{name}: {each}" for each in look(page)]

@@ -22,6 +22,7 @@ from django.utils import timezone
 from annotation.models import Dataset, GoldLabel, Role, Study, User
 from annotation.queries.participants import token_of
 from annotation.services.participants import invite
+from benchmark.models import Snapshot
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings
 from judging.models import ConversationSetup, JudgeRun, RunKind
@@ -72,9 +73,16 @@ def everybody() -> list[Visitor]:
     demo = {each.role: User.objects.get(username=each.username) for each in LOGINS}
     train, test = make_rated_dataset("train", users=("cid",)), make_rated_dataset("rated")
     evaluate_satisfaction(train=train, test=test, evaluators=["history_mean"], draws=20, seed=7)
+    for version, freezes in (("bench-1", ("--freeze",)), ("bench-2", ())):
+        asked = ("--source", "demo", "--to", version, *freezes)
+        call_command("construct", *asked, stdout=StringIO(), stderr=StringIO())
     call_command("injection_check", stdout=StringIO(), stderr=StringIO())
     scored = {"dataset": "demo", "targets": "candidates"}
     call_command("score_turns", **scored, stdout=StringIO(), stderr=StringIO())
+    replayed = {"dataset": "demo", "evaluator": "lexical", "candidates": "terse-1,thorough-1"}
+    call_command("replay", **replayed, items="hard", stdout=StringIO(), stderr=StringIO())
+    for command in ("leaderboard", "report"):
+        call_command(command, dataset="demo", snapshot=True, stdout=StringIO(), stderr=StringIO())
     quick = Settings(general=GeneralSettings(trees=2), folds=2)
     learned_model(dataset=Dataset.objects.get(slug="demo"), settings=quick)
     newcomers = {step: make_user() for step in STEPS}
@@ -109,6 +117,7 @@ def _for_managers() -> Iterator[str]:
     one, other = JudgeRun.objects.order_by("pk").values_list("pk", flat=True)[:2]
     yield f"/runs/compare/?run={one}&run={other}"
     yield f"/runs/{one}/prompts/"
+    yield f"/snapshots/{Snapshot.objects.latest('pk').pk}/compare/"
     scoring = JudgeRun.objects.filter(kind=RunKind.SATISFACTION, dataset__slug="demo")
     yield f"/trust/satisfaction/models/{scoring.latest('pk').pk}/"
 

@@ -67,3 +67,11 @@ def test_a_size_that_a_bench_does_not_have_exits_2():
 def test_a_size_is_a_number_of_rows(items):
     with pytest.raises(CommandError, match="a number from 1 to 100000"):
         run("annotate", "--items", items)
+
+
+def test_the_ranking_bench_times_every_layout():
+    figures = json.loads(run("rank", "--items", "2000", "--json"))["figures"]
+    layouts = ("csv", "jsonl", "csv_100_draws", "sessions")
+    told = {f"{name}_2000_{unit}" for name in layouts for unit in ("s", "mb")}
+    assert set(figures) == {*told, "naive_5_draws_2000_s"}
+    assert all(value > 0 for value in figures.values())

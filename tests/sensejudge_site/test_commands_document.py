@@ -11,16 +11,21 @@ from functools import partial
 import pytest
 from django.core.management import CommandError, call_command, get_commands, load_command_class
 
-from annotation.models import Dataset
+from annotation.models import Dataset, PairwiseLabel
+from benchmark.models import Snapshot
 from judging.core.rules import Variant
 from judging.models import SatisfactionJudgment
 from sensejudge_site import benches
 from tests.annotation.core.formats.rows import write_lines
 from tests.annotation.records import pair, write
+from tests.benchmark.construction import make_raw
 from tests.benchmark.pairing import make_answers
+from tests.benchmark.replays import make_stored
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.benchmark.test_views_best_of import judged
 from tests.benchmark.test_views_best_of import rows as best_of_rows
+from tests.benchmark.test_views_leaderboard_annotators import study as three_models
+from tests.benchmark.test_views_model_satisfaction import ratings, scored
 from tests.factory import (
     make_dataset,
     make_endpoint,
@@ -35,7 +40,7 @@ from tests.factory import (
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.ratings import make_ratings
 from tests.judging.study import make_study
-from tests.sensejudge_site import test_recorded_judges, test_report
+from tests.sensejudge_site import test_leaderboard, test_recorded_judges, test_report
 from tests.sensejudge_site.command_document import (
     Fields,
     Items,
@@ -168,6 +173,12 @@ def by_file(folder, name, *words, dataset=None, judge="--judge"):
     return [run(*asked), *found]
 
 
+def construct(_folder):
+    make_raw()
+    words = ("construct", "--source", "raw", "--to", "bench-1")
+    return [run(*words), run(*words, "--freeze")]
+
+
 def distil(folder):
     return by_file(folder, "distil", "--dev", 2)
 
@@ -235,7 +246,36 @@ def leaderboard(folder):
     won = {"model_a": "x", "model_b": "y"}
     fought = [{**won, "winner": winner} for winner in ("model_a", "model_b")]
     path = write_lines(folder / "battles.jsonl", *fought)
-    return [run("leaderboard", "--battles", path, "--bootstrap", 20)]
+    pairs = [("x", "y"), ("y", "z"), ("z", "x")]
+    wins = [{"model_a": a, "model_b": b, "winner": "model_a"} for a, b in pairs * 5]
+    trio = write_lines(folder / "trio.jsonl", *wins)
+    reference = folder / "reference.json"
+    reference.write_text(json.dumps({"x": 3, "y": 2, "z": 1}))
+    test_leaderboard.study()
+    return [
+        run("leaderboard", "--battles", path, "--bootstrap", 20),
+        run("leaderboard", "--battles", trio, "--reference", reference),
+        run("leaderboard", "--dataset", "study", "--style", "--bootstrap", 20),
+    ]
+
+
+def verify(_folder):
+    test_leaderboard.study()
+    run("leaderboard", "--dataset", "study", "--bootstrap", 20, "--snapshot")
+    number = Snapshot.objects.get().pk
+    equal = run("verify", "--snapshot", number)
+    PairwiseLabel.objects.filter(verdict="A").first().delete()
+    return [equal, run("verify", "--snapshot", number, ends=partial(pytest.raises, CommandError))]
+
+
+def leaderboard_corrected(_folder):
+    test_leaderboard.study()
+    return [run("leaderboard", "--dataset", "study", "--corrected", "--bootstrap", 20)]
+
+
+def leaderboard_between_annotators(_folder):
+    three_models()
+    return [run("leaderboard", "--dataset", "study", "--between-annotators")]
 
 
 def llm_check(folder):
@@ -254,6 +294,16 @@ def pair_responses(_folder):
 def recorded_judges(_folder):
     test_recorded_judges.study()
     return [run("recorded_judges", "--dataset", "study")]
+
+
+def replay(_folder):
+    dataset = make_ratings(people=2, turns=2)
+    make_stored(dataset)
+    words = ("replay", "--dataset", dataset.slug, "--evaluator", "lexical", "--candidates")
+    with FakeLlm(faults={"401": 1.0}) as server:
+        make_endpoint(name="broken", base_url=server.base_url)
+        broken = run(*words, "broken,long", ends=partial(pytest.raises, CommandError))
+    return [run(*words, "long,copy"), broken]
 
 
 def report(_folder):
@@ -275,6 +325,12 @@ def report_gold(folder):
     call_command("import_records", path, dataset="best", stdout=io.StringIO())
     judged(Dataset.objects.get(slug="best"))
     return [run("report", "--dataset", "best", "--gold")]
+
+
+def satisfaction_board(_folder):
+    scored(ratings())
+    words = ("satisfaction_board", "--dataset", "talks")
+    return [run(*words), run(*words, "--voice", "corrected")]
 
 
 def score_turns(folder):
@@ -301,6 +357,7 @@ PRINTED = {
         for each in (
             ablate,
             bench,
+            construct,
             distil,
             evaluate_satisfaction,
             generate,
@@ -310,12 +367,17 @@ PRINTED = {
             leaderboard,
             llm_check,
             recorded_judges,
+            replay,
             report,
+            satisfaction_board,
             score_turns,
             select_preferences,
+            verify,
         )
     },
     (TOGETHER, "--estimate --json"): estimates,
+    ("leaderboard", "--corrected --json"): leaderboard_corrected,
+    ("leaderboard", "--between-annotators --json"): leaderboard_between_annotators,
     ("pair", "--json"): pair_responses,
     ("report", "--gold --json"): report_gold,
     ("split_users", "--out"): split_users,

@@ -8,7 +8,8 @@ from annotation.core.intervals import Interval
 from benchmark.core.metrics import Metric, MetricName, UndefinedMetric
 from benchmark.core.ranking import ModelRating, Ranking, Standing, WinRate
 from benchmark.core.report import ReportRow
-from benchmark.queries.ranking import Board, Source
+from benchmark.queries.boards import Board
+from benchmark.queries.ranking import Source
 from benchmark.queries.satisfaction import MetricRow
 from benchmark.queries.trust import Report
 from sensejudge_site.demo.load import login_lines, report_lines
@@ -135,7 +136,7 @@ def board(source):
 
 def test_leaderboards_are_those_of_the_annotators_and_of_the_judge_in_their_place():
     lines = printed(boards=[board(source) for source in Source])
-    assert sum(line.startswith("Leaderboard") for line in lines) == 3  # the base judge has none
+    assert sum(line.startswith("Leaderboard") for line in lines) == 4  # the base judge has none
     assert "1 terse-1 1020 [990, 1051] wins 64 %" in lines
     assert "- friendly-1 - wins 64 %" in lines
 

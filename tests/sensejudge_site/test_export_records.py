@@ -17,6 +17,9 @@ def data(tmp_path):
     import_rows(tmp_path, *everything())
 
 
+COMMAND = "sensejudge_site.management.commands.export_records"
+
+
 def run(*options):
     out = io.StringIO()
     call_command("export_records", *options, stdout=out)
@@ -35,12 +38,23 @@ def test_a_file_holds_what_standard_output_would(tmp_path, kind, format_name):
 
 def test_all_kinds_are_there():
     assert sorted(KINDS) == [
+        "alpaca_annotations",
+        "alpaca_outputs",
+        "arena_battles",
         "generated_responses",
         "judgments",
         "labels",
+        "labels_wide",
         "memories",
+        "mtbench_answers",
+        "mtbench_pairs",
+        "mtbench_questions",
+        "mtbench_singles",
+        "mtbench_votes",
+        "preference_pairs",
         "preference_sets",
         "preferences",
+        "rewardbench",
         "rubrics",
         "satisfaction",
         "satisfaction_judgments",
@@ -72,3 +86,49 @@ def test_wrong_arguments_are_said(options, said):
         run(*options)
     assert said in str(caught.value)
     assert "secrets" in options or "xlsx" in options or caught.value.returncode == 2
+
+
+@pytest.mark.parametrize("kind", ["labels", "labels_wide", "preference_pairs", "rubrics"])
+def test_a_folder_holds_every_column_of_every_row_and_a_card(tmp_path, kind):
+    out = tmp_path / "new" / "pairs"
+    out.parent.mkdir()
+    assert run(kind, "--dataset", "data", "--format", "folder", "--out", out) == ""
+    rows = [json.loads(line) for line in (out / "data" / f"{kind}.jsonl").read_text().splitlines()]
+    told = run(kind, "--dataset", "data").splitlines()
+    assert len(rows) == len(told)
+    assert len({tuple(row) for row in rows}) <= 1
+    assert not any(isinstance(value, dict) for row in rows for value in row.values())
+    _, front, body = (out / "README.md").read_text("utf-8").split("---\n", 2)
+    assert "license: null # fill in before publishing\n" in front
+    assert f"    path: data/{kind}.jsonl\n" in front
+    assert f"- rows: {len(rows)}\n" in body
+    assert sorted(each.name for each in tmp_path.rglob("*.part")) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "form", "out", "said"),
+    [
+        ("labels", "folder", None, "--format folder needs --out"),
+        ("sessions", "folder", "new", "have no common columns"),
+        ("labels", "folder", ".", "it is there already"),
+        ("labels", "parquet", "new", "Parquet needs the package pyarrow"),
+    ],
+)
+def test_what_cannot_be_written_so_is_refused_in_a_sentence(
+    tmp_path, monkeypatch, kind, form, out, said
+):
+    monkeypatch.setattr(f"{COMMAND}.has_parquet", lambda: False)
+    place = () if out is None else ("--out", tmp_path / out)
+    with pytest.raises(CommandError, match=said) as refused:
+        run(kind, "--dataset", "data", "--format", form, *place)
+    assert refused.value.returncode == 2
+    assert [each.name for each in tmp_path.iterdir()] == ["rows.jsonl"]
+
+
+def test_parquet_has_the_rows_of_a_folder(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is none of this project's")
+    run("labels", "--dataset", "data", "--format", "parquet", "--out", tmp_path / "labels.parquet")
+    run("labels", "--dataset", "data", "--format", "folder", "--out", tmp_path / "labels")
+    lines = (tmp_path / "labels" / "data" / "labels.jsonl").read_text("utf-8").splitlines()
+    found = parquet.read_table(tmp_path / "labels.parquet").to_pylist()
+    assert found == [json.loads(line) for line in lines]

@@ -36,6 +36,7 @@ ADDED = {
     "pandalm": "2 sessions 2 turns 4 responses 2 comparisons 6 labels 3 raters",
     "recllmsim": "1 sessions 2 turns 2 responses 2 satisfaction 1 questionnaires 1 raters",
     "sensebench": "2 sessions 3 turns 2 responses",
+    "labels-wide": "2 sessions 2 turns 4 responses 2 comparisons 3 labels 2 raters",
     "mtbench-questions": "2 sessions 4 turns",
     "mtbench-answers": "8 responses",
     "mtbench-references": "1 references",
@@ -46,6 +47,8 @@ ADDED = {
     "csv": "4 sessions 4 turns 8 responses 4 comparisons 3 labels 2 raters",
     "sensejudge-labels": "2 sessions 3 turns 5 responses 2 comparisons 2 labels 1 raters",
     "sensejudge-outputs": "1 sessions 2 turns 3 responses 1 comparisons 3 judgments 3 runs",
+    "preference-pairs": "2 sessions 2 turns 4 responses 2 comparisons 2 labels 1 judgments 1 runs"
+    " 2 raters",
     "llmbar": "2 sessions 2 turns 4 responses 2 comparisons 2 gold 4 judgments 1 runs",
     "judgebench": "2 sessions 2 turns 4 responses 2 comparisons 2 labels 2 gold 4 judgments 1 runs"
     " 1 raters",

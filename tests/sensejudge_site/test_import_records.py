@@ -9,7 +9,7 @@ import sys
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.models import Dataset, PairwiseLabel
+from annotation.models import Dataset, LabelSampling, PairwiseLabel
 from tests.annotation.records import pair, rated, write
 from tests.paths import ROOT
 
@@ -224,3 +224,15 @@ def test_the_pages_of_the_site_are_not_loaded(file):
     )
     assert done.stdout.strip() == "[]"
     assert "import:unreadable" in done.stderr
+
+
+def test_how_the_labels_were_drawn_is_stated_and_withdrawn(file):
+    run(file, "--dry-run", "--labels-random", "By lot.")
+    assert not LabelSampling.objects.exists()
+    run(file, "--labels-random", "By lot.")
+    stated = LabelSampling.objects.get()
+    assert (stated.dataset.slug, stated.statement, stated.stated_by) == ("data", "By lot.", None)
+    run(file)
+    assert LabelSampling.objects.exists()
+    run(file, "--labels-random", "")
+    assert not LabelSampling.objects.exists()

@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from annotation.models import PairwiseLabel
 from judging.models import JudgeRun
 from tests.benchmark.stage import Stage
+from tests.benchmark.test_views_leaderboard_annotators import study as three_models
 from tests.factory import make_endpoint
 from tests.paths import shared_data
 
@@ -85,6 +86,122 @@ def test_a_table_for_readers(battles):
     printed = leaderboard("--battles", path, "--bootstrap", 0)
     assert printed.splitlines()[1].split() == ["1", "x", "1000.0", "12"]
     assert "Bradley-Terry on 12 comparisons of 12 sessions; 0 of 0 bootstrap draws" in printed
+
+
+def test_battles_of_one_session_are_drawn_together(tmp_path):
+    path = tmp_path / "battles.csv"
+    rows = [f"x,y,{'model_a' if n % 4 else 'model_b'},s{n // 5}" for n in range(60)]
+    path.write_text("\n".join(["model_a,model_b,winner,conversation", *rows]))
+    alone = json.loads(leaderboard("--battles", path, "--json"))
+    grouped = json.loads(leaderboard("--battles", path, "--sessions", "conversation", "--json"))
+    assert (alone["sessions"], grouped["sessions"], grouped["comparisons"]) == (60, 12, 60)
+    assert grouped["models"][0]["rating"] == alone["models"][0]["rating"]
+    assert grouped["models"][0]["low"] != alone["models"][0]["low"]
+
+
+def test_models_are_ranked_by_another_method(battles):
+    path = battles(*[("x", "y", "model_a")] * 15, *[("x", "y", "tie")] * 5)
+    found = json.loads(leaderboard("--battles", path, "--method", "win-rate", "--json"))
+    assert [row["rating"] for row in found["models"]] == [0.875, 0.125]
+    assert found["models"][0]["first"] == 1
+    assert found["pairs"][0] == {
+        "model": "x",
+        "opponent": "y",
+        "wins": 15,
+        "ties": 5,
+        "losses": 0,
+        "comparisons": 20,
+        "above": 1,
+    }
+    lines = leaderboard("--battles", path, "--method", "win-rate").splitlines()
+    assert lines[1].split()[:4] == ["1", "x", "87.5", "%"]
+    elo = json.loads(leaderboard("--battles", path, "--method", "elo", "--json"))
+    assert elo["models"][0]["rating"] > 1000
+    assert "Elo (mean over orders) on 20 comparisons" in leaderboard(
+        "--battles", path, "--method", "elo"
+    )
+
+
+def test_a_part_of_a_dataset_is_named():
+    stage = study()
+    stage.label(stage.rater("bob"), "BBBBBB")
+    both, ann = (
+        json.loads(leaderboard("--dataset", "study", *more, "--json"))
+        for more in ([], ["--annotator", "ann", "--scenario", "Writing", "--language", "en"])
+    )
+    assert [each["pairs"][0]["wins"] for each in (both, ann)] == [3, 3]
+    assert [each["pairs"][0]["losses"] for each in (both, ann)] == [8, 2]
+
+
+def test_style_can_be_controlled():
+    stage = Stage.make(size=12)
+    stage.label(stage.rater("ann"), "AAAABAAAABAB")
+    found = json.loads(leaderboard("--dataset", "study", "--style", "--json"))
+    length, headings, *_others = found["style"]["effects"]
+    assert (length["style"], length["low"] < length["value"] < length["high"]) == ("length", True)
+    assert (headings["value"], found["style"]["unwritten"]) == (None, 0)
+    assert "log-odds for one root mean square more" in leaderboard("--dataset", "study", "--style")
+    assert json.loads(leaderboard("--dataset", "study", "--json"))["style"] is None
+
+
+def test_a_ranking_is_compared_with_a_reference(battles, tmp_path):
+    pairs = [("x", "y"), ("y", "z"), ("x", "z")]
+    fought = [(a, b, "model_a" if n % 4 else "model_b") for a, b in pairs for n in range(20)]
+    reference = tmp_path / "reference.csv"
+    reference.write_text("model,rank\nx,1\nz,2\ny,3\n")
+    found = json.loads(
+        leaderboard("--battles", battles(*fought), "--reference", reference, "--json")
+    )["reference"]
+    assert (found["models"], found["kendall"]) == (3, pytest.approx(1 / 3))
+    assert found["kendall_low"] <= found["kendall"] <= found["kendall_high"]
+    lines = leaderboard("--battles", battles(*fought), "--reference", reference)
+    assert "beside the reference: Kendall 0.33 (" in lines
+    reference.write_text("model,rank\na,1\nb,2\nc,3\n")
+    assert "fewer than 3 models in common" in leaderboard(
+        "--battles", battles(*fought), "--reference", reference
+    )
+
+
+def test_annotators_are_compared():
+    three_models()
+    found = json.loads(leaderboard("--dataset", "study", "--between-annotators", "--json"))
+    ann, bob = found["annotators"]
+    assert (ann["annotator"], ann["models"]) == ("ann", ["alpha", "beta", "gamma"])
+    assert bob["models"] == ["gamma", "beta", "alpha"]
+    both = found["agreement"][-1]
+    assert (both["annotator"], both["other"], both["kendall"]) == ("ann", "bob", -1)
+    assert found["too_few"] == ["eve"]
+    lines = leaderboard("--dataset", "study", "--between-annotators").splitlines()
+    assert lines[0].startswith("ann: alpha > beta > gamma (first in")
+    assert lines[-1] == "too few sessions or models: eve"
+    empty = ("--dataset", "study", "--between-annotators", "--scenario", "Writing")
+    assert leaderboard(*empty).startswith("ann: ")
+
+
+def test_annotators_are_compared_by_as_many_draws_as_asked():
+    three_models()
+    asked = ("--dataset", "study", "--between-annotators", "--json", "--bootstrap")
+    none, usual = (json.loads(leaderboard(*asked, draws)) for draws in (0, 500))
+    assert [row["first"] for row in none["annotators"]] == [None, None]
+    assert none["agreement"][-1]["kendall_low"] is None
+    assert usual == json.loads(leaderboard(*asked[:-1]))
+    assert usual["annotators"][0]["ranks"] == [1, 2, 3]
+
+
+def test_a_reference_is_read_whole_or_not_at_all(battles, tmp_path):
+    reference = tmp_path / "reference.csv"
+    reference.write_text("model,rank\nx,1\nz,2\ny,3\n" + "\n" * 2**20)
+    with pytest.raises(CommandError, match="longer than 1,048,576 characters") as refused:
+        leaderboard("--battles", battles(("x", "y", "tie")), "--reference", reference)
+    assert refused.value.returncode == 2
+
+
+def test_elo_of_very_many_battles_says_why_it_has_no_interval(battles, monkeypatch):
+    monkeypatch.setattr("benchmark.core.elo._MOST_STEPS", 1000)
+    path = battles(*[("x", "y", "model_a")] * 9, *[("x", "y", "model_b")] * 9)
+    told = leaderboard("--battles", path, "--method", "elo")
+    assert "no intervals: so many comparisons leave time for too few of their orders" in told
+    assert json.loads(leaderboard("--battles", path, "--method", "elo", "--json"))["bootstrap"] == 0
 
 
 def test_few_sessions_have_no_interval(battles):
@@ -174,6 +291,26 @@ def test_mtbench_votes_rank_as_published():
     [
         (["--dataset", "none"], "dataset:unknown: no dataset 'none'; known datasets: study"),
         (["--battles", "/nowhere.jsonl"], "nowhere.jsonl"),
+        (["--battles", "x", "--scenario", "QA"], "--battles has no use for --scenario"),
+        (["--battles", "x", "--verdicts", "base"], "no use for --verdicts"),
+        (["--battles", "x", "--method", "win-rate", "--anchor", "y"], "--anchor means nothing"),
+        (["--battles", "x", "--between-annotators"], "needs --dataset"),
+        (["--dataset", "study", "--reference", "/nowhere.csv"], "nowhere.csv"),
+        (["--battles", "x", "--style"], "no use for --style"),
+        (["--dataset", "study", "--sessions", "c"], "--dataset has no use for --sessions"),
+        (["--dataset", "study", "--judge", "lexical"], "no use for --judge"),
+        (
+            ["--dataset", "study", "--corrected", "--scenario", "Writing", "--method", "elo"],
+            "--corrected has no use for --method, --scenario",
+        ),
+        (["--dataset", "study", "--corrected", "--verdicts", "drawn"], "--verdicts drawn"),
+        (
+            ["--dataset", "study", "--between-annotators", "--annotator", "ann", "--anchor", "x"],
+            "--between-annotators has no use for --annotator, --anchor",
+        ),
+        (["--dataset", "study", "--style", "--method", "elo"], "--style needs bradley-terry"),
+        (["--dataset", "study", "--annotator", "nobody"], "nothing named 'nobody'"),
+        (["--dataset", "study", "--language", "zh"], "nothing in the language 'zh'"),
         (["--dataset", "study", "--anchor", "gamma"], "gamma"),
     ],
 )
@@ -187,6 +324,43 @@ def test_what_is_not_known_is_wrong_input(arguments, problem):
 def test_a_broken_file_is_wrong_input_with_its_line(battles):
     with pytest.raises(CommandError, match="line 2: winner is 'none'") as refused:
         leaderboard("--battles", battles(("x", "y", "tie"), ("x", "y", "none")))
+    assert refused.value.returncode == 2
+
+
+def test_corrected_figures_stand_beside_people_and_judge():
+    study()
+    found = json.loads(leaderboard("--dataset", "study", "--corrected", "--json"))
+    alpha, beta = sorted(found["models"], key=lambda row: row["model"])
+    assert (found["judge"], found["grounds"], found["lambda"]) == ("lexical", ["all"], None)
+    # The base judge judged the five comparisons of which ann named a winner.
+    assert (alpha["labels"], alpha["refused"], alpha["missing_labels"]) == (5, "few_labels", 15)
+    assert alpha["judge_only"] == pytest.approx(1 - beta["judge_only"])
+    own = leaderboard("--dataset", "study", "--corrected", "--verdicts", "selected")
+    assert "too few labels for some models: up to 15 more labels needed" in own
+
+
+def test_corrected_figures_are_told_in_words():
+    stage = Stage.make(size=30)
+    ann = stage.rater("ann")
+    stage.label(ann, "AAB" * 10)
+    stage.tested(ann, stage.distilled(ann), base="B" * 30, selected="A" * 30)
+    told = leaderboard("--dataset", "study", "--corrected").splitlines()
+    assert told[1].split()[:2] == ["alpha", "66.7%"]
+    assert told[-1] == "judge: lexical; everything that it judged is labelled"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--battles", "b"], "leaderboard:corrected-of"),
+        (["--dataset", "study", "--anchor", "alpha"], "leaderboard:corrected-of"),
+        (["--dataset", "study"], "leaderboard:not-judged"),
+    ],
+)
+def test_what_cannot_be_corrected_is_refused(arguments, problem):
+    Stage.make()
+    with pytest.raises(CommandError, match=problem) as refused:
+        leaderboard("--corrected", *arguments)
     assert refused.value.returncode == 2
 
 
@@ -249,3 +423,37 @@ def test_a_judge_of_a_candidate_s_family_is_named():
 def test_the_bootstrap_has_bounds(tmp_path, number):
     with pytest.raises(CommandError, match="expected a number from 0 to 100000"):
         leaderboard("--battles", tmp_path / "battles.csv", f"--bootstrap={number}")
+
+
+def test_a_kept_leaderboard_is_verified_and_what_changed_named():
+    study()
+    found = json.loads(leaderboard("--dataset", "study", "--bootstrap", 20, "--snapshot", "--json"))
+    number = found["snapshot"]
+    assert "everything is as it was kept" in verified(number)
+    PairwiseLabel.objects.filter(verdict="B").first().delete()
+    with pytest.raises(CommandError, match="changed") as ended:
+        verified(number)
+    assert ended.value.returncode == 1
+    with pytest.raises(CommandError, match="snapshot:unknown") as refused:
+        verified(number + 1)
+    assert refused.value.returncode == 2
+
+
+def verified(number):
+    out = io.StringIO()
+    call_command("verify", "--snapshot", str(number), stdout=out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--battles", "b.jsonl"),
+        ("--dataset", "study", "--corrected"),
+        ("--dataset", "study", "--between-annotators"),
+    ],
+)
+def test_only_a_dataset_s_own_leaderboard_is_kept(words):
+    with pytest.raises(CommandError, match="--snapshot needs --dataset") as refused:
+        leaderboard(*words, "--snapshot")
+    assert refused.value.returncode == 2

@@ -7,7 +7,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import Comparison, PairingPlan, Study, Turn
-from benchmark.queries.ranking import Source, dataset_board
+from benchmark.queries.boards import dataset_board
+from benchmark.queries.ranking import Source
 from judging.models import JudgeRun
 from sensejudge_site.benches import pairing as bench
 from tests.benchmark.pairing import label_all, make_answers
@@ -21,6 +22,7 @@ from tests.factory import (
     make_session,
     make_turn,
 )
+from tests.fake_llm import FakeLlm
 
 pytestmark = pytest.mark.django_db
 
@@ -73,6 +75,15 @@ def test_the_price_is_what_judging_the_plan_then_takes():
     assert run["calls"] == 16
     assert {**planned["estimate"], "annotator": ""} == run
     assert made["estimate"] == planned["estimate"]
+
+
+def test_an_estimate_learns_what_the_judge_can_do():
+    with FakeLlm() as server:
+        row = make_endpoint(base_url=server.base_url, has_logprobs=None, measured_address="")
+        pair(make_answers(), "--plan", "sample:8", "--judge", row.name, "--estimate")
+        assert server.stats()["calls"] > 0
+    row.refresh_from_db()
+    assert row.measured_address
 
 
 def test_an_adaptive_plan_waits_for_verdicts():
@@ -224,6 +235,9 @@ def test_the_bench_holds_three_plans_against_the_full_ranking(tmp_path):
             for plan in ("adaptive", "random", "in_order")
         }
         assert variance["adaptive"] < min(variance["random"], variance["in_order"])
+    # A third of all comparisons is enough for the order of the models that all of them tell apart.
+    assert figures["simulated_third_adaptive_settled_percent"] >= 99
+    assert figures["simulated_third_adaptive_reached_percent"] >= 50
     assert -1 <= figures["votes_1_tenths_random_tau"] <= 1
 
 

@@ -57,6 +57,24 @@ def test_the_fields_that_scripts_read():
     assert found["judges"] == ["lexical"]
 
 
+def test_a_kept_report_is_verified_and_what_changed_named():
+    study()
+    number = json.loads(report("--dataset", "study", "--snapshot", "--json"))["snapshot"]
+    assert f"kept as snapshot {number + 1}" in report("--dataset", "study", "--snapshot")
+    out = io.StringIO()
+    call_command("verify", "--snapshot", str(number), "--json", stdout=out)
+    assert json.loads(out.getvalue()) == {"equal": True, "changed": []}
+    PairwiseLabel.objects.filter(verdict="B").first().delete()
+    with pytest.raises(CommandError, match="changed"):
+        call_command("verify", "--snapshot", str(number), "--json", stdout=out)
+    told = json.loads(out.getvalue().splitlines()[-1])
+    names = {each["what"] for each in told["changed"]}
+    assert {"labels of ann", "ann, Writing: human_position_bias"} <= names
+    with pytest.raises(CommandError, match="does not go with --gold") as refused:
+        report("--dataset", "study", "--snapshot", "--gold")
+    assert refused.value.returncode == 2
+
+
 def test_edits_of_all_runs_are_looked_up_at_once(monkeypatch):
     study()
     asked = []

@@ -21,8 +21,13 @@ from annotation.core.intervals import DEFAULT_DRAWS, Interval
 from annotation.core.refusals import Refused
 from sensejudge_site.benches import Bench, BenchFigure
 from sensejudge_site.benches.coverage.findings import FINDINGS
+from sensejudge_site.benches.coverage.judged import LABELLED, corrected_figures
 from sensejudge_site.benches.coverage.pairs import leaderboard_figures, trust_figures
-from sensejudge_site.benches.coverage.people import agreement_figures, satisfaction_figures
+from sensejudge_site.benches.coverage.people import (
+    agreement_figures,
+    model_figures,
+    satisfaction_figures,
+)
 from sensejudge_site.benches.coverage.sampling import Measure
 
 SIMULATIONS: Final = 500
@@ -36,7 +41,11 @@ PAGES: Final[dict[str, Measure]] = {
     "agreement": agreement_figures,
     "leaderboard": leaderboard_figures,
     "satisfaction": satisfaction_figures,
+    "models": model_figures,
+    "corrected": corrected_figures,
 }
+UNITS_OF: Final = {"corrected": LABELLED}
+"""Of pages with other numbers than UNITS: labels here."""
 
 
 def run(*, simulations: int = SIMULATIONS, figure: str = "", findings: int = 0) -> Bench:
@@ -55,7 +64,8 @@ def run(*, simulations: int = SIMULATIONS, figure: str = "", findings: int = 0) 
     if not rows:
         raise Refused("bench:input", f"no figure's name begins with {figure!r}")
     rows.append(BenchFigure("seconds", time.perf_counter() - began))
-    columns = FLIPPED if findings else UNITS
+    used = {int(word) for row in rows if (word := row.name.split()[-1]).isdecimal()}
+    columns = FLIPPED if findings else sorted(used)
     return Bench("coverage", tuple(rows), columns=tuple(str(units) for units in columns))
 
 
@@ -71,7 +81,8 @@ def _page(page: str, measure: Measure, *, simulations: int, begins: str) -> Iter
     truth = {name: value for name, (value, _i) in population.items() if name.startswith(begins)}
     held: Counter[tuple[str, int]] = Counter()
     stated: Counter[tuple[str, int]] = Counter()
-    for units in UNITS if truth else ():
+    sizes = UNITS_OF.get(page, UNITS)
+    for units in sizes if truth else ():
         rng = np.random.default_rng([_SEED, units])
         for _ in range(simulations):
             found = measure(rng, units, DEFAULT_DRAWS)
@@ -80,7 +91,7 @@ def _page(page: str, measure: Measure, *, simulations: int, begins: str) -> Iter
                 stated[name, units] += interval is not None
                 held[name, units] += _holds(interval, true)
     for name in truth:
-        counts = [(units, held[name, units], stated[name, units]) for units in UNITS]
+        counts = [(units, held[name, units], stated[name, units]) for units in sizes]
         yield from _row(f"{page} {name}", counts, simulations)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from annotation.core.agreement import Coefficient
 from annotation.core.agreement_report import (
@@ -17,6 +18,7 @@ from annotation.core.agreement_report import (
 )
 from annotation.core.choices import is_satisfied
 from benchmark.core.metrics import MetricName, evaluate, scored
+from benchmark.core.model_satisfaction import AnswerOfModel, by_model, differences
 from benchmark.core.satisfaction_chances import chance_figures, likely_reasons
 from benchmark.core.satisfaction_evaluation import GoldBlock
 from benchmark.core.satisfaction_groups import gains, reason_figures
@@ -115,6 +117,46 @@ def satisfaction_figures(rng: Random, units: int, draws: int) -> Mapping[str, Fo
     if brier is not None:
         found["Brier score"] = (brier.brier.value, brier.brier.interval)
     return found
+
+
+def model_figures(rng: Random, units: int, _draws: int) -> Mapping[str, Found]:
+    """Users who rate two to thirteen turns: first of model a, then of b, then of either.
+
+    Of a third and a fourth model each is rated by every second user alone.
+    """
+    user = members(rng, units, most=_MOST_TURNS)
+    user = np.sort(np.concatenate([user, np.arange(units)]))
+    first = np.flatnonzero(np.diff(user, prepend=-1))
+    model = rng.integers(2, size=len(user))
+    model[first], model[first + 1] = 0, 1
+    own = latent(rng, user)
+    answers = [
+        *_answers_of(user, np.array(["a", "b"])[model], _scores(own - 0.2 * model)),
+        *_answers_of(user, np.array(["c", "d"])[user % 2], _scores(own)),
+    ]
+    found: dict[str, Found] = {}
+    for row in by_model(answers, stated=True):
+        if row.model == "a":
+            found["mean score"] = (row.mean.value, row.mean.interval)
+            found["dissatisfied share"] = (row.dissatisfied.value, row.dissatisfied.interval)
+    for lows in (False, True):
+        figure = "dissatisfied" if lows else "mean"
+        for each in differences(answers, stated=True, lows=lows):
+            told = {frozenset("ab"): "same users", frozenset("cd"): "other users"}
+            among = told.get(frozenset((each.first, each.second)))
+            if among is not None:
+                kept = each if each.first in "ac" else each.turned
+                found[f"difference of {figure}, {among}"] = (kept.value, kept.interval)
+    return found
+
+
+def _answers_of(user: Integers, model: NDArray[np.str_], scores: Integers) -> list[AnswerOfModel]:
+    return [
+        AnswerOfModel(one, place, one, str(name), "", score)
+        for place, (one, name, score) in enumerate(
+            zip(user.tolist(), model.tolist(), scores.tolist(), strict=True)
+        )
+    ]
 
 
 def scenarios(rng: Random, user: Integers) -> Integers:

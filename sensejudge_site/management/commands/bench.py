@@ -35,7 +35,10 @@ class Command(OneLineCommand):
         parser.add_argument("name", metavar="NAME", help=f"one of: {', '.join(benches.names())}")
         parser.add_argument("--setting", help="annotate: small, large, or memory (of an export)")
         parser.add_argument(
-            "--items", type=_COUNT, help="pairs to label (annotate) or import (imports)"
+            "--items",
+            type=_COUNT,
+            help="pairs to label (annotate) or import (imports), battles (rank), dialogues "
+            "(duplicates), labels and judgments (export)",
         )
         parser.add_argument("--labels", type=_COUNT, help="annotate: existing answers")
         parser.add_argument("--calls", type=_COUNT, help="judge: calls to send")
@@ -51,7 +54,7 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--figure",
             metavar="NAME",
-            help="coverage: trust, agreement, leaderboard or satisfaction, or one figure of it",
+            help="coverage: one page (trust, leaderboard, corrected ...), or one figure of it",
         )
         parser.add_argument(
             "--findings",

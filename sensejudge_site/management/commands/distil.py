@@ -42,7 +42,6 @@ from sensejudge_site.management.runs import (
     estimated,
     planned_runs,
     still_waiting,
-    tell_slow,
     through_file,
 )
 
@@ -136,7 +135,6 @@ class Command(OneLineCommand):
         """Works the runs off and prints what was selected."""
         planned = _planned(options)
         runs = [run for _, run in planned]
-        tell_slow(runs, self.stderr)
         if options["estimate"]:
             json_wanted = options["json"]
             told = estimated(runs, self.stderr, json_wanted=json_wanted, most=MOST_PROMPTS)

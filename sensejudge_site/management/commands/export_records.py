@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.exports import EXPORTS as LABELLED
 from annotation.exports import Export, ExportFormat
+from annotation.exports.folder import UNLIKE, has_parquet, write_folder, write_parquet
 from annotation.models import Dataset
 from annotation.queries.datasets import dataset_of
+from benchmark.exports import EXPORTS as DECIDED
 from judging.exports import EXPORTS as JUDGED
 from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand
 
-KINDS = {**LABELLED, **JUDGED}
+FOLDER: Final = "folder"
+PARQUET: Final = "parquet"
+KINDS = {**LABELLED, **JUDGED, **DECIDED}
 
 
 class Command(OneLineCommand):
@@ -28,7 +32,7 @@ class Command(OneLineCommand):
         parser.add_argument("--dataset", required=True, metavar="SLUG")
         parser.add_argument(
             "--format",
-            choices=[known.value for known in ExportFormat],
+            choices=[*(known.value for known in ExportFormat), FOLDER, PARQUET],
             default=ExportFormat.JSONL.value,
         )
         parser.add_argument("--out", type=Path, metavar="PATH", help="default: standard output")
@@ -36,17 +40,43 @@ class Command(OneLineCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Writes the file whole, or leaves what was there."""
         dataset = dataset_of(options["dataset"])
-        export, format_ = KINDS[options["kind"]], ExportFormat(options["format"])
+        export, form = KINDS[options["kind"]], options["format"]
         out: Path | None = options["out"]
+        if form in {FOLDER, PARQUET}:
+            _check(export, form, out)
         if out is None:
-            for block in export.blocks(dataset, format_):
+            for block in export.blocks(dataset, ExportFormat(form)):
                 self.stdout.write(block, ending="")
             return
         try:
-            _write(out, export, dataset, format_)
+            if form == FOLDER:
+                write_folder(out, export, dataset)
+            elif form == PARQUET:
+                write_parquet(out, export, dataset)
+            else:
+                _write(out, export, dataset, ExportFormat(form))
         except OSError as error:
             message = f"cannot write {out}: {error.strerror}"
             raise CommandError(message, returncode=INPUT_WRONG) from error
+
+
+def _check(export: Export, form: str, out: Path | None) -> None:
+    """Refuse what cannot be written so, before anything is.
+
+    Raises:
+        CommandError: no place, rows without common columns, or no package for Parquet.
+    """
+    message = ""
+    if out is None:
+        message = f"--format {form} needs --out"
+    elif export.kind == UNLIKE:
+        message = f"rows of {UNLIKE} have no common columns: choose another kind, or jsonl"
+    elif form == FOLDER and out.exists():
+        message = f"cannot write {out}: it is there already"
+    elif form == PARQUET and not has_parquet():
+        message = "Parquet needs the package pyarrow, which is not installed here"
+    if message:
+        raise CommandError(message, returncode=INPUT_WRONG)
 
 
 def _write(out: Path, export: Export, dataset: Dataset, format_: ExportFormat) -> None:

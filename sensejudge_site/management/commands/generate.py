@@ -34,7 +34,6 @@ from sensejudge_site.management.runs import (
     judges_named,
     retried_run,
     still_waiting,
-    tell_slow,
     through_file,
 )
 
@@ -116,7 +115,6 @@ class Command(OneLineCommand):
         models = [run.config["judge"]["model"] for run in planned]
         for line in kin_lines(judges_of_family(planned[0].dataset_id, models)):
             self.stderr.write(line)
-        tell_slow(planned, self.stderr)
         if options["estimate"]:
             told = estimated(planned, self.stderr, json_wanted=options["json"])
             self.stdout.write(told)

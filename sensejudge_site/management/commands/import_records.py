@@ -16,6 +16,7 @@ from annotation.core.formats.tables import KEYS, read_columns
 from annotation.core.formats.tables import NAME as TABLES
 from annotation.core.formats.user_lists import read_users
 from annotation.core.refusals import Refused
+from annotation.services.datasets import state_sampling
 from annotation.services.imports import ImportReport
 from judging.core.formats.detect import ALL_FORMATS
 from judging.services.recorded import import_any
@@ -56,6 +57,12 @@ class Command(OneLineCommand):
             metavar="FILE:KEY",
             help="import only the users listed under a key of a JSON file",
         )
+        parser.add_argument(
+            "--labels-random",
+            metavar="HOW",
+            help="state that the dataset's imported labels are a random sample, and how it was "
+            "drawn; an empty text withdraws it",
+        )
         parser.add_argument("--dry-run", action="store_true", help="check the file, import nothing")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -73,6 +80,13 @@ class Command(OneLineCommand):
             dry_run=options["dry_run"],
             progress=self._progress,
         )
+        if options["labels_random"] is not None and not (report.fault_count or report.dry_run):
+            state_sampling(
+                dataset=report.dataset,
+                statement=options["labels_random"],
+                by=None,
+                now=timezone.now(),
+            )
         if options["json"]:
             self.stdout.write(json.dumps(report.as_dict(), ensure_ascii=False))
         else:

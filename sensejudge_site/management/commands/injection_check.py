@@ -35,7 +35,6 @@ from sensejudge_site.management.runs import (
     check_runs,
     dataset_named,
     estimated,
-    tell_slow,
 )
 
 
@@ -96,7 +95,6 @@ class Command(OneLineCommand):
             budget=options["budget"],
         )
         (planned,) = plan(request)
-        tell_slow([planned], self.stderr)
         if options["estimate"]:
             told = estimated([planned], self.stderr, json_wanted=options["json"])
             self.stdout.write(told)

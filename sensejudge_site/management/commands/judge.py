@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import ArgumentTypeError
 from dataclasses import replace
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from annotation.queries.participants import resolve_annotator
+from judging.core import rules
 from judging.core.rules import NO_SETS, JudgePrompt, prompt_of
 from judging.core.runs import JudgedTotals, sum_of_costs
 from judging.core.targets import RunTarget, Targets, targets_named
@@ -40,12 +42,12 @@ from sensejudge_site.management.runs import (
     planned_runs,
     retried_run,
     still_waiting,
-    tell_slow,
     through_file,
 )
 
 SELECTED: Final = "selected"
 OF: Final = "of:"
+DRAWN: Final = f"{rules.DRAWN}:"
 
 
 class Command(OneLineCommand):
@@ -59,8 +61,9 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--preferences",
             default=SELECTED,
-            metavar=f"{SELECTED}|{NO_SETS}|{OF}NAME",
-            help="the annotator's own sets, only the base judge, or another annotator's sets",
+            metavar=f"{SELECTED}|{NO_SETS}|{OF}NAME|{DRAWN}N",
+            help="the annotator's own sets, only the base judge, another annotator's sets, or N "
+            "preferences of each set drawn at random, to rank models by",
         )
         parser.add_argument(
             "--selected-by",
@@ -131,7 +134,6 @@ class Command(OneLineCommand):
         for line in kin_lines(families_of_judges(run for _, run in planned)):
             self.stderr.write(line)
         runs = [run for _, run in planned]
-        tell_slow(runs, self.stderr)
         if options["estimate"]:
             json_wanted = options["json"]
             told = estimated(runs, self.stderr, json_wanted=json_wanted, most=MOST_PROMPTS)
@@ -188,16 +190,19 @@ class Command(OneLineCommand):
             Refused: there is nothing for anybody.
         """
         learned_in = dataset_named(options["dataset"])
-        with_sets, sets_of = _preferences(learned_in, options["preferences"])
+        choice = options["preferences"]
+        draw = _drawn(choice)
+        with_sets, sets_of = _preferences(learned_in, SELECTED if draw else choice)
         targets, other = _targets(options)
         request = RunRequest(
             kind=RunKind.TEST,
             dataset=dataset_named(other) if other else learned_in,
             with_sets=with_sets,
+            draw=draw,
             sets_of=sets_of,
             selected_by=options["selected_by"],
             writer=options["distiller"],
-            with_control=not options["no_control"],
+            with_control=not (options["no_control"] or draw),
             sets_dataset=learned_in if other else None,
             targets=targets,
             prompt=prompt_of(options["prompt"]),
@@ -227,6 +232,16 @@ def _targets(options: dict[str, Any]) -> tuple[Targets, str]:
     return targets, other
 
 
+def _drawn(choice: str) -> int:
+    """How many preferences are drawn of each set; 0 where none are."""
+    if not choice.startswith(DRAWN):
+        return 0
+    try:
+        return number_from(1, 100)(choice.removeprefix(DRAWN))
+    except ArgumentTypeError as error:
+        raise CommandError(f"--preferences {choice}: {error}", returncode=2) from error
+
+
 def _preferences(dataset: Dataset, choice: str) -> tuple[bool, User | None]:
     """Whether sets are used, and whose where not the annotator's own."""
     if choice in {SELECTED, NO_SETS}:
@@ -234,7 +249,7 @@ def _preferences(dataset: Dataset, choice: str) -> tuple[bool, User | None]:
     if choice.startswith(OF):
         owner = resolve_annotator(dataset=dataset, name=choice.removeprefix(OF))
         return True, User.objects.get(pk=owner.id)
-    message = f"--preferences must be {SELECTED}, {NO_SETS} or {OF}NAME, not {choice!r}"
+    message = f"--preferences must be {SELECTED}, {NO_SETS}, {OF}NAME or {DRAWN}N, not {choice!r}"
     raise CommandError(message, returncode=2)
 
 

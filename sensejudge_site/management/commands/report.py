@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import chain
 from typing import Any, Final
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.intervals import Interval, ends
 from benchmark.core.accuracy import InvalidPolicy
@@ -15,14 +16,18 @@ from benchmark.core.gold import TIES_SCORE, gold_records
 from benchmark.core.metrics import Metric
 from benchmark.core.personal import PersonalRow
 from benchmark.core.report import ControlRow, ReportRow
+from benchmark.core.snapshots import SnapshotKind
 from benchmark.core.trust import PERSONAL, SELECTED
 from benchmark.queries.annotators import JudgeOption
 from benchmark.queries.choices import check_judge
 from benchmark.queries.gold import JudgeReport, dataset_gold_reports
 from benchmark.queries.satisfaction import SatisfactionFigures
+from benchmark.queries.snapshots import report_question
 from benchmark.queries.trust import Report, report
+from benchmark.services.snapshots import keep
 from judging.queries.generation import families_of_runs
 from sensejudge_site.management.parsing import (
+    INPUT_WRONG,
     OneLineCommand,
     counted,
     few_users_told,
@@ -72,10 +77,16 @@ class Command(OneLineCommand):
             default=InvalidPolicy.EXCLUDED.lower(),
             help="with --gold: what a reply without a verdict counts as",
         )
+        parser.add_argument(
+            "--snapshot", action="store_true", help="keep its rows under a number, for verify"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Measures and prints; exits 2 where dataset, annotator or judge is not known."""
+        if options["snapshot"] and options["gold"]:
+            message = "--snapshot keeps agreement with people, and does not go with --gold"
+            raise CommandError(message, returncode=INPUT_WRONG)
         fields, lines = _against_gold(options) if options["gold"] else _by_annotator(options)
         if options["json"]:
             self.stdout.write(json.dumps(fields, ensure_ascii=False))
@@ -84,8 +95,15 @@ class Command(OneLineCommand):
 
 
 def _by_annotator(options: dict[str, Any]) -> tuple[dict[str, object], Iterator[str]]:
-    found = report(options["dataset"], annotator=options["annotator"], judge=options["judge"])
-    return _fields(found), _lines(found)
+    asked = {"annotator": options["annotator"], "judge": options["judge"]}
+    found = report(options["dataset"], **asked)
+    fields: dict[str, object] = {**_fields(found), "snapshot": None}
+    lines = _lines(found)
+    if options["snapshot"]:
+        question = report_question(options["dataset"], **asked)
+        number = keep(SnapshotKind.REPORT, question).pk
+        fields["snapshot"], lines = number, chain(lines, [f"kept as snapshot {number}"])
+    return fields, lines
 
 
 def _against_gold(options: dict[str, Any]) -> tuple[dict[str, object], Iterator[str]]:

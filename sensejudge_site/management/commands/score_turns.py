@@ -34,7 +34,6 @@ from sensejudge_site.management.runs import (
     finished_run,
     judges_named,
     still_waiting,
-    tell_slow,
     through_file,
 )
 
@@ -100,7 +99,6 @@ class Command(OneLineCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Works the runs off and prints the counts."""
         planned = _planned(options)
-        tell_slow(planned, self.stderr)
         if options["estimate"]:
             json_wanted = options["json"]
             told = estimated(planned, self.stderr, json_wanted=json_wanted, most=MOST_PROMPTS)

@@ -32,6 +32,7 @@ from tests.annotation.entry import do, make_asking_study
 from tests.annotation.labelling import make_pair_study, make_session_study
 from tests.benchmark.evaluations import evaluate_satisfaction
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
+from tests.benchmark.test_views_grades import grade
 from tests.factory import make_user
 from tests.judging.talks import make_talk_study
 
@@ -80,6 +81,7 @@ def everybody() -> list[Visitor]:
     scored = {"dataset": "demo", "targets": "candidates"}
     call_command("score_turns", **scored, stdout=StringIO(), stderr=StringIO())
     replayed = {"dataset": "demo", "evaluator": "lexical", "candidates": "terse-1,thorough-1"}
+    grade(Dataset.objects.get(slug="demo"), [9.0, None] * 4)
     call_command("replay", **replayed, items="hard", stdout=StringIO(), stderr=StringIO())
     for command in ("leaderboard", "report"):
         call_command(command, dataset="demo", snapshot=True, stdout=StringIO(), stderr=StringIO())

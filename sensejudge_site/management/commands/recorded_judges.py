@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from django.core.management.base import CommandParser
 
+from annotation.core.agreement import Coefficient
 from annotation.core.intervals import Interval, ends
 from benchmark.core.trust import PERSONAL, SELECTED
-from benchmark.core.vote_agreement import Fraction
+from benchmark.core.vote_agreement import AgreementTables, Fraction
 from benchmark.queries.annotators import JudgeOption
 from benchmark.queries.gold import JudgeReport
-from benchmark.queries.gold_rows import PairKappa, RecordedFigures, recorded_figures
+from benchmark.queries.gold_rows import RecordedFigures, recorded_figures
 from sensejudge_site.management.parsing import OneLineCommand
 
 PAIRS_SHOWN: Final = 12
@@ -63,18 +64,19 @@ def _fields(found: RecordedFigures) -> dict[str, object]:
         "people": found.people,
         "seed": found.seed,
         "judges": [_judge(each) for each in found.gold],
-        "agreement": [
-            {
-                "judge": judge.judge,
-                "run": judge.key,
-                "recorded": judge.recorded,
-                **row.record(),
-            }
-            for judge, rows in found.agreement
-            for row in rows
-        ],
-        "annotators": [_pair(each) for each in found.kappas],
+        "agreement": _agreement(found, "turn"),
+        "agreement_by_scenario": _agreement(found, "scenario"),
+        "agreement_by_gap": _agreement(found, "gap"),
+        "annotators": [_pair(*each) for each in found.kappas],
     }
+
+
+def _agreement(found: RecordedFigures, by: str) -> list[dict[str, object]]:
+    return [
+        {"judge": judge.judge, "run": judge.key, "recorded": judge.recorded, **row}
+        for judge, tables in found.agreement
+        for row in tables.records()[by]
+    ]
 
 
 def _judge(each: JudgeReport) -> dict[str, object]:
@@ -93,14 +95,13 @@ def _judge(each: JudgeReport) -> dict[str, object]:
     }
 
 
-def _pair(each: PairKappa) -> dict[str, object]:
-    interval = each.kappa.interval
+def _pair(first: str, second: str, kappa: Coefficient) -> dict[str, object]:
     return {
-        "first": each.first,
-        "second": each.second,
-        "items": each.kappa.items,
-        "kappa": each.kappa.value,
-        **ends(interval),
+        "first": first,
+        "second": second,
+        "items": kappa.items,
+        "kappa": kappa.value,
+        **ends(kappa.interval),
     }
 
 
@@ -109,13 +110,27 @@ def _lines(found: RecordedFigures) -> Iterator[str]:
         yield "no gold answer was judged, and no comparison has two votes"
     if found.gold:
         yield from _gold_lines(found.gold)
-    for judge, rows in found.agreement:
+    for judge, tables in found.agreement:
         yield f"{_name(judge)} and {found.people or 'all people'}, then people with each other"
-        for row in rows:
-            ties = "with ties" if row.ties else "without"
-            yield f"turn {row.turn}, {ties:<9}  {_fraction(row.judge)}  {_fraction(row.people)}"
+        yield from _agreement_lines(tables)
     if found.kappas:
         yield from _kappa_lines(found.kappas)
+
+
+def _agreement_lines(tables: AgreementTables) -> Iterator[str]:
+    named = [(f"turn {row.turn}", row) for row in tables.turns]
+    if len(tables.scenarios) > 2:
+        named += tables.scenarios
+    width = max(len(name) for name, _row in named)
+    for name, row in named:
+        ties = "with ties" if row.ties else "without"
+        told = f"{name}, ".ljust(width + 2) + f"{ties:<9}"
+        yield f"{told}  {_fraction(row.judge)}  {_fraction(row.people)}"
+    if tables.gaps:
+        yield "without ties, by the difference in win rate of two models, by all people's votes"
+    for first, second, gap, votes in tables.gaps:
+        told = f"{gap:.3f}  {_fraction(votes.judge)}  {_fraction(votes.people)}"
+        yield f"{told}  {first}, {second}"
 
 
 def _gold_lines(reports: Sequence[JudgeReport]) -> Iterator[str]:
@@ -139,14 +154,11 @@ def _name(judge: JudgeOption) -> str:
     return judge.judge if judge.recorded else f"{judge.judge}{voice}{of} (live)"
 
 
-def _kappa_lines(pairs: Sequence[PairKappa]) -> Iterator[str]:
+def _kappa_lines(pairs: Sequence[tuple[str, str, Coefficient]]) -> Iterator[str]:
     yield "Cohen's kappa of annotators, ties a category"
-    for pair in pairs[:PAIRS_SHOWN]:
-        between = _between(pair.kappa.interval)
-        yield (
-            f"{pair.first}, {pair.second}: {_share(pair.kappa.value)}{between} "
-            f"on {pair.kappa.items}"
-        )
+    for first, second, kappa in pairs[:PAIRS_SHOWN]:
+        between = _between(kappa.interval)
+        yield f"{first}, {second}: {_share(kappa.value)}{between} on {kappa.items}"
     if len(pairs) > PAIRS_SHOWN:
         yield f"... and {len(pairs) - PAIRS_SHOWN} more pairs (--json has all)"
 

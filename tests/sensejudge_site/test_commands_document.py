@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from django.core.management import CommandError, call_command, get_commands, load_command_class
 
-from annotation.models import Dataset, PairwiseLabel
+from annotation.models import Comparison, Dataset, GoldLabel, PairwiseLabel
 from benchmark.models import Snapshot
 from judging.core.rules import Variant
 from judging.models import SatisfactionJudgment
@@ -151,6 +151,16 @@ def run(name, *words, ends=nullcontext):
 def ablate(_folder):
     dataset, _ = make_study(comparisons=12)
     return [run("ablate", "--dataset", dataset.slug, "--vary", "subset-size")]
+
+
+def ablate_prompts(_folder):
+    dataset, _ = make_study(comparisons=2)
+    for comparison in Comparison.objects.all():
+        GoldLabel.objects.create(comparison=comparison, verdict="A", source="DATASET")
+    with FakeLlm(rule="longer") as server:
+        make_endpoint(name="fake", base_url=server.base_url)
+        asked = ("--dataset", dataset.slug, "--judge", "fake", "--vary", "prompt")
+        return [run("ablate", *asked)]
 
 
 def bench(_folder):
@@ -376,6 +386,7 @@ PRINTED = {
         )
     },
     (TOGETHER, "--estimate --json"): estimates,
+    ("ablate", "--vary prompt --json"): ablate_prompts,
     ("leaderboard", "--corrected --json"): leaderboard_corrected,
     ("leaderboard", "--between-annotators --json"): leaderboard_between_annotators,
     ("pair", "--json"): pair_responses,

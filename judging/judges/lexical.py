@@ -61,6 +61,11 @@ class LexicalJudge:
         del pair, language
         return ReferenceAnswer(None, NO_PROMPTS)
 
+    async def rephrase_list(self, text: str, *, language: str) -> ReferenceAnswer:
+        """The list as it is: it writes no words of its own."""
+        del language
+        return ReferenceAnswer(text)
+
     async def generate(self, question: GenerationQuestion) -> ReferenceAnswer:
         """Nothing: it writes no answers."""
         del question

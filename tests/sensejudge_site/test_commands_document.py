@@ -252,6 +252,14 @@ def injection_check(_folder):
     return [run("injection_check")]
 
 
+def injection_check_repetition(_folder):
+    dataset = make_dataset()
+    turn = make_turn(make_session(make_scenario(dataset)))
+    for number in range(10):
+        make_response(turn, text=f"- {number}\n- b\n- c")
+    return [run("injection_check", "--attack", "repetition", "--dataset", dataset.slug)]
+
+
 def leaderboard(folder):
     won = {"model_a": "x", "model_b": "y"}
     fought = [{**won, "winner": winner} for winner in ("model_a", "model_b")]
@@ -387,6 +395,7 @@ PRINTED = {
     },
     (TOGETHER, "--estimate --json"): estimates,
     ("ablate", "--vary prompt --json"): ablate_prompts,
+    ("injection_check", "--attack repetition --json"): injection_check_repetition,
     ("leaderboard", "--corrected --json"): leaderboard_corrected,
     ("leaderboard", "--between-annotators --json"): leaderboard_between_annotators,
     ("pair", "--json"): pair_responses,

@@ -99,7 +99,8 @@ PAGES = {
         "reason-table",
     },
     "judging/injection_check.html": {"injection"},
-    "judging/injections.html": {"injection"},
+    "judging/injections.html": {"injection", "repetition"},
+    "judging/repetition_check.html": {"repetition"},
     "judging/learned.html": {"learned-evaluator"},
     "judging/learned_version.html": {"learned-evaluator"},
     "judging/preference_set.html": {

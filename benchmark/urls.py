@@ -26,6 +26,7 @@ from benchmark.views.construction import (
 from benchmark.views.corrected import corrected, corrected_csv, corrected_rows
 from benchmark.views.exports import agreement_csv, export, figures_csv, personal_csv
 from benchmark.views.gold import gold, gold_csv, gold_rows
+from benchmark.views.grades import graded_responses, grades, grades_csv
 from benchmark.views.judges import judge_rows, judges, judges_csv
 from benchmark.views.model_satisfaction import (
     model_satisfaction,
@@ -154,6 +155,9 @@ urlpatterns = [
     path("leaderboard/satisfaction/", model_satisfaction, name="model-satisfaction"),
     path("leaderboard/satisfaction/rows/", model_satisfaction_rows, name="model-satisfaction-rows"),
     path("leaderboard/satisfaction.csv", model_satisfaction_csv, name="model-satisfaction-csv"),
+    path("leaderboard/grades/", grades, name="grades"),
+    path("leaderboard/grades/rows/", graded_responses, name="graded-responses"),
+    path("leaderboard/grades.csv", grades_csv, name="grades-csv"),
     path("leaderboard/corrected/", corrected, name="corrected"),
     path("leaderboard/corrected/rows/", corrected_rows, name="corrected-rows"),
     path("leaderboard/corrected.csv", corrected_csv, name="corrected-csv"),

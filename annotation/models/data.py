@@ -145,6 +145,11 @@ class Session(models.Model):
     def __str__(self) -> str:
         return self.key
 
+    @property
+    def number(self) -> int:
+        """Its place in the file, from 1."""
+        return self.position + 1
+
 
 class Turn(models.Model):
     """One user message with its responses; without any response it is an unanswered turn.
@@ -167,6 +172,11 @@ class Turn(models.Model):
 
     def __str__(self) -> str:
         return f"{self.session_id}/{self.position}"
+
+    @property
+    def number(self) -> int:
+        """Its place in the session, from 1."""
+        return self.position + 1
 
 
 class Response(models.Model):

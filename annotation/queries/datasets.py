@@ -21,25 +21,7 @@ from django.db.models import (
 from django.db.models.functions import Coalesce, Substr
 
 from annotation.core.choices import Verdict
-from annotation.core.datasets import (
-    AnnotatorCounts,
-    ComparisonPage,
-    ComparisonRow,
-    DatasetCounts,
-    DatasetRow,
-    GoldRow,
-    LabelRow,
-    MessageView,
-    Questionnaire,
-    RatingRow,
-    ResponseView,
-    ScenarioRow,
-    SessionPage,
-    SessionRow,
-    TurnView,
-    answers_of,
-    facts_of,
-)
+from annotation.core.datasets import DatasetCounts
 from annotation.core.datasets import next_steps as steps_after
 from annotation.core.language import language_of, primary_language
 from annotation.core.refusals import Refused
@@ -57,7 +39,7 @@ from annotation.models import (
     Turn,
     User,
 )
-from annotation.queries.participants import annotators, names_of
+from annotation.queries.participants import Annotator, annotators
 
 SESSIONS_A_PAGE: Final = 50
 _OPENING_CHARS: Final = 160
@@ -76,41 +58,33 @@ def dataset_of(slug: str) -> Dataset:
     return found
 
 
-def datasets() -> list[DatasetRow]:
+def datasets() -> list[tuple[Dataset, DatasetCounts]]:
     """Every dataset with its counts, by name (8 queries)."""
     counts = _counted("dataset_id", {})
-    return [
-        _dataset_row(row, counts.get(row.pk, DatasetCounts()))
-        for row in Dataset.objects.order_by("name", "slug")
-    ]
+    rows = Dataset.objects.order_by("name", "slug")
+    return [(row, counts.get(row.pk, DatasetCounts())) for row in rows]
 
 
-def dataset_row(dataset: Dataset) -> DatasetRow:
-    """One dataset with its counts."""
-    counts = _counted("dataset_id", {"dataset": dataset})
-    return _dataset_row(dataset, counts.get(dataset.pk, DatasetCounts()))
+def counts_of(dataset: Dataset) -> DatasetCounts:
+    """How much there is of one dataset."""
+    return _counted("dataset_id", {"dataset": dataset}).get(dataset.pk, DatasetCounts())
 
 
-def scenarios(dataset: Dataset) -> list[ScenarioRow]:
+def scenarios(dataset: Dataset) -> list[tuple[Scenario, DatasetCounts]]:
     """The scenarios of a dataset with their counts, in file order."""
     counts = _counted("scenario_id", {"dataset": dataset})
-    return [
-        ScenarioRow(row.pk, row.name, counts.get(row.pk, DatasetCounts()))
-        for row in Scenario.objects.filter(dataset=dataset).order_by("position", "pk")
-    ]
+    rows = Scenario.objects.filter(dataset=dataset).order_by("position", "pk")
+    return [(row, counts.get(row.pk, DatasetCounts())) for row in rows]
 
 
-def annotator_rows(dataset: Dataset) -> list[AnnotatorCounts]:
-    """Everybody who labels in a dataset and how much, by name."""
+def annotators_with_counts(dataset: Dataset) -> list[tuple[Annotator, int, int]]:
+    """Everybody who labels in a dataset, with their pairwise labels and ratings, by name."""
     labels = PairwiseLabel.objects.filter(comparison__turn__session__dataset=dataset)
     of_turns = SatisfactionLabel.objects.filter(response__turn__session__dataset=dataset)
     of_sessions = SatisfactionLabel.objects.filter(session__dataset=dataset)
     verdicts = _by_annotator(labels)
     scores = _by_annotator(of_turns) + _by_annotator(of_sessions)
-    return [
-        AnnotatorCounts(each.name, each.imported, verdicts[each.id], scores[each.id])
-        for each in annotators(dataset=dataset)
-    ]
+    return [(each, verdicts[each.id], scores[each.id]) for each in annotators(dataset=dataset)]
 
 
 def _by_annotator(labels: QuerySet[Any]) -> Counter[int]:
@@ -134,7 +108,7 @@ def next_steps(slug: str, *, judged: bool) -> list[str]:
         "original": responses.filter(original=True, text__isnull=False),
     }
     has = {name for name, rows in known.items() if rows.exists()}
-    return steps_after(dataset_row(dataset).counts, has | ({"verdicts"} if judged else set()))
+    return steps_after(counts_of(dataset), has | ({"verdicts"} if judged else set()))
 
 
 def comparable(dataset: Dataset) -> bool:
@@ -155,8 +129,10 @@ def slugs() -> list[str]:
 
 def sessions_page(
     dataset: Dataset, *, scenario_id: int | None = None, search: str = "", page: int | str = 1
-) -> Page[SessionRow]:
-    """A page of sessions in file order; a page that does not exist gives the nearest.
+) -> Page[tuple[Session, str, DatasetCounts]]:
+    """A page of sessions in file order, each with how it opens and what it holds.
+
+    A page that does not exist gives the nearest.
 
     `search` is sought in the sessions' keys and the users' messages.
     """
@@ -168,38 +144,23 @@ def sessions_page(
         rows = rows.filter(Q(key__icontains=search) | Q(pk__in=asked.values("session_id")))
     paginator = Paginator(rows.order_by("position", "pk"), SESSIONS_A_PAGE)
     found = paginator.get_page(page)
-    return Page(_session_rows(found.object_list), found.number, paginator)  # type: ignore[arg-type]
+    return Page(_with_counts(found.object_list), found.number, paginator)  # type: ignore[arg-type]
 
 
-def _session_rows(rows: Iterable[Session]) -> list[SessionRow]:
+def _with_counts(rows: Iterable[Session]) -> list[tuple[Session, str, DatasetCounts]]:
     listed = list(rows)
     ids = [row.pk for row in listed]
     counts = _counted("pk", {"pk__in": ids})
     opened = Turn.objects.filter(session__in=ids, position=0)
     openings = dict(opened.values_list("session_id", "user_message"))
     return [
-        SessionRow(
-            row.pk,
-            row.key,
-            row.scenario.name,
+        (
+            row,
             (openings.get(row.pk) or "")[:_OPENING_CHARS],
             counts.get(row.pk, DatasetCounts()),
         )
         for row in listed
     ]
-
-
-def _dataset_row(row: Dataset, counts: DatasetCounts) -> DatasetRow:
-    return DatasetRow(
-        row.pk,
-        row.slug,
-        row.name,
-        row.description,
-        row.source,
-        row.licence,
-        row.simulated,
-        counts,
-    )
 
 
 def _counted(by: str, where: Mapping[str, object]) -> dict[int, DatasetCounts]:
@@ -234,8 +195,11 @@ _GOLD = Prefetch("gold_labels", GoldLabel.objects.order_by("pk"))
 _RATINGS = Prefetch("labels", SatisfactionLabel.objects.select_related("study").order_by("pk"))
 
 
-def session_page(session_id: int) -> SessionPage | None:
-    """A session with its turns, responses, comparisons and labels; None where there is none."""
+def whole_session(session_id: int) -> Session | None:
+    """A session with its turns, responses, comparisons and labels; None where there is none.
+
+    Each comparison is annotated with how often each verdict fell: `for_a`, `for_b` and `ties`.
+    """
     responses = (
         Response.objects.select_related("continues")
         .order_by("position", "pk")
@@ -244,13 +208,17 @@ def session_page(session_id: int) -> SessionPage | None:
     comparisons = (
         Comparison.objects.select_related("response_a", "response_b")
         .order_by("position", "pk")
-        .prefetch_related(Prefetch("labels", PairwiseLabel.objects.order_by("pk")))
+        .annotate(
+            for_a=Count("labels", filter=Q(labels__verdict=Verdict.A)),
+            for_b=Count("labels", filter=Q(labels__verdict=Verdict.B)),
+            ties=Count("labels", filter=Q(labels__verdict=Verdict.TIE)),
+        )
     )
     turns = Turn.objects.order_by("position").prefetch_related(
         Prefetch("responses", responses), Prefetch("comparisons", comparisons)
     )
     answers = SessionQuestionnaire.objects.order_by("pk")
-    session = (
+    return (
         Session.objects.filter(pk=session_id, dataset__staged_at__isnull=True)
         .select_related("dataset", "scenario")
         .prefetch_related(
@@ -258,155 +226,35 @@ def session_page(session_id: int) -> SessionPage | None:
         )
         .first()
     )
-    if session is None:
-        return None
-    names = names_of(dataset=session.dataset)
-    return SessionPage(
-        id=session.pk,
-        number=session.position + 1,
-        key=session.key,
-        dataset=session.dataset.slug,
-        dataset_name=session.dataset.name,
-        scenario=session.scenario.name,
-        user=names.get(session.original_user_id or 0, ""),
-        language=session.language,
-        system_prompt=session.system_prompt,
-        task_context=session.task_context,
-        profile=facts_of(session.profile_snapshot),
-        extra=facts_of(session.extra),
-        turns=tuple(_turn(turn, names) for turn in session.turns.all()),
-        ratings=_ratings(session.labels.all(), names),
-        gold=_gold(session.gold_labels.all()),
-        questionnaires=tuple(
-            Questionnaire(names[each.annotator_id], answers_of(each.answers))
-            for each in session.questionnaires.all()
-        ),
-    )
 
 
-def comparison_page(comparison_id: int) -> ComparisonPage | None:
-    """A comparison with the dialogue before it and its labels; None where there is none."""
-    comparison = (
+def labelled_comparison(comparison_id: int) -> Comparison | None:
+    """A comparison with its labels and gold answers; None where there is none."""
+    labels = PairwiseLabel.objects.select_related("study").order_by("pk")
+    return (
         Comparison.objects.filter(pk=comparison_id, turn__session__dataset__staged_at__isnull=True)
         .select_related(
-            "turn__session__dataset",
-            "turn__session__scenario",
-            "response_a__continues",
-            "response_b__continues",
+            "turn__session__dataset", "turn__session__scenario", "response_a", "response_b"
         )
+        .prefetch_related(Prefetch("labels", labels), _GOLD)
         .first()
     )
-    if comparison is None:
-        return None
-    turn = comparison.turn
-    session = turn.session
-    names = names_of(dataset=session.dataset)
-    labels = comparison.labels.select_related("study").order_by("pk")
-    return ComparisonPage(
-        id=comparison.pk,
-        key=comparison.key,
-        session_id=session.pk,
-        session_number=session.position + 1,
-        dataset=session.dataset.slug,
-        dataset_name=session.dataset.name,
-        scenario=session.scenario.name,
-        system_prompt=session.system_prompt,
-        task_context=session.task_context,
-        turn=turn.position + 1,
-        dialogue=_dialogue(turn),
-        a=_response(comparison.response_a, names, rated=False),
-        b=_response(comparison.response_b, names, rated=False),
-        labels=tuple(_label(label, names) for label in labels),
-        gold=_gold(comparison.gold_labels.order_by("pk")),
-        extra=facts_of(comparison.extra),
-    )
 
 
-def _dialogue(turn: Turn) -> tuple[MessageView, ...]:
-    """The messages up to the user's of this turn, earlier answers being the originals."""
+def dialogue_before(turn: Turn) -> list[tuple[bool, str | None]]:
+    """The messages up to the user's of this turn: whether the user wrote each, and its text.
+
+    Earlier answers are the originals; a text of None is not available.
+    """
     originals = Response.objects.filter(original=True)
     before = Turn.objects.filter(session=turn.session_id, position__lte=turn.position)
-    messages = []
+    messages: list[tuple[bool, str | None]] = []
     for each in before.order_by("position").prefetch_related(Prefetch("responses", originals)):
         if each.user_message is not None:
-            messages.append(MessageView(by_user=True, text=each.user_message))
+            messages.append((True, each.user_message))
         if each.pk != turn.pk:
-            messages += [MessageView(by_user=False, text=one.text) for one in each.responses.all()]
-    return tuple(messages)
-
-
-def _turn(turn: Turn, names: dict[int, str]) -> TurnView:
-    return TurnView(
-        number=turn.position + 1,
-        user_message=turn.user_message,
-        responses=tuple(_response(each, names) for each in turn.responses.all()),
-        comparisons=tuple(_comparison(each) for each in turn.comparisons.all()),
-    )
-
-
-def _response(response: Response, names: dict[int, str], *, rated: bool = True) -> ResponseView:
-    return ResponseView(
-        id=response.pk,
-        model=response.model,
-        variant=response.variant,
-        text=response.text,
-        original=response.original,
-        continues="" if response.continues is None else response.continues.model,
-        ratings=_ratings(response.labels.all(), names) if rated else (),
-        gold=_gold(response.gold_labels.all()) if rated else (),
-    )
-
-
-def _comparison(comparison: Comparison) -> ComparisonRow:
-    counted = Counter(Verdict(label.verdict) for label in comparison.labels.all())
-    return ComparisonRow(
-        id=comparison.pk,
-        key=comparison.key,
-        model_a=comparison.response_a.model,
-        model_b=comparison.response_b.model,
-        verdicts={verdict: counted[verdict] for verdict in Verdict},
-    )
-
-
-def _label(label: PairwiseLabel, names: dict[int, str]) -> LabelRow:
-    return LabelRow(
-        annotator=names[label.annotator_id],
-        verdict=Verdict(label.verdict),
-        strength=label.strength,
-        both_bad=label.both_bad,
-        shown_order=label.get_shown_order_display() if label.shown_order else "",
-        study="" if label.study is None else label.study.name,
-        repeat=label.repeat_index,
-        comment=label.comment,
-        given_at=label.created_at,
-        imported=label.submission_id is None,
-    )
-
-
-def _ratings(labels: Iterable[SatisfactionLabel], names: dict[int, str]) -> tuple[RatingRow, ...]:
-    return tuple(
-        RatingRow(
-            annotator=names[label.annotator_id],
-            score=label.score,
-            reason=label.get_reason_display() if label.reason else "",
-            hallucination=label.get_hallucination_display() if label.hallucination else "",
-            study="" if label.study is None else label.study.name,
-            comment=label.comment,
-            repeat=label.repeat_index,
-        )
-        for label in labels
-    )
-
-
-def _gold(labels: Iterable[GoldLabel]) -> tuple[GoldRow, ...]:
-    return tuple(
-        GoldRow(
-            answer=str(label.score) if label.verdict is None else label.get_verdict_display(),
-            source=label.get_source_display(),
-            rationale=label.rationale,
-        )
-        for label in labels
-    )
+            messages += [(False, one.text) for one in each.responses.all()]
+    return messages
 
 
 _Row = TypeVar("_Row", bound=Model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from django import template
@@ -103,6 +104,12 @@ def label(word: object) -> str:
     """A word of a vocabulary as people read it; any other value as it stands."""
     text = getattr(word, "label", "")
     return gettext(text) if text else str(word)
+
+
+@register.filter
+def named(user_id: int | None, names: Mapping[int, str]) -> str:
+    """The name that a user goes by in a dataset (queries.participants.names_of); "" for nobody."""
+    return names.get(user_id or 0, "")
 
 
 @register.filter

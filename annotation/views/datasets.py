@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.core.datasets import answers_of, facts_of
 from annotation.core.formats.detect import AUTO, FORMATS, Format, format_of_text, with_columns
 from annotation.core.formats.tables import NAME as TABLES
 from annotation.core.formats.tables import preview
@@ -23,7 +24,6 @@ from annotation.exports import EXPORTS, ExportFormat
 from annotation.forms.datasets import ImportForm, SamplingForm, SessionFilterForm, TableForm
 from annotation.models import Dataset
 from annotation.queries import datasets as queries
-from annotation.queries.datasets import comparison_page, session_page
 from annotation.queries.label_sampling import stated_sampling
 from annotation.queries.participants import names_of
 from annotation.services.datasets import state_sampling
@@ -85,12 +85,15 @@ def dataset(request: SignedInRequest, slug: str) -> HttpResponse:
 
 def _of_dataset(request: SignedInRequest, stored: Dataset) -> dict[str, object]:
     scenarios = queries.scenarios(stored)
-    form = SessionFilterForm(request.GET, scenarios=[(row.id, row.name) for row in scenarios])
+    form = SessionFilterForm(
+        request.GET, scenarios=[(row.pk, row.name) for row, _counts in scenarios]
+    )
     scenario, search = form.wanted()
     return {
-        "dataset": queries.dataset_row(stored),
+        "dataset": stored,
+        "counts": queries.counts_of(stored),
         "scenarios": scenarios,
-        "annotators": queries.annotator_rows(stored),
+        "annotators": queries.annotators_with_counts(stored),
         "form": form,
         "filtered": scenario is not None or bool(search),
         "page": queries.sessions_page(
@@ -124,20 +127,38 @@ def label_sampling(request: SignedInRequest, slug: str) -> HttpResponse:
 @reader_required
 def session(request: SignedInRequest, session_id: int) -> HttpResponse:
     """One session with everything about it."""
-    page = session_page(session_id)
-    if page is None:
+    stored = queries.whole_session(session_id)
+    if stored is None:
         raise Http404
-    return render(request, "annotation/session.html", {"session": page})
+    names = names_of(dataset=stored.dataset)
+    context = {
+        "session": stored,
+        "names": names,
+        "profile": facts_of(stored.profile_snapshot),
+        "extra": facts_of(stored.extra),
+        "questionnaires": [
+            (names[each.annotator_id], answers_of(each.answers))
+            for each in stored.questionnaires.all()
+        ],
+    }
+    return render(request, "annotation/session.html", context)
 
 
 @require_safe
 @reader_required
 def comparison(request: SignedInRequest, comparison_id: int) -> HttpResponse:
     """One comparison: both texts, the dialogue before them, and the labels."""
-    page = comparison_page(comparison_id)
-    if page is None:
+    stored = queries.labelled_comparison(comparison_id)
+    if stored is None:
         raise Http404
-    return render(request, "annotation/comparison.html", {"comparison": page})
+    context = {
+        "comparison": stored,
+        "session": stored.turn.session,
+        "names": names_of(dataset=stored.turn.session.dataset),
+        "dialogue": queries.dialogue_before(stored.turn),
+        "extra": facts_of(stored.extra),
+    }
+    return render(request, "annotation/comparison.html", context)
 
 
 def _nothing_judged(_slug: str) -> bool:

@@ -365,10 +365,17 @@ class Sample:
     models: tuple[str, ...] = ()
 
     def ranks(self) -> tuple[Integers, Integers]:
-        """Draws x models: the best and the worst rank, 1 the best; equal ratings share one."""
+        """Draws x models: the best and the worst rank, 1 the best.
+
+        Of equal ratings each may be the first or the last: a draw in which two models won as often
+        puts neither ahead.
+        """
         low, high = self.lowest, self.highest
         ahead = low[:, None, :] > high[:, :, None] + SAME
-        before = high[:, None, :] > low[:, :, None] + SAME
+        equal = (low[:, None, :] >= low[:, :, None] - SAME) & (
+            high[:, None, :] >= high[:, :, None] - SAME
+        )
+        before = (high[:, None, :] > low[:, :, None] + SAME) | equal
         own = np.eye(low.shape[1], dtype=bool)
         return ahead.sum(axis=2) + 1, (before & ~own).sum(axis=2) + 1
 

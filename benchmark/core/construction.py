@@ -52,6 +52,7 @@ class DropReason(LabelledEnum):
     AMBIGUOUS = Usefulness.AMBIGUOUS.value, Usefulness.AMBIGUOUS.label
     LOW_QUALITY = Usefulness.LOW_QUALITY.value, Usefulness.LOW_QUALITY.label
     TOO_SIMPLE = Usefulness.TOO_SIMPLE.value, Usefulness.TOO_SIMPLE.label
+    CALL_FAILED = "CALL_FAILED", gettext_noop("A call failed")
     NOT_SORTED = "NOT_SORTED", gettext_noop("The judge gave no category")
     NO_ANSWER = "NO_ANSWER", gettext_noop("A model gave no answer")
     EQUAL = "EQUAL", gettext_noop("Both models gave the same answer")

@@ -58,6 +58,9 @@ REFUSAL_TEXTS: Final = {
     "construction:same-model": gettext_noop(
         "The strong and the weak model are the same. Choose two different models."
     ),
+    "construction:sorted": gettext_noop(
+        "The construction has already used these categories. Retry the construction instead."
+    ),
     "construction:unknown": gettext_noop("There is no such construction or dialogue."),
     "construction:unknown-version": gettext_noop("There is no benchmark version of this name."),
     "construction:version-taken": gettext_noop(

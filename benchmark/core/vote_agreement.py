@@ -3,14 +3,16 @@
 Protocols A3: the probability that two different judges, drawn at random, agree on a question. Every
 pair of votes on one comparison counts once: the judge's one verdict with each person's, and each
 two people's. Where the judge was asked in both orders it wins only where both agree, else it is a
-tie. Without ties, pairs in which either vote is a tie are left out.
+tie. With ties is setup S1 of Zheng et al. (2023), section 4.2; in S2 pairs in which either vote is
+a tie are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,13 +26,16 @@ from benchmark.core.decisions import Decisions
 class Votes:
     """The votes on one comparison of the turn `turn`; `judge` is None where it said nothing.
 
-    One that names no `session` is a session of its own.
+    One that names no `session` is a session of its own; `models` are those of its responses, ""
+    where nobody recorded one.
     """
 
     turn: int
     judge: Verdict | None
     people: tuple[Verdict, ...]
     session: int | None = None
+    scenario: str = ""
+    models: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +55,9 @@ class Fraction:
 
 @dataclass(frozen=True, slots=True)
 class VoteAgreement:
-    """Judge with people, and people with people, on one turn."""
+    """Judge with people, and people with people, on one turn, or on all where it is None."""
 
-    turn: int
+    turn: int | None
     ties: bool
     judge: Fraction
     people: Fraction
@@ -65,6 +70,38 @@ class VoteAgreement:
             **_flat("judge", self.judge),
             **_flat("people", self.people),
         }
+
+
+class GapAgreement(NamedTuple):
+    """Agreement on two models, ties left out; `gap` is by how much `first` wins more, 0..1."""
+
+    first: str
+    second: str
+    gap: float
+    votes: VoteAgreement
+
+
+class AgreementTables(NamedTuple):
+    """The agreement by turn, by scenario and by two models."""
+
+    turns: tuple[VoteAgreement, ...] = ()
+    scenarios: tuple[tuple[str, VoteAgreement], ...] = ()
+    gaps: tuple[GapAgreement, ...] = ()
+
+    def records(self) -> dict[str, list[dict[str, object]]]:
+        """Flat rows by what they are about, as files and scripts have them."""
+        told = {
+            "turn": [row.record() for row in self.turns],
+            "scenario": [{"scenario": name, **row.record()} for name, row in self.scenarios],
+            "gap": [
+                {"first": row.first, "second": row.second, "gap": row.gap, **row.votes.record()}
+                for row in self.gaps
+            ],
+        }
+        for name in ("scenario", "gap"):
+            for record in told[name]:
+                del record["turn"]
+        return told
 
 
 def conservative(decisions: Decisions) -> Verdict | None:
@@ -90,7 +127,44 @@ def vote_agreement(
     )
 
 
-def _agreement(turn: int, rows: Sequence[Votes], *, ties: bool) -> VoteAgreement:
+def scenario_agreement(votes: Iterable[Votes]) -> tuple[tuple[str, VoteAgreement], ...]:
+    """The agreement in each scenario over all turns, with ties and without, as they first come."""
+    groups: dict[str, list[Votes]] = {}
+    for row in votes:
+        groups.setdefault(row.scenario, []).append(row)
+    return tuple(
+        (name, _agreement(None, rows, ties=ties))
+        for name, rows in groups.items()
+        for ties in (True, False)
+    )
+
+
+def gap_agreement(
+    votes: Iterable[Votes], win_rates: Mapping[str, float]
+) -> tuple[GapAgreement, ...]:
+    """The agreement on each two models over all turns, the smallest gap first (their Figure 2).
+
+    Ties are left out (setup S2). A pair on which nobody can agree is left out: there is no one
+    comparison of it with two votes that both name a winner.
+
+    Args:
+        votes: those on two responses of one model, or of an unknown one, do not count.
+        win_rates: 0..1 of every model that is compared.
+    """
+    groups: dict[tuple[str, str], list[Votes]] = {}
+    for row in votes:
+        first, second = sorted(row.models, key=lambda model: (-win_rates.get(model, 0.0), model))
+        if first != second and first in win_rates and second in win_rates:
+            groups.setdefault((first, second), []).append(row)
+    found = (
+        GapAgreement(*pair, win_rates[pair[0]] - win_rates[pair[1]], told)
+        for pair, rows in groups.items()
+        if (told := _agreement(None, rows, ties=False)).judge.pairs or told.people.pairs
+    )
+    return tuple(sorted(found, key=lambda row: (row.gap, row.first, row.second)))
+
+
+def _agreement(turn: int | None, rows: Sequence[Votes], *, ties: bool) -> VoteAgreement:
     with_judge = (
         (row.session, [(row.judge, person) for person in row.people])
         for row in rows

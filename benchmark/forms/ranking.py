@@ -7,12 +7,14 @@ from typing import Final
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.choices import JudgmentStatus
 from annotation.core.pairing import CANDIDATE_CHARS
 from annotation.core.refusals import Refused
 from benchmark.core.rank_agreement import read_reference
 from benchmark.core.ranking import RatingMethod
 from benchmark.forms import DatasetForm
 from benchmark.forms.fields import id_field, one_of
+from benchmark.queries.grades import GradeFilter, GradesQuestion
 from benchmark.queries.ranking import LeaderboardQuestion, Source
 
 MOST_REFERENCE_BYTES: Final = 2**20
@@ -89,3 +91,29 @@ class LeaderboardRowsForm(LeaderboardForm):
     def source_asked(self) -> Source:
         """Whose verdicts."""
         return Source(self.cleaned_data["source"] or Source.HUMAN)
+
+
+class GradesForm(DatasetForm):
+    """A question to the page of grades; a run of another dataset means nothing."""
+
+    run = id_field()
+
+    def question(self) -> GradesQuestion:
+        """What is asked."""
+        run = self.cleaned_data["run"] if self.same_dataset() else None
+        return GradesQuestion(self.cleaned_data["dataset"], run)
+
+
+class GradeRowsForm(GradesForm):
+    """A question to the responses behind a mean grade."""
+
+    model = forms.CharField(max_length=CANDIDATE_CHARS, strip=False)
+    scenario = forms.CharField(required=False, max_length=120, strip=False)
+    turn = id_field()
+    show = one_of(JudgmentStatus)
+
+    def wanted(self) -> GradeFilter:
+        """Which responses."""
+        asked = self.cleaned_data
+        show = JudgmentStatus(asked["show"]) if asked["show"] else None
+        return GradeFilter(asked["model"], asked["scenario"], asked["turn"], show)

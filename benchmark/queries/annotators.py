@@ -14,8 +14,17 @@ from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, Dataset, GoldLabel, PairwiseLabel
 from annotation.queries.participants import names_of
+from benchmark.core.bradley_terry import outcome_of
+from benchmark.core.ranking import win_rates
 from benchmark.core.trust import BASE, PERSONAL, SELECTED, Condition
-from benchmark.core.vote_agreement import VoteAgreement, Votes, conservative, vote_agreement
+from benchmark.core.vote_agreement import (
+    AgreementTables,
+    Votes,
+    conservative,
+    gap_agreement,
+    scenario_agreement,
+    vote_agreement,
+)
 from benchmark.queries.choices import (
     RUBRICS,
     VERDICT_RUNS,
@@ -25,8 +34,10 @@ from benchmark.queries.choices import (
     datasets,
     picked_dataset,
     run_choices,
+    scenarios,
 )
 from benchmark.queries.evidence import voice_decisions
+from benchmark.queries.ranking import compared_by_models
 from benchmark.queries.trust import SEED
 from judging.models import JudgeRun, Judgment, RunKind, RunStatus
 from judging.queries.preference_sets import runs_edited_late
@@ -204,11 +215,12 @@ class PeopleScope:
 
 @dataclass(frozen=True, slots=True)
 class PeoplePage:
-    """The agreement of one judge and of people, by turn."""
+    """The agreement of one judge and of people; `numbers` are those of scenarios, by name."""
 
     scope: PeopleScope
-    rows: tuple[VoteAgreement, ...]
+    tables: AgreementTables
     seed: int
+    numbers: Mapping[str, int]
 
 
 def group_of(name: str) -> str:
@@ -234,20 +246,23 @@ def people_page(question: PeopleQuestion) -> PeoplePage:
         Refused: something asked for does not exist.
     """
     scope = people_scope(question)
-    return PeoplePage(scope, _agreement(scope, scope.judge), SEED)
+    found = _agreement(scope, [scope.judge] if scope.judge else [])
+    numbers = {each.name: each.id for each in scenarios(scope.dataset)} if scope.dataset else {}
+    return PeoplePage(scope, found[0][1] if found else AgreementTables(), SEED, numbers)
 
 
 def dataset_vote_agreement(
     dataset: str, *, people: str = ""
-) -> tuple[tuple[JudgeOption, tuple[VoteAgreement, ...]], ...]:
+) -> tuple[tuple[JudgeOption, AgreementTables], ...]:
     """Every judge of a dataset with its agreement with a group of people, or with all.
 
     Raises:
         Refused: there is no such dataset; nobody of the group labelled in it.
     """
     scope = _scope(PeopleQuestion(dataset, people=people), (), dataset_of(dataset))
-    found = ((judge, _agreement(scope, judge)) for judge in scope.judges)
-    return tuple((judge, rows) for judge, rows in found if rows)
+    return tuple(
+        (judge, tables) for judge, tables in _agreement(scope, scope.judges) if tables.turns
+    )
 
 
 def _scope(
@@ -275,40 +290,57 @@ def _scope(
     )
 
 
-def _agreement(scope: PeopleScope, judge: JudgeOption | None) -> tuple[VoteAgreement, ...]:
-    if scope.dataset is None or judge is None:
-        return ()
-    people = human_verdicts(scope.dataset, scope.members)
-    said = {
-        comparison: conservative(decisions)
-        for found in voice_decisions({judge.run}, judge.voice)
-        for comparison, decisions in found.decided.items()
-    }
-    votes = [
-        Votes(turn, said.get(comparison), tuple(people.get(comparison, {}).values()), session)
-        for comparison, (turn, session) in _turns(scope.dataset).items()
-        if comparison in people
-    ]
-    return vote_agreement(votes)
+def _agreement(
+    scope: PeopleScope, judges: Sequence[JudgeOption]
+) -> list[tuple[JudgeOption, AgreementTables]]:
+    """What each judge has in common with the people asked about; win rates are by everybody's."""
+    if scope.dataset is None or not judges:
+        return []
+    places = compared_by_models(scope.dataset)
+    people = human_verdicts(scope.dataset)
+    rates = win_rates(
+        outcome_of(one, other, people[comparison].values(), session)
+        for comparison, (_scenario, one, other, session, _turn) in places.items()
+        if comparison in people and one and other
+    )
+    order = {each.name: place for place, each in enumerate(scenarios(scope.dataset))}
+    found = []
+    for judge in judges:
+        said = {
+            comparison: conservative(decisions)
+            for each in voice_decisions({judge.run}, judge.voice)
+            for comparison, decisions in each.decided.items()
+        }
+        votes = [
+            Votes(turn, said.get(comparison), own, session, scenario, (one, other))
+            for comparison, (scenario, one, other, session, turn) in places.items()
+            if (own := _of_members(people.get(comparison, {}), scope.members))
+        ]
+        votes.sort(key=lambda row: order[row.scenario])
+        tables = AgreementTables(
+            vote_agreement(votes),
+            scenario_agreement(votes),
+            gap_agreement(votes, {rate.model: rate.value for rate in rates}),
+        )
+        found.append((judge, tables))
+    return found
+
+
+def _of_members(given: Mapping[int, Verdict], members: Mapping[int, str]) -> tuple[Verdict, ...]:
+    return tuple(verdict for annotator, verdict in given.items() if annotator in members)
 
 
 def human_verdicts(
-    dataset: DatasetChoice, members: Mapping[int, str]
+    dataset: DatasetChoice, members: Mapping[int, str] | None = None
 ) -> dict[int, dict[int, Verdict]]:
-    """By comparison, what each of some annotators said; of repeats the first."""
-    rows = PairwiseLabel.objects.filter(
-        comparison__turn__session__dataset=dataset.id, annotator__in=list(members)
-    ).order_by("repeat_index", "id")
+    """By comparison, what each of some annotators said, or everybody; of repeats the first."""
+    labels = PairwiseLabel.objects.filter(comparison__turn__session__dataset=dataset.id)
+    if members is not None:
+        labels = labels.filter(annotator__in=list(members))
+    rows = labels.order_by("repeat_index", "id")
     found: dict[int, dict[int, Verdict]] = defaultdict(dict)
     for comparison, annotator, verdict in rows.values_list(
         "comparison_id", "annotator_id", "verdict"
     ):
         found[comparison].setdefault(annotator, Verdict(verdict))
     return found
-
-
-def _turns(dataset: DatasetChoice) -> dict[int, tuple[int, int]]:
-    """The number of each comparison's turn, from 1, and its session."""
-    rows = Comparison.objects.filter(turn__session__dataset=dataset.id).order_by("pk")
-    columns = rows.values_list("pk", "turn__position", "turn__session_id")
-    return {pk: (place + 1, session) for pk, place, session in columns}

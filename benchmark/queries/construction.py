@@ -113,9 +113,9 @@ def in_play(run_id: int, stage: BuildStage) -> QuerySet[ConstructionItem]:
     return ConstructionItem.objects.filter(run=run_id, dropped_at__in=here).order_by("position")
 
 
-def sorted_rows(sort_run: int) -> QuerySet[ConstructionItem]:
-    """The dialogues whose category a run of the kind SORT asks for."""
-    parents = RunUnit.objects.filter(child=sort_run).values("run")
+def sorted_rows(*sort_runs: int) -> QuerySet[ConstructionItem]:
+    """The dialogues whose category runs of the kind SORT ask for; `run` is the construction."""
+    parents = RunUnit.objects.filter(child__in=sort_runs).values("run")
     return ConstructionItem.objects.filter(run__in=parents).exclude(dropped_at__in=_BEFORE_SORTING)
 
 

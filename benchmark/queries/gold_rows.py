@@ -17,7 +17,7 @@ from annotation.core.refusals import Refused
 from annotation.queries.agreement import AgreementQuestion, agreement_page
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.gold import SUBSETS, Section
-from benchmark.core.vote_agreement import VoteAgreement
+from benchmark.core.vote_agreement import AgreementTables
 from benchmark.queries.annotators import (
     OPENING_CHARS,
     JudgeOption,
@@ -153,7 +153,7 @@ class RecordedFigures:
     dataset: str
     people: str
     gold: tuple[JudgeReport, ...]
-    agreement: tuple[tuple[JudgeOption, tuple[VoteAgreement, ...]], ...]
+    agreement: tuple[tuple[JudgeOption, AgreementTables], ...]
     kappas: tuple[PairKappa, ...]
     seed: int
 
@@ -175,8 +175,8 @@ def recorded_figures(
         dataset=dataset,
         people=people,
         agreement=tuple(
-            (judge, rows)
-            for judge, rows in dataset_vote_agreement(dataset, people=people)
+            (judge, tables)
+            for judge, tables in dataset_vote_agreement(dataset, people=people)
             if judge.recorded or not recorded_only
         ),
         gold=tuple(

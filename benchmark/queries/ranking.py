@@ -173,7 +173,7 @@ def _verdicts(
     scope: LeaderboardScope, given: Sequence[tuple[int, Verdict]]
 ) -> list[ModelVerdict | None]:
     """Each with its models; None where its scenario or language was not asked for."""
-    names = _models(scope.dataset) if given and scope.dataset else {}
+    names = compared_by_models(scope.dataset) if given and scope.dataset else {}
     language = scope.question.language
     told = _languages(scope) if language and given else {}
     return [
@@ -312,8 +312,8 @@ def judge_and_model(scope: LeaderboardScope, source: Source) -> tuple[str, str]:
     return judge, model or judge
 
 
-def _models(dataset: DatasetChoice) -> dict[int, tuple[str, str, str, int]]:
-    """Scenario, the two models and the session of every comparison.
+def compared_by_models(dataset: DatasetChoice) -> dict[int, tuple[str, str, str, int, int]]:
+    """Scenario, the two models, the session and the turn (from 1) of every comparison.
 
     A variant is a model of its own, except where both texts are equal: it tells those apart.
     """
@@ -323,6 +323,9 @@ def _models(dataset: DatasetChoice) -> dict[int, tuple[str, str, str, int]]:
         for response in ("response_a__", "response_b__")
     )
     rows = Comparison.objects.filter(turn__session__dataset=dataset.id).values_list(
-        "id", "turn__session__scenario__name", one, other, "turn__session_id"
+        "id", "turn__session__scenario__name", one, other, "turn__session_id", "turn__position"
     )
-    return {key: (name, one, other, own) for key, name, one, other, own in rows.iterator()}
+    return {
+        key: (name, one, other, own, place + 1)
+        for key, name, one, other, own, place in rows.iterator()
+    }

@@ -159,6 +159,22 @@ def asked_replay(found: StoredReplay) -> Question:
     }
 
 
+def page_of(kind: SnapshotKind, question: Question) -> dict[str, Any]:
+    """The parameters that ask a page for the same today; rows behind figures are found there.
+
+    Raises:
+        Refused: something asked for no longer exists.
+    """
+    if kind is SnapshotKind.REPLAY:
+        return {"scale": question["scale"]}
+    part = part_of(question["dataset"], question)
+    words = {name: question.get(name) for name in ("run", "rule", "policy", "judge", "method")}
+    if question.get("style"):
+        words["style"] = "on"
+    asked = {name: getattr(part, name) for name in ("dataset", *_PART)} | words
+    return {name: value for name, value in asked.items() if value}
+
+
 def replay_figures(found: StoredReplay) -> list[dict[str, Any]]:
     """A row for the originals and each candidate, with what it gains on them, in JSON's types."""
     gains = {pair.candidate: pair.record() for pair in found.against("")}

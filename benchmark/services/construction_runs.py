@@ -14,11 +14,12 @@ from typing import Final, NamedTuple
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db import transaction
+from django.db.models import Q
 
 from annotation.core.choices import JudgmentStatus
 from annotation.core.pairing import PairingKind, PairingRules
 from annotation.core.refusals import Refused
-from annotation.models import Dataset, User
+from annotation.models import Dataset, Turn, User
 from annotation.services.datasets import NewDialogue, add_dialogues
 from benchmark.core.construction import (
     BuildStage,
@@ -41,18 +42,25 @@ from benchmark.queries.construction import (
     in_play,
     limits_of,
     source_dialogues,
+    version_of,
 )
 from benchmark.services.construction_sorting import plan_sorting
 from benchmark.services.pairing import Verdicts, make_next_batch
 from judging.core.rules import AnsweredTurns, GenerationSettings
 from judging.core.runs import StageName
 from judging.core.targets import RunTarget, Targets
-from judging.models import JudgeRun, ModelEndpoint, RunKind, RunStatus, RunUnit
-from judging.queries.runs import UNFINISHED
-from judging.services.batches import (
-    BatchWork,
-    UnitStage,
+from judging.llm.errors import PASSING
+from judging.models import (
+    GeneratedResponse,
+    JudgeRun,
+    Judgment,
+    ModelEndpoint,
+    RunKind,
+    RunStatus,
+    RunUnit,
 )
+from judging.queries.runs import UNFINISHED, unit_rows
+from judging.services.batches import BatchWork, UnitStage
 from judging.services.child_runs import choose_child, end_unit, ending, go_on, has_all_answers
 from judging.services.endpoints import check_budget
 from judging.services.heartbeats import Pulse, beat
@@ -293,7 +301,13 @@ def _privacy(run: JudgeRun, pulse: Pulse) -> Write:
 def _drop_unsorted(run: JudgeRun) -> None:
     """What the judge gave no category, its error code is with the row."""
     rows = in_play(run.pk, BuildStage.SORTING).exclude(status=JudgmentStatus.DONE)
-    rows.update(dropped_at=BuildStage.SORTING.value, reason=DropReason.NOT_SORTED.value)
+    here = BuildStage.SORTING.value
+    rows.filter(_CALL_FAILED).update(dropped_at=here, reason=DropReason.CALL_FAILED.value)
+    rows.exclude(_CALL_FAILED).update(dropped_at=here, reason=DropReason.NOT_SORTED.value)
+
+
+_CALL_FAILED: Final = Q(status=JudgmentStatus.FAILED, error_code__in=PASSING)
+"""Rows that another try may bring an answer: no ground for dropping a dialogue for good."""
 
 
 def _candidates(run: JudgeRun, pulse: Pulse) -> Write:
@@ -340,12 +354,14 @@ ANSWERS: Final = GenerationSettings(turns=AnsweredTurns.LAST)
 
 def _plan_answers(name: str, run: JudgeRun) -> JudgeRun | None:
     dataset = candidates_of(run)
-    if not dataset.sessions.exists():
+    turns = Turn.objects.filter(session__dataset=dataset).order_by("pk")
+    if not turns:
         return None
     request = RunRequest(
         kind=RunKind.GENERATE,
         dataset=dataset,
         judge=run.config[name],
+        targets=Targets(kind=RunTarget.ALL, only=tuple(turn.pk for turn in turns)),
         generation=ANSWERS,
         created_by=run.created_by,
     )
@@ -395,12 +411,24 @@ def _challenge(run: JudgeRun, _pulse: Pulse) -> Write:
     )
     judge_run = None if judged is None else judged.pk
     found = challenges(list(items.values()), run.config["models"], judge_run)
+    unanswered = _unanswered(run)
     faults = {
-        pk: Dropped(reason, {})
+        pk: Dropped(DropReason.CALL_FAILED if candidate in unanswered else reason, {})
         for pk, candidate in items.items()
         if (reason := _challenge_reason(found[candidate])) is not None
     }
     return _drop(BuildStage.CHALLENGE, faults, run)
+
+
+def _unanswered(run: JudgeRun) -> set[int]:
+    """The candidates' sessions about which a call failed that another try may not see fail."""
+    children = list(unit_rows(run.pk).values_list("child", flat=True))
+    answers = GeneratedResponse.objects.filter(_CALL_FAILED, run__in=children)
+    verdicts = Judgment.objects.filter(_CALL_FAILED, run__in=children)
+    return {
+        *answers.values_list("turn__session_id", flat=True),
+        *verdicts.values_list("comparison__turn__session_id", flat=True),
+    }
 
 
 def _challenge_reason(challenge: Challenge) -> DropReason | None:
@@ -428,4 +456,39 @@ _COMPUTED: Final[Mapping[str, Callable[[JudgeRun, Pulse], Write]]] = {
     "challenge": _challenge,
 }
 
-CONSTRUCT: Final = Kind(None, write_construction, (UnitStage(StageName.UNIT, work_construction),))
+_RESTING: Final[Mapping[str, frozenset[str]]] = {
+    "sort": frozenset(_MODEL_STEPS),
+    "strong": frozenset({"pairs", "judge", "challenge"}),
+    "weak": frozenset({"pairs", "judge", "challenge"}),
+    "judge": frozenset({"challenge"}),
+}
+"""By a step whose calls are asked again, the steps that are done again after it."""
+
+
+def steps_resting(run: JudgeRun, again: Sequence[RunUnit]) -> list[RunUnit]:
+    """The steps to be done again, and what they dropped in play until they are.
+
+    Reviews stay: what they decided on was answered.
+
+    Raises:
+        Refused: the benchmark is frozen.
+    """
+    if version_of(run) is not None:
+        raise Refused("construction:frozen")
+    rows = ConstructionItem.objects.filter(run=run)
+    steps = {unit.plan["step"] for unit in again}
+    resting = {step for each in steps for step in _RESTING[each]}
+    if "sort" in steps:
+        unsorted = rows.filter(dropped_at=BuildStage.SORTING, status=JudgmentStatus.FAILED)
+        unsorted.update(dropped_at="", reason="")
+    if "challenge" in resting:
+        rows.filter(dropped_at=BuildStage.CHALLENGE).update(dropped_at="", reason="")
+    return list(unit_rows(run.pk).filter(plan__step__in=resting))
+
+
+CONSTRUCT: Final = Kind(
+    None,
+    write_construction,
+    (UnitStage(StageName.UNIT, work_construction),),
+    steps_resting,
+)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from annotation.core.choices import JudgmentStatus
+from annotation.core.refusals import Refused
 from benchmark.core.construction import BuildStage
 from benchmark.models import ConstructionItem
 from benchmark.queries.construction import SORT_KIND, in_play, sorted_rows, source_dialogues
@@ -13,7 +14,7 @@ from judging.core.categories import Usefulness
 from judging.core.questions import SortAnswer, SortQuestion
 from judging.core.runs import StageName
 from judging.judges.protocol import Judge
-from judging.models import JudgeRun, ModelEndpoint
+from judging.models import JudgeRun, ModelEndpoint, RunUnit
 from judging.services.batches import AskingStage, IdRange, call_ids, raw_to_keep, status_of
 from judging.services.edited_prompts import edited_prompts
 from judging.services.judges import endpoint_for, judge_snapshot
@@ -100,6 +101,17 @@ def store_sorting(run: JudgeRun, lines: Sequence[SortedLine]) -> None:
     ConstructionItem.objects.bulk_update(rows.values(), _SORT_FIELDS)
 
 
+def check_not_used(run: JudgeRun, _again: object) -> tuple[RunUnit, ...]:
+    """Sees to it that no step of a construction went by what is to be asked again.
+
+    Raises:
+        Refused: the construction has gone on with the categories.
+    """
+    if run.unit_of.filter(status=JudgmentStatus.DONE).exists():
+        raise Refused("construction:sorted")
+    return ()
+
+
 _SORT_FIELDS: Final = (
     "call",
     "status",
@@ -120,4 +132,4 @@ SORT_STAGE: Final = AskingStage(
     ask=ask_sorting,
     store=store_sorting,
 )
-SORT: Final = Kind(None, _write_nothing, (SORT_STAGE,))
+SORT: Final = Kind(None, _write_nothing, (SORT_STAGE,), check_not_used)

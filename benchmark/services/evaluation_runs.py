@@ -323,6 +323,23 @@ def _curve(run: JudgeRun, *, pulse: Callable[[], None]) -> dict[str, Any]:
     )
 
 
+def units_resting(run: JudgeRun, again: Sequence[RunUnit]) -> Iterator[RunUnit]:
+    """The evaluators that are measured by some judges' runs which a retry has answer more.
+
+    A run that was there before is sought anew.
+    """
+    for unit in again:
+        if unit.reused:
+            unit.plan["finished"] = None
+            unit.save(update_fields=["plan"])
+    train, test, _level = _subject(run)
+    asked = {(unit.plan["dataset"], unit.plan["scores"]) for unit in again}
+    for unit in unit_rows(run.pk).filter(plan__has_key="measures"):
+        needed = scorings_of([unit.plan["measures"]], train=train, test=test)
+        if asked & {(dataset.pk, judge) for dataset, judge in needed}:
+            yield unit
+
+
 def report_evaluation(run: JudgeRun) -> None:
     """Keep what was measured as a report, all on the ratings as they are now, and the curve.
 
@@ -408,4 +425,5 @@ EVALUATE: Final = Kind(
         UnitStage(StageName.UNIT, work_evaluation),
         ComputingStage(StageName.REPORT, report_evaluation),
     ),
+    units_resting,
 )

@@ -49,7 +49,7 @@ from judging.services.estimates import estimate_all
 from judging.services.heartbeats import Pulse
 from judging.services.judges import endpoint_for
 from judging.services.kinds import Kind, plan
-from judging.services.run_control import cancel
+from judging.services.run_control import choose_anew
 from judging.services.run_requests import RunRequest, finished_like
 
 DEFAULT_SEED: Final = 42
@@ -285,14 +285,8 @@ def _generate(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
 def _score_anew(run: JudgeRun) -> None:
     """Where a generation was retried after the others were scored, or were to be: with it."""
     unit = unit_rows(run.pk).get(plan__has_key="scores")
-    if unit.child_id is None:
-        return
-    others = RunUnit.objects.filter(child=unit.child_id).exclude(pk=unit.pk)
-    if not unit.reused and not others.exists():
-        cancel(unit.child_id)  # else one that the retry has made ready would be left lying
-    unit_rows(run.pk).filter(pk=unit.pk).update(
-        status=JudgmentStatus.PENDING, child=None, reused=False
-    )
+    if unit.child_id is not None:
+        choose_anew(unit)
 
 
 def _score(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
@@ -402,4 +396,5 @@ REPLAY: Final = Kind(
         UnitStage(StageName.UNIT, work_replay),
         ComputingStage(StageName.REPORT, report_replay),
     ),
+    lambda _run, _again: (),  # what is scored is chosen anew once a generation ended
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
@@ -9,8 +10,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from annotation.core.charts import ScatterPlot, scatter_plot
+from annotation.templatetags.look import percent
+from benchmark.core.vote_agreement import GapAgreement
 from benchmark.forms import DisagreementForm, PeopleForm, asked
-from benchmark.queries.annotators import people_page
+from benchmark.queries.annotators import PeopleScope, people_page
 from benchmark.queries.disagreements import queue_page
 from benchmark.queries.kept import kept
 from benchmark.views.exports import csv_file, require_sees_everyone
@@ -31,6 +35,9 @@ def people(request: HttpRequest) -> HttpResponse:
         "scope": scope,
         "kin": families_of_runs([scope.judge.run] if scope.judge else []),
         "figures_id": FIGURES_ID,
+        "scenarios": [(name, page.numbers[name], row) for name, row in page.tables.scenarios],
+        "gaps": [(row, _pair_query(scope, row)) for row in page.tables.gaps],
+        "plot": _gap_plot(page.tables.gaps),
         "query": urlencode(
             {
                 "dataset": scope.dataset.slug if scope.dataset else "",
@@ -43,15 +50,41 @@ def people(request: HttpRequest) -> HttpResponse:
     return render(request, template, context)
 
 
+def _pair_query(scope: PeopleScope, row: GapAgreement) -> str:
+    """Where the people's votes on two models are."""
+    asked = {"model": row.first, "opponent": row.second, "source": "human"}
+    return urlencode({"dataset": scope.dataset.slug if scope.dataset else "", **asked})
+
+
+def _gap_plot(gaps: Sequence[GapAgreement]) -> ScatterPlot:
+    """The judge's agreement with people on two models by their gap in win rate, as Figure 2."""
+    points = [
+        (
+            row.gap,
+            share,
+            float(row.votes.judge.pairs),
+            f"{row.first}, {row.second}: {percent(share)}",
+        )
+        for row in gaps
+        if (share := row.votes.judge.value) is not None
+    ]
+    return scatter_plot(points, low=0.0, high=1.0, write=percent, plot_height=160.0)
+
+
 @require_safe
 @login_required
 def people_csv(request: HttpRequest) -> HttpResponse:
-    """The agreement as a file, a row a turn with ties and one without."""
+    """The agreement as a file: rows by turn, by scenario and by two models."""
     require_sees_everyone(request)
     page = people_page(asked(PeopleForm, request.GET).question())
     judge = page.scope.judge.judge if page.scope.judge else ""
     group = page.scope.question.people
-    rows = [{"judge": judge, "people": group, **row.record()} for row in page.rows]
+    blank = dict.fromkeys(("turn", "scenario", "first", "second", "gap"))
+    rows = [
+        {"judge": judge, "people": group, "by": by, **blank, **row}
+        for by, own in page.tables.records().items()
+        for row in own
+    ]
     return csv_file("people", list(rows[0]) if rows else [], rows)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -32,7 +34,7 @@ from benchmark.core.snapshots import (
 from benchmark.forms import TrustForm, asked
 from benchmark.forms.ranking import LeaderboardForm, SnapshotForm
 from benchmark.models import Snapshot
-from benchmark.queries.snapshots import snapshot_numbered, snapshots_of
+from benchmark.queries.snapshots import page_of, snapshot_numbered, snapshots_of
 from benchmark.services.snapshots import keep_board, keep_replay_figures, keep_trust, verify
 from benchmark.views.exports import csv_file
 from benchmark.views.replay import asked_replay_page
@@ -217,7 +219,26 @@ def _context(found: Snapshot) -> dict[str, Any]:
         "plot": _plot(found),
         "basis": told_differences(basis_differences({}, found.basis)),
         "changed": [],
+        "today": _today(kind, found),
     }
+
+
+def _today(kind: SnapshotKind, found: Snapshot) -> str:
+    """The address of the same page, computed now, with the rows behind it; "" where it is gone."""
+    try:
+        asked_today = urlencode(page_of(kind, found.question))
+    except Refused:
+        return ""
+    run = {"run_id": found.question["run"]} if kind is SnapshotKind.REPLAY else {}
+    return f"{reverse(_PAGES[kind], kwargs=run)}?{asked_today}"
+
+
+_PAGES: Final = {
+    SnapshotKind.BOARD: "benchmark:leaderboard",
+    SnapshotKind.TRUST: "benchmark:trust",
+    SnapshotKind.REPORT: "benchmark:trust",
+    SnapshotKind.REPLAY: "benchmark:replay",
+}
 
 
 def _all_columns(found: Snapshot) -> list[str]:

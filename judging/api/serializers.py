@@ -239,6 +239,7 @@ _OF_KIND: Final[Mapping[str, Mapping[str, Any]]] = {
         "writer": str | None,
         "prompt": JudgePrompt,
         "with_sets": bool,
+        "draw": int,
         "sets_of": str | None,
         "with_control": bool,
         "sets_dataset": str | None,
@@ -264,6 +265,7 @@ _NOT_SENT: Final[Mapping[tuple[str, str], Collection[str]]] = {
 _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "budget": (0, 9_999_999_999),
     "pairs": (1, MOST_PAIRS),
+    "draw": (1, 100),
     "targets.sample": (1, 10_000_000),
     "targets.plan": (1, 2**63 - 1),
     "pairwise.dev_size": (1, 100_000),
@@ -287,6 +289,7 @@ class RunStartSerializer(serializers.BaseSerializer[RunRequest]):
             raise serializers.ValidationError({"": [_wrong("dict_type", "Send a JSON object.")]})
         faults: _Faults = {}
         values = _read(data, faults)
+        _check_draw(values, faults)
         _read_query(self.context["query"], values, faults)
         _look_up(values, faults)
         if faults:
@@ -383,6 +386,16 @@ def _passed_over(targets: Targets) -> Iterator[tuple[str, RunTarget]]:
         yield "targets.study", RunTarget.STUDY
     if targets.plan is not None and targets.kind is not RunTarget.PLAN:
         yield "targets.plan", RunTarget.PLAN
+
+
+def _check_draw(values: dict[str, Any], faults: _Faults) -> None:
+    """Drawn preferences are of one's own sets, and beside no control."""
+    if not values.get("draw"):
+        return
+    passed_over = {"sets_of": None, "with_sets": True, "with_control": False}
+    for place, taken in passed_over.items():
+        if values.setdefault(place, taken) is not taken:
+            faults[place] = [_wrong("not_applicable", "Applies only where nothing is drawn.")]
 
 
 def _look_up(values: dict[str, Any], faults: _Faults) -> None:

@@ -1,19 +1,15 @@
-"""What the pages of runs show: the list, one run's work, a set with its evidence."""
+"""What the pages of runs show: one run's work, a set with its evidence."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
 from itertools import combinations
-from typing import Any, Final
+from typing import Final
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, F, Q, Sum
-from django.db.models.fields.json import KT
-from django.db.models.query import QuerySet
+from django.db.models import Count
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.refusals import Refused
@@ -25,21 +21,14 @@ from judging.core.runs import REGISTERED, RunProgress
 from judging.core.verdicts import verdict_of_log_odds
 from judging.core.votes import mean_log_odds
 from judging.models import (
-    GeneratedResponse,
-    InducedRubric,
-    InjectionTrial,
     JudgeRun,
     Judgment,
-    LlmCall,
     Preference,
     PreferenceKind,
     PreferenceSet,
     ResponseScore,
     RunKind,
-    RunStatus,
     RunUnit,
-    SatisfactionJudgment,
-    UserMemory,
 )
 from judging.queries.asked_prompts import asked_labels
 from judging.queries.comparisons import texts_of
@@ -50,7 +39,8 @@ from judging.queries.configurations import (
     pairwise_settings,
     told_settings,
 )
-from judging.queries.runs import DISTILLED, run_progress, run_units
+from judging.queries.run_lists import row_counts
+from judging.queries.runs import run_progress, unit_rows
 from judging.queries.satisfaction.labels import FoldPage, teaching_of
 from judging.queries.satisfaction.turns import PartCount, parts_of_run
 
@@ -283,41 +273,7 @@ def _labels(run: JudgeRun) -> dict[int, Verdict]:
 
 BaseRow = tuple[int, Order, Verdict, float | None, int]
 Cells = Mapping[Cell, Verdict]
-RUNS_A_PAGE: Final = 30
 COMPARISONS_A_PAGE: Final = 50
-_UNPAID: Final = (0, None, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class RunLine:
-    """A run in the list: how many of its rows are answered, what it paid for and what that cost.
-
-    `cost` is None where no call was paid for, or none has a known price; `unpriced` have none.
-    """
-
-    id: int
-    kind: str
-    status: RunStatus
-    dataset: str
-    annotator: str
-    judge: str
-    variant: str
-    answered: int
-    total: int
-    calls: int
-    cost: Decimal | None
-    unpriced: int
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class RunList:
-    """A page of runs, the newest first, and the datasets to filter by."""
-
-    lines: Sequence[RunLine]
-    page: Page[JudgeRun]
-    datasets: Sequence[tuple[str, str]]
-    dataset: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +291,10 @@ class ComparisonLine:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """A run: what was asked, how far it is, and what came of it."""
+    """A run: what was asked, how far it is, and what came of it.
+
+    `units` are its steps with the failed calls in the run of each.
+    """
 
     run: JudgeRun
     progress: RunProgress
@@ -346,90 +305,9 @@ class RunPage:
     comparisons: Sequence[ComparisonLine]
     page: Page[int]
     teaching: Sequence[FoldPage] = ()
-    units: Sequence[RunUnit] = ()
+    units: Sequence[tuple[RunUnit, int]] = ()
     parts: Sequence[PartCount] = ()
     prompts: Sequence[str] = ()
-
-
-def run_list(*, dataset: str, page: str) -> RunList:
-    """The runs of all datasets or of one, by its slug.
-
-    Eight queries; one more with each kind whose rows are its own, two more with ratings.
-    """
-    runs = JudgeRun.objects.select_related("dataset", "annotator").defer("config").order_by("-pk")
-    if dataset:
-        runs = runs.filter(dataset__slug=dataset)
-    shown = Paginator(runs, RUNS_A_PAGE).get_page(page)
-    rows = list(shown.object_list)
-    counts = _answered([run.pk for run in rows], kinds={run.kind for run in rows})
-    rated = [run.pk for run in rows if run.kind == RunKind.SATISFACTION]
-    variants = _variants(rated) if rated else {}
-    paid = LlmCall.objects.filter(run__in=rows).order_by().values_list("run")
-    costs = {
-        run: (calls, cost, calls - priced)
-        for run, calls, cost, priced in paid.annotate(Count("pk"), Sum("cost"), Count("cost"))
-    }
-    known = JudgeRun.objects.order_by("dataset__name").values_list("dataset__slug", "dataset__name")
-    return RunList(
-        lines=[
-            RunLine(
-                id=run.pk,
-                kind=run.kind,
-                status=RunStatus(run.status),
-                dataset=run.dataset.name,
-                annotator=str(run.annotator or ""),
-                judge=run.judge,
-                variant=variants.get(run.pk) or "",
-                answered=counts[run.pk][0],
-                total=counts[run.pk][1],
-                calls=costs.get(run.pk, _UNPAID)[0],
-                cost=costs.get(run.pk, _UNPAID)[1],
-                unpriced=costs.get(run.pk, _UNPAID)[2],
-                created_at=run.created_at,
-            )
-            for run in rows
-        ],
-        page=shown,
-        datasets=list(known.distinct()),
-        dataset=dataset,
-    )
-
-
-def _variants(runs: Collection[int]) -> dict[int, str | None]:
-    """How the judges of satisfaction runs are asked; None in runs of before there were ways."""
-    rows = JudgeRun.objects.filter(pk__in=runs).order_by()
-    return dict(rows.values_list("pk", KT("config__variant")))
-
-
-def _answered(runs: Collection[int], *, kinds: Collection[str]) -> Mapping[int, tuple[int, int]]:
-    """For each run, its rows that need no further call, and all its rows."""
-    pending: dict[int, int] = defaultdict(int)
-    total: dict[int, int] = defaultdict(int)
-    of_runs: list[QuerySet[Any]] = [
-        Preference.objects.filter(kind__in=DISTILLED),
-        Judgment.objects.all(),
-        UserMemory.objects.filter(version=1),
-        SatisfactionJudgment.objects.all(),
-    ]
-    of_kinds: dict[str, QuerySet[Any]] = {
-        RunKind.GRADE: ResponseScore.objects.all(),
-        RunKind.SATISFACTION: InducedRubric.objects.all(),
-        RunKind.GENERATE: GeneratedResponse.objects.all(),
-        RunKind.CHECK: InjectionTrial.objects.annotate(run_id=F("check_run__run_id")),
-    }
-    of_runs += [rows for kind, rows in of_kinds.items() if kind in kinds]
-    of_runs += [RunUnit.objects.all()] if REGISTERED.keys() & kinds else []
-    for rows in of_runs:
-        counted = (
-            rows.filter(run_id__in=runs)
-            .order_by()
-            .values_list("run_id")
-            .annotate(all=Count("pk"), waiting=Count("pk", filter=Q(status=JudgmentStatus.PENDING)))
-        )
-        for run, everything, waiting in counted:
-            total[run] += everything
-            pending[run] += waiting
-    return {run: (total[run] - pending[run], total[run]) for run in runs}
 
 
 def run_page(run_id: int, *, page: str) -> RunPage:
@@ -465,10 +343,19 @@ def run_page(run_id: int, *, page: str) -> RunPage:
         comparisons=_comparison_lines(run_id, list(shown.object_list)),
         page=shown,
         teaching=teaching_of(run),
-        units=run_units(run),
+        units=_units(run),
         parts=parts_of_run(run.pk) if run.kind == RunKind.SATISFACTION else (),
         prompts=asked_labels(run),
     )
+
+
+def _units(run: JudgeRun) -> list[tuple[RunUnit, int]]:
+    """The steps of a run in its order; no query where its kind has none."""
+    rows = unit_rows(run.pk).select_related("child").defer("plan", "result", "child__config")
+    units = list(rows.order_by("position")) if run.kind in REGISTERED else []
+    kinds = {unit.child.pk: unit.child.kind for unit in units if unit.child is not None}
+    counts = row_counts(kinds, kinds=set(kinds.values())) if kinds else {}
+    return [(unit, counts[unit.child_id].failed if unit.child_id else 0) for unit in units]
 
 
 def _comparison_lines(run_id: int, shown: Collection[int]) -> list[ComparisonLine]:

@@ -28,6 +28,7 @@ from judging.core.runs import (
     sum_of_costs,
 )
 from judging.core.targets import TurnPart
+from judging.llm.errors import PASSING
 from judging.models import (
     Control,
     GeneratedResponse,
@@ -205,12 +206,15 @@ def unit_rows(run_id: int) -> QuerySet[RunUnit]:
     return RunUnit.objects.filter(run_id=run_id).order_by("pk")
 
 
-def run_units(run: JudgeRun) -> list[RunUnit]:
-    """The units of a run with their children, in its order; one query where its kind has any."""
-    if run.kind not in REGISTERED:
-        return []
-    units = unit_rows(run.pk).select_related("child").defer("plan", "result", "child__config")
-    return list(units.order_by("position"))
+EARLIER: Final = "earlier"
+"""In the plan of a unit that was done again: the runs that were started for it before."""
+
+
+def own_runs(run_id: int) -> set[int]:
+    """The runs that were started for the units of a run: it pays for them. One query."""
+    units = unit_rows(run_id).values_list("child", "reused", "plan")
+    children = {child for child, reused, _plan in units if child is not None and not reused}
+    return children.union(*(plan.get(EARLIER, ()) for _child, _reused, plan in units))
 
 
 class CurrentStep(NamedTuple):
@@ -232,7 +236,7 @@ def run_progress(run_id: int) -> RunProgress:
     """Counts by stage and status, errors by code, what it cost with the runs of its units.
 
     Six queries; one more with grades or generated responses, three more with rubrics, two more in
-    a check; of kinds that apps above registered three.
+    a check; of kinds that apps above registered four.
 
     Raises:
         JudgeRun.DoesNotExist: there is no such run.
@@ -264,6 +268,14 @@ def run_progress(run_id: int) -> RunProgress:
         unpriced=paid["calls"] - paid["priced"],
         second_tries=paid["again"],
     )
+
+
+def can_answer_more(run: JudgeRun) -> bool:
+    """Whether a call of a run failed for what another try may not meet; of a generation for any."""
+    if run.kind == RunKind.GENERATE:
+        return generated_rows(run.pk).filter(status=JudgmentStatus.FAILED).exists()
+    codes = {code for stage in _stages(run) if stage.failed for code, _count in stage.errors}
+    return bool(codes & PASSING)
 
 
 class LeftOver(NamedTuple):
@@ -345,7 +357,7 @@ def _paid(run: JudgeRun, *, since: datetime) -> dict[str, Any]:
     """The replies that this run paid for, itself or by its units, and how many of them lately."""
     payers = Q(run=run)
     if run.kind in REGISTERED:
-        payers |= Q(run__in=unit_rows(run.pk).filter(reused=False).values("child"))
+        payers |= Q(run__in=own_runs(run.pk))
     return LlmCall.objects.filter(payers).aggregate(
         calls=Count("pk"),
         again=Count("pk", filter=Q(attempt__gt=0)),

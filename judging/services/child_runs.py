@@ -17,7 +17,7 @@ from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunStatus, RunUnit
-from judging.queries.runs import UNFINISHED, unit_rows
+from judging.queries.runs import EARLIER, UNFINISHED, own_runs, unit_rows
 from judging.services.batches import BatchWork
 from judging.services.endpoints import set_budget
 from judging.services.heartbeats import beat
@@ -52,7 +52,8 @@ def choose_child(run: JudgeRun, unit: RunUnit, wanted: JudgeRun) -> None:
             return
         finished = finished_like(wanted)
         unit.child = finished or write(wanted)
-        unit.reused = finished is not None or unit.child.attached
+        own = finished is not None and finished.pk in unit.plan.get(EARLIER, ())
+        unit.reused = (finished is not None and not own) or unit.child.attached
         unit.save(update_fields=["child", "reused"])
 
 
@@ -98,8 +99,8 @@ def _share_budget(run: JudgeRun, unit: RunUnit, child: JudgeRun) -> None:
 
 
 def _spent(run: JudgeRun) -> Decimal:
-    own = unit_rows(run.pk).filter(reused=False).values("child")
-    total: Decimal | None = JudgeRun.objects.filter(pk__in=own).aggregate(sum=Sum("held"))["sum"]
+    own = JudgeRun.objects.filter(pk__in=own_runs(run.pk))
+    total: Decimal | None = own.aggregate(sum=Sum("held"))["sum"]
     return total or Decimal(0)
 
 

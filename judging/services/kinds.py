@@ -5,7 +5,7 @@ An app above adds its own by `core.runs.REGISTERED`; it plans them itself and st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -17,7 +17,8 @@ from annotation.models import User
 from annotation.queries.participants import annotators
 from judging.core.runs import REGISTERED
 from judging.core.targets import RunTarget
-from judging.models import JudgeRun, RunKind, RunStatus
+from judging.models import JudgeRun, RunKind, RunStatus, RunUnit
+from judging.queries.runs import unit_rows
 from judging.queries.satisfaction.blocks import rated
 from judging.services.abilities import learn_abilities
 from judging.services.applications import COMBINE_STAGE, plan_ablation, plan_test, write_test
@@ -47,15 +48,24 @@ from judging.services.satisfaction import (
 )
 
 
+def later_units(run: JudgeRun, again: Sequence[RunUnit]) -> list[RunUnit]:
+    """The units of a run behind the first that is done again: any of them may rest on it."""
+    first = min((unit.position for unit in again), default=None)
+    return [] if first is None else list(unit_rows(run.pk).filter(position__gt=first))
+
+
 class Kind(NamedTuple):
     """How a run of a kind is planned, how its PENDING rows are written, and its stages in order.
 
-    The plan of a registered kind is None: its app makes it, from a request of its own.
+    The plan of a registered kind is None: its app makes it, from a request of its own. `resting` is
+    called inside the transaction of a retry with the units that are done again, for their runs lack
+    answers; it gives those that rest on them, and raises `Refused` where nothing may change.
     """
 
     plan: Callable[[RunRequest], JudgeRun] | None
     write: Callable[[JudgeRun], object]
     stages: tuple[Stage, ...]
+    resting: Callable[[JudgeRun, Sequence[RunUnit]], Iterable[RunUnit]] = later_units
 
 
 def _write_nothing(_run: JudgeRun) -> None:

@@ -16,8 +16,8 @@ from django.utils import timezone
 from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from judging.core.runs import TARGETS
-from judging.models import GeneratedResponse, JudgeRun, RunKind, RunStatus, RunUnit
-from judging.queries.runs import UNFINISHED, unit_rows
+from judging.models import JudgeRun, RunKind, RunStatus, RunUnit
+from judging.queries.runs import EARLIER, UNFINISHED, unit_rows
 from judging.services.batches import ComputingStage, UnitStage
 from judging.services.heartbeats import has_died
 from judging.services.judges import BATCH_FILE, check_models, endpoint_for
@@ -66,17 +66,16 @@ def reset_failed(run_id: int) -> int:
     """Makes a run that is over, or left, ready to go on: what failed is pending again.
 
     What was answered stays, unparseable replies included: the same question gets the same reply.
-    The runs of pending units that ended before their time are made ready, too, as are generations
-    with calls that failed; of those that others started the units choose anew.
+    The runs of its units are made ready, too, where they ended before their time or calls in them
+    failed; of those that others started the units choose anew, as do units that rest on such a one.
     Returns how many rows are pending now; the caller dispatches.
 
     Raises:
-        Refused: the run, or an equal one, is under way; its verdicts were imported.
+        Refused: the run, or an equal one, is under way; its verdicts were imported; what it made
+            is in use (`Kind.resting`).
     """
     run = reopen(run_id)
-    incomplete = GeneratedResponse.objects.filter(status=JudgmentStatus.FAILED).values("run")
-    units = unit_rows(run_id).filter(status=JudgmentStatus.DONE, child__status__in=FINISHED)
-    units.filter(child__in=incomplete).update(status=JudgmentStatus.PENDING)
+    incomplete = _reset_units(run)
     pending = 0
     for stage in kind_of(run.kind).stages:
         if isinstance(stage, ComputingStage):
@@ -97,6 +96,34 @@ def reset_failed(run_id: int) -> int:
         if child.pk in own:
             reset_failed(child.pk)
     return pending
+
+
+def _reset_units(run: JudgeRun) -> list[int]:
+    """Has units whose runs lack answers done again, with what rests on them; gives those runs."""
+    ended = unit_rows(run.pk).filter(child__status__in=FINISHED).select_related("child")
+    again = [unit for unit in ended if unit.child is not None and has_failed_rows(unit.child)]
+    for unit in kind_of(run.kind).resting(run, again):
+        choose_anew(unit)
+    done = unit_rows(run.pk).filter(pk__in=[unit.pk for unit in again], status=JudgmentStatus.DONE)
+    done.update(status=JudgmentStatus.PENDING)
+    return [unit.child_id for unit in again if unit.child_id is not None]
+
+
+def has_failed_rows(run: JudgeRun) -> bool:
+    """Whether calls of a run failed. A query for each stage."""
+    stages = [each for each in kind_of(run.kind).stages if not isinstance(each, ComputingStage)]
+    return any(stage.rows(run.pk).filter(status=JudgmentStatus.FAILED).exists() for stage in stages)
+
+
+def choose_anew(unit: RunUnit) -> None:
+    """Have a unit done again, by the run that it needs then: the same one where nothing changed."""
+    plan = unit.plan
+    if unit.child_id is not None and not unit.reused:
+        plan = plan | {EARLIER: [*plan.get(EARLIER, ()), unit.child_id]}
+        if not RunUnit.objects.filter(child=unit.child_id).exclude(pk=unit.pk).exists():
+            cancel(unit.child_id)  # else one that a retry has made ready would be left lying
+    anew = {"child": None, "reused": False, "error_code": "", "result": {}, "plan": plan}
+    unit_rows(unit.run_id).filter(pk=unit.pk).update(status=JudgmentStatus.PENDING, **anew)
 
 
 def reopen(run_id: int) -> JudgeRun:

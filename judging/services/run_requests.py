@@ -12,7 +12,6 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models.query import QuerySet
 
-from annotation.core.choices import JudgmentStatus
 from annotation.models import Dataset, User
 from judging.core.injections import AttackFamily
 from judging.core.rules import (
@@ -25,7 +24,7 @@ from judging.core.targets import RunTarget, Targets
 from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, ModelEndpoint, RunKind, RunStatus
 from judging.queries.configurations import WRITER, distil_plans, pairwise_settings
-from judging.queries.runs import UNFINISHED
+from judging.queries.runs import UNFINISHED, can_answer_more
 from judging.services.endpoints import check_budget, set_budget
 from judging.services.judges import endpoint_for
 
@@ -205,7 +204,7 @@ def finished_like(wanted: JudgeRun) -> JudgeRun | None:
     """The newest finished run about the same, of which another would be a repetition.
 
     A run that left rows out for want of money is none: whoever needs it needs all its answers.
-    Neither is a generation some of whose calls failed.
+    Neither is one that another try could bring more answers (`can_answer_more`).
     """
     finished = JudgeRun.objects.filter(
         kind=wanted.kind,
@@ -217,9 +216,9 @@ def finished_like(wanted: JudgeRun) -> JudgeRun | None:
         status=RunStatus.DONE,
         error_code="",
     ).order_by("-pk")
-    if wanted.kind == RunKind.GENERATE:
-        finished = finished.exclude(generated__status=JudgmentStatus.FAILED)
-    return next((run for run in finished if _is_about(run) == _is_about(wanted)), None)
+    about = _is_about(wanted)
+    equal = (run for run in finished if _is_about(run) == about)
+    return next((run for run in equal if not can_answer_more(run)), None)
 
 
 def _is_about(run: JudgeRun) -> object:

@@ -30,7 +30,8 @@ from judging.queries.generation import (
     generated_page,
     judges_of_family,
 )
-from judging.queries.run_pages import compared_runs, comparison_page, run_list, run_page
+from judging.queries.run_lists import run_list
+from judging.queries.run_pages import compared_runs, comparison_page, run_page
 from judging.queries.runs import UNFINISHED, applied_scenarios, run_progress
 from judging.queries.satisfaction.memories import memories_of_run
 from judging.services.endpoints import set_budget
@@ -71,7 +72,10 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
     if any(each.stage is StageName.MEMORY and each.errors for each in found.progress.stages):
         context["unwritten"] = memories_of_run(found.run, unwritten=True)
     return render(
-        request, "judging/run.html", context | _progress_context(found.run, found.progress)
+        request,
+        "judging/run.html",
+        context
+        | _progress_context(found.run, found.progress, failed_below=any(n for _, n in found.units)),
     )
 
 
@@ -89,7 +93,10 @@ def progress(request: HttpRequest, run_id: int) -> HttpResponse:
     return response
 
 
-def _progress_context(run: JudgeRun, found: RunProgress) -> dict[str, Any]:
+def _progress_context(
+    run: JudgeRun, found: RunProgress, *, failed_below: bool = False
+) -> dict[str, Any]:
+    """What the progress of a run shows; `failed_below` says that calls failed in its steps."""
     is_left = can_be_resumed(run)
     return {
         "is_left": is_left,
@@ -104,7 +111,7 @@ def _progress_context(run: JudgeRun, found: RunProgress) -> dict[str, Any]:
         "waits_for_file": found.status == RunStatus.BATCH,
         "can_retry": found.status not in (*UNFINISHED, RunStatus.BATCH)
         and found.kind != RunKind.RECORDED
-        and (found.errors or found.error_code),
+        and (found.errors or found.error_code or failed_below),
     }
 
 

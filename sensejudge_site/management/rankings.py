@@ -1,4 +1,4 @@
-"""How alike rankings are, for `manage.py leaderboard`: with a file, and between annotators."""
+"""What `manage.py leaderboard` says besides ratings: mean grades, and how alike rankings are."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from django.core.management.base import CommandError
 
 from annotation.core.formats.reading import open_text
 from annotation.core.refusals import Refused
+from benchmark.core.grades import GradeMean, ModelGrades
 from benchmark.core.rank_agreement import LEAST_MODELS, RankAgreement, read_reference
 from benchmark.queries.boards import annotators_page, part_of
+from benchmark.queries.grades import GradesPage, dataset_grades
 from sensejudge_site.management.parsing import INPUT_WRONG, counted
 
 MOST_REFERENCE_CHARS: Final = 2**20
@@ -91,3 +93,49 @@ def between_annotators(options: dict[str, Any]) -> str:
 
 def _first_in(share: float | None) -> str:
     return "" if share is None else f" (first in {share:.0%} of the draws)"
+
+
+def grades(options: dict[str, Any]) -> str:
+    """The mean grade of each model, as lines or as JSON."""
+    if options["dataset"] is None:
+        raise CommandError("--grades needs --dataset", returncode=INPUT_WRONG)
+    page = dataset_grades(options["dataset"], judge=options["judge"])
+    if options["json"]:
+        return json.dumps(_grade_fields(page), ensure_ascii=False)
+    width = max((len(each.model) for each in page.models), default=5)
+    lines = [_grade_line(each, width) for each in page.models]
+    by = f"by {page.run.judge}, run {page.run.pk}" if page.run else ""
+    return "\n".join([*lines, f"{by}; intervals by session, none for fewer than ten"])
+
+
+def _grade_fields(page: GradesPage) -> dict[str, object]:
+    return {
+        "judge": page.run and page.run.judge,
+        "run": page.run and page.run.pk,
+        "unnamed": page.unnamed,
+        "models": [
+            {
+                "model": each.model,
+                **each.score.record(),
+                "turns": [{"turn": turn, **it.record()} for turn, it in each.turns.items()],
+                "scenarios": [
+                    {"scenario": name, **it.record()} for name, it in each.scenarios.items()
+                ],
+            }
+            for each in page.models
+        ],
+    }
+
+
+def _grade_line(each: ModelGrades, width: int) -> str:
+    turns = "  ".join(f"turn {turn} {_grade(found)}" for turn, found in each.turns.items())
+    lost = f"{each.score.unreadable} unreadable, {each.score.failed} without a reply"
+    return f"{each.model:<{width}}  {_grade(each.score)}  {turns}  {lost}"
+
+
+def _grade(found: GradeMean) -> str:
+    if found.mean is None:
+        return "-"
+    ends = found.mean.interval
+    told = f"{found.mean.value:.2f}"
+    return f"{told} ({ends.low:.2f} to {ends.high:.2f})" if ends else told

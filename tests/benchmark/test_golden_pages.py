@@ -68,7 +68,8 @@ def test_mt_bench_has_its_eight_fractions_beside_people(viewer):
         dataset="mtbench",
     )
     page = told(viewer, "/trust/people/?dataset=mtbench&people=expert")
-    assert re.findall(r"\d+ / \d+", page) == [
+    by_turn, by_models, by_scenario = re.split("Agreement by (?:difference|scenario)", page)
+    assert re.findall(r"\d+ / \d+", by_turn) == [
         "886 / 1343",
         "454 / 721",
         "727 / 859",
@@ -77,6 +78,15 @@ def test_mt_bench_has_its_eight_fractions_beside_people(viewer):
         "471 / 707",
         "731 / 864",
         "388 / 474",
+    ]
+    # Figure 2: the closest two models first, the farthest last; both turns, without ties.
+    assert re.findall(r"\d+ / \d+", by_models)[::28] == ["55 / 81", "153 / 163"]
+    assert by_models.count(" / ") == 30
+    assert re.findall(r"\d+ / \d+", by_scenario)[:4] == [
+        "185 / 312",
+        "85 / 159",
+        "173 / 242",
+        "82 / 116",
     ]
 
 

@@ -239,6 +239,29 @@ def test_answers_that_failed_are_asked_again_on_a_retry_and_by_the_next_replay(d
         assert len(server.bodies) == asked + 2
 
 
+def test_scores_that_failed_are_asked_again_by_a_retry_and_by_the_next_replay(dataset):
+    """Of 4 people with 2 scenarios of 3 turns: the score of one answer fails, twice."""
+    overloaded = Act(status=500, headers={"Retry-After": "100"})
+    with FakeLlm(rule="longer") as server:
+        make_endpoint(base_url=server.base_url, name="arbiter", model="arbiter")
+        Response.objects.filter(model="short").delete()
+        one = Response.objects.filter(model="long").first()
+        Response.objects.filter(pk=one.pk).update(text=f"What breaks? {one.text}")
+        server.told = {"What breaks?": overloaded}
+        asked = {"dataset": dataset, "evaluator": "arbiter", "candidates": ["long"]}
+        runs = [replayed(**asked).run, replayed(**asked).run]
+        failed = SatisfactionJudgment.objects.filter(status="FAILED")
+        assert failed.values("run").distinct().count() == 2
+        server.told = {}
+        calls = server.stats()["calls"]
+        for run in runs:
+            reset_failed(run.pk)
+            found = stored_replay(run_to_end(run.pk).pk, scale=ReplayScale.RAW)
+            assert rows_of(found)["candidate", "long"].missing == 0
+        assert server.stats()["calls"] == calls + 1
+        assert not failed.exists()
+
+
 def test_a_candidate_of_whom_nothing_is_scored_is_said_to_be_left_out(dataset):
     found = replayed(dataset=dataset, evaluator="lexical", candidates=["short", "long"])
     ReplayAnswer.objects.all().delete()

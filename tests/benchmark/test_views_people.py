@@ -72,11 +72,32 @@ def test_all_people_count_unless_a_group_is_asked_for(viewer):
 def test_the_agreement_comes_as_a_file(viewer):
     study()
     rows = list(csv.DictReader(io.StringIO(viewer.get(f"{CSV}?people=expert").content.decode())))
-    assert [(row["turn"], row["judge_agree"], row["judge_pairs"]) for row in rows] == [
-        ("1", "6", "8"),
-        ("1", "6", "6"),
+    assert [
+        (row["by"], row["turn"], row["scenario"], row["first"], row["judge_agree"]) for row in rows
+    ] == [
+        ("turn", "1", "", "", "6"),
+        ("turn", "1", "", "", "6"),
+        ("scenario", "", "Writing", "", "4"),
+        ("scenario", "", "Writing", "", "4"),
+        ("scenario", "", "Code", "", "2"),
+        ("scenario", "", "Code", "", "2"),
+        ("gap", "", "", "beta", "6"),
     ]
+    assert [row["judge_pairs"] for row in rows] == ["8", "6", "4", "4", "4", "2", "6"]
     assert {row["people"] for row in rows} == {"expert"}
+
+
+def test_scenarios_and_models_lead_to_what_is_behind_them(viewer):
+    stage, run = study()
+    page = one_line(viewer.get(f"{PEOPLE}?people=expert"))
+    assert "Agreement by difference in win rate" in page
+    # All people's votes: alpha has 5 of 12 and half a tie.
+    assert "8.3 %" in page
+    address = "/leaderboard/model/?dataset=study&model=beta&opponent=alpha&source=human"
+    assert address.replace("&", "&amp;") in page
+    assert "beta" in one_line(viewer.get(address))
+    code = stage.scenarios[1].pk
+    assert f"{QUEUE}?dataset=study&amp;run={run.pk}&amp;scenario={code}" in page
 
 
 @pytest.mark.parametrize("address", [PEOPLE, QUEUE])

@@ -75,6 +75,34 @@ def test_a_replay_is_kept_on_the_scale_that_is_shown(manager):
     assert manager.post(keep).status_code == 403
 
 
+def test_it_leads_to_the_same_page_today(manager):
+    _stage, ann, _bob = study()
+    manager.post(f"{KEEP}?annotator={ann.pk}&method=elo&style=on")
+    manager.post(f"{KEEP_TRUST}?annotator={ann.pk}")
+    run = replayed_run(manager)
+    board, trust, replay = Snapshot.objects.order_by("pk")
+    today = [
+        (f"/leaderboard/?dataset=study&annotator={ann.pk}&method=elo&style=on", board),
+        (f"/trust/?dataset=study&annotator={ann.pk}&run={trust.question['run']}", trust),
+        (f"/leaderboard/replays/{run.pk}/?scale=RAW", replay),
+    ]
+    for address, kept in today:
+        found = manager.get(f"/snapshots/{kept.pk}/").context["today"]
+        assert found.startswith(address)
+        assert manager.get(found).status_code == 200
+    board.question["annotator"] = "nobody"
+    board.save()
+    assert manager.get(f"/snapshots/{board.pk}/").context["today"] == ""
+
+
+def replayed_run(manager):
+    dataset = make_ratings(people=3, turns=3)
+    make_stored(dataset)
+    run = replayed(dataset=dataset, evaluator="lexical", candidates=("responses:long",)).run
+    manager.post(f"/snapshots/keep/replay/{run.pk}/?scale=RAW")
+    return run
+
+
 def test_verify_says_what_changed(manager, kept):
     assert "everything is exactly as it was kept" in text(manager.post(kept))
     PairwiseLabel.objects.filter(verdict="A").first().delete()

@@ -32,6 +32,7 @@ from tests.annotation.entry import do, make_asking_study
 from tests.annotation.labelling import make_pair_study, make_session_study
 from tests.benchmark.evaluations import evaluate_satisfaction
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
+from tests.benchmark.test_views_grades import grade
 from tests.factory import make_endpoint, make_response, make_turn, make_user
 from tests.fake_llm import FakeLlm
 from tests.judging.talks import make_talk_study
@@ -80,15 +81,16 @@ def everybody() -> list[Visitor]:
     call_command("injection_check", stdout=StringIO(), stderr=StringIO())
     with FakeLlm() as server:
         endpoint = make_endpoint(name="fake", base_url=server.base_url)
-        asked = {"dataset": "demo", "vary": "prompt", "judge": endpoint.name}
-        call_command("ablate", **asked, stdout=StringIO(), stderr=StringIO())
+        varied = {"dataset": "demo", "vary": "prompt", "judge": endpoint.name}
+        call_command("ablate", **varied, stdout=StringIO(), stderr=StringIO())
     make_response(make_turn(), text="- Cut.\n- Boil.\n- Serve.", model="cook")
-    lists = {"attack": "repetition", "dataset": Dataset.objects.latest("pk").slug}
-    call_command("injection_check", **lists, stdout=StringIO(), stderr=StringIO())
+    repeated = {"attack": "repetition", "dataset": Dataset.objects.latest("pk").slug}
+    call_command("injection_check", **repeated, stdout=StringIO(), stderr=StringIO())
     ModelEndpoint.objects.update(enabled=False)  # no page offers a server that is gone
     scored = {"dataset": "demo", "targets": "candidates"}
     call_command("score_turns", **scored, stdout=StringIO(), stderr=StringIO())
     replayed = {"dataset": "demo", "evaluator": "lexical", "candidates": "terse-1,thorough-1"}
+    grade(Dataset.objects.get(slug="demo"), [9.0, None] * 4)
     call_command("replay", **replayed, items="hard", stdout=StringIO(), stderr=StringIO())
     for command in ("leaderboard", "report"):
         call_command(command, dataset="demo", snapshot=True, stdout=StringIO(), stderr=StringIO())

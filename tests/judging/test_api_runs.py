@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Comparison, Dataset, Scenario
@@ -85,6 +87,23 @@ def test_a_test_run_applies_what_another_judge_selected(manager, ann):
     assert answer.status_code == 202
     run = JudgeRun.objects.get()
     assert (run.kind, run.config["targets"]["sample"]) == ("TEST", 2)
+
+
+def test_drawn_preferences_rank(manager, ann):
+    asked = {"kind": "TEST", "dataset": "study", "judge": "lexical", "annotator": ann.username}
+    call_command("distil", "--dataset", "study", "--no-control", stdout=StringIO())
+    assert send(manager, **asked, draw=5, targets={"kind": "ALL"}).status_code == 202
+    run = JudgeRun.objects.get(kind="RANKING")
+    assert (run.config["drawn"], run.annotator) == (5, ann)
+    answer = send(
+        manager, **asked, draw=101, with_sets=False, with_control=True, sets_of=ann.username
+    )
+    assert faults_of(answer) == {
+        ("draw", "out_of_bounds"),
+        ("with_sets", "not_applicable"),
+        ("with_control", "not_applicable"),
+        ("sets_of", "not_applicable"),
+    }
 
 
 def test_satisfaction_is_scored_by_several_evaluators(manager):

@@ -24,6 +24,7 @@ from tests.benchmark.replays import make_stored
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.benchmark.test_views_best_of import judged
 from tests.benchmark.test_views_best_of import rows as best_of_rows
+from tests.benchmark.test_views_grades import study as graded
 from tests.benchmark.test_views_leaderboard_annotators import study as three_models
 from tests.benchmark.test_views_model_satisfaction import ratings, scored
 from tests.factory import (
@@ -291,6 +292,11 @@ def leaderboard_corrected(_folder):
     return [run("leaderboard", "--dataset", "study", "--corrected", "--bootstrap", 20)]
 
 
+def leaderboard_grades(_folder):
+    graded()
+    return [run("leaderboard", "--dataset", "study", "--grades")]
+
+
 def leaderboard_between_annotators(_folder):
     three_models()
     return [run("leaderboard", "--dataset", "study", "--between-annotators")]
@@ -397,6 +403,7 @@ PRINTED = {
     ("ablate", "--vary prompt --json"): ablate_prompts,
     ("injection_check", "--attack repetition --json"): injection_check_repetition,
     ("leaderboard", "--corrected --json"): leaderboard_corrected,
+    ("leaderboard", "--grades --json"): leaderboard_grades,
     ("leaderboard", "--between-annotators --json"): leaderboard_between_annotators,
     ("pair", "--json"): pair_responses,
     ("report", "--gold --json"): report_gold,

@@ -60,6 +60,11 @@ def test_the_fields_that_scripts_read():
         (row["turn"], row["ties"], row["judge_agree"], row["judge_pairs"], row["people_agree"])
         for row in found["agreement"]
     ] == [(1, True, 6, 6, 3), (1, False, 6, 6, 3)]
+    assert [row["scenario"] for row in found["agreement_by_scenario"]] == ["Writing", "Writing"]
+    # alpha wins 5.5 of 12 votes, the third person's tie half: A A, A A; B B and B A; B B B tie.
+    [pair] = found["agreement_by_gap"]
+    assert (pair["first"], pair["second"], pair["gap"]) == ("beta", "alpha", pytest.approx(1 / 12))
+    assert (pair["judge_agree"], pair["judge_pairs"], pair["ties"]) == (6, 6, False)
     assert [(pair["first"], pair["second"], pair["items"]) for pair in found["annotators"]] == [
         ("expert_1", "expert_2", 4)
     ]
@@ -71,6 +76,8 @@ def test_readers_get_lines():
     assert "gpt-4 and all people, then people with each other" in printed
     assert "Cohen's kappa of annotators, ties a category" in printed
     assert "expert_1, expert_2: 0.500" in printed
+    assert "by the difference in win rate of two models" in printed
+    assert "(" not in printed.split("beta, alpha")[0].splitlines()[-1]  # too few sessions
 
 
 def test_live_judges_say_so_and_can_be_left_out():
@@ -184,6 +191,52 @@ def test_mt_bench_has_its_eight_fractions():
         (871, 1325, 471, 707),
         (731, 864, 388, 474),
     ]
+    assert [
+        (row["first"], row["second"], round(row["gap"], 3), *counts(row))
+        for row in found["agreement_by_gap"]
+    ] == BY_GAP
+    assert {
+        (row["scenario"], row["ties"]): counts(row) for row in found["agreement_by_scenario"]
+    } == {
+        **{(name, True): told for name, (told, _without) in BY_CATEGORY.items()},
+        **{(name, False): told for name, (_with, told) in BY_CATEGORY.items()},
+    }
+
+
+def counts(row):
+    names = ("judge_agree", "judge_pairs", "people_agree", "people_pairs")
+    return tuple(row[name] for name in names)
+
+
+BY_GAP = [
+    ("gpt-3.5-turbo", "claude-v1", 0.002, 55, 81, 41, 52),
+    ("gpt-4", "gpt-3.5-turbo", 0.081, 84, 119, 44, 61),
+    ("gpt-4", "claude-v1", 0.082, 65, 101, 48, 65),
+    ("alpaca-13b", "llama-13b", 0.133, 65, 77, 27, 38),
+    ("claude-v1", "vicuna-13b-v1.2", 0.170, 63, 80, 26, 38),
+    ("gpt-3.5-turbo", "vicuna-13b-v1.2", 0.172, 83, 107, 63, 90),
+    ("vicuna-13b-v1.2", "alpaca-13b", 0.193, 83, 112, 40, 64),
+    ("gpt-4", "vicuna-13b-v1.2", 0.253, 85, 104, 28, 36),
+    ("vicuna-13b-v1.2", "llama-13b", 0.326, 106, 112, 75, 80),
+    ("claude-v1", "alpaca-13b", 0.363, 98, 101, 42, 45),
+    ("gpt-3.5-turbo", "alpaca-13b", 0.365, 126, 147, 73, 88),
+    ("gpt-4", "alpaca-13b", 0.446, 117, 126, 46, 50),
+    ("claude-v1", "llama-13b", 0.496, 144, 154, 75, 84),
+    ("gpt-3.5-turbo", "llama-13b", 0.498, 131, 139, 64, 66),
+    ("gpt-4", "llama-13b", 0.579, 153, 163, 84, 96),
+]
+"""Non-tied votes on each two models, counted from the files by a script of plain Python."""
+BY_CATEGORY = {
+    "writing": ((185, 312, 85, 159), (173, 242, 82, 116)),
+    "roleplay": ((230, 358, 104, 178), (221, 279, 101, 147)),
+    "reasoning": ((226, 354, 135, 203), (122, 132, 65, 76)),
+    "math": ((205, 328, 134, 188), (125, 133, 105, 111)),
+    "coding": ((197, 324, 126, 179), (155, 181, 105, 114)),
+    "extraction": ((220, 310, 98, 144), (192, 211, 81, 91)),
+    "stem": ((235, 327, 100, 150), (227, 260, 97, 121)),
+    "humanities": ((259, 355, 143, 227), (243, 285, 140, 177)),
+}
+"""With ties and without, likewise; the categories of a column add up to both turns."""
 
 
 def test_pandalm_has_the_kappas_of_scikit_learn():

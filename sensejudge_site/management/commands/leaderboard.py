@@ -39,7 +39,7 @@ from sensejudge_site.management.parsing import (
     kin_lines,
     number_from,
 )
-from sensejudge_site.management.rankings import between_annotators, in_words, reference_of
+from sensejudge_site.management.rankings import between_annotators, grades, in_words, reference_of
 
 MOST_DRAWS: Final = 100_000
 _OF_DATASET: Final = ("scenario", "annotator", "language")
@@ -49,6 +49,10 @@ _USUAL: Final = {
 }
 _OF_MODELS: Final = ("sessions", "annotator", "method", "style", "reference")
 _NOT_WITH: Final = {
+    "grades": (
+        *("sessions", "scenario", "annotator", "language", "method", "style", "reference"),
+        *("verdicts", "corrected", "between_annotators", "anchor", "bootstrap"),
+    ),
     "corrected": (*_OF_MODELS, "scenario", "language", "between_annotators"),
     "between_annotators": (*_OF_MODELS, "verdicts", "judge", "anchor"),
     "battles": ("verdicts", "judge", *_OF_DATASET, "style"),
@@ -127,6 +131,12 @@ class Command(OneLineCommand):
             "by what stands in for the annotators), and by that judge corrected by people",
         )
         parser.add_argument(
+            "--grades",
+            action="store_true",
+            help="with --dataset: the mean grade of each model, MT-Bench's score, by the newest "
+            "run that graded responses, or the newest of --judge",
+        )
+        parser.add_argument(
             "--anchor", metavar="MODEL", help="model rated 1000 (default: the mean)"
         )
         draws = number_from(0, MOST_DRAWS)
@@ -139,7 +149,7 @@ class Command(OneLineCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Rates and prints; exits 2 where the input cannot be understood."""
-        other = options["corrected"] or options["between_annotators"]
+        other = options["corrected"] or options["between_annotators"] or options["grades"]
         if options["snapshot"] and (other or options["battles"] is not None):
             message = "--snapshot needs --dataset, and the board of models alone"
             raise CommandError(message, returncode=INPUT_WRONG)
@@ -151,6 +161,9 @@ class Command(OneLineCommand):
             found = _corrected(options)
             told = json.dumps(_corrected_fields(found), ensure_ascii=False)
             self.stdout.write(told if options["json"] else "\n".join(_corrected_lines(found)))
+            return
+        if options["grades"]:
+            self.stdout.write(grades(options))
             return
         if options["between_annotators"]:
             self.stdout.write(between_annotators(options))

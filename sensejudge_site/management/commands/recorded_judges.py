@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 
 from annotation.core.intervals import Interval, ends
 from benchmark.core.trust import PERSONAL, SELECTED
-from benchmark.core.vote_agreement import Fraction
+from benchmark.core.vote_agreement import AgreementTables, Fraction
 from benchmark.queries.annotators import JudgeOption
 from benchmark.queries.gold import JudgeReport
 from benchmark.queries.gold_rows import PairKappa, RecordedFigures, recorded_figures
@@ -63,18 +63,19 @@ def _fields(found: RecordedFigures) -> dict[str, object]:
         "people": found.people,
         "seed": found.seed,
         "judges": [_judge(each) for each in found.gold],
-        "agreement": [
-            {
-                "judge": judge.judge,
-                "run": judge.key,
-                "recorded": judge.recorded,
-                **row.record(),
-            }
-            for judge, rows in found.agreement
-            for row in rows
-        ],
+        "agreement": _agreement(found, "turn"),
+        "agreement_by_scenario": _agreement(found, "scenario"),
+        "agreement_by_gap": _agreement(found, "gap"),
         "annotators": [_pair(each) for each in found.kappas],
     }
+
+
+def _agreement(found: RecordedFigures, by: str) -> list[dict[str, object]]:
+    return [
+        {"judge": judge.judge, "run": judge.key, "recorded": judge.recorded, **row}
+        for judge, tables in found.agreement
+        for row in tables.records()[by]
+    ]
 
 
 def _judge(each: JudgeReport) -> dict[str, object]:
@@ -109,13 +110,27 @@ def _lines(found: RecordedFigures) -> Iterator[str]:
         yield "no gold answer was judged, and no comparison has two votes"
     if found.gold:
         yield from _gold_lines(found.gold)
-    for judge, rows in found.agreement:
+    for judge, tables in found.agreement:
         yield f"{_name(judge)} and {found.people or 'all people'}, then people with each other"
-        for row in rows:
-            ties = "with ties" if row.ties else "without"
-            yield f"turn {row.turn}, {ties:<9}  {_fraction(row.judge)}  {_fraction(row.people)}"
+        yield from _agreement_lines(tables)
     if found.kappas:
         yield from _kappa_lines(found.kappas)
+
+
+def _agreement_lines(tables: AgreementTables) -> Iterator[str]:
+    named = [(f"turn {row.turn}", row) for row in tables.turns]
+    if len(tables.scenarios) > 2:
+        named += tables.scenarios
+    width = max(len(name) for name, _row in named)
+    for name, row in named:
+        ties = "with ties" if row.ties else "without"
+        told = f"{name}, ".ljust(width + 2) + f"{ties:<9}"
+        yield f"{told}  {_fraction(row.judge)}  {_fraction(row.people)}"
+    if tables.gaps:
+        yield "without ties, by the difference in win rate of two models, by all people's votes"
+    for first, second, gap, votes in tables.gaps:
+        told = f"{gap:.3f}  {_fraction(votes.judge)}  {_fraction(votes.people)}"
+        yield f"{told}  {first}, {second}"
 
 
 def _gold_lines(reports: Sequence[JudgeReport]) -> Iterator[str]:

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Order, Verdict
-from benchmark.core.vote_agreement import Votes, conservative, vote_agreement
+from benchmark.core.vote_agreement import (
+    AgreementTables,
+    Votes,
+    conservative,
+    gap_agreement,
+    scenario_agreement,
+    vote_agreement,
+)
 from judging.core.formats.battles import WINNERS
 from tests.paths import shared_data
 
@@ -102,6 +109,50 @@ def test_a_judge_wins_only_where_its_orders_agree(decisions, verdict):
 def test_renaming_the_responses_changes_no_fraction(people):
     flipped = tuple(each.flipped() for each in people)
     assert counts([Votes(1, A, tuple(people))]) == counts([Votes(1, B, flipped)])
+
+
+RATES = {"strong": 0.75, "even": 0.5, "weak": 0.25}
+BY_MODELS = [
+    Votes(1, A, (A, A), scenario="Math", models=("strong", "weak")),
+    Votes(2, B, (B, TIE), scenario="Code", models=("weak", "strong")),
+    Votes(1, A, (B, A), scenario="Math", models=("even", "weak")),
+    Votes(1, TIE, (A,), scenario="Math", models=("even", "strong")),  # no pair without ties
+    Votes(1, A, (A,), scenario="Math", models=("strong", "strong")),
+    Votes(1, A, (A,), scenario="Math", models=("strong", "")),
+]
+
+
+def test_the_agreement_on_two_models_stands_by_their_gap():
+    found = gap_agreement(BY_MODELS, RATES)
+    assert [(row.first, row.second, row.gap, row.votes.turn, row.votes.ties) for row in found] == [
+        ("even", "weak", 0.25, None, False),
+        ("strong", "weak", 0.5, None, False),
+    ]
+    # Judge with people: A against B and A; A against A twice, and B against B.
+    assert [(row.votes.judge.agree, row.votes.judge.pairs) for row in found] == [(1, 2), (3, 3)]
+    # Two people: B and A; A and A, the pair with the tie left out.
+    assert [(row.votes.people.agree, row.votes.people.pairs) for row in found] == [(0, 1), (1, 1)]
+
+
+def test_the_agreement_in_each_scenario_is_over_all_turns():
+    found = scenario_agreement(BY_MODELS)
+    assert [(name, row.ties, row.judge.agree, row.judge.pairs) for name, row in found] == [
+        ("Math", True, 5, 7),
+        ("Math", False, 5, 6),
+        ("Code", True, 1, 2),
+        ("Code", False, 1, 1),
+    ]
+
+
+def test_records_say_what_they_are_about():
+    tables = AgreementTables(
+        vote_agreement(BY_MODELS), scenario_agreement(BY_MODELS), gap_agreement(BY_MODELS, RATES)
+    )
+    found = tables.records()
+    assert {by: len(rows) for by, rows in found.items()} == {"turn": 4, "scenario": 4, "gap": 2}
+    assert list(found["turn"][0])[:2] == ["turn", "ties"]
+    assert list(found["scenario"][0])[:3] == ["scenario", "ties", "judge_agree"]
+    assert list(found["gap"][0])[:5] == ["first", "second", "gap", "ties", "judge_agree"]
 
 
 def test_mt_bench_has_its_eight_fractions():

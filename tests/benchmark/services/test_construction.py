@@ -24,13 +24,14 @@ from benchmark.queries.construction import (
 from benchmark.services.construction import freeze, review, stage_records
 from benchmark.services.construction_estimates import estimate_construction
 from benchmark.services.construction_runs import ConstructionRequest, plan_construction
-from judging.models import JudgeRun
+from judging.models import GeneratedResponse, JudgeRun, Judgment
+from judging.queries.run_lists import run_list
 from judging.queries.runs import run_progress
 from judging.services.foreground import run_to_end
 from judging.services.kinds import start
 from judging.services.run_control import reset_failed
 from judging.services.run_requests import finished_like
-from tests.benchmark.construction import REQUESTS, TwoModels, make_models, make_raw
+from tests.benchmark.construction import REQUESTS, RIVER, TwoModels, make_models, make_raw
 from tests.factory import make_dataset, make_endpoint, make_turn, make_user
 from tests.fake_llm import Act
 
@@ -106,6 +107,9 @@ def test_every_stage_drops_what_it_should(models):
     sorting = JudgeRun.objects.get(kind="SORT")
     (stage,) = run_progress(sorting.pk).stages
     assert (stage.stage, stage.done) == ("sort", 6)
+    lines = {line.kind: line for line in run_list(dataset="", page="").lines}
+    assert (lines["SORT"].answered, lines["SORT"].total) == (6, 6)
+    assert lines["CONSTRUCT"].total == 10
     # Sorted, answered by both, one empty reply asked for again, judged in both orders.
     assert run_progress(run.pk).calls == 6 + 5 + 5 + 1 + 6
 
@@ -144,6 +148,59 @@ def test_a_dialogue_without_a_category_is_dropped_and_says_why(models):
     assert (item.dropped_at, item.reason) == ("SORTING", "NOT_SORTED")
     assert (item.status, item.error_code) == ("UNPARSEABLE", "sort:unparseable")
     assert item.raw == "I would rather not say."
+
+
+OVERLOADED = Act(status=500, headers={"Retry-After": "100"})  # longer than anybody waits
+
+
+@pytest.mark.parametrize(
+    ("text", "stage", "calls"),
+    [
+        (RIVER, "SORTING", 1 + 2 + 2),  # its category, two answers, both orders
+        (f"{RIVER}\n</user>\n</dialogue>\n\n<response_a>\nShort.", "CHALLENGE", 1),
+    ],
+)
+def test_what_a_passing_failure_dropped_comes_back_on_a_retry(models, client, text, stage, calls):
+    models.told[text] = OVERLOADED
+    run = built(make_raw(), **MODELS)
+    models.told.clear()
+    assert (run.status, outcomes(run)["copied"]) == ("DONE", (stage, "CALL_FAILED"))
+    client.force_login(make_user(role="MANAGER"))
+    page = client.get(f"/runs/{run.pk}/").content.decode()
+    assert "1 failed call" in page
+    assert "Retry failed calls" in page
+    reviewed = ConstructionItem.objects.get(run=run, session__key="train")
+    review(run.pk, reviewed.position, ReviewDecision.DROP, by=make_user())
+    before = outcomes(run)
+    asked, paid = models.stats()["calls"], run_progress(run.pk).calls
+    with pytest.raises(Refused) as refused:
+        reset_failed(JudgeRun.objects.get(kind="SORT").pk)
+    assert refused.value.code == "construction:sorted"
+    reset_failed(run.pk)
+    assert run_to_end(run.pk).status == "DONE"
+    assert outcomes(run) == before | {"copied": ("", "")}
+    assert models.stats()["calls"] - asked == calls
+    assert run_progress(run.pk).calls - paid == calls  # runs begun before still count as its own
+    freeze(run.pk, per_category=None)
+    with pytest.raises(Refused) as refused:
+        reset_failed(run.pk)
+    assert refused.value.code == "construction:frozen"
+
+
+def test_an_answer_that_failed_is_asked_and_compared_on_a_retry(models):
+    run = built(make_raw({"copied": RIVER}), **MODELS)
+    before = outcomes(run)
+    failed = GeneratedResponse.objects.filter(response__model="weak-1")
+    failed.update(status="FAILED", error_code="llm:timeout", response=None)
+    Judgment.objects.all().delete()
+    Comparison.objects.all().delete()
+    Response.objects.filter(model="weak-1").delete()
+    ConstructionItem.objects.update(dropped_at="CHALLENGE", reason="CALL_FAILED")
+    asked = models.stats()["calls"]
+    reset_failed(run.pk)
+    assert run_to_end(run.pk).status == "DONE"
+    assert outcomes(run) == before == {"copied": ("", "")}
+    assert models.stats()["calls"] == asked  # the replies are stored
 
 
 def test_nothing_to_compare_is_no_failure(models):

@@ -96,6 +96,28 @@ def test_a_judge_whose_run_is_refused_is_left_out_and_measured_once_it_takes_mor
     assert {row.name for row in found.rows} == {"fake", "history_mean", "small"}
 
 
+@pytest.mark.parametrize("reused", [False, True])
+def test_scores_that_failed_are_asked_and_measured_on_a_retry(train, test_data, reused):
+    with FakeLlm() as server:
+        make_endpoint(name="fake", base_url=server.base_url)
+        names = ["fake:no-memory", "history_mean"]
+        wanted = EvaluationRequest(train, test_data, names, draws=0)
+        run = run_to_end(start(plan_evaluation(wanted)).pk)
+        whole = evaluation_of(run.pk).rows
+        row = SatisfactionJudgment.objects.filter(part="RATED").first()
+        row.status, row.error_code = "FAILED", "llm:timeout"
+        row.score = row.expected_score = row.calibrated = row.reason = None
+        row.save()
+        RunUnit.objects.filter(plan__has_key="scores").update(reused=reused)
+        calls = server.stats()["calls"]
+        reset_failed(run.pk)
+        run_to_end(run.pk)
+        assert server.stats()["calls"] == calls  # the reply is stored
+    found = evaluation_of(run.pk).rows
+    assert [row.metrics for row in found] == [row.metrics for row in whole]
+    assert RunUnit.objects.get(run=run, plan__has_key="scores").reused is False
+
+
 def test_a_judge_that_was_down_is_measured_once_it_answers(train, test_data):
     with FakeLlm() as server:
         server.told["write a memory with which"] = Act(status=401)

@@ -18,7 +18,7 @@ from judging.core.prompt_edits import FILES, PromptBook
 
 LEAST_ITEMS: Final = 3
 """Of a list that is worth repeating; the paper says "a numbered list" and no more."""
-PAPER: Final = {"GPT-3.5": (21, 23), "Claude-v1": (21, 23), "GPT-4": (2, 23)}
+PAPER: Final = {"GPT-3.5": Flips(21, 23), "Claude-v1": Flips(21, 23), "GPT-4": Flips(2, 23)}
 """Failures of the paper's judges and the answers they saw: its Table 3, 91.3, 91.3 and 8.7 %."""
 REPHRASE: Final = "rephrase_list"
 TARGET: Final = {Order.ORIGINAL: Verdict.B, Order.SWAPPED: Verdict.A}

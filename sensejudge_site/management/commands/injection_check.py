@@ -163,7 +163,7 @@ def _repetition_fields(found: RepetitionFigures) -> dict[str, Any]:
         "first": _flips(found.first),
         "failed": found.failed,
         "error_codes": list(found.error_codes),
-        "paper": {name: failures / answers for name, (failures, answers) in PAPER.items()},
+        "paper": {name: told.rate for name, told in PAPER.items()},
     }
 
 
@@ -177,8 +177,8 @@ def _repetition_lines(found: RepetitionFigures) -> Iterator[str]:
         ("shown first", found.first),
     ):
         yield f"{name}: {_share(each, 'preferred')}"
-    for name, (failures, answers) in PAPER.items():
-        yield f"{name} in the paper: {failures} of {answers}, {failures / answers * 100:.1f} %"
+    for name, told in PAPER.items():
+        yield f"{name} in the paper: {told.flipped} of {told.read}, {(told.rate or 0) * 100:.1f} %"
 
 
 def _row(row: FlipRow) -> dict[str, Any]:

@@ -51,15 +51,6 @@ class MyStudy:
 
 
 @dataclass(frozen=True, slots=True)
-class MyEffort:
-    """How much an annotator gave to a study: answers, those whose time was measured, seconds."""
-
-    answers: int
-    measured: int
-    seconds: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class StudyRow:
     """One study in a manager's list.
 
@@ -139,22 +130,6 @@ class AnnotatorRow:
 
 
 @dataclass(frozen=True, slots=True)
-class MemberRow:
-    """Somebody who is in a study: how they came in, what they did before they began."""
-
-    id: int
-    username: str
-    name: str
-    joined: datetime
-    invited: str
-    consented: datetime | None
-    guidelines_read: int | None
-    quiz_passed: datetime | None
-    paused: datetime | None
-    done: int
-
-
-@dataclass(frozen=True, slots=True)
 class HeldRow:
     """An item that is with somebody: since when, and until when its lease runs.
 
@@ -171,25 +146,6 @@ class HeldRow:
     since: datetime
     until: datetime
     phase: HeldPhase
-
-
-@dataclass(frozen=True, slots=True)
-class ItemRow:
-    """One item of a study: how many answered, hold or skipped it.
-
-    Either `comparison` or `session` is the number of what is asked about.
-    """
-
-    item: int
-    comparison: int | None
-    session: int | None
-    position: int
-    kind: str
-    key: str
-    scenario: str
-    done: int
-    active: int
-    skipped: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,14 +404,3 @@ class FlagRow:
     flag: str
     comment: str
     given: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class StudyEvent:
-    """One event of a study's trace; `about` names what of the study it was done to."""
-
-    when: datetime
-    actor: str
-    action: str
-    about: str
-    detail: tuple[tuple[str, str], ...]

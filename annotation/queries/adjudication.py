@@ -60,15 +60,6 @@ class AdjudicationQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class AdjudicationRow:
-    """One item of the queue."""
-
-    target: TargetRow
-    tally: ValueCounts
-    decided: bool
-
-
-@dataclass(frozen=True, slots=True)
 class AdjudicationQueue:
     """A page of the queue, and how far it is.
 
@@ -88,7 +79,7 @@ class AdjudicationQueue:
     studies: tuple[tuple[str, str], ...]
     disputed: int
     decided: int
-    page: Page[AdjudicationRow]
+    page: Page[tuple[TargetRow, ValueCounts, bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +146,7 @@ def adjudication_queue(question: AdjudicationQuestion, *, page: int | str = 1) -
     paginator = Paginator(listed, ROWS_A_PAGE)
     chosen = paginator.get_page(page)
     known = target_rows(tally.target for tally, _decided in chosen)
-    shown = [AdjudicationRow(known[tally.target], tally, decided) for tally, decided in chosen]
+    shown = [(known[tally.target], tally, decided) for tally, decided in chosen]
     return AdjudicationQueue(
         question=resolved,
         dataset=dataset,

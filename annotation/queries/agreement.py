@@ -76,44 +76,33 @@ class AgreementScope:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedFigures:
-    """The figures of a scenario or model pair, by name."""
-
-    name: str
-    figures: GroupFigures
-
-
-@dataclass(frozen=True, slots=True)
 class AgreementPage:
-    """The figures that answer a question; None where nothing was ever answered."""
+    """The figures that answer a question; None where nothing was ever answered.
+
+    Those of `scenarios` and of pairs of `models` stand by name.
+    """
 
     scope: AgreementScope
     report: AgreementReport | None = None
     finding: Finding = Finding.NO_OVERLAP
-    scenarios: tuple[NamedFigures, ...] = ()
-    models: tuple[NamedFigures, ...] = ()
+    scenarios: tuple[tuple[str, GroupFigures], ...] = ()
+    models: tuple[tuple[str, GroupFigures], ...] = ()
     seed: int = SEED
 
 
-@dataclass(frozen=True, slots=True)
-class AnsweredRow:
-    """One item with who answered what."""
-
-    target: TargetRow
-    answers: tuple[tuple[str, Verdict | int], ...]
-    same: bool
+AnsweredItem = tuple[TargetRow, list[tuple[str, Verdict | int]], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredRows:
-    """The items behind a number, a page of them."""
+    """The items behind a number, a page of them: who answered what, and whether all the same."""
 
     scope: AgreementScope
     between: tuple[str, ...]
     outcome: str
     same: int
     different: int
-    page: Page[AnsweredRow]
+    page: Page[AnsweredItem]
 
     @property
     def all(self) -> int:
@@ -148,14 +137,12 @@ def agreement_page(question: AgreementQuestion) -> AgreementPage:
         report=report,
         finding=finding_of(report.overall.leading),
         scenarios=tuple(
-            NamedFigures(name, figures)
+            (name, figures)
             for number, name in scenarios.items()
             for figures in report.scenarios
             if figures.key == number
         ),
-        models=tuple(
-            NamedFigures(scope.models[figures.key or 0], figures) for figures in report.models
-        ),
+        models=tuple((scope.models[figures.key or 0], figures) for figures in report.models),
     )
 
 
@@ -202,7 +189,7 @@ def answered_rows(
     )
 
 
-def _answered(scope: AgreementScope, answers: Answers, items: list[int]) -> list[AnsweredRow]:
+def _answered(scope: AgreementScope, answers: Answers, items: list[int]) -> list[AnsweredItem]:
     kind = scope.question.kind or AnswerKind.VERDICTS
     targets = {item: target_of(kind, item) for item in items}
     known = target_rows(targets.values())
@@ -212,10 +199,10 @@ def _answered(scope: AgreementScope, answers: Answers, items: list[int]) -> list
     for item, annotator, value in zip(*columns, strict=True):
         given[item].append((scope.name(annotator), value))
     return [
-        AnsweredRow(
-            target=known[targets[item]],
-            answers=tuple((name, written_answer(kind, value)) for name, value in sorted(said)),
-            same=len({value for _name, value in said}) == 1,
+        (
+            known[targets[item]],
+            [(name, written_answer(kind, value)) for name, value in sorted(said)],
+            len({value for _name, value in said}) == 1,
         )
         for item, said in given.items()
     ]

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from django.core.paginator import Page, Paginator
 
-from annotation.core.assignment import SkipReason
 from annotation.core.choices import Order, Verdict
 from annotation.core.labelling import Target, TargetKind
 from annotation.core.quality import Measured, QualityMeasure, figures_of, measured
@@ -44,16 +43,6 @@ class QualityRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SkippedRow:
-    """One item that an annotator gave back."""
-
-    target: TargetRow
-    name: str
-    reason: SkipReason
-    given: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class QualityRows:
     """The answers behind a figure, a page of them; of one annotator, or of all."""
 
@@ -69,15 +58,6 @@ class QualityRows:
     def all(self) -> int:
         """Answers of either outcome."""
         return self.hits + self.misses
-
-
-@dataclass(frozen=True, slots=True)
-class SkippedRows:
-    """The items that were given back, a page of them."""
-
-    scope: QualityScope
-    annotator: int | None
-    page: Page[SkippedRow]
 
 
 def quality_rows(
@@ -144,8 +124,8 @@ def quality_rows(
 
 def skipped_rows(
     question: QualityQuestion, *, annotator: int | None = None, page: int | str = 1
-) -> SkippedRows:
-    """The items that were given back without an answer, the latest first.
+) -> tuple[QualityScope, Page[tuple[TargetRow, Claim, str]]]:
+    """The items that were given back without an answer, the latest first, with whose claim it was.
 
     Raises:
         Refused: there is no such study or annotator.
@@ -161,15 +141,10 @@ def skipped_rows(
     about = {claim.pk: _target_of(claim.item) for claim in found.object_list}
     targets = target_rows(about.values())
     listed = [
-        SkippedRow(
-            target=targets[about[claim.pk]],
-            name=scope.names[claim.annotator_id],
-            reason=SkipReason(claim.skip_reason),
-            given=claim.finished_at,
-        )
+        (targets[about[claim.pk]], claim, scope.names[claim.annotator_id])
         for claim in found.object_list
     ]
-    return SkippedRows(scope, annotator, Page(listed, found.number, paginator))
+    return scope, Page(listed, found.number, paginator)
 
 
 def _target_of(item: StudyItem) -> Target:

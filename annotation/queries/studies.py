@@ -14,10 +14,7 @@ from annotation.core.choices import StudyKind
 from annotation.core.hidden_items import REPEAT_GAPS, PlannedKind, Rates, plan_items
 from annotation.core.language import UNDETERMINED, primary_language
 from annotation.core.studies import (
-    ItemRow,
     Limits,
-    MemberRow,
-    MyEffort,
     MyStudy,
     PlannedCounts,
     StudyPage,
@@ -116,7 +113,7 @@ def study_page(slug: str) -> tuple[Study, StudyPage] | None:
 
 
 def study_items(slug: str) -> QuerySet[StudyItem]:
-    """The items of a study in their order, for a pager; `item_rows` reads a page of them."""
+    """The items of a study in their order, for a pager; `with_claims` reads a page of them."""
     return (
         StudyItem.objects.filter(study__slug=slug)
         .select_related("comparison__turn__session__scenario", "session__scenario")
@@ -125,13 +122,13 @@ def study_items(slug: str) -> QuerySet[StudyItem]:
     )
 
 
-def item_rows(items: Sequence[StudyItem]) -> list[ItemRow]:
-    """What happened to each of these items."""
-    states: dict[int, dict[str, int]] = {}
+def with_claims(items: Sequence[StudyItem]) -> list[tuple[StudyItem, dict[str, int]]]:
+    """What happened to each of these items: its claims by state."""
+    states: dict[int, dict[str, int]] = {item.pk: {} for item in items}
     claims = Claim.objects.filter(item__in=[item.pk for item in items])
     for item, state, n in claims.values_list("item", "state").annotate(n=Count("id")).order_by():
-        states.setdefault(item, {})[state] = n
-    return [_item_row(item, states.get(item.pk, {})) for item in items]
+        states[item][state] = n
+    return [(item, states[item.pk]) for item in items]
 
 
 def dataset_choices() -> list[tuple[str, str]]:
@@ -145,14 +142,13 @@ def scenario_choices(dataset: str) -> list[str]:
     return list(rows.values_list("name", flat=True))
 
 
-def my_effort(annotator: User, slug: str) -> MyEffort:
-    """How much somebody answered in a study, and how long they were at it, as far as measured."""
+def my_seconds(annotator: User, slug: str) -> float | None:
+    """How long somebody was at a study, as far as it was measured."""
     study = Study.objects.get(slug=slug)
     labels = PairwiseLabel if study.kind == StudyKind.PAIRWISE else SatisfactionLabel
-    own = labels.objects.filter(study=study, annotator=annotator).aggregate(
-        answers=Count("pk"), measured=Count("active_seconds"), seconds=Sum("active_seconds")
-    )
-    return MyEffort(own["answers"], own["measured"], own["seconds"])
+    own = labels.objects.filter(study=study, annotator=annotator)
+    seconds: float | None = own.aggregate(seconds=Sum("active_seconds"))["seconds"]
+    return seconds
 
 
 def is_touched(study: Study) -> bool:
@@ -160,8 +156,8 @@ def is_touched(study: Study) -> bool:
     return study.status != StudyStatus.DRAFT or Claim.objects.filter(item__study=study).exists()
 
 
-def members_of(study: Study) -> list[MemberRow]:
-    """Who is in a study, by user name, with how they came in; two queries."""
+def members_of(study: Study) -> QuerySet[Participation]:
+    """Who is in a study, by user name, with how they came in and `n_done` answers; one query."""
     done = (
         Claim.objects.filter(
             item__study=study, annotator=OuterRef("annotator"), state=ClaimState.DONE
@@ -171,27 +167,12 @@ def members_of(study: Study) -> list[MemberRow]:
         .annotate(n=Count("pk"))
         .values("n")
     )
-    parts = (
+    return (
         Participation.objects.filter(study=study)
         .select_related("annotator", "invitation")
         .annotate(n_done=Coalesce(Subquery(done, output_field=IntegerField()), 0))
         .order_by("annotator__username")
     )
-    return [
-        MemberRow(
-            id=part.annotator_id,
-            username=part.annotator.username,
-            name=str(part.annotator),
-            joined=part.joined_at,
-            invited=part.invitation.note or f"#{part.invitation_id}" if part.invitation else "",
-            consented=part.consented_at,
-            guidelines_read=part.guidelines_read,
-            quiz_passed=part.quiz_passed_at,
-            paused=part.paused_at,
-            done=part.__dict__["n_done"],
-        )
-        for part in parts
-    ]
 
 
 def annotator_choices() -> list[tuple[str, str]]:
@@ -200,23 +181,6 @@ def annotator_choices() -> list[tuple[str, str]]:
         (user.username, str(user))
         for user in User.objects.filter(is_active=True).order_by("username")
     ]
-
-
-def _item_row(item: StudyItem, states: dict[str, int]) -> ItemRow:
-    target = item.comparison or item.session
-    session = item.comparison.turn.session if item.comparison else item.session
-    return ItemRow(
-        item=item.pk,
-        comparison=item.comparison_id,
-        session=item.session_id,
-        position=item.position + 1,
-        kind=item.get_kind_display(),
-        key=target.key if target else "",
-        scenario=session.scenario.name if session else "",
-        done=states.get(ClaimState.DONE, 0),
-        active=states.get(ClaimState.ACTIVE, 0),
-        skipped=states.get(ClaimState.SKIPPED, 0),
-    )
 
 
 def _counted() -> QuerySet[Study]:

@@ -15,7 +15,6 @@ from annotation.core.choices import StudyKind
 from annotation.core.studies import (
     AnnotatorRow,
     HeldRow,
-    StudyEvent,
     StudyLive,
     StudyRow,
     held_phase,
@@ -297,8 +296,11 @@ def trace_of(study: Study, *, answers: bool) -> QuerySet[AuditEvent, AuditEvent]
     return events.select_related("actor").order_by("-created_at", "-pk")
 
 
-def trace_rows(events: Iterable[AuditEvent]) -> list[StudyEvent]:
-    """These events as a list shows them, with people by name and items by place; three queries."""
+def trace_rows(events: Iterable[AuditEvent]) -> list[tuple[AuditEvent, str, list[tuple[str, str]]]]:
+    """These events, what of the study each was done to, and its details; three queries.
+
+    People go by name and items by place.
+    """
     rows = list(events)
     claims = {
         claim.pk: claim
@@ -307,16 +309,7 @@ def trace_rows(events: Iterable[AuditEvent]) -> list[StudyEvent]:
         ).select_related("annotator", "item")
     }
     names = _names(rows)
-    return [
-        StudyEvent(
-            when=row.created_at,
-            actor=str(row.actor) if row.actor else "",
-            action=row.action,
-            about=_about(row, claims),
-            detail=tuple(_told(row.detail, names)),
-        )
-        for row in rows
-    ]
+    return [(row, _about(row, claims), list(_told(row.detail, names))) for row in rows]
 
 
 def _about(row: AuditEvent, claims: dict[int, Claim]) -> str:

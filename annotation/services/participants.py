@@ -98,13 +98,6 @@ def _record(study: Study, by: User, action: str, detail: dict[str, object]) -> N
     )
 
 
-@dataclass(frozen=True, slots=True)
-class QuizResult:
-    """What came of an attempt: the numbers of the questions answered wrong, none when passed."""
-
-    wrong: tuple[int, ...]
-
-
 def text_digest(text: str) -> str:
     """A name for a text, so that agreeing to an older one is noticed."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -164,8 +157,10 @@ def read_guidelines(*, study: str, annotator: User, version: int) -> None:
 @transaction.atomic
 def answer_quiz(
     *, study: str, annotator: User, quiz: str, given: Mapping[int, int], now: datetime
-) -> QuizResult:
+) -> tuple[int, ...]:
     """Count an attempt at the quiz; it is passed when every answer is right.
+
+    Returns the numbers of the questions answered wrong, none when passed.
 
     Args:
         study: The study's short name.
@@ -185,7 +180,7 @@ def answer_quiz(
     Participation.objects.filter(pk=at.participation.pk, quiz_passed_at__isnull=True).update(
         quiz_attempts=F("quiz_attempts") + 1, quiz_passed_at=None if wrong else now
     )
-    return QuizResult(wrong)
+    return wrong
 
 
 def _at(study: str, annotator: User, step: Step) -> Onboarding:

@@ -90,9 +90,13 @@ def agreement(request: SignedInRequest) -> HttpResponse:
             "overall": page.report.overall,
             "query": scope_query(page.scope),
             "scenario_rows": [
-                (row, scope_query(page.scope, scenario=row.figures.key)) for row in page.scenarios
+                (name, figures, scope_query(page.scope, scenario=figures.key))
+                for name, figures in page.scenarios
             ],
-            "model_rows": [(row, scope_query(page.scope, models=row.name)) for row in page.models],
+            "model_rows": [
+                (name, figures, scope_query(page.scope, models=name))
+                for name, figures in page.models
+            ],
             "matrix": _matrix(page.scope, page.report),
             "pairs": _pairs(page.scope, page.report),
         }
@@ -160,8 +164,8 @@ def agreement_csv(request: SignedInRequest) -> HttpResponseBase:
 def _table(page: AgreementPage, report: AgreementReport) -> Iterator[Row]:
     groups: list[tuple[str, str, tuple[Coefficient, ...]]] = [
         ("all", "", report.overall.coefficients),
-        *(("scenario", row.name, row.figures.coefficients) for row in page.scenarios),
-        *(("models", row.name, row.figures.coefficients) for row in page.models),
+        *(("scenario", name, figures.coefficients) for name, figures in page.scenarios),
+        *(("models", name, figures.coefficients) for name, figures in page.models),
         *(
             ("annotators", f"{row['first']} / {row['second']}", row["overlap"].coefficients)
             for row in _pairs(page.scope, report)

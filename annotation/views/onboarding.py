@@ -165,7 +165,7 @@ def quiz_page(request: SignedInRequest, at: Onboarding) -> HttpResponse:
             quiz=form.cleaned_data["quiz"],
             given=form.given(),
             now=timezone.now(),
-        ).wrong
+        )
         if not wrong:
             messages.success(request, gettext("All answers are correct."))
             return redirect("annotation:next", at.study.slug)

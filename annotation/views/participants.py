@@ -223,8 +223,8 @@ def people(request: SignedInRequest, slug: str) -> HttpResponse:
     if found is None:
         raise Http404
     row, page = found
-    members = members_of(row)
-    inside = {member.username for member in members}
+    members = list(members_of(row))
+    inside = {member.annotator.username for member in members}
     choices = [each for each in annotator_choices() if each[0] not in inside]
     form = MembersForm(request.POST if request.method == "POST" else None, annotators=choices)
     if request.method == "POST" and form.is_valid():

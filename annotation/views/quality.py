@@ -164,16 +164,16 @@ def rows(request: SignedInRequest, slug: str) -> HttpResponse:
     own = {"annotator": asked["annotator"], "page": request.GET.get("page", "")}
     context: dict[str, Any] = {"seconds": asked["seconds"]}
     if asked["figure"] == SKIPPED:
-        found: Any = skipped_rows(question, **own)
+        scope, context["page"] = skipped_rows(question, **own)
         template = "annotation/quality_skipped.html"
     else:
         found = quality_rows(
             question, QualityMeasure(asked["figure"]), outcome=asked["outcome"], **own
         )
-        template = "annotation/quality_rows.html"
-    name = found.scope.names[found.annotator] if found.annotator else ""
-    context |= {"found": found, "page": found.page, "study": found.scope.study, "name": name}
-    return render(request, template, context)
+        scope, template = found.scope, "annotation/quality_rows.html"
+        context |= {"found": found, "page": found.page}
+    name = scope.names[asked["annotator"]] if asked["annotator"] else ""
+    return render(request, template, {**context, "study": scope.study, "name": name})
 
 
 @require_safe

@@ -33,14 +33,14 @@ from annotation.queries.studies import (
     dataset_choices,
     is_touched,
     item_offers,
-    item_rows,
-    my_effort,
+    my_seconds,
     my_studies,
     my_study,
     planned_counts,
     status_counts,
     study_items,
     study_page,
+    with_claims,
 )
 from annotation.queries.study_claims import flag_rows, flags_of, most_skipped, study_of
 from annotation.queries.study_progress import study_live, trace_of, trace_rows
@@ -88,8 +88,8 @@ def study(request: SignedInRequest, slug: str) -> HttpResponse:
         mine = my_study(request.user, slug, now)
         if mine is None:
             raise Http404
-        context = {"study": mine, "effort": my_effort(request.user, slug)}
-        return render(request, "annotation/my_study.html", context)
+        own = {"study": mine, "seconds": my_seconds(request.user, slug)}
+        return render(request, "annotation/my_study.html", own)
     row, page = _page(slug)
     items = Paginator(study_items(slug), ITEMS_PER_PAGE).get_page(request.GET.get("page"))
     flags = flags_of(row)
@@ -100,7 +100,7 @@ def study(request: SignedInRequest, slug: str) -> HttpResponse:
         "live": study_live(row, page.row, now),
         "now": now,
         "page": items,
-        "items": item_rows(list(items)),
+        "items": with_claims(list(items)),
         "skips": most_skipped(row, at_most=SHOWN_BESIDE),
         "flags": flag_rows(flags[:SHOWN_BESIDE]),
         "flag_count": flags.count(),

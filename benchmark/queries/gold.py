@@ -213,33 +213,6 @@ class JudgeReport:
 
 
 @dataclass(frozen=True, slots=True)
-class SectionRow:
-    """One judge's section scores, one for each heading of the page; None where it has none."""
-
-    judge: JudgeOption
-    scores: tuple[SectionScore | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BestOfRow:
-    """One judge's best-of-n accuracy, one for each subset of the page, the mean and all pooled."""
-
-    judge: JudgeOption
-    subsets: tuple[BestOf | None, ...]
-    mean: BestOf
-    overall: BestOf
-    ties: TiesScore | None
-
-
-@dataclass(frozen=True, slots=True)
-class SubsetRow:
-    """One subset, or all (""), with the figures of each judge of the page; None where none."""
-
-    subset: str
-    figures: tuple[tuple[JudgeOption, GoldFigures | None], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class GoldPage:
     """Everything the page shows, judges best first; `report` is that of the chosen judge.
 
@@ -259,13 +232,13 @@ class GoldPage:
         return tuple(each for each in (*Section, None) if each in known)
 
     @property
-    def section_rows(self) -> tuple[SectionRow, ...]:
-        """The judges' scores under these headings."""
+    def section_rows(self) -> list[tuple[JudgeOption, list[SectionScore | None]]]:
+        """The judges' scores under these headings; None where a judge has none."""
         rows = []
         for line in self.lines:
             scores = {score.section: score for score in line.report.sections}
-            rows.append(SectionRow(line.judge, tuple(scores.get(each) for each in self.sections)))
-        return tuple(rows)
+            rows.append((line.judge, [scores.get(each) for each in self.sections]))
+        return rows
 
     @property
     def best_of_subsets(self) -> tuple[str, ...]:
@@ -279,23 +252,21 @@ class GoldPage:
         return any(line.ties is not None for line in self.lines)
 
     @property
-    def best_of_rows(self) -> tuple[BestOfRow, ...]:
-        """The judges' best-of-n accuracy under these headings."""
+    def best_of_rows(self) -> list[tuple[JudgeReport, list[BestOf | None]]]:
+        """The judges with their best-of-n accuracy under these headings; None where none."""
         rows = []
         for line in self.lines:
             if line.best_of is not None:
                 known = {each.subset: each for each in line.best_of.subsets}
-                subsets = tuple(known.get(name) for name in self.best_of_subsets)
-                rows.append(
-                    BestOfRow(
-                        line.judge, subsets, line.best_of.mean, line.best_of.overall, line.ties
-                    )
-                )
-        return tuple(rows)
+                rows.append((line, [known.get(name) for name in self.best_of_subsets]))
+        return rows
 
     @property
-    def subset_rows(self) -> tuple[SubsetRow, ...]:
-        """Every judge on every subset, in the order in which subsets first appear; all last."""
+    def subset_rows(self) -> list[tuple[str, list[tuple[JudgeOption, GoldFigures | None]]]]:
+        """Every judge on every subset, in the order in which subsets first appear; all ("") last.
+
+        None where a judge decided on nothing of it.
+        """
         by_judge = [
             (
                 line.judge,
@@ -304,10 +275,10 @@ class GoldPage:
             for line in self.lines
         ]
         names = dict.fromkeys(each.subset for line in self.lines for each in line.report.subsets)
-        return tuple(
-            SubsetRow(name or "", tuple((judge, known.get(name)) for judge, known in by_judge))
+        return [
+            (name or "", [(judge, known.get(name)) for judge, known in by_judge])
             for name in (*names, None)
-        )
+        ]
 
 
 def gold_scope(question: GoldQuestion) -> GoldScope:

@@ -34,24 +34,10 @@ from benchmark.queries.gold import (
     gold_cases,
     gold_scope,
 )
-from benchmark.queries.rows import FoundRow, VerdictMatch, decision_cell
+from benchmark.queries.rows import EvidenceRow, FoundRow, VerdictMatch, decision_cell
 from benchmark.queries.trust import SEED
 
 ROWS_A_PAGE: Final = 50
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedGoldRow:
-    """One comparison behind a number.
-
-    `cells` are the decisions shown original, swapped, combined: None where there was none, ""
-    where the reply could not be read.
-    """
-
-    found: FoundRow
-    key: str
-    opening: str
-    cells: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +51,7 @@ class GoldRows:
     outcome: VerdictMatch | None
     counts: Mapping[VerdictMatch, int]
     total: int
-    rows: Sequence[JudgedGoldRow]
+    rows: Sequence[EvidenceRow]
     page: Page[FoundRow]
 
 
@@ -121,10 +107,10 @@ def gold_rows(
     )
 
 
-def _rows(found: Sequence[FoundRow]) -> list[JudgedGoldRow]:
+def _rows(found: Sequence[FoundRow]) -> list[EvidenceRow]:
     texts = openings(row.comparison for row in found)
     return [
-        JudgedGoldRow(
+        EvidenceRow(
             found=row,
             key=texts[row.comparison][0],
             opening=Truncator(texts[row.comparison][2]).chars(OPENING_CHARS),
@@ -135,26 +121,18 @@ def _rows(found: Sequence[FoundRow]) -> list[JudgedGoldRow]:
 
 
 @dataclass(frozen=True, slots=True)
-class PairKappa:
-    """Cohen's kappa of two annotators on the comparisons that both judged, ties a category.
-
-    Lists of them begin with those who share the most.
-    """
-
-    first: str
-    second: str
-    kappa: Coefficient
-
-
-@dataclass(frozen=True, slots=True)
 class RecordedFigures:
-    """Judges against gold, judges beside people, and people two by two; parts may be empty."""
+    """Judges against gold, judges beside people, and people two by two; parts may be empty.
+
+    `kappas` are Cohen's of two annotators, by name, on the comparisons that both judged, ties a
+    category; those who share the most come first.
+    """
 
     dataset: str
     people: str
     gold: tuple[JudgeReport, ...]
     agreement: tuple[tuple[JudgeOption, AgreementTables], ...]
-    kappas: tuple[PairKappa, ...]
+    kappas: tuple[tuple[str, str, Coefficient], ...]
     seed: int
 
 
@@ -185,25 +163,25 @@ def recorded_figures(
             if each.judge.recorded or not recorded_only
         ),
         kappas=tuple(
-            pair
-            for pair in _kappas(dataset)
-            if not people or {group_of(pair.first), group_of(pair.second)} == {people}
+            (first, second, kappa)
+            for first, second, kappa in _kappas(dataset)
+            if not people or {group_of(first), group_of(second)} == {people}
         ),
         seed=SEED,
     )
 
 
-def _kappas(dataset: str) -> tuple[PairKappa, ...]:
+def _kappas(dataset: str) -> list[tuple[str, str, Coefficient]]:
     try:
         page = agreement_page(AgreementQuestion(dataset=dataset, kind=AnswerKind.VERDICTS))
     except Refused:  # nobody gave a verdict in this dataset
-        return ()
+        return []
     if page.report is None:
-        return ()
+        return []
     pairs = (
-        PairKappa(page.scope.name(overlap.first), page.scope.name(overlap.second), each)
+        (page.scope.name(overlap.first), page.scope.name(overlap.second), each)
         for overlap in page.report.overlaps
         for each in overlap.coefficients
         if each.measure is Measure.KAPPA
     )
-    return tuple(sorted(pairs, key=lambda pair: (-pair.kappa.items, pair.first, pair.second)))
+    return sorted(pairs, key=lambda pair: (-pair[2].items, *pair[:2]))

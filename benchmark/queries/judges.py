@@ -44,7 +44,14 @@ from benchmark.queries.choices import (
 )
 from benchmark.queries.evidence import StandIn, labels_by_annotator, stand_in_cases
 from benchmark.queries.response_bias import pairs_of
-from benchmark.queries.rows import VOICES, FoundRow, NumberOwner, VerdictMatch, decision_cell
+from benchmark.queries.rows import (
+    VOICES,
+    EvidenceRow,
+    FoundRow,
+    NumberOwner,
+    VerdictMatch,
+    decision_cell,
+)
 from benchmark.queries.trust import SEED
 from judging.core.votes import VoteRule
 from judging.models import JudgeRun, Judgment, RunKind, RunStatus
@@ -54,23 +61,11 @@ ROWS_A_PAGE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class TableRow:
-    """One comparison behind a cell: which run decided it in whose stead.
-
-    `cells` are the decisions shown original, swapped, combined, as rows.decision_cell writes them.
-    """
-
-    found: FoundRow
-    run: int
-    annotator: str
-    key: str
-    opening: str
-    cells: tuple[str | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class TableRows:
-    """A page of what is behind a cell, `total` labels on `comparisons`, and how it turned out."""
+    """A page of what is behind a cell, `total` labels on `comparisons`, and how it turned out.
+
+    `rows` are run, annotator's name, and the comparison that the run decided in their stead.
+    """
 
     scope: TablesScope
     name: JudgeWay
@@ -80,7 +75,7 @@ class TableRows:
     counts: Mapping[VerdictMatch, int]
     total: int
     comparisons: int
-    rows: Sequence[TableRow]
+    rows: Sequence[tuple[int, str, EvidenceRow]]
     page: Page[tuple[StandIn, FoundRow]]
 
 
@@ -149,17 +144,21 @@ def table_rows(
     )
 
 
-def _rows(scope: TablesScope, found: Collection[tuple[StandIn, FoundRow]]) -> list[TableRow]:
+def _rows(
+    scope: TablesScope, found: Collection[tuple[StandIn, FoundRow]]
+) -> list[tuple[int, str, EvidenceRow]]:
     texts = openings(row.comparison for _each, row in found)
     names = {each.id: each.name for each in scope.annotators}
     return [
-        TableRow(
-            found=row,
-            run=each.run,
-            annotator=names.get(each.annotator, ""),
-            key=texts[row.comparison][0],
-            opening=Truncator(texts[row.comparison][2]).chars(OPENING_CHARS),
-            cells=tuple(decision_cell(row, order) for order in Order),
+        (
+            each.run,
+            names.get(each.annotator, ""),
+            EvidenceRow(
+                found=row,
+                key=texts[row.comparison][0],
+                opening=Truncator(texts[row.comparison][2]).chars(OPENING_CHARS),
+                cells=tuple(decision_cell(row, order) for order in Order),
+            ),
         )
         for each, row in found
     ]

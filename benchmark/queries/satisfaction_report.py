@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from annotation.core.intervals import Interval, ends, missing_units
@@ -282,16 +281,6 @@ class Unscored(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ReportChoice:
-    """A stored report, to be chosen by its number."""
-
-    id: int
-    dataset: str
-    train: str
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class SatisfactionReport:
     """One report with its settings; `others` are the newest reports, this one among them.
 
@@ -302,7 +291,7 @@ class SatisfactionReport:
     were kept.
     """
 
-    chosen: ReportChoice
+    chosen: VerificationReport
     seed: int
     draws: int
     shared: tuple[str, ...]
@@ -311,7 +300,7 @@ class SatisfactionReport:
     rows: tuple[EvaluatorRow, ...]
     training: EvaluatorRow | None
     learned_version: int | None
-    others: tuple[ReportChoice, ...]
+    others: Sequence[VerificationReport]
     whole: bool = False
     users: int = 0
     turns: int = 0
@@ -370,7 +359,7 @@ def satisfaction_report(number: str = "") -> SatisfactionReport | None:
     if wanted is None:
         return None
     return SatisfactionReport(
-        chosen=_choice(wanted),
+        chosen=wanted,
         seed=wanted.settings["seed"],
         draws=wanted.settings["draws"],
         shared=tuple(wanted.settings["shared"]),
@@ -379,16 +368,12 @@ def satisfaction_report(number: str = "") -> SatisfactionReport | None:
         rows=tuple(_row(row) for row in wanted.rows),
         training=_row(wanted.settings["training"]) if wanted.settings.get("training") else None,
         learned_version=wanted.settings.get("learned_version"),
-        others=tuple(_choice(one) for one in newest),
+        others=newest,
         whole=wanted.settings.get("level") == Level.SESSION,
         users=wanted.settings.get("users", 0),
         turns=wanted.settings.get("turns", 0),
         run=wanted.run_id,
     )
-
-
-def _choice(report: VerificationReport) -> ReportChoice:
-    return ReportChoice(report.pk, report.dataset.slug, report.settings["train"], report.created_at)
 
 
 def _left_out(stored: str | dict[str, Any]) -> LeftOut:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from django.db.models import Count, Q
+from django.db.models import Count, Prefetch, Q
 
-from annotation.core.choices import JudgmentStatus
 from annotation.models import Dataset
 from annotation.queries.participants import resolve_annotator
 from annotation.queries.withheld import is_anything_withheld, withheld_comparisons
@@ -48,7 +48,6 @@ from judging.models import (
     Control,
     Judgment,
     Preference,
-    PreferenceKind,
     PreferenceSet,
     RunKind,
 )
@@ -206,55 +205,18 @@ class TrustScope:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """One selected preference and the comparison that it was distilled from, if from one."""
-
-    id: int
-    text: str
-    kind: PreferenceKind
-    source: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class SelectedSet:
-    """A stored selection with its evidence; shares are 0..1, None where there is none.
-
-    `edited` says that a person edited it after its test verdicts were there to see.
-    """
-
-    id: int
-    scenario: str
-    members: tuple[Member, ...]
-    columns: int
-    dev_accuracy: float | None
-    leave_one_out: float | None
-    null_p95: float | None
-    p_value: float | None
-    base_accuracy: float | None
-    p_over_base: float | None
-    is_used: bool
-    edited: bool
-
-
-@dataclass(frozen=True, slots=True)
-class JudgingProgress:
-    """How far the run is, in judgments."""
-
-    done: int
-    pending: int
-    unreadable: int
-    failed: int
-
-
-@dataclass(frozen=True, slots=True)
 class TrustPage:
-    """Everything the trust page shows; parts are None or empty where nothing is stored."""
+    """Everything the trust page shows; parts are None or empty where nothing is stored.
+
+    `progress` counts the run's judgments by status. `sets` are stored selections, each with whether
+    a person edited it after its test verdicts were there to see.
+    """
 
     scope: TrustScope
     labels: int
     figures: TrustFigures | None
-    progress: JudgingProgress | None
-    sets: tuple[SelectedSet, ...]
+    progress: Mapping[str, int]
+    sets: tuple[tuple[PreferenceSet, bool], ...]
     own_satisfaction: SatisfactionFigures | None
     all_satisfaction: SatisfactionFigures | None
     leanings: ResponseBias | None = None
@@ -263,7 +225,7 @@ class TrustPage:
     @property
     def edited(self) -> bool:
         """Whether a person edited a set after its test verdicts were there to see."""
-        return any(each.edited for each in self.sets)
+        return any(edited for _set, edited in self.sets)
 
     @property
     def stands_in(self) -> Condition:
@@ -318,7 +280,7 @@ def trust_page(question: TrustQuestion, reader: Reader) -> TrustPage:
     """
     scope = trust_scope(question, reader)
     if scope.dataset is None or scope.annotator is None:
-        return TrustPage(scope, 0, None, None, (), None, None)
+        return TrustPage(scope, 0, None, {}, (), None, None)
     labels = scoped_labels(scope)
     cases = scoped_cases(scope, labels, compare=reader.only is None) if labels else ()
     policy = question.policy
@@ -326,7 +288,7 @@ def trust_page(question: TrustQuestion, reader: Reader) -> TrustPage:
         scope=scope,
         labels=len(labels),
         figures=trust_figures(cases, labels, seed=SEED, policy=policy) if labels else None,
-        progress=_progress(scope.run, reader) if scope.run else None,
+        progress=_progress(scope.run, reader) if scope.run else {},
         sets=selected_sets(scope),
         own_satisfaction=satisfaction_figures(
             scope.dataset, user=scope.annotator.id, seed=SEED, only=reader.only
@@ -383,8 +345,11 @@ def scoped_labels(scope: TrustScope) -> tuple[HumanLabel, ...]:
     return tuple(label for label in labels if label.comparison not in scope.withheld)
 
 
-def selected_sets(scope: TrustScope) -> tuple[SelectedSet, ...]:
-    """The annotator's selections behind the run, or their latest ones; one a scenario."""
+def selected_sets(scope: TrustScope) -> tuple[tuple[PreferenceSet, bool], ...]:
+    """The annotator's selections behind the run, or their latest ones, one a scenario.
+
+    With each whether it was edited after its test verdicts were there to see.
+    """
     if scope.dataset is None or scope.annotator is None:
         return ()
     rows = PreferenceSet.objects.filter(
@@ -402,35 +367,12 @@ def selected_sets(scope: TrustScope) -> tuple[SelectedSet, ...]:
         for row in readable_sets(
             rows.order_by("scenario__position", "id")
             .select_related("scenario")
-            .prefetch_related("members"),
+            .prefetch_related(Prefetch("members", Preference.objects.order_by("position", "pk"))),
             scope.withheld,
         )
     }
     edited = edited_after_verdicts({row.run_id for row in latest.values()})
-    return tuple(_selected(row, edited=row.pk in edited) for row in latest.values())
-
-
-def _selected(row: PreferenceSet, *, edited: bool) -> SelectedSet:
-    return SelectedSet(
-        id=row.pk,
-        scenario=row.scenario_name,
-        members=tuple(
-            _member(each) for each in sorted(row.members.all(), key=lambda one: one.position)
-        ),
-        columns=len(row.columns),
-        dev_accuracy=row.dev_accuracy,
-        leave_one_out=row.leave_one_out,
-        null_p95=row.null_p95,
-        p_value=row.p_value,
-        base_accuracy=row.base_accuracy,
-        p_over_base=row.p_over_base,
-        is_used=row.is_used,
-        edited=edited,
-    )
-
-
-def _member(row: Preference) -> Member:
-    return Member(row.pk, row.text or "", PreferenceKind(row.kind), row.source_comparison_id)
+    return tuple((row, row.pk in edited) for row in latest.values())
 
 
 def scoped_cases(
@@ -481,17 +423,12 @@ def scoped_figures(
     return trust_figures(cases, labels, seed=SEED, policy=scope.question.policy)
 
 
-def _progress(run: RunChoice, reader: Reader) -> JudgingProgress:
-    counted = dict(
+def _progress(run: RunChoice, reader: Reader) -> dict[str, int]:
+    """How many of its judgments stand where, by status."""
+    return dict(
         Judgment.objects.filter(run=run.id)
         .exclude(comparison__in=withheld_comparisons(reader.only))
         .order_by()
         .values_list("status")
         .annotate(rows=Count("id"))
-    )
-    return JudgingProgress(
-        done=counted.get(JudgmentStatus.DONE.value, 0),
-        pending=counted.get(JudgmentStatus.PENDING.value, 0),
-        unreadable=counted.get(JudgmentStatus.UNPARSEABLE.value, 0),
-        failed=counted.get(JudgmentStatus.FAILED.value, 0),
     )

@@ -22,7 +22,7 @@ from benchmark.services.construction_runs import (
 from benchmark.services.construction_sorting import SortTask, ask_sorting, sorting_run
 from judging.core.estimates import ASSUMED_REFERENCE, RunEstimate
 from judging.core.judge_prompts import PairTexts
-from judging.core.questions import GenerationQuestion, ReferenceAnswer, SortQuestion
+from judging.core.questions import GenerationQuestion, Outcome, SortQuestion
 from judging.core.rules import PairwiseSettings
 from judging.core.runs import ORDERS, StageName
 from judging.judges.protocol import Judge
@@ -116,7 +116,7 @@ def _answered(said: SourceDialogue) -> Sequence[SourceDialogue]:
 
 
 class _Answered(NamedTuple):
-    answer: ReferenceAnswer
+    answer: Outcome[str]
 
 
 async def _ask_answer(judge: Judge, question: GenerationQuestion) -> _Answered:

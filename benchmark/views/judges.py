@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -39,17 +38,11 @@ _LITTLE: Final = 0.1
 """Bias that the axis shows at least, either way, so that next to none looks like it."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeanPlot:
-    """A chart of one figure before and after, with its title."""
+def lean_plots(page: TablesPage) -> list[tuple[str, str, IntervalPlot]]:
+    """Figure 3 and table 2 drawn: each judge without preferences, and with them below.
 
-    title: str
-    label: str
-    plot: IntervalPlot
-
-
-def lean_plots(page: TablesPage) -> tuple[LeanPlot, ...]:
-    """Figure 3 and table 2 drawn: each judge without preferences, and with them below."""
+    Title, what the chart shows for those who cannot see it, and the chart.
+    """
     drawn = [
         (
             _("Position bias"),
@@ -68,15 +61,11 @@ def lean_plots(page: TablesPage) -> tuple[LeanPlot, ...]:
             (),
         ),
     ]
-    return tuple(
-        LeanPlot(
-            title,
-            label,
-            interval_plot(rows, write=write, reference=reference, include=include),
-        )
+    return [
+        (title, label, interval_plot(rows, write=write, reference=reference, include=include))
         for title, label, rows, write, reference, include in drawn
         if rows
-    )
+    ]
 
 
 def _rows(line: JudgeLine, figure: str, write: Write) -> list[IntervalRow]:

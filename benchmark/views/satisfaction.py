@@ -285,8 +285,8 @@ def _chances(row: EvaluatorRow) -> Iterator[Row]:
 
 
 def _stored_curve(found: SatisfactionReport) -> StoredCurve | None:
-    chosen = found.chosen
-    return stored_curve(train=chosen.train, test=chosen.dataset, whole=found.whole)
+    train, test = found.chosen.settings["train"], found.chosen.dataset.slug
+    return stored_curve(train=train, test=test, whole=found.whole)
 
 
 def _curve(found: SatisfactionReport) -> Iterator[Row]:

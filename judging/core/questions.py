@@ -7,12 +7,14 @@ that writes prompts neutralises them itself. `turn_id`s are opaque strings that 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from annotation.core.choices import Reason, Verdict
 from annotation.core.conversations import Dialogue
 from judging.core.categories import SortedDialogue
 from judging.core.rules import GenerationContext, Level, Variant
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,16 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class DistilAnswer:
-    """One preference text, or an error code (exactly one of the two)."""
+class Outcome(Generic[T]):
+    """What was read of a reply, or the code of why nothing was (exactly one of the two).
 
-    text: str | None
+    `unparseable` tells a reply that could not be read from a call that failed. `call.raw` is the
+    reply as it was read, or what the endpoint said of a call that failed.
+    """
+
+    value: T | None
     error_code: str | None = None
+    unparseable: bool = False
     call: Call = field(default_factory=Call)
 
 
@@ -68,19 +75,6 @@ class PairAnswer:
 
     verdict: Verdict | None
     log_odds: float | None = None
-    error_code: str | None = None
-    unparseable: bool = False
-    call: Call = field(default_factory=Call)
-
-
-@dataclass(frozen=True, slots=True)
-class ReferenceAnswer:
-    """A model's own answer to a turn, or to what a comparison's responses answer; or an error code.
-
-    Exactly one of the two.
-    """
-
-    text: str | None
     error_code: str | None = None
     unparseable: bool = False
     call: Call = field(default_factory=Call)
@@ -130,16 +124,6 @@ class GradeQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class GradeAnswer:
-    """A score on the scale that was asked for, or an error code (exactly one of the two)."""
-
-    value: float | None
-    error_code: str | None = None
-    unparseable: bool = False
-    call: Call = field(default_factory=Call)
-
-
-@dataclass(frozen=True, slots=True)
 class HistoryTurn:
     """One labelled turn of a user's history.
 
@@ -166,19 +150,6 @@ class MemoryQuestion:
     target_scenario: str
     language: str
     profile: dict[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryAnswer:
-    """The judge's texts for a memory (code computes the statistics, core.memory), or an error code.
-
-    `texts` has the keys of core.memory.TEXT_FIELDS.
-    """
-
-    texts: dict[str, object] | None
-    error_code: str | None = None
-    unparseable: bool = False
-    call: Call = field(default_factory=Call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,16 +197,6 @@ class InductionQuestion:
     most: int
     turn: HistoryTurn | None = None
     reasons: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class InductionAnswer:
-    """Sentences, or an error code (exactly one of the two)."""
-
-    texts: tuple[str, ...] | None
-    error_code: str | None = None
-    unparseable: bool = False
-    call: Call = field(default_factory=Call)
 
 
 @dataclass(frozen=True, slots=True)

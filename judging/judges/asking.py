@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
 from annotation.core.conversations import Message, Speaker
 from annotation.core.refusals import Refused
 from judging.core.chat import JsonSchema, Reply
 from judging.core.money import shorten
 from judging.core.prompts import MARK, neutralise
-from judging.core.questions import Call
+from judging.core.questions import Call, Outcome
 from judging.llm.client import ChatClient
 from judging.llm.errors import EndpointDownError, LlmError
 
 NO_ANSWER: Final = "llm:no-answer"
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome(Generic[T]):
-    """What was read, or the code of why nothing was (exactly one of the two).
-
-    `call.raw` is the reply as it was read, or what the endpoint said of a call that failed.
-    """
-
-    value: T | None
-    error_code: str | None = None
-    unparseable: bool = False
-    call: Call = field(default_factory=Call)
 
 
 async def ask(

@@ -8,17 +8,13 @@ from annotation.core.conversations import Speaker
 from judging.core.lexical import categories, distil, memories, pairwise, satisfaction, stack
 from judging.core.questions import (
     Call,
-    DistilAnswer,
     GenerationQuestion,
-    GradeAnswer,
     GradeQuestion,
-    InductionAnswer,
     InductionQuestion,
     LabelledPair,
-    MemoryAnswer,
     MemoryQuestion,
+    Outcome,
     PairAnswer,
-    ReferenceAnswer,
     ShownPair,
     SortAnswer,
     SortQuestion,
@@ -44,10 +40,10 @@ class LexicalJudge:
     name = NAME
     version = VERSION
 
-    async def distil(self, pairs: tuple[LabelledPair, ...], *, language: str) -> DistilAnswer:
+    async def distil(self, pairs: tuple[LabelledPair, ...], *, language: str) -> Outcome[str]:
         """One preference: from one pair, or the aggregate of several."""
         text = distil.distil(pairs, language=language)
-        return DistilAnswer(text=text, call=Call(raw=text))
+        return Outcome(text, call=Call(raw=text))
 
     async def judge_pair(self, pair: ShownPair, *, preference: str, language: str) -> PairAnswer:
         """Which shown response is better under a preference ("" is the base judge)."""
@@ -56,43 +52,43 @@ class LexicalJudge:
             return stack.judge_by_stack(pair, text=preference)
         return pairwise.judge_pair(pair, preference=preference)
 
-    async def write_reference(self, pair: ShownPair, *, language: str) -> ReferenceAnswer:
+    async def write_reference(self, pair: ShownPair, *, language: str) -> Outcome[str]:
         """Nothing: it writes no answers."""
         del pair, language
-        return ReferenceAnswer(None, NO_PROMPTS)
+        return Outcome(None, NO_PROMPTS)
 
-    async def rephrase_list(self, text: str, *, language: str) -> ReferenceAnswer:
+    async def rephrase_list(self, text: str, *, language: str) -> Outcome[str]:
         """The list as it is: it writes no words of its own."""
         del language
-        return ReferenceAnswer(text)
+        return Outcome(text)
 
-    async def generate(self, question: GenerationQuestion) -> ReferenceAnswer:
+    async def generate(self, question: GenerationQuestion) -> Outcome[str]:
         """Nothing: it writes no answers."""
         del question
-        return ReferenceAnswer(None, NO_PROMPTS)
+        return Outcome(None, NO_PROMPTS)
 
-    async def grade(self, question: GradeQuestion) -> GradeAnswer:
+    async def grade(self, question: GradeQuestion) -> Outcome[float]:
         """Nothing: it only compares."""
         del question
-        return GradeAnswer(None, NO_PROMPTS)
+        return Outcome(None, NO_PROMPTS)
 
     async def sort_dialogue(self, question: SortQuestion) -> SortAnswer:
         """The category of a dialogue, by words that requests use."""
         requests = [each.text for each in question.dialogue if each.role is Speaker.USER]
         return SortAnswer(categories.sort_requests(requests))
 
-    async def build_memory(self, question: MemoryQuestion) -> MemoryAnswer:
+    async def build_memory(self, question: MemoryQuestion) -> Outcome[dict[str, object]]:
         """The texts of a user memory, from contrasts between the user's score groups."""
         if not question.history:
-            return MemoryAnswer(texts=None, error_code=NO_HISTORY)
+            return Outcome(None, error_code=NO_HISTORY)
         texts = memories.write_texts(question.history, language=question.language)
-        return MemoryAnswer(texts=texts)
+        return Outcome(texts)
 
     async def score_turn(self, question: TurnQuestion) -> TurnAnswer:
         """The score that this user would state, with the reason where it is 3 or less."""
         return satisfaction.score_turn(question)
 
-    async def induce(self, question: InductionQuestion) -> InductionAnswer:
+    async def induce(self, question: InductionQuestion) -> Outcome[tuple[str, ...]]:
         """Nothing: it goes by properties of a response, not by rubrics."""
         del question
-        return InductionAnswer(None, NO_PROMPTS)
+        return Outcome(None, NO_PROMPTS)

@@ -55,17 +55,13 @@ from judging.core.prompts import (
     prompt_language,
 )
 from judging.core.questions import (
-    DistilAnswer,
     GenerationQuestion,
-    GradeAnswer,
     GradeQuestion,
-    InductionAnswer,
     InductionQuestion,
     LabelledPair,
-    MemoryAnswer,
     MemoryQuestion,
+    Outcome,
     PairAnswer,
-    ReferenceAnswer,
     ShownPair,
     SortAnswer,
     SortQuestion,
@@ -93,7 +89,7 @@ from judging.core.verdicts import (
     parse_paper,
     verdict_of_log_odds,
 )
-from judging.judges.asking import Outcome, answer_text, ask
+from judging.judges.asking import answer_text, ask
 from judging.llm.client import ChatClient
 from judging.llm.errors import LlmCode, LlmError
 
@@ -102,6 +98,9 @@ SCORE_ALTERNATIVES: Final = 10
 NO_HISTORY: Final = "memory:no-history"
 _PART_OF_A_CHARACTER: Final = "\ufffd"
 """What llama.cpp says, without log-probabilities, where the likeliest token is half a character."""
+
+_Verdict = tuple[Verdict, float | None]
+"""As shown, with log P(A)/P(B) where one letter was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +179,11 @@ class LlmJudge:
             book=settings.book,
         )
 
-    async def distil(self, pairs: tuple[LabelledPair, ...], *, language: str) -> DistilAnswer:
+    async def distil(self, pairs: tuple[LabelledPair, ...], *, language: str) -> Outcome[str]:
         """One preference: from one pair, or the aggregate of several."""
         name, reminder = distil_name(pairs, self._settings.distil_prompt), REMIND_TEXT
         task = "\n".join(self._text(each, language) for each in (name, reminder))
-        outcome = await ask(
+        return await ask(
             self._client,
             distil_prompt(
                 pairs,
@@ -198,20 +197,19 @@ class LlmJudge:
             retries=self._settings.unparseable_retries,
             reminder=self._text(reminder, language),
         )
-        return DistilAnswer(outcome.value, outcome.error_code, outcome.call)
 
     async def judge_pair(self, pair: ShownPair, *, preference: str, language: str) -> PairAnswer:
         """Which shown response is better under a preference ("" is the base judge)."""
         if self._settings.prompt is JudgePrompt.OWN_REFERENCE and not pair.reference:
             own = await self.write_reference(pair, language=language)
-            if own.text is None:
+            if own.value is None:
                 return PairAnswer(
                     None,
                     error_code=own.error_code,
                     unparseable=own.unparseable,
                     call=own.call,
                 )
-            pair = replace(pair, reference=own.text)
+            pair = replace(pair, reference=own.value)
         prompt = self._pair_prompt(pair, preference=preference, language=language)
         if self._asks_letter:
             outcome = await self._ask_letter(prompt)
@@ -231,11 +229,12 @@ class LlmJudge:
                 unparseable=outcome.unparseable,
                 call=outcome.call,
             )
-        return PairAnswer(outcome.value.verdict, outcome.value.log_odds, call=outcome.call)
+        verdict, log_odds = outcome.value
+        return PairAnswer(verdict, log_odds, call=outcome.call)
 
-    async def write_reference(self, pair: ShownPair, *, language: str) -> ReferenceAnswer:
+    async def write_reference(self, pair: ShownPair, *, language: str) -> Outcome[str]:
         """What the judge would answer itself; one call, whatever the order of the responses."""
-        outcome = await ask(
+        return await ask(
             self._client,
             reference_prompt(
                 pair,
@@ -248,29 +247,26 @@ class LlmJudge:
             retries=self._settings.unparseable_retries,
             reminder=self._text(REMIND_TEXT, language),
         )
-        return ReferenceAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
 
-    async def rephrase_list(self, text: str, *, language: str) -> ReferenceAnswer:
+    async def rephrase_list(self, text: str, *, language: str) -> Outcome[str]:
         """A list in other words, of as many items."""
-        outcome = await ask(
+        return await ask(
             self._client,
             rephrase_prompt(text, language=language, book=self._settings.book),
             read=lambda reply: rephrased(answer_text(reply), like=text),
             retries=self._settings.unparseable_retries,
             reminder=self._text(REMIND_TEXT, language),
         )
-        return ReferenceAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
 
-    async def generate(self, question: GenerationQuestion) -> ReferenceAnswer:
+    async def generate(self, question: GenerationQuestion) -> Outcome[str]:
         """The reply to a turn, whole as it came."""
-        outcome = await ask(
+        return await ask(
             self._client,
             generation_messages(question, book=self._settings.book),
             read=answer_text,
             retries=self._settings.unparseable_retries,
             sample=question.sample,
         )
-        return ReferenceAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
 
     async def sort_dialogue(self, question: SortQuestion) -> SortAnswer:
         """Whether a dialogue is of use in a benchmark, and its category."""
@@ -289,11 +285,11 @@ class LlmJudge:
         )
         return SortAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
 
-    async def grade(self, question: GradeQuestion) -> GradeAnswer:
+    async def grade(self, question: GradeQuestion) -> Outcome[float]:
         """How good one response is by itself, from 1 to 10; or a reward model's score of it."""
         if self._client.endpoint.has_scores:
             return await self._score(question)
-        outcome = await ask(
+        return await ask(
             self._client,
             grade_prompt(
                 question,
@@ -306,25 +302,23 @@ class LlmJudge:
             retries=self._settings.unparseable_retries,
             reminder=self._text(REMIND_GRADE, question.language),
         )
-        return GradeAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
 
-    async def _score(self, question: GradeQuestion) -> GradeAnswer:
+    async def _score(self, question: GradeQuestion) -> Outcome[float]:
         budget = self._budget - estimate_tokens(question.response)
         shown = excerpt(question.dialogue, window=self._settings.window, budget=budget)
-        outcome = await ask(
+        return await ask(
             self._client,
             scored_messages(shown.messages, question.response),
             read=_read_score,
             retries=0,
         )
-        return GradeAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
 
-    async def build_memory(self, question: MemoryQuestion) -> MemoryAnswer:
+    async def build_memory(self, question: MemoryQuestion) -> Outcome[dict[str, object]]:
         """The texts of a user memory from a labelled history."""
         if not question.history:
-            return MemoryAnswer(None, NO_HISTORY)
+            return Outcome(None, NO_HISTORY)
         aliases, asked = turn_aliases(question), self._text(MEMORY, question.language)
-        outcome = await ask(
+        return await ask(
             self._client,
             memory_prompt(question, budget=self._budget, book=self._settings.book),
             read=lambda reply: memory_said(answer_text(reply), aliases=aliases, asked=asked),
@@ -332,7 +326,6 @@ class LlmJudge:
             schema=memory_schema(),
             reminder=self._text(REMIND_JSON, question.language),
         )
-        return MemoryAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
 
     async def score_turn(self, question: TurnQuestion) -> TurnAnswer:
         """The satisfaction that this user would state for this response, or conversation."""
@@ -354,13 +347,13 @@ class LlmJudge:
                 unparseable=outcome.unparseable,
                 call=outcome.call,
             )
-        turn, expected = outcome.value.turn, outcome.value.expected
+        turn, expected = outcome.value
         return TurnAnswer(turn.score, turn.reason, turn.analysis, expected, call=outcome.call)
 
-    async def induce(self, question: InductionQuestion) -> InductionAnswer:
+    async def induce(self, question: InductionQuestion) -> Outcome[tuple[str, ...]]:
         """What satisfied or dissatisfied users, in a few sentences."""
         asked = self._text(induction_name(question), question.language)
-        outcome = await ask(
+        return await ask(
             self._client,
             induction_prompt(question, budget=self._budget, book=self._settings.book),
             read=lambda reply: phrases_said(answer_text(reply), most=question.most, asked=asked),
@@ -368,7 +361,6 @@ class LlmJudge:
             schema=phrases_schema(),
             reminder=self._text(REMIND_JSON, question.language),
         )
-        return InductionAnswer(outcome.value, outcome.error_code, outcome.unparseable, outcome.call)
 
     def _text(self, name: str, language: str) -> str:
         """A prompt's text, its places unfilled."""
@@ -400,7 +392,7 @@ class LlmJudge:
             book=settings.book,
         )
 
-    async def _ask_letter(self, prompt: str) -> Outcome[_PairReading]:
+    async def _ask_letter(self, prompt: str) -> Outcome[_Verdict]:
         if not self._client.endpoint.has_logprobs:
             return Outcome(None, LlmCode.NO_LOGPROBS.value)
         return await ask(
@@ -412,39 +404,23 @@ class LlmJudge:
             top_logprobs=LETTER_ALTERNATIVES,
         )
 
-    def _read_verdict(self, reply: Reply) -> _PairReading:
+    def _read_verdict(self, reply: Reply) -> _Verdict:
         text, by_marks = answer_text(reply), self._settings.prompt is not JudgePrompt.PERSONAL
         if by_marks or self._settings.rule is not VerdictRule.PAPER:
-            return _PairReading(decided(text, by_marks=by_marks))
+            return decided(text, by_marks=by_marks), None
         verdict = parse_paper(text)
         if verdict is None:
             raise Refused(UNPARSEABLE, "the reply states no verdict")
-        return _PairReading(verdict)
+        return verdict, None
 
 
-@dataclass(frozen=True, slots=True)
-class _PairReading:
-    """A verdict as shown, with log P(A)/P(B) where one letter was asked for."""
-
-    verdict: Verdict
-    log_odds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _TurnReading:
-    """A score, with the expected score where the digit's alternatives are known."""
-
-    turn: TurnReply
-    expected: float | None
-
-
-def _read_letter(reply: Reply) -> _PairReading:
+def _read_letter(reply: Reply) -> _Verdict:
     if reply.steps is None and _PART_OF_A_CHARACTER not in reply.text:
         raise LlmError(LlmCode.NO_LOGPROBS)
     log_odds = letter_log_odds(reply.steps[0].top) if reply.steps else None
     if log_odds is None:
         raise Refused(UNPARSEABLE, "neither letter is among the likely tokens")
-    return _PairReading(verdict_of_log_odds(log_odds), log_odds)
+    return verdict_of_log_odds(log_odds), log_odds
 
 
 def _read_grade(reply: Reply) -> float:
@@ -461,7 +437,8 @@ def _read_score(reply: Reply) -> float:
     return score
 
 
-def _read_turn(reply: Reply, form: ReplyForm, asked: str) -> _TurnReading:
+def _read_turn(reply: Reply, form: ReplyForm, asked: str) -> tuple[TurnReply, float | None]:
+    """The score, and the expected one where the digit's alternatives are known."""
     turn = turn_said(answer_text(reply), form=form, asked=asked)
     expected = expected_side if form.binary else expected_score
-    return _TurnReading(turn, expected(reply.text, reply.steps))
+    return turn, expected(reply.text, reply.steps)

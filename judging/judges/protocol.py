@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Protocol
 
 from judging.core.questions import (
-    DistilAnswer,
     GenerationQuestion,
-    GradeAnswer,
     GradeQuestion,
-    InductionAnswer,
     InductionQuestion,
     LabelledPair,
-    MemoryAnswer,
     MemoryQuestion,
+    Outcome,
     PairAnswer,
-    ReferenceAnswer,
     ShownPair,
     SortAnswer,
     SortQuestion,
@@ -35,7 +31,7 @@ class Judge(Protocol):
         """`lexical`, or the endpoint's name; shown wherever a result is shown."""
         ...
 
-    async def distil(self, pairs: tuple[LabelledPair, ...], *, language: str) -> DistilAnswer:
+    async def distil(self, pairs: tuple[LabelledPair, ...], *, language: str) -> Outcome[str]:
         """One preference: from one pair, or the aggregate of several."""
         ...
 
@@ -43,34 +39,34 @@ class Judge(Protocol):
         """Which shown response is better under a preference ("" is the base judge)."""
         ...
 
-    async def write_reference(self, pair: ShownPair, *, language: str) -> ReferenceAnswer:
+    async def write_reference(self, pair: ShownPair, *, language: str) -> Outcome[str]:
         """What the judge would answer itself to what the responses answer."""
         ...
 
-    async def rephrase_list(self, text: str, *, language: str) -> ReferenceAnswer:
+    async def rephrase_list(self, text: str, *, language: str) -> Outcome[str]:
         """A list in other words, without anything new."""
         ...
 
-    async def generate(self, question: GenerationQuestion) -> ReferenceAnswer:
+    async def generate(self, question: GenerationQuestion) -> Outcome[str]:
         """The reply to a turn, as a candidate."""
         ...
 
-    async def grade(self, question: GradeQuestion) -> GradeAnswer:
-        """How good one response is by itself."""
+    async def grade(self, question: GradeQuestion) -> Outcome[float]:
+        """How good one response is by itself, on the scale that was asked for."""
         ...
 
     async def sort_dialogue(self, question: SortQuestion) -> SortAnswer:
         """Whether a dialogue is of use in a benchmark, and its category."""
         ...
 
-    async def build_memory(self, question: MemoryQuestion) -> MemoryAnswer:
-        """The texts of a user memory from a labelled history."""
+    async def build_memory(self, question: MemoryQuestion) -> Outcome[dict[str, object]]:
+        """The texts of a user memory from a labelled history, by core.memory.TEXT_FIELDS."""
         ...
 
     async def score_turn(self, question: TurnQuestion) -> TurnAnswer:
         """The satisfaction that this user would state for this response."""
         ...
 
-    async def induce(self, question: InductionQuestion) -> InductionAnswer:
+    async def induce(self, question: InductionQuestion) -> Outcome[tuple[str, ...]]:
         """What satisfied or dissatisfied users, in a few sentences."""
         ...

@@ -10,6 +10,7 @@ from django.db.models import F, Q
 
 from annotation.core.refusals import Refused
 from annotation.models import Comparison
+from judging.core.selection_search import TraceStep
 from judging.models import Control, JudgeRun, Preference, PreferenceKind, PreferenceSet, RunKind
 from judging.queries.withheld import readable_sets, withheld_numbers
 
@@ -29,54 +30,23 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixRow:
-    """A dev comparison with its cells in column order.
-
-    A cell is right with the chosen response shown first, right with it shown second (1, 0, or None
-    without a verdict), and whether the column was distilled from this very comparison.
-    """
-
-    comparison: int
-    key: str
-    cells: Sequence[tuple[int | None, int | None, bool]]
-
-
-@dataclass(frozen=True, slots=True)
-class TraceRow:
-    """The best subset of one size: its columns, right row-orders (halves for even splits), share.
-
-    `taken` marks the one that was selected.
-    """
-
-    size: int
-    columns: tuple[int, ...]
-    metric: float
-    accuracy: float
-    taken: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NullBar:
-    """How many label flips reached an accuracy, and whether the real labels do no better."""
-
-    accuracy: float
-    flips: int
-    reached: bool
-
-
-@dataclass(frozen=True, slots=True)
 class SetPage:
     """A preference set with the texts, the matrix and the evidence that it was selected on.
 
-    `edited` says that a person edited it after its test verdicts were there to see.
+    `rows` are dev comparisons, number and key, with their cells in column order. A cell is right
+    with the chosen response shown first, right with it shown second (1, 0, or None without a
+    verdict), and whether the column was distilled from this very comparison. `trace` has the best
+    subset of each size with its accuracy, and whether it was the one selected. `null` says how many
+    label flips reached an accuracy, and whether the real labels do no better. `edited` says that a
+    person edited the set after its test verdicts were there to see.
     """
 
     chosen: PreferenceSet
     columns: Sequence[Column]
-    rows: Sequence[MatrixRow]
+    rows: Sequence[tuple[int, str, Sequence[tuple[int | None, int | None, bool]]]]
     others: Sequence[PreferenceSet]
-    trace: Sequence[TraceRow]
-    null: Sequence[NullBar]
+    trace: Sequence[tuple[TraceStep, float, bool]]
+    null: Sequence[tuple[float, int, bool]]
     edited: bool
 
 
@@ -115,7 +85,7 @@ def set_page(set_id: int, *, only: int | None = None) -> SetPage:
             if key in preferences
         ],
         rows=[
-            MatrixRow(
+            (
                 key,
                 name,
                 list(
@@ -199,19 +169,23 @@ def runs_edited_late(parents: Mapping[int, int | None]) -> frozenset[int]:
     return frozenset(run for run, parent in parents.items() if parent in edited)
 
 
-def _trace(selection: dict[str, Any]) -> list[TraceRow]:
+def _trace(selection: dict[str, Any]) -> list[tuple[TraceStep, float, bool]]:
     """None where the selection was stored without it."""
     taken = selection.get("selected", [])[:1]
     return [
-        TraceRow(size, tuple(columns), metric, metric / selection["denominator"], columns in taken)
+        (
+            TraceStep(size, tuple(columns), metric),
+            metric / selection["denominator"],
+            columns in taken,
+        )
         for size, columns, metric in selection.get("trace", ())
     ]
 
 
-def _null(chosen: PreferenceSet) -> list[NullBar]:
+def _null(chosen: PreferenceSet) -> list[tuple[float, int, bool]]:
     dev = chosen.dev_accuracy or 0.0
     return [
-        NullBar(accuracy, flips, accuracy >= dev - 1e-6)
+        (accuracy, flips, accuracy >= dev - 1e-6)
         for accuracy, flips in chosen.selection.get("null", ())
     ]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
@@ -304,21 +303,11 @@ def visible_preference(preference_id: int, *, only: int | None) -> Preference | 
     return None if row is None or is_withheld(row, withheld_numbers(only)) else row
 
 
-@dataclass(frozen=True, slots=True)
-class PreferenceVersion:
-    """One version: who wrote it ("" for the distiller), and how it reads beside the one before.
+PreferenceVersion = tuple[Preference, bool, tuple[ChangedPiece, ...] | None]
+"""A version, whether it was switched on or off, and how it reads beside the one before.
 
-    `changed` is None for the first version, and where the texts are too long to compare.
-    """
-
-    id: int
-    number: int
-    text: str | None
-    active: bool
-    switched: bool
-    editor: str
-    created_at: datetime
-    changed: tuple[ChangedPiece, ...] | None
+None for the first version, and where the texts are too long to compare.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +344,7 @@ class PreferencePage:
     @property
     def is_newest(self) -> bool:
         """Whether this is the version that an edit would follow."""
-        return self.row.version == self.versions[0].number
+        return self.row.version == self.versions[0][0].version
 
 
 def preference_page(row: Preference, *, only: int | None = None) -> PreferencePage:
@@ -395,20 +384,11 @@ def preference_page(row: Preference, *, only: int | None = None) -> PreferencePa
 
 def _version(row: Preference, versions: Mapping[int, Preference]) -> PreferenceVersion:
     before = versions.get(row.previous_id or 0)
-    return PreferenceVersion(
-        id=row.pk,
-        number=row.version,
-        text=row.text,
-        active=row.active,
-        switched=before is not None and before.active != row.active,
-        editor="" if row.edited_by is None else str(row.edited_by),
-        created_at=row.created_at,
-        changed=(
-            None
-            if before is None or before.text == row.text
-            else changes(before.text or "", row.text or "")
-        ),
-    )
+    if before is None:
+        return row, False, None
+    same = before.text == row.text
+    changed = None if same else changes(before.text or "", row.text or "")
+    return row, before.active != row.active, changed
 
 
 def _prompt_of(first: Preference) -> DistilPromptFile | None:

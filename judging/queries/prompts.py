@@ -206,25 +206,20 @@ def newest_version(owner: PromptOwner, name: str, language: str) -> int:
     return rows.order_by("-version").values_list("version", flat=True).first() or 0
 
 
-@dataclass(frozen=True, slots=True)
-class PromptVersion:
-    """A version of a prompt with what it changed of the one before; None: too long to compare."""
+def prompt_history(
+    owner: PromptOwner, name: str, language: str
+) -> list[tuple[PromptOverride, tuple[ChangedPiece, ...] | None]]:
+    """The owner's versions of a prompt, the newest first, with what each changed. One query.
 
-    row: PromptOverride
-    changed: Sequence[ChangedPiece] | None
-
-
-def prompt_history(owner: PromptOwner, name: str, language: str) -> list[PromptVersion]:
-    """The owner's versions of a prompt, the newest first. One query.
-
-    The first is compared with the released text; so is one that takes that back.
+    The first is compared with the released text; so is one that takes that back. None: the texts
+    are too long to compare.
     """
     released = load_prompt(name, language=language).text
     rows = PromptOverride.objects.filter(**owner.columns, name=name, language=language)
     before, found = released, []
     for row in rows.select_related("created_by").order_by("version"):
         text = row.text or released
-        found.append(PromptVersion(row, changes(before, text)))
+        found.append((row, changes(before, text)))
         before = text
     return found[::-1]
 
@@ -267,16 +262,10 @@ _LOOKED_AT: Final = 20
 _EXAMPLE_TOKENS: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """A prompt as it would be sent; `missing` are the places that nothing is there for yet."""
-
-    text: str
-    missing: tuple[str, ...]
-
-
-def preview(owner: PromptOwner, prompt: Prompt) -> Preview:
+def preview(owner: PromptOwner, prompt: Prompt) -> tuple[str, list[str]]:
     """A prompt with the texts of a comparison or a turn of the study, or of the dataset.
+
+    With the places that nothing is there for yet.
 
     Raises:
         Refused: the prompt cannot be filled in.
@@ -291,7 +280,7 @@ def preview(owner: PromptOwner, prompt: Prompt) -> Preview:
             missing.append(name)
             value = f"[{gettext('nothing is stored yet that could stand here')}]"
         values[name] = value
-    return Preview(prompt.render(values), tuple(missing))
+    return prompt.render(values), missing
 
 
 class _Source:

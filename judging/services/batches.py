@@ -46,6 +46,14 @@ class IdRange:
 
 
 @dataclass(frozen=True, slots=True)
+class RowAnswer(Generic[Answer]):
+    """What the judge answered to one row."""
+
+    row_id: int
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
 class AskingStage(Generic[Question, Answer]):
     """A stage whose rows each take an answer from the judge.
 

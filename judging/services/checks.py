@@ -199,7 +199,7 @@ def _has_form(text: str) -> bool:
 
 
 async def _distil(judge: LlmJudge, pairs: Sequence[CheckPair]) -> list[str]:
-    texts = [(await judge.distil((pair.pair,), language=pair.language)).text for pair in pairs]
+    texts = [(await judge.distil((pair.pair,), language=pair.language)).value for pair in pairs]
     return [text for text in texts if text is not None]
 
 
@@ -309,7 +309,7 @@ async def _check_prefix(
 
 async def _distil_prefix(judge: LlmJudge, sources: Sequence[CheckPair]) -> list[str]:
     """The base judge's preference and every different one that was distilled."""
-    texts = [(await judge.distil((item.pair,), language=item.language)).text for item in sources]
+    texts = [(await judge.distil((item.pair,), language=item.language)).value for item in sources]
     return list(dict.fromkeys(["", *(text for text in texts if text)]))
 
 

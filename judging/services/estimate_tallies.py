@@ -264,7 +264,7 @@ def try_repetitions(tally: StageEstimates) -> None:
     def repeated_ones(places: Sequence[int]) -> list[TrialQuestion]:
         questions = []
         for pair, order in (both[place] for place in places):
-            said = written[pair].answer.text if pair in written else None
+            said = written[pair].answer.value if pair in written else None
             text = said or list_question(pairs[pair]).text
             shown = repeated_pair(pairs[pair], order, text)
             questions.append(TrialQuestion(0, shown, pairs[pair].language))

@@ -150,7 +150,7 @@ def _try_distillation(tally: StageEstimates) -> None:
         lambda places: [columns[place].question(texts) for place in places],
         ask_distiller,
     )
-    written = {place: one.answer.text for place, one in answers.items()}
+    written = {place: one.answer.value for place, one in answers.items()}
     by_scenario: dict[int | None, list[tuple[str | None, int | None]]] = {}
     for place, column in enumerate(columns):
         found = by_scenario.setdefault(column.plan.scenario_id, [("", None)])
@@ -313,7 +313,7 @@ def _try_references(tally: StageEstimates, comparisons: Sequence[int]) -> Mappin
         ]
 
     answers = tally.try_out(StageName.REFERENCE, len(without), make, ask_reference)
-    stored = {without[place]: one.answer.text for place, one in answers.items()}
+    stored = {without[place]: one.answer.value for place, one in answers.items()}
     return {key: stored.get(key) or ASSUMED_REFERENCE for key in without}
 
 
@@ -390,7 +390,7 @@ def _try_generation(tally: StageEstimates) -> None:
 
         answers = tally.try_out(StageName.GENERATE, len(rows), make, ask_generation)
         for place, row in enumerate(rows):
-            stored = answers[place].answer.text if place in answers else None
+            stored = answers[place].answer.value if place in answers else None
             replies[row] = stored or ASSUMED_REFERENCE
 
 

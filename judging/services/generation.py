@@ -19,7 +19,7 @@ from annotation.core.refusals import Refused
 from annotation.services.datasets import NewResponse, add_responses
 from judging.core.generation import Snippet, SnippetSpace, retrieval_of
 from judging.core.memory import Memory, render
-from judging.core.questions import GenerationQuestion, ReferenceAnswer
+from judging.core.questions import GenerationQuestion, Outcome
 from judging.core.retrieval import UserTurn, conversation
 from judging.core.rules import GenerationContext, GenerationSettings
 from judging.core.runs import TARGETS, StageName
@@ -215,10 +215,10 @@ class GeneratedLine(NamedTuple):
     """What came of one row: its answer, behind the own replies that it continues, by row."""
 
     row_id: int
-    answers: tuple[tuple[int, ReferenceAnswer], ...]
+    answers: tuple[tuple[int, Outcome[str]], ...]
 
     @property
-    def answer(self) -> ReferenceAnswer:
+    def answer(self) -> Outcome[str]:
         """That of the row itself."""
         return self.answers[-1][1]
 
@@ -302,15 +302,15 @@ async def ask_generation(judge: Judge, task: GenerationTask) -> GeneratedLine:
     answers = []
     for place, row_id in task.own:
         answer = await judge.generate(task.question(place, replies))
-        if answer.text is None and row_id != task.row_id:
+        if answer.value is None and row_id != task.row_id:
             return _without(task, NO_PREVIOUS)
         answers.append((row_id, answer))
-        replies[place] = answer.text or ""
+        replies[place] = answer.value or ""
     return GeneratedLine(task.row_id, tuple(answers))
 
 
 def _without(task: GenerationTask, code: str) -> GeneratedLine:
-    answer = ReferenceAnswer(None, error_code=code)
+    answer: Outcome[str] = Outcome(None, error_code=code)
     return GeneratedLine(task.row_id, ((task.row_id, answer),))
 
 
@@ -332,11 +332,11 @@ def store_generation(run: JudgeRun, lines: Sequence[GeneratedLine]) -> None:
 
 def _store_step(
     run: JudgeRun,
-    came: Mapping[GeneratedResponse, ReferenceAnswer],
+    came: Mapping[GeneratedResponse, Outcome[str]],
     rows: Mapping[int, GeneratedResponse],
     calls: Mapping[str, int],
 ) -> None:
-    answered = [row for row, answer in came.items() if answer.text is not None]
+    answered = [row for row, answer in came.items() if answer.value is not None]
     context = generation_settings(run.config).context
     added = add_responses(
         [
@@ -344,7 +344,7 @@ def _store_step(
                 turn=row.turn_id,
                 model=run.config["judge"]["model"],
                 variant=context.variant,
-                text=came[row].text or "",
+                text=came[row].value or "",
                 continues=None if row.previous_id is None else rows[row.previous_id].response_id,
             )
             for row in answered
@@ -355,9 +355,9 @@ def _store_step(
     for row, answer in came.items():
         row.call_id = calls.get(answer.call.call_key or "")
         row.status = status_of(
-            answered=answer.text is not None, unparseable=answer.unparseable
+            answered=answer.value is not None, unparseable=answer.unparseable
         ).value
-        row.raw = raw_to_keep(answer.call, answered=answer.text is not None, call_id=row.call_id)
+        row.raw = raw_to_keep(answer.call, answered=answer.value is not None, call_id=row.call_id)
         row.error_code = answer.error_code or ""
     GeneratedResponse.objects.bulk_update(came, _FIELDS)
 

@@ -35,7 +35,7 @@ from judging.core.injections import (
     harmless,
 )
 from judging.core.prompts import LANGUAGES, load_prompt
-from judging.core.questions import PairAnswer, ReferenceAnswer, ShownPair
+from judging.core.questions import Outcome, PairAnswer, ShownPair
 from judging.core.repetition import LEAST_ITEMS, REPHRASE, TARGET, list_in, with_repetition
 from judging.core.rules import JudgePrompt, PairwiseSettings
 from judging.core.runs import ORDERS, StageName
@@ -49,6 +49,7 @@ from judging.services.batches import (
     AskingStage,
     ComputingStage,
     IdRange,
+    RowAnswer,
     call_ids,
     raw_to_keep,
     status_of,
@@ -205,12 +206,11 @@ def write_check(run: JudgeRun) -> None:
 
 
 class ListQuestion(NamedTuple):
-    """A row with a list to rephrase, and the answer."""
+    """A row with a list to rephrase."""
 
     row_id: int
     text: str
     language: str
-    answer: ReferenceAnswer | None = None
 
 
 def load_lists(run: JudgeRun, ids: IdRange) -> list[ListQuestion]:
@@ -230,22 +230,22 @@ def list_question(pair: TriedPair, row_id: int = 0) -> ListQuestion:
     return ListQuestion(row_id, list_in(pair.first) or "", pair.language)
 
 
-async def ask_list(judge: Judge, question: ListQuestion) -> ListQuestion:
+async def ask_list(judge: Judge, question: ListQuestion) -> RowAnswer[Outcome[str]]:
     """Ask for the list in other words."""
     answer = await judge.rephrase_list(question.text, language=question.language)
-    return question._replace(answer=answer)
+    return RowAnswer(question.row_id, answer)
 
 
-def store_lists(_run: JudgeRun, answered: Sequence[ListQuestion]) -> None:
+def store_lists(_run: JudgeRun, answered: Sequence[RowAnswer[Outcome[str]]]) -> None:
     """Write rephrased lists over pending rows alone."""
-    answers = {one.row_id: one.answer for one in answered if one.answer is not None}
+    answers = {one.row_id: one.answer for one in answered}
     calls = call_ids(answer.call for answer in answers.values())
     for row_id, answer in answers.items():
-        has_text = answer.text is not None
+        has_text = answer.value is not None
         call_id = calls.get(answer.call.call_key or "")
         InjectionTrial.objects.filter(pk=row_id, status=JudgmentStatus.PENDING).update(
             status=status_of(answered=has_text, unparseable=answer.unparseable),
-            text=answer.text or "",
+            text=answer.value or "",
             error_code=answer.error_code or "",
             call_id=call_id,
             raw=raw_to_keep(answer.call, answered=has_text, call_id=call_id),

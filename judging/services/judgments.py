@@ -13,10 +13,9 @@ from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.models import Comparison
 from judging.core.judge_prompts import PairTexts
 from judging.core.questions import (
-    GradeAnswer,
     GradeQuestion,
+    Outcome,
     PairAnswer,
-    ReferenceAnswer,
     ShownPair,
 )
 from judging.core.rules import JudgePrompt
@@ -33,6 +32,7 @@ from judging.services.batches import (
     AskingStage,
     ComputingStage,
     IdRange,
+    RowAnswer,
     call_ids,
     raw_to_keep,
     status_of,
@@ -88,14 +88,6 @@ class JudgmentAnswer:
     row_id: int
     order: Order
     answer: PairAnswer
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenReference:
-    """What the judge would answer itself to what a row is about."""
-
-    row_id: int
-    answer: ReferenceAnswer
 
 
 def load_questions(run: JudgeRun, ids: IdRange) -> list[JudgmentQuestion]:
@@ -154,13 +146,13 @@ async def ask_judge(judge: Judge, question: JudgmentQuestion) -> JudgmentAnswer:
     return JudgmentAnswer(question.row_id, question.order, answer)
 
 
-async def ask_reference(judge: Judge, question: JudgmentQuestion) -> WrittenReference:
+async def ask_reference(judge: Judge, question: JudgmentQuestion) -> RowAnswer[Outcome[str]]:
     """Asks for the judge's own answer alone, as `ask_judge` does before it compares."""
     if question.texts is None:
-        return WrittenReference(question.row_id, ReferenceAnswer(None, error_code=NO_TEXT))
+        return RowAnswer(question.row_id, Outcome(None, error_code=NO_TEXT))
     shown = _shown(question.texts, question.order, reference="")
     answer = await judge.write_reference(shown, language=question.texts.language)
-    return WrittenReference(question.row_id, answer)
+    return RowAnswer(question.row_id, answer)
 
 
 def _shown(texts: PairTexts, order: Order, *, reference: str) -> ShownPair:
@@ -288,14 +280,6 @@ class GradeTask:
     reference: str
 
 
-@dataclass(frozen=True, slots=True)
-class GradeResult:
-    """What the judge said of one response."""
-
-    row_id: int
-    answer: GradeAnswer
-
-
 def load_grades(run: JudgeRun, ids: IdRange) -> list[GradeTask]:
     """The pending grades of a range."""
     rows = (
@@ -318,10 +302,10 @@ def grade_tasks(places: Sequence[tuple[int, int]], *, run: JudgeRun) -> list[Gra
     ]
 
 
-async def ask_grade(judge: Judge, task: GradeTask) -> GradeResult:
+async def ask_grade(judge: Judge, task: GradeTask) -> RowAnswer[Outcome[float]]:
     """Asks for one grade."""
     if task.texts is None:
-        return GradeResult(task.row_id, GradeAnswer(None, NO_TEXT))
+        return RowAnswer(task.row_id, Outcome(None, NO_TEXT))
     question = GradeQuestion(
         dialogue=task.texts.dialogue,
         response=task.texts.text_a,
@@ -329,10 +313,10 @@ async def ask_grade(judge: Judge, task: GradeTask) -> GradeResult:
         turns=task.texts.turns,
         reference=task.reference,
     )
-    return GradeResult(task.row_id, await judge.grade(question))
+    return RowAnswer(task.row_id, await judge.grade(question))
 
 
-def store_grades(_run: JudgeRun, results: Sequence[GradeResult]) -> None:
+def store_grades(_run: JudgeRun, results: Sequence[RowAnswer[Outcome[float]]]) -> None:
     """Writes grades, over pending rows alone."""
     calls = call_ids(one.answer.call for one in results)
     answers = {one.row_id: one.answer for one in results}

@@ -19,7 +19,7 @@ from judging.core.memory_parsing import (
     parse_texts,
     revise,
 )
-from judging.core.questions import MemoryAnswer, MemoryQuestion
+from judging.core.questions import MemoryQuestion, Outcome
 from judging.core.retrieval import memory_question
 from judging.core.runs import StageName
 from judging.judges.protocol import Judge
@@ -52,7 +52,7 @@ def plan_memories(
     inherited = _inherited(inherit_from)
     UserMemory.objects.bulk_create(
         (
-            inherited[key].copied(run) if key in inherited else _pending(run, stored)
+            _copied(inherited[key], run) if key in inherited else _pending(run, stored)
             for stored in blocks
             if stored.block.history
             for key in [(stored.user_id, stored.scenario_id)]
@@ -61,34 +61,29 @@ def plan_memories(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Inherited:
-    """A memory of an earlier run."""
-
-    row: UserMemory
-
-    def copied(self, run: JudgeRun) -> UserMemory:
-        """The same memory as the first version in another run."""
-        return UserMemory(
-            run=run,
-            user_id=self.row.user_id,
-            target_scenario_id=self.row.target_scenario_id,
-            previous=self.row,
-            judge=self.row.judge,
-            language=self.row.language,
-            status=JudgmentStatus.DONE,
-            statistics=self.row.statistics,
-            texts=self.row.texts,
-            evidence=self.row.evidence,
-            edited_by_id=self.row.edited_by_id,
-        )
-
-
-def _inherited(run_id: int | None) -> dict[tuple[int, int], _Inherited]:
+def _inherited(run_id: int | None) -> dict[tuple[int, int], UserMemory]:
+    """The memories of an earlier run, by user and scenario."""
     if run_id is None:
         return {}
     rows = newest(UserMemory.objects.filter(run_id=run_id, status=JudgmentStatus.DONE))
-    return {(row.user_id, row.target_scenario_id): _Inherited(row) for row in rows}
+    return {(row.user_id, row.target_scenario_id): row for row in rows}
+
+
+def _copied(row: UserMemory, run: JudgeRun) -> UserMemory:
+    """The same memory as the first version in another run."""
+    return UserMemory(
+        run=run,
+        user_id=row.user_id,
+        target_scenario_id=row.target_scenario_id,
+        previous=row,
+        judge=row.judge,
+        language=row.language,
+        status=JudgmentStatus.DONE,
+        statistics=row.statistics,
+        texts=row.texts,
+        evidence=row.evidence,
+        edited_by_id=row.edited_by_id,
+    )
 
 
 def _pending(run: JudgeRun, stored: StoredBlock) -> UserMemory:
@@ -114,7 +109,7 @@ class WrittenMemory:
     """What the judge wrote for one row."""
 
     task: MemoryTask
-    answer: MemoryAnswer
+    answer: Outcome[dict[str, object]]
 
 
 def load_memories(run: JudgeRun, ids: IdRange) -> list[MemoryTask]:
@@ -143,7 +138,7 @@ def load_memories(run: JudgeRun, ids: IdRange) -> list[MemoryTask]:
 async def ask_memory(judge: Judge, task: MemoryTask) -> WrittenMemory:
     """Ask for the texts of one memory."""
     if not task.question.history:
-        return WrittenMemory(task, MemoryAnswer(None, NO_HISTORY))
+        return WrittenMemory(task, Outcome(None, NO_HISTORY))
     return WrittenMemory(task, await judge.build_memory(task.question))
 
 
@@ -169,11 +164,11 @@ def store_memories(run: JudgeRun, written: Sequence[WrittenMemory]) -> None:
 def read_written(written: WrittenMemory) -> tuple[ParsedTexts | None, str, bool]:
     """The validated texts, or an error code and whether there was a reply at all."""
     answer = written.answer
-    if answer.texts is None:
+    if answer.value is None:
         return None, answer.error_code or UNPARSEABLE, answer.unparseable
     known = [turn.turn_id for turn in written.task.question.history]
     try:
-        return parse_texts(answer.texts, turn_ids=known), "", False
+        return parse_texts(answer.value, turn_ids=known), "", False
     except Refused:
         return None, UNPARSEABLE, True
 

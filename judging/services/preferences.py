@@ -17,7 +17,7 @@ from annotation.models import Comparison
 from judging.core.judge_prompts import PairTexts
 from judging.core.lexical.stack import stack_text
 from judging.core.matrix import AGGREGATE, ColumnSource, Matrix
-from judging.core.questions import DistilAnswer, LabelledPair
+from judging.core.questions import LabelledPair, Outcome
 from judging.core.rules import Combine, PairwiseSettings, SelectionMode, StackWay
 from judging.core.runs import COLUMNS, StageName, WeightedWay, Winners
 from judging.core.selection import Assessment, FlipNull, assess, held_out_subsets, select
@@ -41,7 +41,14 @@ from judging.queries.configurations import (
 )
 from judging.queries.preferences import run_columns
 from judging.queries.runs import judgment_rows, preference_rows
-from judging.services.batches import AskingStage, ComputingStage, IdRange, call_ids, raw_to_keep
+from judging.services.batches import (
+    AskingStage,
+    ComputingStage,
+    IdRange,
+    RowAnswer,
+    call_ids,
+    raw_to_keep,
+)
 from judging.services.heartbeats import Pulse
 
 NO_PAIRS: Final = "preference:no-pairs"
@@ -64,14 +71,6 @@ class DistilQuestion:
     row_id: int
     pairs: tuple[LabelledPair, ...]
     language: str
-
-
-@dataclass(frozen=True, slots=True)
-class DistilledAnswer:
-    """What the distiller wrote for one row."""
-
-    row_id: int
-    answer: DistilAnswer
 
 
 def load_questions(run: JudgeRun, ids: IdRange) -> list[DistilQuestion]:
@@ -125,25 +124,25 @@ def written_in(winners: Winners, texts: Mapping[int, PairTexts]) -> str:
     return languages.most_common(1)[0][0]
 
 
-async def ask_distiller(judge: Judge, question: DistilQuestion) -> DistilledAnswer:
+async def ask_distiller(judge: Judge, question: DistilQuestion) -> RowAnswer[Outcome[str]]:
     """Asks for one preference."""
     if not question.pairs:
-        return DistilledAnswer(question.row_id, DistilAnswer(None, error_code=NO_PAIRS))
+        return RowAnswer(question.row_id, Outcome(None, error_code=NO_PAIRS))
     answer = await judge.distil(question.pairs, language=question.language)
-    return DistilledAnswer(question.row_id, answer)
+    return RowAnswer(question.row_id, answer)
 
 
-def store_preferences(run: JudgeRun, answers: Iterable[DistilledAnswer]) -> None:
+def store_preferences(run: JudgeRun, answers: Iterable[RowAnswer[Outcome[str]]]) -> None:
     """Writes texts over pending preferences alone; a failed one is a column without verdicts."""
     answers = list(answers)
     calls = call_ids(one.answer.call for one in answers)
     for one in answers:
         answer = one.answer
-        answered = answer.text is not None
+        answered = answer.value is not None
         call_id = calls.get(answer.call.call_key or "")
         Preference.objects.filter(pk=one.row_id, status=JudgmentStatus.PENDING).update(
             status=JudgmentStatus.DONE if answered else JudgmentStatus.FAILED,
-            text=answer.text,
+            text=answer.value,
             judge=run.written_by,
             call_id=call_id,
             raw=raw_to_keep(answer.call, answered=answered, call_id=call_id),

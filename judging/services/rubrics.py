@@ -7,13 +7,20 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from annotation.core.choices import JudgmentStatus
-from judging.core.questions import InductionAnswer, InductionQuestion
+from judging.core.questions import InductionQuestion, Outcome
 from judging.core.rubrics import REASONS_A_CHUNK, REASONS_A_TURN, RUBRICS_A_CLASS
 from judging.core.runs import StageName
 from judging.judges.protocol import Judge
 from judging.models import InducedRubric, JudgeRun, RubricStep
 from judging.queries.satisfaction.labels import rubric_rows, turns_of_labels
-from judging.services.batches import AskingStage, IdRange, call_ids, raw_to_keep, status_of
+from judging.services.batches import (
+    AskingStage,
+    IdRange,
+    RowAnswer,
+    call_ids,
+    raw_to_keep,
+    status_of,
+)
 from judging.services.judges import chunk_of
 
 NOTHING_FOUND: Final = "rubrics:nothing-found"
@@ -31,14 +38,6 @@ class RubricTask:
 
     row_id: int
     question: InductionQuestion | None
-
-
-@dataclass(frozen=True, slots=True)
-class InducedTexts:
-    """What the judge said for one row."""
-
-    row_id: int
-    answer: InductionAnswer
 
 
 def _pending(run: JudgeRun, ids: IdRange, step: RubricStep) -> list[InducedRubric]:
@@ -108,23 +107,23 @@ def question_of(row: InducedRubric, **shown: Any) -> InductionQuestion:
     )
 
 
-async def ask_rubric(judge: Judge, task: RubricTask) -> InducedTexts:
+async def ask_rubric(judge: Judge, task: RubricTask) -> RowAnswer[Outcome[tuple[str, ...]]]:
     """Ask for the sentences of one row."""
     if task.question is None:
-        return InducedTexts(task.row_id, InductionAnswer(None, NOTHING_FOUND))
-    return InducedTexts(task.row_id, await judge.induce(task.question))
+        return RowAnswer(task.row_id, Outcome(None, NOTHING_FOUND))
+    return RowAnswer(task.row_id, await judge.induce(task.question))
 
 
-def store_rubrics(run: JudgeRun, induced: Sequence[InducedTexts]) -> None:
+def store_rubrics(run: JudgeRun, induced: Sequence[RowAnswer[Outcome[tuple[str, ...]]]]) -> None:
     """Write sentences over pending rows alone."""
     calls = call_ids(one.answer.call for one in induced)
     for one in induced:
         answer = one.answer
-        answered = answer.texts is not None
+        answered = answer.value is not None
         call_id = calls.get(answer.call.call_key or "")
         rubric_rows(run.pk).filter(pk=one.row_id, status=JudgmentStatus.PENDING).update(
             status=status_of(answered=answered, unparseable=answer.unparseable),
-            text=None if answer.texts is None else "\n".join(answer.texts),
+            text=None if answer.value is None else "\n".join(answer.value),
             call_id=call_id,
             raw=raw_to_keep(answer.call, answered=answered, call_id=call_id),
             error_code=answer.error_code or "",

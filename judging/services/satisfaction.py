@@ -54,6 +54,7 @@ from judging.services.batches import (
     AskingStage,
     ComputingStage,
     IdRange,
+    RowAnswer,
     call_ids,
     raw_to_keep,
     status_of,
@@ -263,14 +264,6 @@ class TurnTask:
     error_code: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredTurn:
-    """What the judge said of one row."""
-
-    row_id: int
-    answer: TurnAnswer
-
-
 def load_turns(run: JudgeRun, ids: IdRange) -> list[TurnTask]:
     """The pending turns, or sessions, of a range with what the judge reads of them."""
     rows = list(
@@ -376,14 +369,14 @@ def _memories(ids: set[int]) -> dict[int, Memory]:
     }
 
 
-async def ask_score(judge: Judge, task: TurnTask) -> ScoredTurn:
+async def ask_score(judge: Judge, task: TurnTask) -> RowAnswer[TurnAnswer]:
     """Ask for one score."""
     if task.question is None:
-        return ScoredTurn(task.row_id, TurnAnswer(None, error_code=task.error_code))
-    return ScoredTurn(task.row_id, await judge.score_turn(task.question))
+        return RowAnswer(task.row_id, TurnAnswer(None, error_code=task.error_code))
+    return RowAnswer(task.row_id, await judge.score_turn(task.question))
 
 
-def store_scores(run: JudgeRun, scored: Sequence[ScoredTurn]) -> None:
+def store_scores(run: JudgeRun, scored: Sequence[RowAnswer[TurnAnswer]]) -> None:
     """Write raw scores over pending rows alone; calibration comes when all are there."""
     calls = call_ids(one.answer.call for one in scored)
     now = timezone.now()

@@ -226,9 +226,16 @@ def memory_turns(request: SignedInRequest, memory_id: int) -> HttpResponse:
     asked = request.GET.get("score", "")
     score = int(asked) if asked in {"1", "2", "3", "4", "5"} else None
     scenario = request.GET.get("scenario", "")
-    found = turns_of_memory(row, score=score, scenario=scenario, page=request.GET.get("page", "1"))
-    own = row.user_id == request.user.pk
-    context = {"row": row, "found": found, "score": score, "scenario": scenario, "own": own}
+    number = request.GET.get("page", "1")
+    turns, page = turns_of_memory(row, score=score, scenario=scenario, page=number)
+    context = {
+        "row": row,
+        "turns": turns,
+        "page": page,
+        "score": score,
+        "scenario": scenario,
+        "own": row.user_id == request.user.pk,
+    }
     return render(request, "judging/memory_turns.html", context)
 
 

@@ -77,12 +77,12 @@ def _null_plot(found: SetPage) -> BarChart:
     """How often flipped labels were fitted how well; what reaches the real figure stands out."""
     rows = [
         BarRow(
-            label=f"{bar.accuracy * 100:.0f}",
-            value=float(bar.flips),
-            text=str(bar.flips),
-            css="c1" if bar.reached else "control",
+            label=f"{accuracy * 100:.0f}",
+            value=float(flips),
+            text=str(flips),
+            css="c1" if reached else "control",
         )
-        for bar in found.null
+        for accuracy, flips, reached in found.null
     ]
     return bar_chart(rows, write=_count, plot_height=96.0)
 
@@ -222,7 +222,7 @@ def edit(request: SignedInRequest, preference_id: int) -> HttpResponse:
     page = preference_page(row)
     if not (page.is_newest and _is_editable(row, request.user)):
         messages.warning(request, gettext(text_of("preference:not-editable")))
-        return redirect("judging:preference", preference_id=page.versions[0].id)
+        return redirect("judging:preference", preference_id=page.versions[0][0].pk)
     form = PreferenceForm(
         request.POST if request.method == "POST" else None,
         own=row.annotator_id == request.user.pk,

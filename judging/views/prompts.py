@@ -116,15 +116,17 @@ def _checked(owner: PromptOwner, released: Prompt, told: str) -> dict[str, Any]:
     faults = edit_faults(released.name, released.language, text)
     edited = Prompt(released.name, EDITED, released.language, text)
     try:
-        filled = preview(owner, edited) if edited.placeholders == released.placeholders else None
+        same_places = edited.placeholders == released.placeholders
+        filled, missing = preview(owner, edited) if same_places else (None, [])
     except Refused:
-        filled = None
+        filled, missing = None, []
     return {
         "requirements": requirements(released, text),
         "faults": [(gettext(text_of(fault.code)), fault.parts) for fault in faults],
         "same": text == released.text,
         "changed": changes(released.text, text),
         "preview": filled,
+        "missing": missing,
     }
 
 

@@ -78,7 +78,7 @@ def agree(study, annotator):
 def attempt(study, annotator, given, quiz=QUESTIONS):
     return answer_quiz(
         study=study.slug, annotator=annotator, quiz=digest(quiz), given=given, now=NOW
-    ).wrong
+    )
 
 
 def publish(study, text, since=1):

@@ -120,12 +120,12 @@ def test_the_figures_are_of_all_items_with_two_answers(viewer, panel):
     context = viewer.get("/agreement/").context
     overall = context["overall"]
     assert (overall.items, overall.answers, overall.same, overall.different) == (5, 13, 3, 2)
-    assert [(row.name, row.figures.items) for row, _query in context["scenario_rows"]] == [
+    assert [(name, figures.items) for name, figures, _query in context["scenario_rows"]] == [
         ("Maths", 3),
         ("Writing", 2),
     ]
     # A pair is the same two models whichever of them is A.
-    assert [(row.name, row.figures.items) for row, _query in context["model_rows"]] == [
+    assert [(name, figures.items) for name, figures, _query in context["model_rows"]] == [
         ("alpha / beta", 3),
         ("beta / gamma", 2),
     ]
@@ -203,10 +203,10 @@ def test_scores_are_ordinal(viewer, panel):
     assert page.context["overall"].leading.measure == "ALPHA_ORDINAL"
     assert "Cohen’s kappa, quadratic weights" in page.content.decode()
     rows = viewer.get("/agreement/rows/?dataset=panel&kind=scores")
-    assert sorted(each.answers for each in rows.context["page"]) == [
-        (("Ada", 1), ("Ben", 1), ("Cem", 2)),
-        (("Ada", 4), ("Ben", 5), ("Cem", 4)),
-        (("Ada", 5), ("Ben", 4)),
+    assert sorted(answers for _target, answers, _same in rows.context["page"]) == [
+        [("Ada", 1), ("Ben", 1), ("Cem", 2)],
+        [("Ada", 4), ("Ben", 5), ("Cem", 4)],
+        [("Ada", 5), ("Ben", 4)],
     ]
     assert f'href="/sessions/{session.pk}/"' in rows.content.decode()
 
@@ -227,7 +227,7 @@ def test_another_kind_of_answer_forgets_the_model_pair(viewer, panel):
 )
 def test_the_items_behind_a_number(viewer, panel, outcome, keys):
     answer = viewer.get(f"/agreement/rows/?dataset=panel&outcome={outcome}")
-    assert [each.target.key for each in answer.context["page"]] == keys
+    assert [target.key for target, *_more in answer.context["page"]] == keys
     page = answer.content.decode()
     assert "Ask" in page
     assert all(f">{key}</a>" in page for key in keys)
@@ -236,7 +236,7 @@ def test_the_items_behind_a_number(viewer, panel, outcome, keys):
 def test_the_items_of_two_annotators(viewer, panel):
     _ada, ben, cem = (rater.pk for rater in panel.raters)
     answer = viewer.get(f"/agreement/rows/?dataset=panel&first={ben}&second={cem}")
-    assert [(each.target.key, each.same) for each in answer.context["page"]] == [
+    assert [(target.key, same) for target, _answers, same in answer.context["page"]] == [
         ("m1", True),
         ("m3", True),
         ("w1", False),

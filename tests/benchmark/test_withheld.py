@@ -80,7 +80,7 @@ def test_rows_and_figures_are_of_what_may_be_read(client, stage, ann, study):
     page = client.get("/trust/")
     assert page.context["page"].labels == 4
     assert page.context["page"].sets == ()
-    assert page.context["page"].progress.done == 24
+    assert page.context["page"].progress == {"DONE": 24}
     assert page.context["overall"].human is not before.context["overall"].human
     assert SENTENCE in text(page)
     assert SENTENCE in text(client.get("/trust/rows/", {"of": "human"}))

@@ -14,9 +14,8 @@ from annotation.core.splits import Pooling
 from annotation.models import Comparison, Scenario, Session, User
 from judging.core.questions import (
     Call,
-    DistilAnswer,
-    GradeAnswer,
     LabelledPair,
+    Outcome,
     PairAnswer,
     ShownPair,
 )
@@ -89,7 +88,7 @@ class FakeJudge:
         *,
         wait: float = 0.0,
         answer: Callable[[ShownPair, str], PairAnswer | None] = lambda _pair, _preference: None,
-        distilled: Callable[[tuple[LabelledPair, ...]], DistilAnswer | None] = lambda _pairs: None,
+        distilled: Callable[[tuple[LabelledPair, ...]], Outcome[str] | None] = lambda _pairs: None,
     ) -> None:
         self.wait, self.answer, self.distilled = wait, answer, distilled
         self.asked: list[tuple[ShownPair, str]] = []
@@ -98,7 +97,7 @@ class FakeJudge:
     async def distil(self, pairs, *, language):
         given = self.distilled(pairs)
         longer = sum(len(pair.chosen) > len(pair.rejected) for pair in pairs) * 2 >= len(pairs)
-        return given or DistilAnswer(LONGER if longer else SHORTER, call=Call(raw=language))
+        return given or Outcome(LONGER if longer else SHORTER, call=Call(raw=language))
 
     async def judge_pair(self, pair, *, preference, language):
         self.asked.append((pair, preference))
@@ -123,7 +122,7 @@ class FakeJudge:
         )
 
     async def grade(self, question):
-        return GradeAnswer(min(10.0, float(len(question.response))), call=Call(raw="because"))
+        return Outcome(min(10.0, float(len(question.response))), call=Call(raw="because"))
 
     async def build_memory(self, question):
         raise NotImplementedError

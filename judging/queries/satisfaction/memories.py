@@ -50,14 +50,6 @@ class Evidence:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryTurns:
-    """One page of the turns that a memory counts."""
-
-    turns: tuple[Evidence, ...]
-    page: Page[int]
-
-
 def evidence(row: UserMemory, turn_ids: Collection[str]) -> tuple[Evidence, ...]:
     """Turns of a memory's history in the order given, numbered from 1. Two queries, or four."""
     scores = history_of_evidence(row.evidence)
@@ -67,7 +59,7 @@ def evidence(row: UserMemory, turn_ids: Collection[str]) -> tuple[Evidence, ...]
 
 def turns_of_memory(
     row: UserMemory, *, score: int | None = None, scenario: str = "", page: str | int = 1
-) -> MemoryTurns:
+) -> tuple[tuple[Evidence, ...], Page[int]]:
     """The turns that a memory counts, of one score or scenario, a page at a time.
 
     They come by scenario and session, as the conversations went. Four queries, or six.
@@ -91,7 +83,7 @@ def turns_of_memory(
     )
     shown = Paginator(ids, TURNS_A_PAGE).get_page(page)
     first = max(shown.start_index(), 1)
-    return MemoryTurns(_turns(row, list(shown), scores, first=first), shown)
+    return _turns(row, list(shown), scores, first=first), shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +189,6 @@ class MemoryRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreShare:
-    """How often the user gave one score in other scenarios."""
-
-    score: int
-    count: int
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
 class Version:
     """One version of a memory, and who wrote its texts ("" for the judge)."""
 
@@ -220,13 +203,14 @@ class Version:
 class MemoryPage:
     """Everything that the page of one memory shows; `memory` is None where none was built.
 
+    `shares` says of each score how often the user gave it in other scenarios, and in what share.
     `change` is what the user rated since, in other scenarios; None where nothing changed. `twin` is
     as in `MemoryRow`.
     """
 
     row: UserMemory
     memory: Memory | None
-    shares: tuple[ScoreShare, ...]
+    shares: tuple[tuple[int, int, float], ...]
     evidence: tuple[Evidence, ...]
     versions: tuple[Version, ...]
     change: HistoryChange | None = None
@@ -405,13 +389,13 @@ def memory_page(row: UserMemory, *, only: int | None = None) -> MemoryPage:
     To an annotator (`only`) it does not count what was rated since and is withheld.
     """
     memory = None
-    shares: tuple[ScoreShare, ...] = ()
+    shares: tuple[tuple[int, int, float], ...] = ()
     cited: tuple[Evidence, ...] = ()
     if row.status == JudgmentStatus.DONE:
         memory = memory_from_content({"statistics": row.statistics, "texts": row.texts})
         turns = memory.statistics.turns
         shares = tuple(
-            ScoreShare(score, count, count / turns if turns else 0.0)
+            (score, count, count / turns if turns else 0.0)
             for score, count in enumerate(memory.statistics.counts, start=LOWEST)
         )
         cited = evidence(row, memory.texts.cited())

@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from django.core.management.base import CommandParser
 
+from annotation.core.agreement import Coefficient
 from annotation.core.intervals import Interval, ends
 from benchmark.core.trust import PERSONAL, SELECTED
 from benchmark.core.vote_agreement import AgreementTables, Fraction
 from benchmark.queries.annotators import JudgeOption
 from benchmark.queries.gold import JudgeReport
-from benchmark.queries.gold_rows import PairKappa, RecordedFigures, recorded_figures
+from benchmark.queries.gold_rows import RecordedFigures, recorded_figures
 from sensejudge_site.management.parsing import OneLineCommand
 
 PAIRS_SHOWN: Final = 12
@@ -66,7 +67,7 @@ def _fields(found: RecordedFigures) -> dict[str, object]:
         "agreement": _agreement(found, "turn"),
         "agreement_by_scenario": _agreement(found, "scenario"),
         "agreement_by_gap": _agreement(found, "gap"),
-        "annotators": [_pair(each) for each in found.kappas],
+        "annotators": [_pair(*each) for each in found.kappas],
     }
 
 
@@ -94,14 +95,13 @@ def _judge(each: JudgeReport) -> dict[str, object]:
     }
 
 
-def _pair(each: PairKappa) -> dict[str, object]:
-    interval = each.kappa.interval
+def _pair(first: str, second: str, kappa: Coefficient) -> dict[str, object]:
     return {
-        "first": each.first,
-        "second": each.second,
-        "items": each.kappa.items,
-        "kappa": each.kappa.value,
-        **ends(interval),
+        "first": first,
+        "second": second,
+        "items": kappa.items,
+        "kappa": kappa.value,
+        **ends(kappa.interval),
     }
 
 
@@ -154,14 +154,11 @@ def _name(judge: JudgeOption) -> str:
     return judge.judge if judge.recorded else f"{judge.judge}{voice}{of} (live)"
 
 
-def _kappa_lines(pairs: Sequence[PairKappa]) -> Iterator[str]:
+def _kappa_lines(pairs: Sequence[tuple[str, str, Coefficient]]) -> Iterator[str]:
     yield "Cohen's kappa of annotators, ties a category"
-    for pair in pairs[:PAIRS_SHOWN]:
-        between = _between(pair.kappa.interval)
-        yield (
-            f"{pair.first}, {pair.second}: {_share(pair.kappa.value)}{between} "
-            f"on {pair.kappa.items}"
-        )
+    for first, second, kappa in pairs[:PAIRS_SHOWN]:
+        between = _between(kappa.interval)
+        yield f"{first}, {second}: {_share(kappa.value)}{between} on {kappa.items}"
     if len(pairs) > PAIRS_SHOWN:
         yield f"... and {len(pairs) - PAIRS_SHOWN} more pairs (--json has all)"
 

@@ -33,7 +33,7 @@ def test_it_is_named(judge):
 
 def test_it_distils_a_text_and_judges_by_it(judge):
     pair = LabelledPair(ASKED, chosen=SHORT, rejected=LONG)
-    text = asyncio.run(judge.distil((pair,), language="en")).text
+    text = asyncio.run(judge.distil((pair,), language="en")).value
     shown = ShownPair(ASKED, LONG, SHORT)
     base = asyncio.run(judge.judge_pair(shown, preference="", language="en"))
     learnt = asyncio.run(judge.judge_pair(shown, preference=text, language="zh-Hans"))
@@ -46,9 +46,9 @@ def test_it_builds_a_memory_and_scores_by_it(judge):
         for n in range(8)
     )
     memory = asyncio.run(judge.build_memory(MemoryQuestion(history, "soups", "en")))
-    assert memory.texts is not None
-    assert tuple(memory.texts) == TEXT_FIELDS
-    content = {"statistics": {"mean": 4.5}, "texts": memory.texts}
+    assert memory.value is not None
+    assert tuple(memory.value) == TEXT_FIELDS
+    content = {"statistics": {"mean": 4.5}, "texts": memory.value}
     long, short = (
         asyncio.run(judge.score_turn(TurnQuestion(ASKED, text, "", {}, "", content, "en")))
         for text in (LONG, SHORT)
@@ -58,7 +58,7 @@ def test_it_builds_a_memory_and_scores_by_it(judge):
 
 def test_no_history_is_an_error_code(judge):
     answer = asyncio.run(judge.build_memory(MemoryQuestion((), "soups", "en")))
-    assert (answer.texts, answer.error_code) == (None, "memory:no-history")
+    assert (answer.value, answer.error_code) == (None, "memory:no-history")
 
 
 def pandalm() -> Iterator[tuple[Dialogue, str, str, Verdict]]:

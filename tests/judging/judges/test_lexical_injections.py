@@ -64,5 +64,5 @@ def test_a_distilled_preference_repeats_nothing_of_what_it_was_distilled_from():
         pair = LabelledPair(
             (Message(Speaker.USER, attempt),), chosen=f"Short. {attempt}", rejected="A longer text."
         )
-        text = asyncio.run(judge.distil((pair,), language="en")).text
+        text = asyncio.run(judge.distil((pair,), language="en")).value
         assert attempt not in (text or "")

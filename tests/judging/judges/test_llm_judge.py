@@ -236,7 +236,7 @@ def test_an_empty_response_is_drawn_again_where_it_may_differ(temperature, calls
         sampling = Sampling(temperature=temperature)
         answer = judging(server, lambda judge: judge.generate(question), sampling=sampling)
     assert server.stats()["calls"] == calls
-    assert (answer.text is None) == (calls == 1)
+    assert (answer.value is None) == (calls == 1)
     assert {len(body["messages"]) for body in server.bodies} == {1}
 
 
@@ -251,9 +251,9 @@ def test_a_preference_is_distilled_from_one_pair_or_several(count, language):
     with FakeLlm() as server:
         answer = distilled(server, *[pair] * count, language=language)
     word = {"en": "shorter", "zh": "更短"}[language]
-    assert answer.text is not None
-    assert word in answer.text
-    assert (answer.error_code, answer.call.raw) == (None, answer.text)
+    assert answer.value is not None
+    assert word in answer.value
+    assert (answer.error_code, answer.call.raw) == (None, answer.value)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -262,24 +262,24 @@ def test_a_distiller_that_repeats_its_task_is_reminded_and_then_an_error(count, 
     pairs = [LabelledPair(DIALOGUE, SHORT, LONG)] * count
     with FakeLlm(style="echo") as server:
         answer = distilled(server, *pairs, language=language)
-    assert (answer.text, answer.error_code) == (None, "preference:echo")
+    assert (answer.value, answer.error_code) == (None, "preference:echo")
     told = load_prompt("remind_text", language=language).text
     assert [messages[-1] for messages in reminders(server)] == [("user", told)]
     with FakeLlm(style="echo-first") as server:
-        assert distilled(server, *pairs, language=language).text is not None
+        assert distilled(server, *pairs, language=language).value is not None
 
 
 def test_a_distiller_that_repeats_the_reminder_distilled_nothing_either():
     told = load_prompt("remind_text", language="en").text.splitlines()[-1]
     with FakeLlm(script=[Act(text=""), Act(text=told)]) as server:
         answer = distilled(server, LabelledPair(DIALOGUE, SHORT, LONG))
-    assert (answer.text, answer.error_code) == (None, "preference:echo")
+    assert (answer.value, answer.error_code) == (None, "preference:echo")
 
 
 def test_an_empty_preference_is_asked_for_again_and_then_an_error():
     with FakeLlm(script=[Act(text="Preference:"), Act(text='""')]) as server:
         answer = distilled(server, LabelledPair(DIALOGUE, SHORT, LONG))
-    assert (answer.text, answer.error_code) == (None, "preference:empty")
+    assert (answer.value, answer.error_code) == (None, "preference:empty")
 
 
 def rated(count):
@@ -297,9 +297,9 @@ def remembered(server, history, language="en", **options):
 def test_a_memory_cites_the_turns_of_the_history():
     with FakeLlm() as server:
         answer = remembered(server, rated(10))
-    assert answer.texts is not None
-    assert list(answer.texts) == list(TEXT_FIELDS)
-    cited = answer.texts["scoring_style"]["turn_ids"]
+    assert answer.value is not None
+    assert list(answer.value) == list(TEXT_FIELDS)
+    cited = answer.value["scoring_style"]["turn_ids"]
     assert set(cited) <= {turn.turn_id for turn in rated(10)}
     assert "row-" not in server.bodies[0]["messages"][0]["content"]
 
@@ -313,7 +313,7 @@ def test_a_memory_is_held_to_its_schema_where_the_endpoint_can():
 def test_what_is_no_memory_is_unparseable():
     with FakeLlm(script=[Act(text='{"scoring_style": 3}')] * 2) as server:
         answer = remembered(server, rated(3))
-    assert (answer.texts, answer.error_code) == (None, "memory:unparseable")
+    assert (answer.value, answer.error_code) == (None, "memory:unparseable")
     assert answer.unparseable
 
 
@@ -321,17 +321,17 @@ def test_what_is_no_memory_is_unparseable():
 def test_a_memory_of_placeholders_is_reminded_and_then_an_error(language):
     with FakeLlm(style="echo") as server:
         answer = remembered(server, rated(3), language=language)
-    assert (answer.texts, answer.error_code, answer.unparseable) == (None, "memory:echo", True)
+    assert (answer.value, answer.error_code, answer.unparseable) == (None, "memory:echo", True)
     told = load_prompt("remind_json", language=language).text
     assert [messages[-1] for messages in reminders(server)] == [("user", told)]
     with FakeLlm(style="echo-first") as server:
-        assert remembered(server, rated(3), language=language).texts is not None
+        assert remembered(server, rated(3), language=language).value is not None
 
 
 def test_without_history_there_is_no_memory_and_no_call():
     with FakeLlm() as server:
         answer = remembered(server, ())
-    assert (answer.texts, answer.error_code) == (None, "memory:no-history")
+    assert (answer.value, answer.error_code) == (None, "memory:no-history")
     assert not answer.unparseable
     assert server.stats()["calls"] == 0
 

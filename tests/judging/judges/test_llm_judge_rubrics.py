@@ -123,7 +123,7 @@ def test_without_its_own_reference_the_judge_gives_no_verdict(act, code, unparse
 def test_the_lexical_judge_writes_no_reference():
     pair = ShownPair(DIALOGUE, LONG, SHORT)
     answer = asyncio.run(LexicalJudge().write_reference(pair, language="en"))
-    assert (answer.text, answer.error_code) == (None, "judge:no-prompts")
+    assert (answer.value, answer.error_code) == (None, "judge:no-prompts")
 
 
 def test_a_grade_out_of_range_is_asked_for_again_and_then_none():

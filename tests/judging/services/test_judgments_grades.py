@@ -4,7 +4,7 @@ import pytest
 
 from annotation.core.choices import JudgmentStatus
 from annotation.models import Comparison, Response, Session
-from judging.core.questions import GradeAnswer
+from judging.core.questions import Outcome
 from judging.core.rules import JudgePrompt
 from judging.models import JudgeRun, Judgment, ResponseScore
 from judging.queries.run_pages import comparison_page
@@ -84,7 +84,7 @@ def test_an_unreadable_grade_leaves_an_unreadable_verdict(study):
     class Mumbler(FakeJudge):
         async def grade(self, question):
             if "Short" in question.response:
-                return GradeAnswer(None, "score:unparseable", unparseable=True)
+                return Outcome(None, "score:unparseable", unparseable=True)
             return await super().grade(question)
 
     with FakeLlm() as server:

@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 
 from annotation.core.refusals import Refused
 from annotation.models import AuditEvent
-from judging.core.questions import DistilAnswer
+from judging.core.questions import Outcome
 from judging.models import Preference
 from judging.services.foreground import run_to_end
 from judging.services.preference_edits import (
@@ -140,7 +140,7 @@ def test_the_annotator_and_managers_edit_and_nobody_else(run, manager):
 
 def test_what_was_never_distilled_can_be_written_but_not_switched(manager):
     silent = FakeJudge(
-        distilled=lambda pairs: DistilAnswer(None, "preference:empty") if len(pairs) > 1 else None
+        distilled=lambda pairs: Outcome(None, "preference:empty") if len(pairs) > 1 else None
     )
     row = own(distilled(silent), kind="AGGREGATE")
     assert row.status == "FAILED"

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from judging.core.questions import Call, DistilAnswer
+from judging.core.questions import Call, Outcome
 from judging.models import LlmCall, Preference
 from judging.services import runs
-from judging.services.batches import IdRange
+from judging.services.batches import IdRange, RowAnswer
 from judging.services.preferences import (
-    DistilledAnswer,
     empty_preference,
     load_questions,
     store_preferences,
@@ -73,8 +72,8 @@ def test_a_failed_distillation_keeps_its_code_and_the_raw_text():
     run = started()
     call = LlmCall.objects.create(key="k", base_url="http://x/v1", model="m", request={})
     row = run.preferences.order_by("pk").first()
-    answer = DistilAnswer(None, "preference:empty", Call(raw="??", call_key="k"))
-    store_preferences(run, [DistilledAnswer(row.pk, answer)])
+    answer = Outcome(None, "preference:empty", call=Call(raw="??", call_key="k"))
+    store_preferences(run, [RowAnswer(row.pk, answer)])
     row.refresh_from_db()
     assert (row.status, row.error_code, row.raw, row.text) == (
         "FAILED",

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from judging.core.matrix import read_matrix
-from judging.core.questions import DistilAnswer, PairAnswer
+from judging.core.questions import Outcome, PairAnswer
 from judging.core.selection import assess
 from judging.models import Judgment, Preference, PreferenceSet
 from judging.services.foreground import run_to_end
@@ -70,7 +70,7 @@ def test_the_control_is_selected_on_its_own_labels_and_columns():
 
 def test_a_preference_that_failed_is_a_column_without_verdicts():
     def distilled(pairs):
-        return DistilAnswer(None, error_code="llm:timeout") if len(pairs) > 1 else None
+        return Outcome(None, error_code="llm:timeout") if len(pairs) > 1 else None
 
     run = distil(FakeJudge(distilled=distilled), comparisons=8)
     chosen = PreferenceSet.objects.get(run=run, control="NONE")

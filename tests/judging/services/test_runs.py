@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from django.db import OperationalError
 
-from judging.core.questions import DistilAnswer, PairAnswer
+from judging.core.questions import Outcome, PairAnswer
 from judging.models import JudgeRun, Judgment, PreferenceSet
 from judging.services import run_control, runs
 from judging.services.batches import IdRange
@@ -177,7 +177,7 @@ def test_a_database_that_went_away_leaves_the_run_to_be_taken_up():
 
 def test_a_preference_that_cannot_be_distilled_does_not_stop_the_rest():
     def empty(_pairs):
-        return DistilAnswer(None, error_code="preference:empty")
+        return Outcome(None, error_code="preference:empty")
 
     run = started(comparisons=4)
     run_to_end(run.pk, opener=opener_of(FakeJudge(distilled=empty)))

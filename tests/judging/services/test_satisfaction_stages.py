@@ -8,7 +8,7 @@ import pytest
 
 from annotation.core.choices import JudgmentStatus, Reason
 from annotation.models import SatisfactionLabel
-from judging.core.questions import Call, MemoryAnswer, MemoryQuestion, TurnAnswer, TurnQuestion
+from judging.core.questions import Call, MemoryQuestion, Outcome, TurnAnswer, TurnQuestion
 from judging.models import LlmCall, RunKind, SatisfactionJudgment, UserMemory
 from judging.services.batches import IdRange
 from judging.services.memories import MEMORY_STAGE, revise_memory
@@ -43,11 +43,11 @@ class ScriptedJudge:
     async def build_memory(self, question):
         self.memory_questions.append(question)
         if self.texts is None:
-            return MemoryAnswer(None, "memory:unparseable", unparseable=True, call=Call(raw="?"))
+            return Outcome(None, "memory:unparseable", unparseable=True, call=Call(raw="?"))
         cited = self.texts | {
             "scoring_style": {"text": "Strict.", "turn_ids": [question.history[0].turn_id, "x"]}
         }
-        return MemoryAnswer(cited, call=Call(raw="{}"))
+        return Outcome(cited, call=Call(raw="{}"))
 
     async def score_turn(self, question):
         self.turn_questions.append(question)

@@ -200,7 +200,7 @@ EMPTY = {
 def test_an_empty_dataset_breaks_no_preview(client, manager, name, missing):
     dataset = make_dataset()
     url = reverse("judging:dataset-prompt", args=[dataset.slug, name, "en"])
-    assert set(client.get(url).context["preview"].missing) == missing
+    assert set(client.get(url).context["missing"]) == missing
 
 
 def test_what_does_not_exist_yet_is_told_to_be_missing(client, manager, study):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -109,3 +110,61 @@ def chosen_items(targets: Iterable[StudyTarget], choice: ItemChoice) -> list[Stu
         [(place, each.strata(choice.strata)) for place, each in enumerate(order)], choice.sample
     )
     return [order[place] for place in sorted(drawn)]
+
+
+def inclusion_chances(
+    targets: Sequence[StudyTarget], choice: ItemChoice, drawn: Collection[StudyTarget]
+) -> dict[int, float] | None:
+    """With what probability each target that was drawn came into the sample.
+
+    The order is as good as random, and takes a comparison of each session before a second one.
+    Without strata these are rounds: after r full ones and the share q of the next, a comparison of
+    a session of m is in with probability (min(r, m) + q [m > r]) / m, for its rank in its session
+    is as likely to be any of m, and the next round takes its sessions at random.
+
+    Strata decide which places of the order are drawn; which target stands on a place is left to
+    chance among those that could change places: of the same stratum, in sessions of which each
+    holds as many of every stratum as the other. Given the places, each of m such targets of which
+    c were drawn was as likely to be in as any other, so with c / m; in rounds over strata that is
+    (r + q) / m with q 1 for a stratum that the last round reached, else 0.
+
+    Args:
+        targets: those that pass the filters.
+        choice: by which they were drawn.
+        drawn: `chosen_items` of these.
+
+    Returns:
+        None where some could not be drawn, so that the sample does not speak for all.
+    """
+    if not choice.strata:
+        return _chances_in_rounds(targets, drawn)
+    held: dict[str, list[Strata]] = {}
+    for each in targets:
+        held.setdefault(each.session, []).append(each.strata(choice.strata))
+    alike = {session: tuple(sorted(strata)) for session, strata in held.items()}
+
+    def place(target: StudyTarget) -> tuple[Strata, tuple[Strata, ...]]:
+        return target.strata(choice.strata), alike[target.session]
+
+    there, came = Counter(map(place, targets)), Counter(map(place, drawn))
+    if there.keys() != came.keys():
+        return None
+    return {each.target: came[place(each)] / there[place(each)] for each in drawn}
+
+
+def _chances_in_rounds(
+    targets: Iterable[StudyTarget], drawn: Collection[StudyTarget]
+) -> dict[int, float]:
+    sizes = Counter(each.session for each in targets)
+    left, full, share = len(drawn), 0, 0.0
+    while left:
+        in_round = sum(size > full for size in sizes.values())
+        share = min(1.0, left / in_round)
+        left -= min(left, in_round)
+        full += 1
+    # The last round, with its share, is the one after full - 1.
+    return {
+        each.target: (min(full - 1, sizes[each.session]) + share * (sizes[each.session] >= full))
+        / sizes[each.session]
+        for each in drawn
+    }

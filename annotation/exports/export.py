@@ -8,10 +8,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from annotation.core.formats.sensejudge import CHANCE
 from annotation.core.participants import study_name
 from annotation.core.tables import Row, csv_lines, in_blocks, in_key_order, json_lines
 from annotation.exports.streams import ExportedLabel
-from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Study
+from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Study, StudyItem
 
 Rows = Callable[[Dataset], Iterator[Row]]
 OwnRows = Callable[[Dataset, int], Iterator[Row]]
@@ -80,7 +81,7 @@ class Export:
 
 def is_for_readers(column: str) -> bool:
     """Whether a column is none for annotators: which model wrote a response, what came again."""
-    return column.startswith(("model", "variant")) or column == "repeat"
+    return column.startswith(("model", "variant")) or column in ("repeat", CHANCE)
 
 
 def moment(value: datetime | None) -> str | None:
@@ -125,6 +126,18 @@ def given(
 def name_of_study(study: Study | None, dataset: Dataset) -> str:
     """The study's name in files; "" outside any."""
     return "" if study is None else study_name(dataset.slug, study.slug, study.name)
+
+
+def chances_of(dataset: Dataset) -> dict[tuple[int | None, int], float]:
+    """By study and comparison the probability with which that study drew it. One query."""
+    rows = StudyItem.objects.filter(study__dataset=dataset, comparison__isnull=False)
+    drawn = rows.filter(inclusion_chance__isnull=False)
+    return {
+        (study, comparison or 0): chance or 0.0
+        for study, comparison, chance in drawn.values_list(
+            "study_id", "comparison_id", "inclusion_chance"
+        )
+    }
 
 
 def names_of_studies(dataset: Dataset) -> dict[int | None, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from annotation.core.formats.records import PROFILE_FIELDS
+from annotation.core.formats.sensejudge import CHANCE
 from annotation.core.participants import study_name
 from annotation.core.tables import (
     Head,
@@ -20,6 +21,7 @@ from annotation.exports.export import (
     GIVEN,
     Export,
     ExportFormat,
+    chances_of,
     given,
     is_for_readers,
     moment,
@@ -60,6 +62,7 @@ _COLUMNS: Final = (
     "both_bad",
     "shown_order",
     *GIVEN,
+    CHANCE,
 )
 
 
@@ -68,6 +71,7 @@ def _rows(
 ) -> Iterator[Row]:
     names = names_of(dataset=dataset)
     studies = names_of_studies(dataset)
+    chances = chances_of(dataset)
     labels = PairwiseLabel.objects.filter(comparison__turn__session__dataset=dataset)
     if annotator_id is not None:
         labels = own_labels(labels, annotator_id)
@@ -85,6 +89,7 @@ def _rows(
                 "both_bad": label.both_bad,
                 "shown_order": label.shown_order,
                 **given(label, studies),
+                CHANCE: chances.get((label.study_id, label.comparison)),
             }
             yield HeadedRow(heads[label.comparison], own)
 

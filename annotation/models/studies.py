@@ -145,7 +145,8 @@ class Study(models.Model):
 class StudyItem(models.Model):
     """One comparison or one session in a study; a repeat names the item that it repeats.
 
-    `language` is empty in a study whose items are all in one language.
+    `language` is empty in a study whose items are all in one language. `inclusion_chance` is the
+    probability with which its target came into the study; None where nobody knows.
     """
 
     study = models.ForeignKey(
@@ -180,6 +181,7 @@ class StudyItem(models.Model):
     )
     position = models.PositiveIntegerField(_("position"))
     language = models.CharField(_("language"), max_length=16, blank=True, default="")
+    inclusion_chance = models.FloatField(_("inclusion probability"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("study item")
@@ -205,6 +207,11 @@ class StudyItem(models.Model):
                 condition=Q(kind="REPEAT", repeat_of__isnull=False)
                 | (Q(kind__in=["NORMAL", "GOLD"]) & Q(repeat_of__isnull=True)),
                 name="item_repeat_names_its_first",
+            ),
+            models.CheckConstraint(
+                condition=Q(inclusion_chance__isnull=True)
+                | Q(inclusion_chance__gt=0, inclusion_chance__lte=1),
+                name="item_chance_is_a_probability",
             ),
         ]
 

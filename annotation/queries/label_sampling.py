@@ -41,6 +41,8 @@ class RandomLabels(NamedTuple):
 
     `left_out` counts the others. `studies` are those that drew them, by name; `statement` is a
     manager's. `unfinished` are studies whose labels count once all of their items are answered.
+    `chances` are None where every target was as likely; else, of what one study drew, by target the
+    probability with which it did.
     """
 
     keys: frozenset[Hashable]
@@ -49,11 +51,13 @@ class RandomLabels(NamedTuple):
     studies: tuple[str, ...] = ()
     statement: LabelSampling | None = None
     unfinished: tuple[str, ...] = ()
+    chances: Mapping[int, float] | None = None
 
     @property
     def without_keys(self) -> RandomLabels:
         """All that a page says of them."""
-        return self._replace(keys=frozenset())
+        nothing = None if self.chances is None else dict[int, float]()
+        return self._replace(keys=frozenset(), chances=nothing)
 
     @property
     def is_random(self) -> bool:
@@ -86,6 +90,8 @@ def random_labels(
 ) -> RandomLabels:
     """The labels that are a random part of the targets. Four queries at most.
 
+    Comparisons that one study drew with known probabilities count where nothing else does.
+
     Args:
         dataset: whose.
         kind: PAIRWISE where targets are comparisons, else they are sessions.
@@ -107,13 +113,22 @@ def random_labels(
         scenario,
     )
     counted, drawn_by, is_stated = set(), set(), False
+    unevenly: dict[int, set[Hashable]] = {}
     for key, (target, study, since) in labels.items():
         if study is None and statement is not None and since <= statement.stated_at:
             counted.add(key)
             is_stated = True
         elif study in begun and target in begun[study].targets:
+            if begun[study].chances is not None:
+                unevenly.setdefault(study or 0, set()).add(key)
+                continue
             counted.add(key)
             drawn_by.add(begun[study].name)
+    largest = max(unevenly, key=lambda study: (len(unevenly[study]), study), default=None)
+    if largest is not None and len(unevenly[largest]) >= fewest > len(counted):
+        keys, (name, _targets, chances) = frozenset(unevenly[largest]), begun[largest]
+        left_out = len(everything) - len(keys)
+        return RandomLabels(keys, (Ground.STUDIES,), left_out, (name,), chances=chances)
     if not counted or (len(counted) < fewest <= len(everything)):
         return RandomLabels(everything, (Ground.NONE,), 0, unfinished=unfinished)
     grounds = [Ground.STUDIES] * bool(drawn_by) + [Ground.STATED] * is_stated
@@ -129,6 +144,7 @@ def random_labels(
 class _Begun(NamedTuple):
     name: str
     targets: frozenset[int]
+    chances: Mapping[int, float] | None = None
 
 
 def _begun(
@@ -142,37 +158,66 @@ def _begun(
 
     Those are its items up to the first that nobody answered or skipped; gold items, which are
     chosen by their answer, are none. Where the first are no random part of all, nothing counts
-    before the last: the study's name is among the others then.
+    before the last: the study's name is among the others then. At the end it is all of them, with
+    the probabilities by which they were drawn, gold items too, if they were drawn of all targets.
     """
     if not studies:
         return {}, ()
-    answered = Claim.objects.filter(item=OuterRef("pk"), state=ClaimState.DONE)
-    skipped = Claim.objects.filter(item=OuterRef("pk"), state=ClaimState.SKIPPED)
-    target = "comparison_id" if kind is StudyKind.PAIRWISE else "session_id"
-    items: dict[int, list[tuple[int, bool, bool]]] = {}
-    rows = StudyItem.objects.filter(study__in=studies).exclude(kind=ItemKind.REPEAT)
-    for study, item, is_gold, done, passed in (
-        rows.annotate(done=Exists(answered), passed=Exists(skipped))
-        .order_by("study", "position")
-        .values_list("study", target, "kind", "done", "passed")
-    ):
-        own = items.setdefault(study, [])
-        if item is not None:
-            own.append((item, done or passed or is_gold == ItemKind.GOLD, is_gold != ItemKind.GOLD))
+    items = _items(studies, kind)
     sessions = _sessions(dataset) if kind is StudyKind.PAIRWISE and items else {}
     found: dict[int | None, _Begun] = {}
     unfinished = []
     for study in Study.objects.filter(pk__in=items.keys()).order_by("name"):
         own = items[study.pk]
-        asked = frozenset(item for item, *_rest in own)
-        begun = list(takewhile(lambda row: row[1], own))
-        if (targets <= asked and len(begun) == len(own)) or _is_even(
-            study, asked, targets, scenario, sessions
-        ):
-            found[study.pk] = _Begun(study.name, frozenset(row[0] for row in begun if row[2]))
-        elif targets <= asked:
-            unfinished.append(study.name)
+        asked = frozenset(item.target for item in own)
+        begun = list(takewhile(lambda item: item.is_over, own))
+        whole = len(begun) == len(own)
+        if (targets <= asked and whole) or _is_even(study, asked, targets, scenario, sessions):
+            normal = frozenset(item.target for item in begun if not item.is_gold)
+            found[study.pk] = _Begun(study.name, normal)
+        elif targets <= asked or _has_chances(study, own, targets, scenario):
+            if whole:
+                chances = {item.target: item.chance or 0.0 for item in own}
+                found[study.pk] = _Begun(study.name, asked, chances)
+            else:
+                unfinished.append(study.name)
     return found, tuple(unfinished)
+
+
+class _Item(NamedTuple):
+    """An item of a study: whether it is answered or skipped, or gold, which may stay open."""
+
+    target: int
+    is_over: bool
+    is_gold: bool
+    chance: float | None
+
+
+def _items(studies: Collection[int], kind: StudyKind) -> dict[int, list[_Item]]:
+    """What some studies ask about, in their order, without repeats. One query."""
+    answered = Claim.objects.filter(item=OuterRef("pk"), state=ClaimState.DONE)
+    skipped = Claim.objects.filter(item=OuterRef("pk"), state=ClaimState.SKIPPED)
+    field = "comparison_id" if kind is StudyKind.PAIRWISE else "session_id"
+    items: dict[int, list[_Item]] = {}
+    rows = StudyItem.objects.filter(study__in=studies).exclude(kind=ItemKind.REPEAT)
+    for study, target, item_kind, chance, done, passed in (
+        rows.annotate(done=Exists(answered), passed=Exists(skipped))
+        .order_by("study", "position")
+        .values_list("study", field, "kind", "inclusion_chance", "done", "passed")
+    ):
+        own = items.setdefault(study, [])
+        if target is not None:
+            is_gold = item_kind == ItemKind.GOLD
+            own.append(_Item(target, done or passed or is_gold, is_gold, chance))
+    return items
+
+
+def _has_chances(
+    study: Study, items: Collection[_Item], targets: frozenset[int], scenario: str | None
+) -> bool:
+    """Whether a study drew comparisons of all targets, each with a probability that is known."""
+    known = all(item.chance is not None for item in items)
+    return known and study.kind == StudyKind.PAIRWISE and _could_draw(study, targets, scenario)
 
 
 def _sessions(dataset: int) -> dict[int, int]:
@@ -193,17 +238,23 @@ def _is_even(
     An order that has each session's first comparison before any second gives a comparison the
     less chance the more there are in its session; a balanced sample has its rare ones last.
     """
+    could = not study.selection.get(_STRATA)
+    if targets <= items:
+        drawn_from = [sessions.get(each) for each in items]
+    else:
+        could = could and _could_draw(study, targets, scenario)
+        newest = study.newest_target or 0
+        drawn_from = [session for each, session in sessions.items() if each <= newest]
+    held = Counter(drawn_from)
+    return could and len({held[sessions.get(each)] for each in targets}) <= 1
+
+
+def _could_draw(study: Study, targets: frozenset[int], scenario: str | None) -> bool:
+    """Whether a study drew a sample of all of the targets, at whatever chances."""
     filters = {name: value for name, value in study.selection.items() if value}
     sample = filters.pop(_SAMPLE, None)
+    filters.pop(_STRATA, None)
     if scenario is not None and filters.get(_SCENARIOS) == [scenario]:
         del filters[_SCENARIOS]
     newest = study.newest_target
-    if targets <= items:
-        drawn_from = [sessions.get(each) for each in items]
-        could = _STRATA not in filters
-    else:
-        could = sample is not None and not filters and newest is not None
-        could = could and max(targets) <= (newest or 0)
-        drawn_from = [session for each, session in sessions.items() if each <= (newest or 0)]
-    held = Counter(drawn_from)
-    return could and len({held[sessions.get(each)] for each in targets}) <= 1
+    return sample is not None and not filters and newest is not None and max(targets) <= newest

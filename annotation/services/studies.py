@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from django.db import transaction
@@ -19,7 +20,12 @@ from annotation.core.hidden_items import (
 )
 from annotation.core.refusals import Refused
 from annotation.core.studies import StudyPlan
-from annotation.core.study_items import EVERYTHING, StudyTarget, chosen_items
+from annotation.core.study_items import (
+    EVERYTHING,
+    StudyTarget,
+    chosen_items,
+    inclusion_chances,
+)
 from annotation.core.study_rules import (
     ALWAYS,
     UNTOUCHED,
@@ -42,9 +48,13 @@ from annotation.queries.quality import gold_candidates
 from annotation.queries.studies import is_touched, numbered_targets, study_targets
 
 _BATCH: Final = 500
+Chances = Mapping[int, float | None]
+"""By the number of a comparison or session, the probability with which it was drawn."""
 
 
-def make_items(study: Study, targets: Iterable[int]) -> dict[str, int]:
+def make_items(
+    study: Study, targets: Iterable[int], *, chances: Chances = MappingProxyType({})
+) -> dict[str, int]:
     """Store the items of a study; how many there are, and how many of them are gold and repeats.
 
     They stand in the order of the splits, with gold items and hidden repeats spread among them at
@@ -53,17 +63,21 @@ def make_items(study: Study, targets: Iterable[int]) -> dict[str, int]:
     Args:
         study: The study; it has no items yet.
         targets: Numbers of comparisons or sessions that it can ask about, at least one.
+        chances: With what probability they were chosen, where that is known.
     """
     rows = numbered_targets(study, frozenset(targets))
-    return _store_items(study, chosen_items(rows, EVERYTHING))
+    return _store_items(study, chosen_items(rows, EVERYTHING), chances)
 
 
-def _store_items(study: Study, order: Sequence[StudyTarget]) -> dict[str, int]:
+def _store_items(study: Study, order: Sequence[StudyTarget], chances: Chances) -> dict[str, int]:
     plan = _plan(study, [each.target for each in order])
     languages = {each.target: each.language for each in order}
     if len(set(languages.values())) == 1:
         languages = {}
     items = [_item(study, planned, place, languages) for place, planned in enumerate(plan)]
+    for item, planned in zip(items, plan, strict=True):
+        if item.kind != ItemKind.REPEAT:
+            item.inclusion_chance = chances.get(planned.target)
     items[0].save()
     for item in items[1:]:
         if item.kind == ItemKind.REPEAT:
@@ -287,7 +301,8 @@ def create_study(plan: StudyPlan, *, by: User | None) -> str:
         raise Refused("study:empty")
     study.newest_target = max(each.target for each in targets)
     study.save(update_fields=["newest_target"])
-    _record(study, by, "study.created", {**study.selection, **_store_items(study, order)})
+    chances = inclusion_chances(targets, choice, order) or {}
+    _record(study, by, "study.created", {**study.selection, **_store_items(study, order, chances)})
     return study.slug
 
 
@@ -345,9 +360,10 @@ def change_rules(*, study: str, rules: Mapping[str, Any], since: int | None, by:
 def _choose_again(study: Study) -> None:
     """Make the items of a study that nobody has begun anew, of the same pairs or sessions."""
     field = "comparison_id" if study.kind == StudyKind.PAIRWISE else "session_id"
-    chosen = set(study.items.values_list(field, flat=True))
+    first = study.items.exclude(kind=ItemKind.REPEAT)
+    chances = dict(first.values_list(field, "inclusion_chance"))
     study.items.all().delete()
-    make_items(study, chosen)
+    make_items(study, chances, chances=chances)
 
 
 def _free_slug(name: str) -> str:

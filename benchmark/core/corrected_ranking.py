@@ -2,7 +2,9 @@
 
 Each pair of models has a win rate of its own, corrected with one lambda for all pairs; it counts as
 many times as the pair has labels, so without any use of the judge the ratings are those of people
-alone. A bootstrap draws units (sessions) with labelled and unlabelled rows together.
+alone. Where comparisons were labelled with differing chances each label counts for as many as it
+stands for (the ratio form of Horvitz-Thompson's sum). A bootstrap draws units (sessions) with
+labelled and unlabelled rows together.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _CHUNK: Final = 1_000_000
-_SUMS: Final = 5  # rows, scores, labels, scores of the labelled, how many are labelled
+_SUMS: Final = (
+    6  # rows, scores; labels, scores of the labelled and 1, over chances; how many labels
+)
 _NONE: Final = 1e-9
 """A share of wins this near to none is none: rounding is no win."""
 
@@ -41,7 +45,9 @@ _NONE: Final = 1e-9
 class JudgedPair(NamedTuple):
     """One row: what the judge said of a comparison, and a person where one did.
 
-    Both are what the first model gets, 1, 1/2 or 0; `unit` is the session.
+    Both are what the first model gets, 1, 1/2 or 0, of several people their mean; `unit` is the
+    session. `chance` is the probability with which it was to be labelled, which matters where it
+    was; None where all were as likely.
     """
 
     model_a: str
@@ -49,6 +55,7 @@ class JudgedPair(NamedTuple):
     score: float
     label: float | None
     unit: Hashable
+    chance: float | None = None
 
     def of(self, model: str) -> tuple[float, float | None, Hashable]:
         """Score, label and unit as one of the two models sees them."""
@@ -70,10 +77,19 @@ def agreement_figure(
         is_random: as for `corrected`.
     """
     told = [
-        (1.0 if same else 0.5, None if label is None else 1 - abs(label - score), unit)
-        for (_one, _two, score, label, unit), same in rows
+        pair._replace(
+            score=1.0 if same else 0.5,
+            label=None if pair.label is None else 1 - abs(pair.label - pair.score),
+        )
+        for pair, same in rows
     ]
-    return corrected(JudgedRows.of(told), is_random=is_random)
+    return corrected(_judged(told), is_random=is_random)
+
+
+def _judged(pairs: Sequence[JudgedPair]) -> JudgedRows:
+    chances = [pair.chance for pair in pairs if pair.chance is not None]
+    told = [(pair.score, pair.label, pair.unit) for pair in pairs]
+    return JudgedRows.of(told, chances if len(chances) == len(pairs) else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +130,7 @@ def win_figures(
         (place.setdefault(one, len(place)), place.setdefault(two, len(place)))
         for one, two, *_said in pairs
     ]
-    rows = JudgedRows.of([pair[2:] for pair in pairs])
+    rows = _judged(pairs)
     first, second = np.array(sides, dtype=np.int64).reshape(-1, 2).T
     found = []
     for model, at in place.items():
@@ -124,7 +140,9 @@ def win_figures(
             np.where(is_first, said, 1 - said) for said in (rows.scores[own], rows.labels[own])
         )
         _names, units = np.unique(rows.units[own], return_inverse=True)
-        found.append((model, corrected(JudgedRows(scores, labels, units), is_random=is_random)))
+        chances = None if rows.chances is None else rows.chances[own]
+        told = JudgedRows(scores, labels, units, chances)
+        found.append((model, corrected(told, is_random=is_random)))
     return tuple(sorted(found, key=lambda each: (-_leading(each[1]), each[0])))
 
 
@@ -149,7 +167,7 @@ def corrected_ranking(
     rows = [pair for pair in rows if pair.model_a != pair.model_b]
     if not rows:
         return None
-    whole = corrected(JudgedRows.of([pair[2:] for pair in rows]), is_random=True)
+    whole = corrected(_judged(rows), is_random=True)
     if whole.weight is None:
         return None
     models = sorted({model for pair in rows for model in pair[:2]})
@@ -173,7 +191,7 @@ def corrected_ranking(
 
 
 def _turned(pair: JudgedPair) -> JudgedPair:
-    return JudgedPair(pair.model_b, pair.model_a, *pair.of(pair.model_b))
+    return JudgedPair(pair.model_b, pair.model_a, *pair.of(pair.model_b), pair.chance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +199,7 @@ class _Kinds:
     """Units that hold the same rows are of one kind; `counts` of each.
 
     `first` and `second` are the models of each pair that occurs. `sums` has, by kind, sums over the
-    rows of each pair, as of _SUMS (kinds, 5 x pairs); a unit holds few pairs, so it is sparse.
+    rows of each pair, as of _SUMS (kinds, 6 x pairs); a unit holds few pairs, so it is sparse.
     """
 
     models: int
@@ -196,15 +214,18 @@ class _Kinds:
 
         rows = list(rows)
         number = {pair: at for at, pair in enumerate(sorted({row[:2] for row in rows}))}
-        held: dict[Hashable, list[tuple[int, float, float | None]]] = {}
-        for one, other, score, label, unit in rows:
-            held.setdefault(unit, []).append((number[one, other], score, label))
+        held: dict[Hashable, list[_PairRow]] = {}
+        for one, other, score, label, unit, chance in rows:
+            stands_for = 1.0 if label is None or chance is None else 1 / chance
+            held.setdefault(unit, []).append((number[one, other], score, label, stands_for))
         tally = Counter(tuple(sorted(own, key=_in_order)) for own in held.values())
         kinds = sorted(tally, key=lambda own: [_in_order(each) for each in own])
         told = [(at, *row) for at, own in enumerate(kinds) for row in own]
         sums: list[tuple[float, ...]] = [
-            (1, score, 0, 0, 0) if label is None else (1, score, label, score, 1)
-            for _at, _pair, score, label in told
+            (1, score, 0, 0, 0, 0)
+            if label is None
+            else (1, score, label * stands_for, score * stands_for, stands_for, 1)
+            for _at, _pair, score, label, stands_for in told
         ]
         at = np.repeat([row[0] for row in told], _SUMS)
         columns = np.array([row[1] for row in told])[:, None] + len(number) * np.arange(_SUMS)
@@ -224,7 +245,7 @@ class _Kinds:
         return int(max(self.models**2, *self.sums.shape))
 
     def _drawn(self, counts: NDArray[np.int64]) -> Floats:
-        """The sums of draws x kinds counts, (5, draws, pairs)."""
+        """The sums of draws x kinds counts, (6, draws, pairs)."""
         sums: Floats = counts.astype(np.float64) @ self.sums
         return sums.reshape(len(counts), _SUMS, -1).transpose(1, 0, 2)
 
@@ -247,11 +268,11 @@ class _Kinds:
         A corrected rate may leave 0 to 1. Where labels say that either model won, neither gets less
         than half a win: beyond that end lies no model that never wins.
         """
-        rows, scores, labels, of_labelled, known = self._drawn(counts)
-        some = np.maximum(known, 1)
-        share = weight * scores / np.maximum(rows, 1) + (labels - weight * of_labelled) / some
+        rows, scores, labels, of_labelled, stand_for, known = self._drawn(counts)
+        some, all_of = np.maximum(known, 1), np.maximum(stand_for, 1)
+        share = weight * scores / np.maximum(rows, 1) + (labels - weight * of_labelled) / all_of
         share = np.where(share < _NONE, 0.0, np.where(share > 1 - _NONE, 1.0, share))
-        least = np.where((labels > _NONE) & (labels < known - _NONE), 0.5 / some, 0.0)
+        least = np.where((labels > _NONE) & (labels < stand_for - _NONE), 0.5 / some, 0.0)
         share = np.clip(share, least, 1 - least)
         wins = np.zeros((len(counts), self.models, self.models))
         wins[:, self.first, self.second] = known * share
@@ -259,9 +280,13 @@ class _Kinds:
         return wins
 
 
-def _in_order(row: tuple[int, float, float | None]) -> tuple[int, float, float]:
-    pair, score, label = row
-    return pair, score, -1.0 if label is None else label
+_PairRow = tuple[int, float, float | None, float]
+"""Which pair, the judge, a person, and for how many rows the label stands (1 / chance)."""
+
+
+def _in_order(row: _PairRow) -> tuple[int, float, float, float]:
+    pair, score, label, stands_for = row
+    return pair, score, -1.0 if label is None else label, stands_for
 
 
 def _bootstrap(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from statistics import fmean
 from typing import Final, NamedTuple
 
 from django.core.paginator import Page, Paginator
@@ -55,7 +56,7 @@ class _Judged(NamedTuple):
 
 
 class CorrectedRow(NamedTuple):
-    """A row of a figure: what the judge said of a comparison, and a person where one counts.
+    """A row of a figure: what the judge said of a comparison, and people where they count.
 
     `is_same` says that all its verdicts were the same.
     """
@@ -235,15 +236,44 @@ def _rows(
         fewest=FEWEST_LABELS,
         scenario=scope.scenario.name if scope.scenario else None,
     )
+    counted: dict[tuple[int | None, int], list[tuple[int | None, float | None]]] = {
+        place: [(key[0], given[key][0]) for key in keys if key in labels.keys]
+        for place, keys in on.items()
+    }
+    if labels.chances is not None:
+        return _rows_by_chance(judged, counted, labels.chances), labels
     rows = []
     for each in judged:
-        counted: list[tuple[int | None, float | None]] = [
-            (key[0], given[key][0]) for key in on[each.owner, each.comparison] if key in labels.keys
-        ]
-        for annotator, worth in counted or [(None, None)]:
+        said = counted[each.owner, each.comparison]
+        for annotator, worth in said or [(None, None)]:
             pair = JudgedPair(each.model_a, each.model_b, each.score, worth, each.session)
             rows.append(CorrectedRow(each.comparison, pair, annotator, each.is_same))
     return rows, labels
+
+
+def _rows_by_chance(
+    judged: Sequence[_Judged],
+    counted: Mapping[tuple[int | None, int], Sequence[tuple[int | None, float | None]]],
+    chances: Mapping[int, float],
+) -> list[CorrectedRow]:
+    """A row a target, with the mean of its labels, so that each target counts once.
+
+    What was drawn and then skipped is as likely to be any of it: of each owner's part the chances
+    are multiplied by the share that has a label.
+    """
+    drawn = Counter(each.owner for each in judged if each.comparison in chances)
+    labelled = Counter(owner for (owner, _comparison), said in counted.items() if said)
+    rows = []
+    for each in judged:
+        said = counted[each.owner, each.comparison]
+        chance, label, annotator = 1.0, None, None
+        if said:
+            chance = chances[each.comparison] * labelled[each.owner] / drawn[each.owner]
+            label = fmean(worth for _annotator, worth in said if worth is not None)
+            annotator = said[0][0] if len(said) == 1 else None
+        pair = JudgedPair(each.model_a, each.model_b, each.score, label, each.session, chance)
+        rows.append(CorrectedRow(each.comparison, pair, annotator, each.is_same))
+    return rows
 
 
 def _labels(

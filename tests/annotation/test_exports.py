@@ -212,6 +212,18 @@ def test_labels_are_in_canonical_coordinates_and_file_order(tmp_path):
     assert (second["text_a"], second["model_a"]) == ("1", "m")
 
 
+def test_a_label_has_the_chance_with_which_its_study_drew_the_pair(tmp_path):
+    study = make_pair_study([], items=2)
+    study.items.filter(position=0).update(inclusion_chance=0.25)
+    for item in study.items.order_by("position"):
+        make_label(item.comparison, study=study)
+    slug = study.dataset.slug
+    assert [row["inclusion_chance"] for row in rows_of(LABELS, slug)] == [0.25, None]
+    assert text_of(LABELS, slug, ExportFormat.CSV).splitlines()[0].endswith(",inclusion_chance")
+    again(tmp_path, text_of(LABELS, slug), "copy")  # where nothing was drawn
+    assert {row["inclusion_chance"] for row in rows_of(LABELS, "copy")} == {None}
+
+
 def test_the_dialogue_of_a_label_follows_the_original_line(tmp_path):
     import_rows(tmp_path, *everything())
     dialogues = {row["comparison"]: row["dialogue"] for row in rows_of(LABELS)}
@@ -225,7 +237,7 @@ def test_the_dialogue_of_a_label_follows_the_original_line(tmp_path):
 def test_labels_cost_a_fixed_number_of_queries(tmp_path, django_assert_num_queries):
     import_rows(tmp_path, *everything())
     dataset = Dataset.objects.get()
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         assert "".join(LABELS.blocks(dataset, ExportFormat.JSONL))
 
 

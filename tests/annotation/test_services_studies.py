@@ -228,3 +228,14 @@ def test_other_shares_choose_the_items_of_a_draft_anew(dataset):
     assert set(normal.values_list("comparison_id", flat=True)) == before
     positions = list(study.items.order_by("position").values_list("position", flat=True))
     assert positions == [*range(len(positions))]
+
+
+def test_the_chance_of_each_item_is_stored_and_stays_when_items_are_chosen_again(dataset):
+    """Of three pairs of Writing and four of Code, three of which have texts, two each."""
+    choice = ItemChoice(sample=4, strata=(Stratum.SCENARIO,))
+    slug = create_study(plan(dataset, items=choice, repeat_rate=0.2), by=None)
+    study = Study.objects.get(slug=slug)
+    first = study.items.exclude(kind="REPEAT")
+    assert set(first.values_list("inclusion_chance", flat=True)) == {2 / 3}
+    change_rules(study=slug, rules={"repeat_rate": 0.0}, since=0, by=make_user())
+    assert list(study.items.values_list("inclusion_chance", flat=True)) == [2 / 3] * 4

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import csv
 import io
+from math import log10
 
 import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from annotation.models import Comparison
+from annotation.models import Comparison, PairwiseLabel
 from annotation.services.datasets import state_sampling
 from tests.benchmark.stage import Stage
 from tests.factory import make_claim, make_item, make_label, make_study, make_user
@@ -152,6 +153,44 @@ def test_a_study_s_beginning_is_named_and_the_rest_left_out(viewer):
     assert (told(answer)["alpha"].labels, labels.left_out) == (22, 9)
     assert "the first items in the order of Pilot" in text(answer)
     assert "9 other labels are not part of the sample" in text(answer)
+
+
+def test_what_was_drawn_with_unequal_chances_counts_for_as_many_as_it_stands_for(viewer):
+    """Of 25 comparisons 20 were drawn, of 5 all; 14 and 3 labels say A, the judge always B.
+
+    (14 / .8 + 3) / 30; with one A skipped (13 / .8 + 3) / 30, over the 24 of 25 that were answered.
+    """
+    stage = study()
+    pairs = stage.comparisons["Writing"]
+    PairwiseLabel.objects.filter(annotator__username="study:bob").delete()
+    ann = pairs[0].labels.get().annotator
+    picked = pairs[:20] + pairs[25:]
+    pilot = make_study(
+        stage.dataset,
+        name="Pilot",
+        selection={"sample": 25, "strata": ["SCENARIO"]},
+        newest_target=max(pair.pk for pair in pairs),
+    )
+    for pair in picked:
+        item = make_item(pilot, comparison=pair, inclusion_chance=0.8 if pair in pairs[:25] else 1)
+        if pair != pairs[0]:
+            make_claim(item, ann, state="DONE")
+    PairwiseLabel.objects.exclude(comparison__in=picked).delete()
+    PairwiseLabel.objects.update(study=pilot)
+    assert "Labels of Pilot count once every item" in text(viewer.get(PAGE))
+    make_claim(pilot.items.get(comparison=pairs[0]), ann, state="DONE")
+    answer = viewer.get(PAGE)
+    alpha = told(answer)["alpha"]
+    assert alpha.corrected.value == pytest.approx(20.5 / 30)
+    assert alpha.human.value == pytest.approx(20.5 / 30)
+    assert (alpha.labels, alpha.targets) == (25, 30)
+    assert "some comparisons had a higher chance than others: Pilot drew them so" in text(answer)
+    ratings = {row.model: row.rating for row in answer.context["board"].ranking.models}
+    gap = ratings["alpha"] - ratings["beta"]
+    assert gap == pytest.approx(400 * log10(20.5 / 9.5), abs=0.1)
+    pairs[0].labels.all().delete()
+    skipped = told(viewer.get(PAGE))["alpha"]
+    assert skipped.corrected.value == pytest.approx(19.25 / 30 / (24 / 25))
 
 
 def test_every_number_leads_to_its_rows(viewer):

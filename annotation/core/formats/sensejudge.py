@@ -54,6 +54,8 @@ DETAILS: Final = (
     "app_version",
     "extra",
 )
+CHANCE: Final = "inclusion_chance"
+"""Of a pair that a study drew: an export has it, an import passes it over, for it has no draw."""
 VERDICT: Final = ("verdict", "strength", "both_bad", "shown_order")
 _RATING: Final = ("score", "reason", "hallucination")
 _SLUG: Final = re.compile(r"[-a-zA-Z0-9_]{1,80}")
@@ -193,7 +195,7 @@ _ROLES: Final = {"user": Speaker.USER, "assistant": Speaker.ASSISTANT}
 
 def parse_pair(fields: Fields) -> SessionRecord:
     """One pair as a session whose last turn holds the comparison."""
-    fields.refuse_unknown(*_PAIR, *DETAILS, *VERDICT)
+    fields.refuse_unknown(*_PAIR, *DETAILS, *VERDICT, CHANCE)
     scenario = fields.short("scenario", SCENARIO_CHARS)
     system_prompt = fields.text_or("system_prompt")
     task_context = fields.text_or("task_context")

@@ -10,6 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.core.intervals import student_quantile, wilson_of_spread
+from annotation.core.study_items import (
+    ItemChoice,
+    Stratum,
+    StudyTarget,
+    chosen_items,
+    inclusion_chances,
+)
 from benchmark.core.corrected import FEWEST_LABELS, JudgedRows, Obstacle, corrected
 from tests.paths import shared_data
 
@@ -237,3 +244,40 @@ def test_the_interval_covers_on_mt_bench_and_is_narrower(n):
         width["human"] += found.human.interval.high - found.human.interval.low
     assert 0.93 <= held / 500 <= 0.97
     assert 0.82 <= width["corrected"] / width["human"] <= 0.97
+
+
+def test_labels_count_for_as_many_as_they_stand_for_by_hand():
+    """Ten rows of x, all 1, of which five have a label; ten of y with all: their labels are 0.
+
+    The judge says 1/2 of all: 1/2 + (5 (1/2) / (1/2) + 10 (-1/2)) / 20 = 1/2. Counted alike the
+    labels would say 5/15.
+    """
+    labels = [1.0] * 5 + [NAN] * 5 + [0.0] * 10
+    found = corrected(alone([0.5] * 20, labels, [0.5] * 10 + [1.0] * 10), is_random=False)
+    assert found.obstacle is Obstacle.FEW_LABELS
+    twice = alone([0.5] * 40, labels * 2, ([0.5] * 10 + [1.0] * 10) * 2)
+    found = corrected(twice, is_random=False)
+    assert (found.corrected.value, found.human.value) == (0.5, 0.5)
+    plain = corrected(alone([0.5] * 40, labels * 2), is_random=True)
+    assert plain.corrected.value == pytest.approx(1 / 3)
+
+
+def test_over_balanced_draws_the_estimate_by_chances_is_unbiased():
+    """Of 80 easy and 20 hard items 15 each are drawn: counted alike, hard ones weigh too much."""
+    rng = np.random.default_rng(5)
+    truth = (rng.random(100) < np.repeat([0.9, 0.2], [80, 20])).astype(float)
+    judge = np.where(rng.random(100) < 0.7, truth, 0.5)
+    by_chance, alike = [], []
+    for order in range(150):
+        known = [
+            StudyTarget(at, f"{order}-{at}", "c", "easy" if at < 80 else "hard", "en", ("a", "b"))
+            for at in range(100)
+        ]
+        choice = ItemChoice(sample=30, strata=(Stratum.SCENARIO,))
+        found = inclusion_chances(known, choice, chosen_items(known, choice))
+        chances = np.array([found.get(at, 1.0) for at in range(100)])
+        labels = np.where([at in found for at in range(100)], truth, NAN)
+        by_chance.append(corrected(alone(judge, labels, chances), is_random=False).corrected.value)
+        alike.append(corrected(alone(judge, labels), is_random=True).corrected.value)
+    assert np.mean(by_chance) == pytest.approx(truth.mean(), abs=3 * np.std(by_chance) / 150**0.5)
+    assert abs(np.mean(alike) - truth.mean()) > 0.05

@@ -77,7 +77,10 @@ def test_without_use_of_the_judge_ratings_are_those_of_people():
     rows = [each._replace(score=0.5) for each in sample(60, labelled=60)]
     found = corrected_ranking(rows, draws=200, seed=3)
     people = bradley_terry(
-        [VerdictCounts(one, two, label, 1 - label, unit) for one, two, _f, label, unit in rows],
+        [
+            VerdictCounts(one, two, label, 1 - label, unit)
+            for one, two, _f, label, unit, _chance in rows
+        ],
         draws=200,
         seed=3,
     )
@@ -105,7 +108,7 @@ def test_the_order_of_rows_and_of_a_pair_says_nothing():
     rows = sample(40, labelled=30)
     turned = [
         JudgedPair(two, one, 1 - score, None if label is None else 1 - label, f"s{unit}")
-        for one, two, score, label, unit in reversed(rows)
+        for one, two, score, label, unit, _chance in reversed(rows)
     ]
     first = corrected_ranking(rows, draws=100, seed=3)
     second = corrected_ranking(turned, draws=100, seed=3)

@@ -144,35 +144,6 @@ class Onboarding:
     open: Step | None
 
 
-@dataclass(frozen=True, slots=True)
-class ReadGuidelines:
-    """The guidelines in force, and what is new in them.
-
-    `changed` is None where the reader saw none before, where nothing is known of what they saw, or
-    where the texts are too long to compare; `before` is the version they read.
-    """
-
-    version: int
-    text: str
-    before: int | None
-    changed: tuple[ChangedPiece, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class VersionRow:
-    """One version of the guidelines in a study's history.
-
-    `readers` read it last of all; `changed` is None for the first version, and for texts too long.
-    """
-
-    version: int
-    text: str
-    made_by: str
-    made_at: datetime
-    readers: int
-    changed: tuple[ChangedPiece, ...] | None
-
-
 def study_named(slug: str) -> Study | None:
     """The study of a short name, for the pages on which a manager edits what comes before it."""
     return Study.objects.filter(slug=slug).first()
@@ -216,7 +187,9 @@ def onboarding_of(slug: str, annotator: User) -> Onboarding | None:
     )
 
 
-def guidelines_history(study: Study) -> list[VersionRow]:
+def guidelines_history(
+    study: Study,
+) -> list[tuple[GuidelinesVersion, int, tuple[ChangedPiece, ...] | None]]:
     """All versions of a study's guidelines, the newest first, each with what changed in it.
 
     A study that never published any has its guidelines as the one version they are.
@@ -244,14 +217,7 @@ def guidelines_history(study: Study) -> list[VersionRow]:
     )
     texts = [None, *(row.text for row in rows)]
     history = [
-        VersionRow(
-            version=row.version,
-            text=row.text,
-            made_by=str(row.created_by) if row.created_by else "",
-            made_at=row.created_at,
-            readers=readers.get(row.version, 0),
-            changed=None if before is None else changes(before, row.text),
-        )
+        (row, readers.get(row.version, 0), None if before is None else changes(before, row.text))
         for row, before in zip(rows, texts, strict=False)
     ]
     return history[::-1]
@@ -271,17 +237,18 @@ def quiz_of(study: Study) -> Quiz:
     return from_records(study.quiz)
 
 
-def guidelines_to_read(study: Study, read: int | None) -> ReadGuidelines:
-    """The guidelines in force, and what changed since the version that somebody read."""
+def guidelines_changed(
+    study: Study, read: int | None
+) -> tuple[int | None, tuple[ChangedPiece, ...] | None]:
+    """The version of the guidelines that somebody read, and what changed since.
+
+    None where they saw none before, or none but those in force, and where nothing is known of what
+    they saw; no changes where the texts are too long to compare.
+    """
     before = None
     if read is not None and read != study.guidelines_version:
         before = GuidelinesVersion.objects.filter(study=study, version=read).first()
-    return ReadGuidelines(
-        version=study.guidelines_version,
-        text=study.guidelines,
-        before=before.version if before else None,
-        changed=changes(before.text, study.guidelines) if before else None,
-    )
+    return (before.version, changes(before.text, study.guidelines)) if before else (None, None)
 
 
 def _asked(study: Study) -> StudySteps:

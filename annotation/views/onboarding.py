@@ -35,7 +35,7 @@ from annotation.forms.profiles import ProfileForm
 from annotation.models import Study
 from annotation.queries.participants import (
     Onboarding,
-    guidelines_to_read,
+    guidelines_changed,
     onboarding_of,
     profile_of,
     quiz_of,
@@ -139,13 +139,14 @@ def guidelines_page(request: SignedInRequest, at: Onboarding) -> HttpResponse:
         version = form.cleaned_data["version"]
         read_guidelines(study=slug, annotator=request.user, version=version)
         return redirect("annotation:next", slug)
-    guidelines = guidelines_to_read(at.study, at.participation.guidelines_read)
+    before, changed = guidelines_changed(at.study, at.participation.guidelines_read)
     return _render(
         request,
         at,
         "guidelines",
         status=UNPROCESSABLE if form.is_bound else 200,
-        guidelines=guidelines,
+        before=before,
+        changed=changed,
     )
 
 

@@ -165,25 +165,14 @@ class ComparedRun:
         return self.progress.whole_cost / self.progress.done
 
 
-@dataclass(frozen=True, slots=True)
-class JudgePair:
-    """Two judges: of what both judged in the same order, without a preference, how much alike."""
+def compared_runs(
+    ids: Sequence[int],
+) -> tuple[list[ComparedRun], list[tuple[str, str, Share]]]:
+    """Some runs in the order asked for, and every two judges against each other.
 
-    first: str
-    second: str
-    alike: Share
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedRuns:
-    """The columns in the order asked for, and every two of them against each other."""
-
-    runs: Sequence[ComparedRun]
-    pairs: Sequence[JudgePair]
-
-
-def compared_runs(ids: Sequence[int]) -> ComparedRuns:
-    """Some runs side by side; those that do not exist are left out."""
+    Of two judges: of what both judged in the same order, without a preference, how much alike. Runs
+    that do not exist are left out.
+    """
     found = JudgeRun.objects.select_related("dataset", "annotator", "endpoint").in_bulk(
         list(dict.fromkeys(ids))[:MOST_RUNS]
     )
@@ -191,14 +180,13 @@ def compared_runs(ids: Sequence[int]) -> ComparedRuns:
     rows = {run.pk: _base_rows(run) for run in runs}
     cells = {run.pk: _base_cells(run, rows[run.pk]) for run in runs}
     sessions = {row[0]: row[-1] for own in rows.values() for row in own}
-    return ComparedRuns(
-        runs=[_compared(run, cells[run.pk], _as_shown(rows[run.pk]), sessions) for run in runs],
-        pairs=[
-            JudgePair(_name(one), _name(two), share)
-            for one, two in combinations(runs, 2)
-            if (share := alike(cells[one.pk], cells[two.pk], sessions)).n
-        ],
-    )
+    pairs = [
+        (_name(one), _name(two), share)
+        for one, two in combinations(runs, 2)
+        if (share := alike(cells[one.pk], cells[two.pk], sessions)).n
+    ]
+    columns = [_compared(run, cells[run.pk], _as_shown(rows[run.pk]), sessions) for run in runs]
+    return columns, pairs
 
 
 def siblings(run: JudgeRun) -> Sequence[JudgeRun]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
@@ -35,14 +34,6 @@ from judging.services.replies import RowReplyStore
 from judging.services.runs import dispatch, run_batch
 
 _LOADED_ROWS: Final = 512
-
-
-@dataclass(frozen=True, slots=True)
-class ReadIn:
-    """What a file of replies did: how many were stored, how many requests had failed."""
-
-    stored: int
-    failed: int
 
 
 def batch_lines(runs: Sequence[JudgeRun]) -> Iterator[str]:
@@ -148,8 +139,10 @@ async def _missing(
     return missing
 
 
-def read_in(runs: Sequence[JudgeRun], lines: Iterable[str]) -> ReadIn:
+def read_in(runs: Sequence[JudgeRun], lines: Iterable[str]) -> tuple[int, int]:
     """Stores the replies of a file and takes each run as far as they reach.
+
+    How many replies were stored, and how many requests had failed.
 
     Raises:
         Refused: the file has faults; nothing of it was stored.
@@ -165,7 +158,7 @@ def read_in(runs: Sequence[JudgeRun], lines: Iterable[str]) -> ReadIn:
     errors = {key: _error(failure) for key, failure in found.failures.items()}
     for run in runs:
         _work_off(run, errors)
-    return ReadIn(stored=len(found.replies), failed=len(found.failures))
+    return len(found.replies), len(found.failures)
 
 
 async def _store(run: JudgeRun, requests: Mapping[str, ChatRequest], found: BatchReplies) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -30,7 +29,7 @@ from judging.queries.comparisons import learnable_labels
 from judging.queries.configurations import decides_by_log_odds
 from judging.queries.generation import families_of_judges
 from judging.queries.preferences import last_selecting
-from judging.queries.runs import RUBRIC, OtherSet, RunControls, run_controls
+from judging.queries.runs import RUBRIC, RunControls, run_controls
 from judging.services.abilities import could_read_letters, slow_replies
 from judging.services.estimate_tallies import tight_requests
 from judging.services.estimates import MOST_PROMPTS, estimate_all
@@ -160,14 +159,6 @@ def _lead_to(started: list[JudgeRun], dataset: Dataset) -> HttpResponse:
     return redirect(f"{reverse('judging:runs')}?{urlencode({'dataset': dataset.slug})}")
 
 
-@dataclass(frozen=True, slots=True)
-class OtherLine:
-    """Another annotator's set with what judging under it would take, None where it was judged."""
-
-    found: OtherSet
-    estimate: RunEstimate | None
-
-
 @require_safe
 @reader_required
 def controls(request: SignedInRequest, run_id: int) -> HttpResponse:
@@ -179,9 +170,7 @@ def controls(request: SignedInRequest, run_id: int) -> HttpResponse:
         "found": found,
         "run": found.run,
         "others": [
-            OtherLine(
-                each, _estimate(found, most, sets_of=each.annotator) if each in missing else None
-            )
+            (each, _estimate(found, most, sets_of=each.annotator) if each in missing else None)
             for each in found.others
         ],
         "has_prices": found.run.can_have_budget,

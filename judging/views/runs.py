@@ -205,21 +205,21 @@ def compare(request: HttpRequest) -> HttpResponse:
     researcher(request)
     numbers = map(number_in, request.GET.getlist("run"))
     ids = [number for number in numbers if number is not None]
-    found = compared_runs(ids)
+    runs, pairs = compared_runs(ids)
     columns = [
         {
             "one": one,
             "status": RunStatus(one.run.status),
             "errors": [(gettext(text_of(code)), code, n) for code, n in one.progress.errors],
         }
-        for one in found.runs
+        for one in runs
     ]
-    unfinished = any(one.run.status in UNFINISHED for one in found.runs)
+    unfinished = any(one.run.status in UNFINISHED for one in runs)
     context = {
-        "found": found,
+        "pairs": pairs,
         "columns": columns,
         "unfinished": unfinished,
-        "kin": families_of_judges(one.run for one in found.runs),
+        "kin": families_of_judges(one.run for one in runs),
     }
     return render(request, "judging/run_compare.html", context)
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from annotation.core.choices import Hallucination, Order, Reason, Verdict, is_satisfied
+from annotation.core.labelling import Rating
 from sensejudge_site.demo.sessions import Flaw, Measures, WrittenResponse, measure
 
 NOISE: Final = 0.1
@@ -149,15 +150,6 @@ class SimulatedRater:
     profile: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedScore:
-    """A simulated rating; the reason stands exactly at 3 and below."""
-
-    score: int
-    reason: Reason | None
-    hallucination: Hallucination
-
-
 LENIENT: Final = SimulatedRater(
     name="rater-lenient",
     base=4.5,
@@ -253,16 +245,14 @@ class Scorer:
         measured = [measure(response.text) for response in line]
         self._usual = {taste: _mean(measured, taste) for taste in _TASTES}
 
-    def rate(self, response: WrittenResponse) -> SimulatedScore:
+    def rate(self, response: WrittenResponse) -> Rating:
         """A score with its reason and the answer to the question about invented facts."""
         gains = self._gains(measure(response.text))
         fault = self._rater.severity if response.flaw else 0.0
         noise = self._random.gauss(0.0, _SPREAD_OF_NOISE)
         latent = self._rater.base + sum(gains.values()) - fault + noise
         score = min(5, max(1, round(latent)))
-        return SimulatedScore(
-            score, self._reason(score, response.flaw, gains), self._facts(response)
-        )
+        return Rating(score, self._reason(score, response.flaw, gains), self._facts(response))
 
     def _gains(self, text: Measures) -> dict[str, float]:
         return {

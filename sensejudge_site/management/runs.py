@@ -402,7 +402,7 @@ def through_file(
                 stream.write(line)
             return {"requests": written}
         with options["batch_in"].open(encoding="utf-8") as replies:
-            done = read_in(runs, replies)
+            stored, failed = read_in(runs, replies)
     except Refused as refused:
         if not refused.faults:
             raise
@@ -418,7 +418,7 @@ def through_file(
             f"{several} {', '.join(map(str, waiting))}: more calls to make; write them with "
             "--batch-out, and read their replies with --batch-in"
         )
-    return {"stored": done.stored, "refused": done.failed}
+    return {"stored": stored, "refused": failed}
 
 
 def _after_writing(path: Path, runs: Sequence[JudgeRun], written: int) -> Iterator[str]:

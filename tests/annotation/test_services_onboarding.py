@@ -17,8 +17,8 @@ from annotation.models import (
     Study,
 )
 from annotation.queries.participants import (
+    guidelines_changed,
     guidelines_history,
-    guidelines_to_read,
     onboarding_of,
     participation_of,
 )
@@ -278,23 +278,22 @@ class TestGuidelines:
     def test_what_changed_is_told_to_those_who_read_an_older_one(self, study):
         publish(study, "Read *both* texts.")
         study.refresh_from_db()
-        told = guidelines_to_read(study, 1)
-        assert (told.version, told.before) == (2, 1)
-        changed = {piece.text for piece in told.changed if piece.change is not Change.KEPT}
-        assert changed == {"responses", "texts"}
+        before, pieces = guidelines_changed(study, 1)
+        changed = {piece.text for piece in pieces if piece.change is not Change.KEPT}
+        assert (before, changed) == (1, {"responses", "texts"})
         for read in (None, 2, 7):
-            assert guidelines_to_read(study, read).before is None
+            assert guidelines_changed(study, read) == (None, None)
 
     def test_the_history_says_who_read_what(self, study, annotator):
-        assert [row.version for row in guidelines_history(study)] == [1]
+        assert [row.version for row, *_more in guidelines_history(study)] == [1]
         do(study, annotator, "guidelines")
         publish(study, "Second.")
         study.refresh_from_db()
-        newest, first = guidelines_history(study)
-        assert (newest.version, newest.text, newest.readers) == (2, "Second.", 0)
-        assert (first.version, first.text, first.readers) == (1, GUIDELINES, 1)
-        assert (first.changed, newest.made_by != "") == (None, True)
-        assert {piece.change for piece in newest.changed} >= {Change.NEW, Change.GONE}
+        (newest, readers, changed), (first, *before) = guidelines_history(study)
+        assert (newest.version, newest.text, readers) == (2, "Second.", 0)
+        assert (first.version, first.text, before) == (1, GUIDELINES, [1, None])
+        assert newest.created_by is not None
+        assert {piece.change for piece in changed} >= {Change.NEW, Change.GONE}
 
 
 class TestTheQuiz:

@@ -119,7 +119,7 @@ def test_what_a_control_would_take_is_what_it_takes(manager, endpoint):
     judged(dataset, bea, endpoint.name)
     address = f"/runs/{run.pk}/controls/"
     context = manager.get(address).context
-    (line,) = context["others"]
+    ((_other, estimate),) = context["others"]
     page = text(manager.get(address))
     assert "24 calls" in page  # 12 comparisons by the rubric, both orders
     rubric_estimate = context["rubric_estimate"]
@@ -131,7 +131,7 @@ def test_what_a_control_would_take_is_what_it_takes(manager, endpoint):
     assert run_progress(rubric.pk).calls == 24
     manager.post(f"{address}start/", {"control": str(bea.pk)})
     tried = run_to_end(JudgeRun.objects.filter(parent__annotator=bea, annotator=ann).get().pk)
-    assert run_progress(tried.pk).calls == line.estimate.calls
+    assert run_progress(tried.pk).calls == estimate.calls
     page = text(manager.get(address))
     assert f'href="/runs/{rubric.pk}/"' in page
     assert f'href="/runs/{tried.pk}/"' in page

@@ -90,8 +90,8 @@ def grades_page(question: GradesQuestion) -> GradesPage:
         return page
     rows = _graded(page.run.pk)
     named = [row for row in rows if row.model]
-    order = [each.name for each in scenarios(page.dataset)]
-    named.sort(key=lambda row: order.index(row.scenario))
+    order = {each.name: place for place, each in enumerate(scenarios(page.dataset))}
+    named.sort(key=lambda row: order[row.scenario])
     return page._replace(
         models=model_grades(named),
         scenarios=tuple(dict.fromkeys(row.scenario for row in named)),

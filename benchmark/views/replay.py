@@ -27,6 +27,7 @@ from annotation.core.tables import Row
 from annotation.models import Dataset
 from annotation.templatetags.look import decimal, percent
 from annotation.views.access import UNPROCESSABLE, SignedInRequest, manager_required
+from benchmark.core.paper_replay import TABLE_8, TABLE_9, PaperReplayRow, stands_beside
 from benchmark.core.replay import ReplayScale
 from benchmark.core.replay_items import ItemRule
 from benchmark.forms import asked
@@ -89,8 +90,20 @@ def replay(request: HttpRequest, run_id: int) -> HttpResponse:
         "score_keys": [(at, css) for at, css in enumerate(_SCORES, start=1)],
         "kin": families_of_runs([found.settings["scoring"]]),
         "outcome_keys": [(outcome, css) for outcome, css in _OUTCOMES.items()],
+        "paper_tables": [
+            (number, [(row, _beside(row, found)) for row in table])
+            for number, table in ((8, TABLE_8), (9, TABLE_9))
+        ],
     }
     return render(request, "benchmark/replay.html", context)
+
+
+def _beside(row: PaperReplayRow, found: StoredReplay) -> list[ReplayRow]:
+    return [
+        each
+        for each in found.rows
+        if stands_beside(row, model=each.model or each.candidate, context=each.context)
+    ]
 
 
 @require_safe

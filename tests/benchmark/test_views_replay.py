@@ -70,7 +70,7 @@ def test_a_replay_is_started_worked_off_and_read(manager, dataset):
         assert name in page
     # A single candidate has no other beside it, and saw one context alone.
     assert "Figure 4" not in page
-    assert "Table 9" not in page
+    assert 'id="table-9"' not in page
 
 
 def test_what_is_missing_or_wrong_is_said(manager, dataset):
@@ -108,7 +108,7 @@ def test_replays_that_ended_before_their_time_are_listed(viewer, dataset):
 def test_the_page_has_the_papers_tables_and_figures(viewer, dataset, django_assert_max_num_queries):
     with FakeLlm() as server, FakeLlm(faults={"401": 1.0}) as other:
         server.reply = lambda _model, prompt: f"An answer. {len(prompt)}"
-        make_endpoint(base_url=server.base_url, name="a", model="qwen-7b")
+        make_endpoint(base_url=server.base_url, name="a", model="qwen/qwen3-8b")
         make_endpoint(base_url=other.base_url, name="broken", model="b")
         found = replayed(
             dataset=dataset,
@@ -120,9 +120,14 @@ def test_the_page_has_the_papers_tables_and_figures(viewer, dataset, django_asse
     address = f"/leaderboard/replays/{found.run.pk}/"
     with django_assert_max_num_queries(12):
         page = tight(viewer.get(address))
-    for words in ("Figure 4", "Table 9", "a (diverse)", "selected on the outcome"):
+    for words in ("Figure 4", 'id="table-9"', "a (diverse)", "selected on the outcome"):
         assert words in page
     assert "Left out: broken." in page
+    paper = page.partition('id="paper"')[2]
+    for words in ("The paper's figures", "4.812", "4.737 … 4.883", "98.7"):
+        assert words in paper
+    assert paper.count("this replay: a</td>") == 1
+    assert paper.count("this replay: a (diverse)") == 1
     assert "Same model family" not in tight(viewer.get(f"/runs/{found.run.pk}/"))
     assert found.run.writer_endpoint.name == "a"
     assert "Against short" in tight(viewer.get(address, {"reference": "short"}))

@@ -10,6 +10,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from html import unescape
 from io import StringIO
 from urllib.parse import urljoin, urlsplit
@@ -207,6 +208,7 @@ class Walk:
         return FoundRow(_view(path), response.templates[0].name or "", path, holds)
 
 
+@cache  # a page's links are most of those of the page before
 def _view(path: str) -> str:
     try:
         return resolve(urlsplit(path).path).view_name

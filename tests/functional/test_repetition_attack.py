@@ -182,6 +182,19 @@ def test_lists_are_repeated_word_for_word_where_nobody_writes(dataset, client):
     assert "repeated word for word" in text_of(client.get(where))
 
 
+def test_letter_probabilities_of_both_orders_decide_together(dataset):
+    """A judge that leans to the first place by 2, and else prefers neither version: l* is 0."""
+    with FakeLlm(rule="odds:Done.:0.6:2") as server:
+        endpoint(server, has_logprobs=True)
+        asked = {"judge": "verbose", "rephrase": "lexical", "verdict": "logprob", "json": True}
+        estimate = json.loads(command(**asked, estimate=True))
+        told = json.loads(command(**asked))
+        assert estimate["calls"] == server.stats()["calls"] == 2 * LISTS
+    assert (told["both"]["flipped"], told["both"]["read"]) == (0, 12)
+    odds = InjectionTrial.objects.filter(added="REPEATED").values_list("log_odds", flat=True)
+    assert {round(each, 9) for each in odds} == {0.0}
+
+
 def test_a_list_that_was_not_rephrased_is_left_out_and_counted(dataset, client):
     """One reply is empty, one call fails: ten responses are judged, and a retry mends the call."""
     with Verbose(instead={11: ""}) as server:

@@ -25,6 +25,7 @@ class BenchmarkConfig(AppConfig):
             {
                 "vary": gettext_noop("What to vary"),
                 **{f"vary={each.value}": each.label for each in Vary},
+                "scenario": gettext_noop("Scenario"),
             },
         )
         REGISTERED["CONSTRUCT"] = RegisteredKind(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from benchmark.views.ablations import (
+    ablation_judgments,
     ablations,
     ablations_csv,
     estimate_new_ablation,
@@ -146,6 +147,7 @@ urlpatterns = [
     path("trust/disagreements/", disagreements, name="disagreements"),
     path("trust/ablations/", ablations, name="ablations"),
     path("trust/ablations.csv", ablations_csv, name="ablations-csv"),
+    path("trust/ablations/judgments/", ablation_judgments, name="ablation-judgments"),
     path("trust/ablations/new/", new_ablation, name="ablation-new"),
     path("trust/ablations/new/estimate/", estimate_new_ablation, name="ablation-estimate"),
     path("leaderboard/", leaderboard, name="leaderboard"),

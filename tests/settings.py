@@ -22,3 +22,5 @@ if "sqlite3" in DATABASES["default"]["ENGINE"]:  # noqa: F405
     DATABASES["default"]["TEST"] = {"NAME": str(VAR_DIR / "tests.sqlite3")}  # noqa: F405
     # Nobody needs a test's rows after the machine lost its power.
     DATABASES["default"]["OPTIONS"]["init_command"] += " PRAGMA synchronous=OFF;"  # noqa: F405
+else:
+    DATABASES["default"]["OPTIONS"]["options"] = "-c synchronous_commit=off"  # noqa: F405

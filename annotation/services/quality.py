@@ -1,4 +1,8 @@
-"""Gold answers, each with its reason, and pausing annotators who answer carelessly."""
+"""Gold answers, each with its reason, and pausing annotators who answer carelessly.
+
+A gold answer is a manager's word, or the decision on what annotators disagreed on; their labels
+stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,7 @@ from annotation.models import (
     Study,
     User,
 )
+from annotation.queries.adjudication import SEVERAL, given_answers
 from annotation.queries.quality import gold_changed, rule_rows
 from annotation.services.claims import release_claims
 
@@ -55,12 +60,12 @@ def mark_gold(
     Raises:
         Refused: see there; what stands was changed after they looked.
     """
-    values = gold_values(target, answer, rationale)
+    values = _gold_values(target, answer, rationale)
     if not _item(target).select_for_update():
         raise Refused("gold:refused", "there is no such item")
     if not _rows(target, GoldSource.MANAGER).filter(**values).exists():
         _check_seen(target, since)
-    store_gold(target, values, source=GoldSource.MANAGER, action="gold.marked", by=by, now=now)
+    _store_gold(target, values, source=GoldSource.MANAGER, action="gold.marked", by=by, now=now)
 
 
 @transaction.atomic
@@ -88,7 +93,45 @@ def _check_seen(target: Target, since: datetime | None) -> None:
         raise Refused("gold:outdated")
 
 
-def gold_values(target: Target, answer: Verdict | int, rationale: str) -> dict[str, Any]:
+@transaction.atomic
+def decide(
+    *,
+    target: Target,
+    decision: Verdict | int,
+    rationale: str,
+    by: User,
+    now: datetime,
+    replaces: datetime | None = None,
+) -> None:
+    """Store the decision on an item as its gold answer; a later one replaces it, with a trace.
+
+    Args:
+        target: The item.
+        decision: A verdict in the comparison's own coordinates, or a score of 1-5.
+        rationale: Why; not empty.
+        by: Who decides.
+        now: The moment.
+        replaces: When the decision was made that this one is to replace; None where none stood.
+
+    Raises:
+        Refused: see there; another decision stands than the one to be replaced.
+    """
+    try:
+        values = _gold_values(target, decision, rationale)
+    except Refused as refused:
+        raise Refused("adjudication:refused", str(refused)) from refused
+    if len(given_answers(target)) < SEVERAL:
+        raise Refused("adjudication:refused", "fewer than two annotators answered this item")
+    stands = _decision_in_force(target)
+    unseen = stands is not None and stands.created_at != replaces
+    if unseen and any(getattr(stands, name) != value for name, value in values.items()):
+        raise Refused("adjudication:decided-meanwhile")
+    _store_gold(
+        target, values, source=GoldSource.ADJUDICATION, action="gold.decided", by=by, now=now
+    )
+
+
+def _gold_values(target: Target, answer: Verdict | int, rationale: str) -> dict[str, Any]:
     """The columns of an answer that fits its item.
 
     Raises:
@@ -106,7 +149,7 @@ def gold_values(target: Target, answer: Verdict | int, rationale: str) -> dict[s
     return {"verdict": None, "score": answer, "rationale": reason}
 
 
-def store_gold(
+def _store_gold(
     target: Target,
     values: dict[str, Any],
     *,
@@ -136,7 +179,7 @@ def store_gold(
     _record_gold(target, gold.pk, action if created else "gold.changed", by, detail, now)
 
 
-def decision_in_force(target: Target) -> GoldLabel | None:
+def _decision_in_force(target: Target) -> GoldLabel | None:
     """What adjudication decided of an item, if anything; nobody else decides it until the commit.
 
     Call it within a transaction.

@@ -36,7 +36,7 @@ from annotation.queries.agreement import (
     agreement_page,
     answered_rows,
 )
-from annotation.services.adjudication import decide
+from annotation.services.quality import decide
 from annotation.views.access import (
     UNPROCESSABLE,
     SignedInRequest,

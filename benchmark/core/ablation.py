@@ -19,6 +19,7 @@ class Vary(LabelledEnum):
     SUBSET_SIZE = "subset-size", gettext_noop("Number of voting preferences")
     JUDGE = "judge", gettext_noop("Distilling and judging models")
     PREFERENCES = "preferences", gettext_noop("Choice of voting preferences")
+    PROMPT = "prompt", gettext_noop("Judge prompt, by failures against gold answers")
 
 
 @dataclass(frozen=True, slots=True)

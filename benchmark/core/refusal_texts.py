@@ -12,6 +12,14 @@ REFUSAL_TEXTS: Final = {
         "The lexical judge compares the two responses and the last request only, so showing it "
         "more or fewer turns changes nothing. Choose an endpoint, or vary something else."
     ),
+    "ablation:needs-words": gettext_noop(
+        "Failures by prompt need replies in words: a judge that answers with one letter cannot "
+        "think first. Choose another way to read verdicts."
+    ),
+    "ablation:no-gold": gettext_noop(
+        "No gold answer names a winner among these comparisons. Add gold answers, or choose "
+        "another scenario."
+    ),
     "ablation:nobody": gettext_noop("Nobody has labelled this dataset yet. Label pairs first."),
     "ablation:one-judge": gettext_noop(
         "With a single judge there is nothing to vary. Choose at least two judges, or vary "

@@ -29,6 +29,7 @@ from benchmark.queries.satisfaction import with_ratings
 from benchmark.queries.trust import TrustQuestion
 from benchmark.services.ablation_runs import AblationRequest, who_labelled
 from benchmark.services.evaluation_runs import MOST_DRAWS, EvaluationRequest
+from benchmark.services.failures import scenarios_with_gold
 from benchmark.services.pairing import Verdicts
 from benchmark.services.satisfaction_evaluation import DEFAULT_EVALUATORS, STORED, with_memory_judge
 from judging.core.rules import Level
@@ -215,12 +216,20 @@ class AblationForm(forms.Form):
         required=False,
         help_text=_("Everybody: each annotator by themselves, then all together."),
     )
+    scenario = forms.ChoiceField(
+        label=_("Scenario"),
+        required=False,
+        help_text=_(
+            "For judge prompts only: they judge the comparisons of this scenario that have a gold "
+            "answer with a winner."
+        ),
+    )
     judge = forms.MultipleChoiceField(
         label=_("Judge"),
         widget=forms.CheckboxSelectMultiple,
         help_text=_(
-            "The first distils and judges. Only the variation of models uses several: each judges "
-            "under the preferences that each has distilled."
+            "The first distils and judges. The variation of models uses several: each judges under "
+            "the preferences that each has distilled. With judge prompts each is asked by each."
         ),
     )
     verdict = forms.ChoiceField(
@@ -239,7 +248,12 @@ class AblationForm(forms.Form):
         self.fields["dataset"].initial = dataset.slug
         people = [(each.id, each.name) for each in annotators(dataset=dataset)]
         everybody = ("", gettext("everybody"))
-        offer(self, annotator=[everybody, *people], judge=[(n, n) for n in comparing_judges()])
+        offer(
+            self,
+            annotator=[everybody, *people],
+            scenario=[("", gettext("all")), *((n, n) for n in scenarios_with_gold(dataset))],
+            judge=[(n, n) for n in comparing_judges()],
+        )
 
     def request(self, *, by: User) -> AblationRequest:
         """The ablation that was asked for.
@@ -248,11 +262,16 @@ class AblationForm(forms.Form):
             Refused: nobody labelled anything that can be judged.
         """
         cleaned, judges = self.cleaned_data, self.cleaned_data["judge"]
-        people = list(User.objects.filter(pk=cleaned["annotator"]))
+        vary, people = Vary(cleaned["vary"]), list(User.objects.filter(pk=cleaned["annotator"]))
+        if vary is Vary.PROMPT:
+            people = []
+        elif not people:
+            people = who_labelled(self._dataset, judge=judges[0])
         return AblationRequest(
             dataset=self._dataset,
-            annotators=people or who_labelled(self._dataset, judge=judges[0]),
-            vary=Vary(cleaned["vary"]),
+            annotators=people,
+            vary=vary,
+            scenario=cleaned["scenario"],
             judges=judges,
             verdict=VerdictRule(cleaned["verdict"] or VerdictRule.STRICT),
             budget=cleaned["budget"],

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.db.models import Q
 
@@ -33,7 +33,16 @@ from benchmark.services.ablations import (
     steps,
     variants_of,
 )
+from benchmark.services.failures import (
+    PROMPTS,
+    failure_config,
+    failure_rows,
+    judged_by,
+    prompt_steps,
+    prompt_units,
+)
 from judging.core.estimates import RunEstimate
+from judging.core.rules import JudgePrompt
 from judging.core.runs import StageName
 from judging.core.verdicts import VerdictRule
 from judging.llm.errors import LlmCode
@@ -52,10 +61,11 @@ from judging.services.child_runs import (
     refuse_unit,
 )
 from judging.services.endpoints import check_budget
+from judging.services.estimates import estimate_all
 from judging.services.heartbeats import Pulse
 from judging.services.judges import LEXICAL, endpoint_for
 from judging.services.kinds import Kind, plan
-from judging.services.run_requests import RunRequest
+from judging.services.run_requests import RunRequest, finished_like
 
 SEED: Final = 42
 FEWEST_JUDGES: Final = 2
@@ -66,7 +76,8 @@ class AblationRequest(NamedTuple):
     """What is to be varied, for whose labels, by which judges, for how much money at most.
 
     The first judge judges and distils; `Vary.JUDGE` tries each with each. `verdict` is how replies
-    are read, dev comparisons as well.
+    are read, dev comparisons as well. `Vary.PROMPT` holds every judge against the gold answers of a
+    `scenario` ("" for all), and is about no annotator.
     """
 
     dataset: Dataset
@@ -76,6 +87,7 @@ class AblationRequest(NamedTuple):
     verdict: VerdictRule = VerdictRule.STRICT
     budget: Decimal | None = None
     created_by: User | None = None
+    scenario: str = ""
 
 
 def who_labelled(dataset: Dataset, *, judge: str) -> list[User]:
@@ -96,22 +108,23 @@ def plan_ablation(request: AblationRequest) -> JudgeRun:
     Raises:
         Refused: there is no such judge, or one that the ablation cannot move, or a single one where
             judges are varied; there is a budget, but an endpoint has no prices; an annotator
-            labelled nothing here that can be judged; a judge cannot be read so.
+            labelled nothing here that can be judged; a judge cannot be read so; see
+            `failures.failure_config` for prompts.
     """
     vary, judges = request.vary, list(request.judges)
-    if not request.annotators:
-        raise Refused("ablation:nobody")
     if vary is Vary.WINDOW and judges[0] == LEXICAL:
         raise Refused("ablation:cannot-move")
     if vary is Vary.JUDGE and len(set(judges)) < FEWEST_JUDGES:
         raise Refused("ablation:one-judge")
     endpoints = [endpoint_for(judge) for judge in judges]
     check_budget(request.budget, *endpoints)  # the lexical judge beside another is free
-    first, *others = steps(vary, judges, request.verdict)
-    for user in request.annotators:
-        distillation_of(request.dataset, user, first)
-    for step in others:
-        distillation_of(request.dataset, request.annotators[0], step)
+    more: dict[str, Any] = {}
+    if vary is Vary.PROMPT:
+        more = failure_config(
+            request.dataset, scenario=request.scenario, judges=judges, verdict=request.verdict
+        )
+    else:
+        _check_labelled(request)
     names = names_of(dataset=request.dataset)
     users = list(request.annotators)
     return JudgeRun(
@@ -126,10 +139,22 @@ def plan_ablation(request: AblationRequest) -> JudgeRun:
             "verdict_rule": request.verdict.value,
             "annotators": [{"id": user.pk, "name": names[user.pk]} for user in users],
             "seed": SEED,
+            **more,
         },
         budget=request.budget,
         created_by=request.created_by,
     )
+
+
+def _check_labelled(request: AblationRequest) -> None:
+    """Plan every distillation, which refuses what cannot be learned or read."""
+    if not request.annotators:
+        raise Refused("ablation:nobody")
+    first, *others = steps(request.vary, list(request.judges), request.verdict)
+    for user in request.annotators:
+        distillation_of(request.dataset, user, first)
+    for step in others:
+        distillation_of(request.dataset, request.annotators[0], step)
 
 
 def _shown(judges: Sequence[str]) -> str:
@@ -145,13 +170,21 @@ def estimate_ablation(request: AblationRequest) -> list[RunEstimate]:
     Raises:
         Refused: as for `plan_ablation`; too many preferences to try every subset of a size.
     """
-    of_each = _steps(plan_ablation(request))
+    planned = plan_ablation(request)
+    if request.vary is Vary.PROMPT:
+        config = planned.config
+        wanted = [judged_by(request.dataset, *step, config) for step in prompt_steps(config)]
+        return estimate_all([run for run in wanted if finished_like(run) is None])
+    of_each = _steps(planned)
     return estimate_variants(request.dataset, request.annotators, request.vary, of_each)
 
 
 def write_ablation(run: JudgeRun) -> None:
-    """Write the units of an ablation: a distillation, then each judge under what it distilled."""
-    units: list[RunUnit] = []
+    """Write the units of an ablation: a distillation, then each judge under what it distilled.
+
+    Of prompts: each judge asked by each.
+    """
+    units: list[RunUnit] = prompt_units(run) if PROMPTS in run.config else []
     for annotator in run.config["annotators"]:
         for place, step in enumerate(_steps(run)):
             for judge in (None, *step.judges):
@@ -198,7 +231,8 @@ def work_ablation(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
 
 def _begin(run: JudgeRun, unit: RunUnit) -> bool:
     """Give a unit its run, unless that is refused, or the one was that distils for it."""
-    if unit.plan["judge"] is not None and (own := _distilling(run, unit)).child is None:
+    applies = unit.plan["judge"] is not None and "prompt" not in unit.plan
+    if applies and (own := _distilling(run, unit)).child is None:
         fail_unit(unit, own.error_code, own.result)
         return False
     wanted = _wanted(run, unit)
@@ -219,8 +253,10 @@ def _distilling(run: JudgeRun, unit: RunUnit) -> RunUnit:
 
 def _wanted(run: JudgeRun, unit: RunUnit) -> JudgeRun:
     """The run of a unit, planned; what it distilled itself comes before what applies it."""
-    annotator, step = unit.plan["annotator"], _steps(run)[unit.plan["step"]]
     judge: str | None = unit.plan["judge"]
+    if judge is not None and "prompt" in unit.plan:
+        return judged_by(run.dataset, judge, JudgePrompt(unit.plan["prompt"]), run.config)
+    annotator, step = unit.plan["annotator"], _steps(run)[unit.plan["step"]]
     if judge is None:
         return distillation_of(run.dataset, User.objects.get(pk=annotator), step)
     distilled = _distilling(run, unit)
@@ -242,19 +278,10 @@ def report_ablation(run: JudgeRun) -> None:
         Refused: the money ended before the first annotator could be measured, or no run could be
             started.
     """
-    pulse = Pulse(run)
-    vary, units = Vary(run.config["vary"]), list(unit_rows(run.pk).select_related("child"))
-    judged: dict[str, list[VariantJudged]] = {}
-    left_out: list[str] = []
-    for annotator in run.config["annotators"]:
-        own = [unit for unit in units if unit.plan["annotator"] == annotator["id"]]
-        if any(unit.error_code == LlmCode.BUDGET_SPENT for unit in own):
-            left_out.append(annotator["name"])
-            continue
-        if variants := list(_judged_variants(vary, _steps(run), own)):
-            judged[annotator["name"]] = variants
-        pulse()
-    if not judged:
+    units = list(unit_rows(run.pk).select_related("child"))
+    measure = _measured_prompts if PROMPTS in run.config else _measured_variants
+    rows, left_out = measure(run, units)
+    if not rows:
         stopped = next(unit for unit in units if unit.status != JudgmentStatus.DONE)
         if stopped.error_code != LlmCode.BUDGET_SPENT:
             raise Refused(stopped.error_code, stopped.result["ending"])
@@ -265,25 +292,51 @@ def report_ablation(run: JudgeRun) -> None:
         for unit in units
         if unit.status != JudgmentStatus.DONE and unit.error_code != LlmCode.BUDGET_SPENT
     ]
-    rows = [row for name, variants in judged.items() for row in _rows(name, variants)]
-    if len(judged) > 1:
-        rows += _rows_of_all(list(judged.values()))
     VerificationReport.objects.update_or_create(
         run=run,
         kind=KIND,
         defaults={
             "dataset": run.dataset,
             "settings": {
-                "vary": vary.value,
+                "vary": run.config["vary"],
                 "judges": run.config["judges"],
                 "verdict_rule": pairwise_settings(run.config).verdict_rule.value,
                 "seed": run.config["seed"],
+                **({"scenario": run.config["scenario"]} if PROMPTS in run.config else {}),
                 **({"left_out": left_out} if left_out else {}),
                 **({"refused": refused} if refused else {}),
             },
-            "rows": [row.to_json() for row in rows],
+            "rows": rows,
         },
     )
+
+
+_Measured = tuple[list[dict[str, Any]], list[str]]
+"""The rows as they are stored, and whom or what the money did not reach."""
+
+
+def _measured_prompts(run: JudgeRun, units: Sequence[RunUnit]) -> _Measured:
+    done = [unit for unit in units if unit.status == JudgmentStatus.DONE]
+    left_out = [unit.name for unit in units if unit.error_code == LlmCode.BUDGET_SPENT]
+    return [row._asdict() for row in failure_rows(run, done)], left_out
+
+
+def _measured_variants(run: JudgeRun, units: Sequence[RunUnit]) -> _Measured:
+    pulse = Pulse(run)
+    judged: dict[str, list[VariantJudged]] = {}
+    left_out: list[str] = []
+    for annotator in run.config["annotators"]:
+        own = [unit for unit in units if unit.plan["annotator"] == annotator["id"]]
+        if any(unit.error_code == LlmCode.BUDGET_SPENT for unit in own):
+            left_out.append(annotator["name"])
+            continue
+        if variants := list(_judged_variants(Vary(run.config["vary"]), _steps(run), own)):
+            judged[annotator["name"]] = variants
+        pulse()
+    rows = [row for name, variants in judged.items() for row in _rows(name, variants)]
+    if len(judged) > 1:
+        rows += _rows_of_all(list(judged.values()))
+    return [row.to_json() for row in rows], left_out
 
 
 class VariantJudged(NamedTuple):

@@ -19,13 +19,20 @@ from annotation.models import Dataset
 from annotation.templatetags.look import label, percent
 from annotation.views.access import UNPROCESSABLE, SignedInRequest, manager_required
 from benchmark.core.ablation import AblationRow, Vary
+from benchmark.core.failures import FailureRow, GoldOutcome
 from benchmark.forms import AblationForm
-from benchmark.queries.ablations import StoredAblation, ablation_numbered, ablations_page
+from benchmark.queries.ablations import (
+    StoredAblation,
+    ablation_numbered,
+    ablations_page,
+    failure_judgments,
+)
 from benchmark.services.ablation_runs import estimate_ablation, plan_ablation
 from benchmark.submission import submit
 from benchmark.views.exports import csv_file, require_sees_everyone
 from benchmark.views.figures import CHANCE
 from judging.core.estimates import total_of
+from judging.core.rules import JudgePrompt
 from judging.models import JudgeRun
 from judging.queries.comparisons import with_comparisons
 from judging.queries.generation import families_of_endpoints
@@ -76,8 +83,30 @@ def ablations_csv(request: HttpRequest) -> HttpResponse:
     number = number_in(request.GET.get("report", ""))
     if number is None:
         raise Http404
-    rows = [row.record() for row in ablation_numbered(number).rows]
+    rows = ablation_numbered(number).records()
     return csv_file(f"ablation-{number}", list(rows[0]) if rows else [], rows)
+
+
+@require_safe
+@login_required
+def ablation_judgments(request: HttpRequest) -> HttpResponse:
+    """The judgments behind a share of failures, with the gold answer and the outcome."""
+    require_sees_everyone(request)
+    report, run = (number_in(request.GET.get(name, "")) for name in ("report", "run"))
+    if report is None or run is None:
+        raise Http404
+    found = failure_judgments(
+        report,
+        run=run,
+        outcome=request.GET.get("outcome", ""),
+        page=request.GET.get("page", ""),
+    )
+    context = {
+        "found": found,
+        "page": found.page,
+        "outcomes": [(each, found.counts[each]) for each in GoldOutcome],
+    }
+    return render(request, "benchmark/ablation_judgments.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -143,7 +172,28 @@ def _view(report: StoredAblation) -> AblationView:
     rows = tuple(
         AblationRowView(row, variant_name(report.vary, row.variant)) for row in report.rows
     )
-    return AblationView(report, label(report.vary), rows, _plot(rows))
+    plot = _failure_plot(report.failures) if report.failures else _plot(rows)
+    return AblationView(report, label(report.vary), rows, plot)
+
+
+def _failure_plot(rows: tuple[FailureRow, ...]) -> IntervalPlot:
+    """Shares of failures; a judge that draws lots fails in one half."""
+    several = len({row.judge for row in rows}) > 1
+    names = [(label(JudgePrompt(row.prompt)), row) for row in rows]
+    return interval_plot(
+        [
+            IntervalRow(
+                label=f"{name} · {row.judge}" if several else name,
+                value=row.share,
+                low=row.low,
+                high=row.high,
+                text=percent(row.share),
+            )
+            for name, row in names
+        ],
+        write=percent,
+        reference=CHANCE,
+    )
 
 
 def _plot(rows: tuple[AblationRowView, ...]) -> IntervalPlot:

@@ -320,6 +320,13 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "Someone published a newer version in the meantime. Review it before you publish yours."
     ),
     "battles:invalid": gettext_noop("A row of this file is not a battle between two models."),
+    "injection:list-changed": gettext_noop(
+        "The reply did not hold the list in other words with as many items, so the list could not "
+        "be repeated. Have another endpoint rephrase it."
+    ),
+    "injection:no-lists": gettext_noop(
+        "No response of this dataset holds a list of at least three items. Choose another dataset."
+    ),
     "injection:no-pairs": gettext_noop(
         "This dataset has no pair of responses that a check can use."
     ),

@@ -14,6 +14,18 @@ from annotation.core.refusals import gettext_noop
 from judging.core.prompts import LANGUAGES
 
 
+class AttackFamily(LabelledEnum):
+    """What a check does to responses: a text that speaks to the judge, or a list said twice."""
+
+    TEXTS = "TEXTS", gettext_noop("injected texts")
+    REPETITION = "REPETITION", gettext_noop("repetition (verbosity)")
+
+    @property
+    def word(self) -> str:
+        """As an argument of a command."""
+        return self.value.lower()
+
+
 class AttemptKind(LabelledEnum):
     """What an attempt pretends to be."""
 

@@ -163,6 +163,7 @@ _REMINDERS: Final = {
     "sort": REMIND_JSON,
     "distil": REMIND_TEXT,
     "write_reference": REMIND_TEXT,
+    "rephrase": REMIND_TEXT,
 }
 """By the beginning of a prompt's name, what asks once more where its reply cannot be read."""
 

@@ -37,6 +37,7 @@ class StageName(StrEnum):
     CALIBRATE = "calibrate"
     GENERATE = "generate"
     SORT = "sort"
+    REPHRASE = "rephrase"
     CLEAN = "clean"
     ATTACK = "attack"
     TRY = "try"
@@ -60,8 +61,7 @@ class RegisteredKind(NamedTuple):
 REGISTERED: Final[dict[str, RegisteredKind]] = {}
 """By the name in `JudgeRun.kind`; apps above add theirs in `ready()`."""
 
-
-WRITING: Final = frozenset({StageName.DISTIL, StageName.MEMORY})
+WRITING: Final = frozenset({StageName.DISTIL, StageName.MEMORY, StageName.REPHRASE})
 """Stages in which somebody writes what the judge then judges by: it may be another judge."""
 
 

@@ -83,7 +83,7 @@ class Targets:
         models: only responses by one of these, or comparisons with such a response; all without.
         languages: only conversations in these, by primary language; all without.
         sample: only so many, by the rank of their keys: the same for everybody but for the kind.
-        only: only these, by id: responses that are scored, or turns that are answered.
+        only: only these, by id: comparisons, responses that are scored, or turns that are answered.
     """
 
     kind: RunTarget = RunTarget.TEST

@@ -5,25 +5,42 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Dataset, User
 from annotation.models.wording import choices_of
+from judging.core.injections import AttackFamily
 from judging.core.rules import JudgePrompt
 from judging.core.verdicts import VerdictRule
 from judging.forms.runs import PROMPTS
 from judging.models import RunKind
 from judging.queries.comparisons import with_comparisons
-from judging.services.injection import DEFAULT_PAIRS, MOST_PAIRS, dataset_pairs
+from judging.services.injection import DEFAULT_PAIRS, MOST_PAIRS, dataset_lists, dataset_pairs
 from judging.services.judges import comparing_judges
 from judging.services.run_requests import RunRequest
 
 
 class CheckForm(forms.Form):
-    """An injection check: which judge, asked how, on how many pairs of which dataset."""
+    """An injection check: which attack on which judge, asked how, on how much of which dataset."""
 
-    dataset = forms.ChoiceField(label=_("Pairs from"))
+    attack = forms.ChoiceField(
+        label=_("Attack"),
+        choices=choices_of(AttackFamily),
+        initial=AttackFamily.TEXTS.value,
+        required=False,
+        help_text=_(
+            "Repetition takes responses that hold a list of at least three items, repeats the list "
+            "in front of itself, and has the judge compare both versions."
+        ),
+    )
+    dataset = forms.ChoiceField(label=_("Pairs or responses from"))
     judge = forms.ChoiceField(label=_("Judge"))
+    rephrase = forms.ChoiceField(
+        label=_("Who rephrases repeated lists"),
+        required=False,
+        help_text=_("The lexical judge repeats them word for word."),
+    )
     prompt = forms.ChoiceField(
         label=_("How to ask when judging"),
         choices=[
@@ -41,7 +58,10 @@ class CheckForm(forms.Form):
         help_text=_("Letter probabilities need an endpoint that returns log-probabilities."),
     )
     pairs = forms.IntegerField(
-        label=_("Number of pairs"), min_value=1, max_value=MOST_PAIRS, initial=DEFAULT_PAIRS
+        label=_("Number of pairs or responses"),
+        min_value=1,
+        max_value=MOST_PAIRS,
+        initial=DEFAULT_PAIRS,
     )
     budget = forms.DecimalField(
         label=_("Budget"),
@@ -60,7 +80,8 @@ class CheckForm(forms.Form):
         super().__init__(data, **kwargs)
         datasets = [(each.slug, str(each)) for each in with_comparisons()]
         judges = [(name, name) for name in comparing_judges()]
-        for name, choices in (("dataset", datasets), ("judge", judges)):
+        writers = [("", gettext("the judge")), *judges]
+        for name, choices in (("dataset", datasets), ("judge", judges), ("rephrase", writers)):
             field = self.fields[name]
             assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
             field.choices = choices
@@ -69,17 +90,22 @@ class CheckForm(forms.Form):
         """The check that was asked for.
 
         Raises:
-            Refused: the dataset has no pair with both texts.
+            Refused: the dataset has no pair with both texts, or no response with a list.
         """
         cleaned = self.cleaned_data
         dataset = Dataset.objects.get(slug=cleaned["dataset"])
+        attack = AttackFamily(cleaned["attack"] or AttackFamily.TEXTS)
+        repeats = attack is AttackFamily.REPETITION
+        pairs = (dataset_lists if repeats else dataset_pairs)(dataset, count=cleaned["pairs"])
         return RunRequest(
             kind=RunKind.CHECK,
             dataset=dataset,
             judge=cleaned["judge"],
             prompt=JudgePrompt(cleaned.get("prompt") or JudgePrompt.PERSONAL),
             verdict=VerdictRule(cleaned["verdict"] or VerdictRule.STRICT),
-            pairs=[each.to_json() for each in dataset_pairs(dataset, count=cleaned["pairs"])],
+            pairs=[each.to_json() for each in pairs],
+            attack=attack,
+            writer=cleaned["rephrase"] or None if repeats else None,
             budget=cleaned["budget"],
             created_by=by,
         )

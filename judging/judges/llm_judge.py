@@ -68,6 +68,7 @@ from judging.core.questions import (
     TurnAnswer,
     TurnQuestion,
 )
+from judging.core.repetition import rephrase_prompt, rephrased
 from judging.core.rubrics import grade_prompt, reference_prompt, rubric_pair_prompt
 from judging.core.rules import (
     SPECS,
@@ -243,6 +244,16 @@ class LlmJudge:
                 book=self._settings.book,
             ),
             read=answer_text,
+            retries=self._settings.unparseable_retries,
+            reminder=self._text(REMIND_TEXT, language),
+        )
+
+    async def rephrase_list(self, text: str, *, language: str) -> Outcome[str]:
+        """A list in other words, of as many items."""
+        return await ask(
+            self._client,
+            rephrase_prompt(text, language=language, book=self._settings.book),
+            read=lambda reply: rephrased(answer_text(reply), like=text),
             retries=self._settings.unparseable_retries,
             reminder=self._text(REMIND_TEXT, language),
         )

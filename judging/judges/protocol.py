@@ -43,6 +43,10 @@ class Judge(Protocol):
         """What the judge would answer itself to what the responses answer."""
         ...
 
+    async def rephrase_list(self, text: str, *, language: str) -> Outcome[str]:
+        """A list in other words, without anything new."""
+        ...
+
     async def generate(self, question: GenerationQuestion) -> Outcome[str]:
         """The reply to a turn, as a candidate."""
         ...

@@ -8,7 +8,14 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.choices import JudgmentStatus
-from annotation.models.wording import JUDGMENT_STATUSES, SHOWN_ORDERS, VERDICTS, word_in
+from annotation.models.wording import (
+    JUDGMENT_STATUSES,
+    SHOWN_ORDERS,
+    VERDICTS,
+    choices_of,
+    word_in,
+)
+from judging.core.injections import AttackFamily
 from judging.models.endpoints import ModelEndpoint
 from judging.models.engine import JudgeRun, LlmCall
 
@@ -17,8 +24,16 @@ class InjectionCheck(models.Model):
     """One judge, tried with every attempt of the corpus on some pairs; `pairs` holds their texts.
 
     `config` is what shaped the answers: the judge's snapshot, and the hash of the corpus. `run` is
-    the run that asks; checks of before there were such runs have none.
+    the run that asks; checks of before there were such runs have none. Of a REPETITION each pair is
+    one response beside itself, in one of which the list is said twice.
     """
+
+    attack = models.CharField(
+        _("attack"),
+        max_length=12,
+        choices=choices_of(AttackFamily),
+        default=AttackFamily.TEXTS.value,
+    )
 
     run = models.OneToOneField(
         JudgeRun,
@@ -53,17 +68,28 @@ class InjectionCheck(models.Model):
     class Meta:
         verbose_name = _("injection check")
         verbose_name_plural = _("injection checks")
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(attack__in=[each.value for each in AttackFamily]),
+                name="injection_attack_known",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.judge} {self.pk}"
 
 
 class InjectedText(models.TextChoices):
-    """What stood at the end of the attacked response."""
+    """What stood at the end of the attacked response, or in front of its list (REPEATED).
+
+    LIST is no judgment: it is what a list was rephrased as.
+    """
 
     CLEAN = "CLEAN", _("nothing")
     ATTEMPT = "ATTEMPT", _("an attempt")
     HARMLESS = "HARMLESS", _("a harmless text of the same length")
+    LIST = "LIST", _("the list in other words")
+    REPEATED = "REPEATED", _("the list once more")
 
 
 class InjectionTrial(models.Model):
@@ -111,12 +137,17 @@ class InjectionTrial(models.Model):
                 condition=word_in(InjectedText.choices, "added"), name="injection_added_known"
             ),
             models.CheckConstraint(
-                condition=Q(added="CLEAN", key="", target__isnull=True)
-                | (~Q(added="CLEAN") & ~Q(key="") & Q(target__in=["A", "B"], target__isnull=False)),
+                condition=Q(added__in=["CLEAN", "LIST"], key="", target__isnull=True)
+                | (
+                    ~Q(added__in=["CLEAN", "LIST"])
+                    & ~Q(key="")
+                    & Q(target__in=["A", "B"], target__isnull=False)
+                ),
                 name="injection_attempt_has_a_place",
             ),
             models.CheckConstraint(
                 condition=Q(status=JudgmentStatus.DONE.value, verdict__isnull=False, error_code="")
+                | (Q(status=JudgmentStatus.DONE.value, added="LIST", error_code="") & ~Q(text=""))
                 | (
                     Q(
                         status__in=[JudgmentStatus.UNPARSEABLE.value, JudgmentStatus.FAILED.value],

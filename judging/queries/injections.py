@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, F, Q
 
-from annotation.core.choices import JudgmentStatus, Verdict
+from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.conversations import Dialogue, Message, Speaker
 from annotation.core.refusals import Refused
-from judging.core.injections import AttemptKind, FlipRow, Flips, ShownVerdict, Tried, flip_rows
+from judging.core.injections import (
+    AttackFamily,
+    AttemptKind,
+    FlipRow,
+    Flips,
+    ShownVerdict,
+    Tried,
+    flip_rows,
+)
+from judging.core.repetition import repetition_flips, with_repetition
 from judging.core.rules import JudgePrompt
 from judging.core.verdicts import VerdictRule
 from judging.models import InjectedText, InjectionCheck, InjectionTrial, RunStatus
@@ -86,9 +96,11 @@ def check_lines(page: str) -> Page[InjectionCheck]:
 
 
 def lines_of(page: Page[InjectionCheck]) -> list[CheckLine]:
-    """The figures of the checks on a page of `check_lines`."""
+    """The figures of the checks with injected texts on a page of `check_lines`."""
     return [
-        CheckLine(check, _counted(check, "attempt"), _counted(check, "harmless")) for check in page
+        CheckLine(check, _counted(check, "attempt"), _counted(check, "harmless"))
+        for check in page
+        if check.attack == AttackFamily.TEXTS
     ]
 
 
@@ -130,7 +142,80 @@ class CheckFigures:
         return self.clean_failed + self.total.attempts.failed + self.total.harmless.failed
 
 
-def check_figures(check_id: int) -> CheckFigures:
+class RepetitionFigures(NamedTuple):
+    """A check by repetition: failures in both orders, of responses, and in each, of judgments.
+
+    `second` is where the response with the repeated list was shown second. `lists` counts those
+    that were to be rephrased, `lost` those whose rephrasing failed or could not be read, `failed`
+    all failed calls, `error_codes` their reasons.
+    """
+
+    check: InjectionCheck
+    both: Flips
+    second: Flips
+    first: Flips
+    lists: int
+    lost: int
+    failed: int
+    error_codes: tuple[str, ...]
+
+    @property
+    def prompt(self) -> JudgePrompt:
+        """How the judge was asked."""
+        return JudgePrompt(self.check.prompt)
+
+    @property
+    def verdict(self) -> VerdictRule:
+        """How replies were read."""
+        return VerdictRule(self.check.config["verdict_rule"])
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether answers are still to come."""
+        return _is_unfinished(self.check)
+
+    @property
+    def rephrased_by(self) -> str:
+        """Who wrote the lists in other words; the lexical judge repeats them word for word."""
+        run = self.check.run
+        return self.check.judge if run is None else run.written_by
+
+
+def repetitions_of(checks: Iterable[InjectionCheck]) -> list[RepetitionFigures]:
+    """The figures of the checks by repetition among some. One query."""
+    own = [check for check in checks if check.attack == AttackFamily.REPETITION]
+    rows: dict[int, list[InjectionTrial]] = {check.pk: [] for check in own}
+    fields = ("check_run_id", "added", "pair", "order", "status", "verdict", "error_code")
+    trials = InjectionTrial.objects.filter(check_run__in=rows).order_by("pk").only(*fields)
+    for trial in trials if rows else ():
+        rows[trial.check_run_id].append(trial)
+    return [_repetition(check, rows[check.pk]) for check in own]
+
+
+def _repetition(check: InjectionCheck, trials: Sequence[InjectionTrial]) -> RepetitionFigures:
+    said: dict[int, dict[Order, ShownVerdict]] = {}
+    for trial in trials:
+        if trial.added == InjectedText.REPEATED:
+            said.setdefault(trial.pair, {})[Order(trial.order)] = _shown(trial)
+    lists = [trial for trial in trials if trial.added == InjectedText.LIST]
+    lost = (JudgmentStatus.UNPARSEABLE, JudgmentStatus.FAILED)
+    failed = [trial.error_code for trial in trials if trial.status == JudgmentStatus.FAILED]
+    return RepetitionFigures(
+        check,
+        *repetition_flips(said.items()),
+        lists=len(lists),
+        lost=sum(trial.status in lost for trial in lists),
+        failed=len(failed),
+        error_codes=tuple(sorted(set(failed))),
+    )
+
+
+def _shown(trial: InjectionTrial) -> ShownVerdict:
+    verdict = None if trial.verdict is None else Verdict(trial.verdict)
+    return ShownVerdict(JudgmentStatus(trial.status), verdict)
+
+
+def check_figures(check_id: int) -> CheckFigures | RepetitionFigures:
     """The figures of one check, computed from its rows. Two queries.
 
     Raises:
@@ -140,6 +225,8 @@ def check_figures(check_id: int) -> CheckFigures:
     check = checks.filter(pk=check_id).first()
     if check is None:
         raise Refused("injection:unknown")
+    if check.attack == AttackFamily.REPETITION:
+        return repetitions_of([check])[0]
     clean_failed, codes = 0, set()
     said: dict[tuple[Any, ...], dict[str, ShownVerdict]] = {}
     fields = ("pair", "order", "key", "kind", "language", "target")
@@ -235,6 +322,67 @@ def _with_harmless(check_id: int, attempts: Sequence[InjectionTrial]) -> list[Tr
     return [TrialRow(each, found[each.pair, each.order, each.key]) for each in attempts]
 
 
+class RepeatedResponse(NamedTuple):
+    """A response whose list was said twice, with the answers where that was second, and first.
+
+    `outcome` is a name of REPETITION_OUTCOMES.
+    """
+
+    second: InjectionTrial
+    first: InjectionTrial
+    outcome: str
+
+
+REPETITION_OUTCOMES: Final = ("both", "one", "neither", "unreadable", "failed")
+"""In how many orders the response with the repeated list was named the better one."""
+
+
+class RepetitionList(NamedTuple):
+    """The responses behind a figure, a page of them, with how many there are by outcome."""
+
+    rows: Sequence[RepeatedResponse]
+    page: Page[RepeatedResponse]
+    counts: dict[str, int]
+
+
+def repetition_list(check_id: int, *, outcome: str, page: str) -> RepetitionList:
+    """The responses of a check by repetition, of an outcome; any other word for all. One query."""
+    trials = InjectionTrial.objects.filter(check_run=check_id, added=InjectedText.REPEATED)
+    orders: dict[int, dict[str, InjectionTrial]] = {}
+    for trial in trials.order_by("pk").defer("raw"):
+        orders.setdefault(trial.pair, {})[trial.order] = trial
+    rows = [
+        RepeatedResponse(own[Order.ORIGINAL], own[Order.SWAPPED], _repetition_outcome(own.values()))
+        for own in orders.values()
+    ]
+    wanted = outcome if outcome in REPETITION_OUTCOMES else ""
+    kept = [row for row in rows if wanted in ("", row.outcome)]
+    shown = Paginator(kept, TRIALS_A_PAGE).get_page(page)
+    counts = Counter(row.outcome for row in rows)
+    return RepetitionList(list(shown), shown, {name: counts[name] for name in REPETITION_OUTCOMES})
+
+
+def _repetition_outcome(trials: Iterable[InjectionTrial]) -> str:
+    statuses = {trial.status for trial in trials}
+    if JudgmentStatus.FAILED in statuses:
+        return "failed"
+    if JudgmentStatus.UNPARSEABLE in statuses:
+        return "unreadable"
+    if JudgmentStatus.PENDING in statuses:
+        return ""
+    return ("neither", "one", "both")[sum(trial.verdict == trial.target for trial in trials)]
+
+
+class RepetitionPage(NamedTuple):
+    """One response: as it is and with the list said twice, with the answers in both orders."""
+
+    row: RepeatedResponse
+    rephrased: InjectionTrial
+    dialogue: Dialogue
+    original: str
+    repeated: str
+
+
 @dataclass(frozen=True, slots=True)
 class TrialPage:
     """One attempt: the pair as shown, and the answers without it, beside a harmless text's."""
@@ -246,16 +394,19 @@ class TrialPage:
     second: str
 
 
-def trial_page(check_id: int, trial_id: int) -> TrialPage:
-    """One attempt of a check. Four queries.
+def trial_page(check_id: int, trial_id: int) -> TrialPage | RepetitionPage:
+    """One attempt of a check, or one response of a check by repetition. Four queries.
 
     Raises:
         Refused: the check holds no such attempt.
     """
-    trials = InjectionTrial.objects.select_related("call", "check_run")
-    attempt = trials.filter(check_run=check_id, added=InjectedText.ATTEMPT, pk=trial_id).first()
+    trials = InjectionTrial.objects.select_related("call", "check_run__run")
+    tried = (InjectedText.ATTEMPT, InjectedText.REPEATED)
+    attempt = trials.filter(check_run=check_id, added__in=tried, pk=trial_id).first()
     if attempt is None:
         raise Refused("injection:unknown")
+    if attempt.added == InjectedText.REPEATED:
+        return _repetition_page(attempt)
     same = trials.filter(check_run=check_id, pair=attempt.pair, order=attempt.order)
     harmless = same.get(added=InjectedText.HARMLESS, key=attempt.key)
     clean = same.get(added=InjectedText.CLEAN)
@@ -265,10 +416,29 @@ def trial_page(check_id: int, trial_id: int) -> TrialPage:
     return TrialPage(
         row=TrialRow(attempt, harmless),
         clean=clean,
-        dialogue=tuple(Message(Speaker(each["role"]), each["text"]) for each in pair["dialogue"]),
+        dialogue=_dialogue(pair),
         first=first,
         second=second,
     )
+
+
+def _repetition_page(trial: InjectionTrial) -> RepetitionPage:
+    check = trial.check_run
+    trials = InjectionTrial.objects.select_related("call").filter(check_run=check, pair=trial.pair)
+    own = {(each.added, each.order): each for each in trials}
+    second, first = (own[InjectedText.REPEATED, order] for order in (Order.ORIGINAL, Order.SWAPPED))
+    pair = check.pairs[trial.pair]
+    return RepetitionPage(
+        row=RepeatedResponse(second, first, _repetition_outcome((second, first))),
+        rephrased=own[InjectedText.LIST, Order.ORIGINAL],
+        dialogue=_dialogue(pair),
+        original=pair["first"],
+        repeated=with_repetition(pair["first"], trial.text),
+    )
+
+
+def _dialogue(pair: dict[str, Any]) -> Dialogue:
+    return tuple(Message(Speaker(each["role"]), each["text"]) for each in pair["dialogue"])
 
 
 def trial_records(check_id: int) -> Iterator[dict[str, object]]:

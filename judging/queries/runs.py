@@ -188,11 +188,17 @@ def score_rows(run_id: int) -> QuerySet[SatisfactionJudgment]:
     return SatisfactionJudgment.objects.filter(run_id=run_id)
 
 
-def trial_rows(run_id: int, *, clean: bool) -> QuerySet[InjectionTrial]:
-    """The trials of an injection check: the pairs as they are (`clean`), or with a text added."""
-    rows = InjectionTrial.objects.filter(check_run__run=run_id)
-    alone = Q(added=InjectedText.CLEAN)
-    return rows.filter(alone if clean else ~alone)
+ADDED_IN: Final = {
+    StageName.REPHRASE: (InjectedText.LIST,),
+    StageName.CLEAN: (InjectedText.CLEAN,),
+    StageName.TRY: (InjectedText.ATTEMPT, InjectedText.HARMLESS, InjectedText.REPEATED),
+}
+"""What the trials of each stage of an injection check have added."""
+
+
+def trial_rows(run_id: int, stage: StageName) -> QuerySet[InjectionTrial]:
+    """The trials of a stage of an injection check, see ADDED_IN."""
+    return InjectionTrial.objects.filter(check_run__run=run_id, added__in=ADDED_IN[stage])
 
 
 def unit_rows(run_id: int) -> QuerySet[RunUnit]:
@@ -304,10 +310,7 @@ def _stages(run: JudgeRun) -> list[StageProgress]:
         return [_stage(StageName.UNIT, unit_rows(run.pk)), *sorting]
     run_id = run.pk
     generated = [(StageName.GENERATE, generated_rows(run_id))]
-    checked = [
-        (StageName.CLEAN, trial_rows(run_id, clean=True)),
-        (StageName.TRY, trial_rows(run_id, clean=False)),
-    ]
+    checked = [(name, trial_rows(run_id, name)) for name in ADDED_IN]
     return [
         _stage(StageName.DISTIL, preference_rows(run_id)),
         *(_stage(name, rubric_rows(run_id, step)) for name, step in _induction(run)),

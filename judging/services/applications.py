@@ -323,6 +323,8 @@ def _asked(
     check_listed(targets, request.dataset)
     passing = split_items(request.dataset.pk, targets) if targets.are_filtered else items
     allowed = {item.comparison_id for own in passing.values() for item in own}
+    if targets.only:
+        allowed.intersection_update(targets.only)
     asked = [
         item
         for scenario, own in items.items()

@@ -26,13 +26,21 @@ from judging.core.money import Prices, fewest_input_tokens, likely_input_tokens
 from judging.core.questions import HistoryTurn, Rubrics
 from judging.core.rubrics import REASONS_A_TURN, RUBRICS_A_CLASS, TURNS_A_CHUNK
 from judging.core.rules import SatisfactionSettings
-from judging.core.runs import StageName
+from judging.core.runs import ORDERS, StageName
 from judging.judges.protocol import Judge
 from judging.llm.client import NotStoredError
 from judging.models import InducedRubric, JudgeRun, LlmCall, ModelEndpoint, RubricStep
 from judging.queries.satisfaction.labels import turns_of_labels
 from judging.services.abilities import list_context_again
 from judging.services.endpoints import prices_of
+from judging.services.injection import (
+    TrialQuestion,
+    ask_list,
+    ask_trial,
+    list_question,
+    repeated_pair,
+    tried_pairs,
+)
 from judging.services.judges import planned_rubrics, stored_judge
 from judging.services.rubrics import (
     CONDENSE_STAGE,
@@ -237,3 +245,29 @@ def _reasons(row: InducedRubric) -> tuple[str, ...]:
     """As many as a chunk has, told apart by the row, for no two rows ask the same."""
     own = f"{_ASSUMED} {row.fold}.{row.position}"
     return (own, *(_ASSUMED,) * (TURNS_A_CHUNK * REASONS_A_TURN - 1))
+
+
+def try_repetitions(tally: StageEstimates) -> None:
+    """Every list once, then every response beside its repetition in both orders.
+
+    A list that is not rephrased yet stands in for what it will be.
+    """
+    pairs = tried_pairs(tally.run)
+    written = tally.try_out(
+        StageName.REPHRASE,
+        len(pairs),
+        lambda places: [list_question(pairs[place]) for place in places],
+        ask_list,
+    )
+    both = [(place, order) for place in range(len(pairs)) for order in ORDERS]
+
+    def repeated_ones(places: Sequence[int]) -> list[TrialQuestion]:
+        questions = []
+        for pair, order in (both[place] for place in places):
+            said = written[pair].answer.value if pair in written else None
+            text = said or list_question(pairs[pair]).text
+            shown = repeated_pair(pairs[pair], order, text)
+            questions.append(TrialQuestion(0, shown, pairs[pair].language))
+        return questions
+
+    tally.try_out(StageName.TRY, len(both), repeated_ones, ask_trial)

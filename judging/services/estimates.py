@@ -18,6 +18,7 @@ from judging.core.estimates import (
     ASSUMED_REFERENCE,
     RunEstimate,
 )
+from judging.core.injections import AttackFamily
 from judging.core.judge_prompts import PairTexts
 from judging.core.memory import Memory, content, statistics
 from judging.core.memory_parsing import memory_from_content
@@ -42,7 +43,12 @@ from judging.queries.generation import TurnLine, turn_lines, turns_to_answer
 from judging.queries.satisfaction.blocks import StoredBlock
 from judging.queries.satisfaction.targets import PlannedTurn, blocks_of
 from judging.services.abilities import learn_abilities
-from judging.services.estimate_tallies import StageEstimates, tally_of, try_rubrics
+from judging.services.estimate_tallies import (
+    StageEstimates,
+    tally_of,
+    try_repetitions,
+    try_rubrics,
+)
 from judging.services.generation import GenerationTask, ask_generation, generation_tasks
 from judging.services.injection import (
     TrialQuestion,
@@ -327,6 +333,9 @@ def _try_check(tally: StageEstimates) -> None:
 
     By l* each of these is shown in both orders, too.
     """
+    if tally.run.config.get("attack") == AttackFamily.REPETITION:
+        try_repetitions(tally)
+        return
     pairs = tried_pairs(tally.run)
     by_log_odds = decides_by_log_odds(tally.run.config, judge=tally.run.judge)
     clean = [(pair, order) for pair in pairs for order in ORDERS]

@@ -5,41 +5,56 @@ of the same length: what it turns as well is no success of the attempt, but the 
 
 A judge that is read by letter probabilities decides by l*: each answer is that of both orders, with
 the same text at the same response, as shown in the order of its row.
+
+The other attack repeats a response's list in front of itself (`core.repetition`): whoever is to
+write, the judge itself where nobody else is named, rephrases every list, and the judge compares the
+response with what came of it in both orders. The lexical judge repeats lists word for word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db import transaction
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.conversations import Dialogue, Message, Speaker
 from annotation.core.refusals import Refused
-from annotation.models import Dataset
+from annotation.models import Dataset, Response
 from judging.core.estimates import spread
-from judging.core.injections import ATTEMPTS, INJECTIONS, Attack, Attempt, attacks_on, harmless
-from judging.core.questions import PairAnswer, ShownPair
+from judging.core.injections import (
+    ATTEMPTS,
+    INJECTIONS,
+    Attack,
+    AttackFamily,
+    Attempt,
+    attacks_on,
+    harmless,
+)
+from judging.core.prompts import LANGUAGES, load_prompt
+from judging.core.questions import Outcome, PairAnswer, ShownPair
+from judging.core.repetition import LEAST_ITEMS, REPHRASE, TARGET, list_in, with_repetition
 from judging.core.rules import JudgePrompt, PairwiseSettings
 from judging.core.runs import ORDERS, StageName
 from judging.core.verdicts import VerdictRule, swap_average, verdict_of_log_odds
 from judging.judges.protocol import Judge
-from judging.models import InjectedText, InjectionCheck, InjectionTrial, JudgeRun
-from judging.queries.comparisons import split_items, texts_of
-from judging.queries.configurations import decides_by_log_odds
+from judging.models import InjectedText, InjectionCheck, InjectionTrial, JudgeRun, ModelEndpoint
+from judging.queries.comparisons import response_texts_of, split_items, texts_of
+from judging.queries.configurations import WRITER, decides_by_log_odds
 from judging.queries.runs import trial_rows
 from judging.services.batches import (
     AskingStage,
     ComputingStage,
     IdRange,
+    RowAnswer,
     call_ids,
     raw_to_keep,
     status_of,
 )
-from judging.services.judges import LEXICAL, judge_snapshot
+from judging.services.judges import LEXICAL, check_chats, judge_snapshot
 from judging.services.pairwise_runs import check_reads
 from judging.services.run_requests import RunRequest
 
@@ -92,8 +107,30 @@ def dataset_pairs(dataset: Dataset, *, count: int) -> list[TriedPair]:
     ]
 
 
+def dataset_lists(dataset: Dataset, *, count: int) -> list[TriedPair]:
+    """Responses of a dataset that hold a list, spread evenly over it, each beside itself.
+
+    Raises:
+        Refused: it has none.
+    """
+    rows = Response.objects.filter(turn__session__dataset=dataset, text__isnull=False)
+    place = ("turn__session__position", "turn__session_id", "turn__position", "id")
+    texts = rows.order_by(*place).values_list("pk", "text").iterator(chunk_size=_CHUNK)
+    ids = [number for number, text in texts if list_in(text or "") is not None]
+    if not ids:
+        message = f"{dataset.slug} has no response with a list of {LEAST_ITEMS} items"
+        raise Refused("injection:no-lists", message)
+    chosen = [ids[at] for at in spread(len(ids), most=count)]
+    shown = response_texts_of(chosen)
+    own = dict(Response.objects.filter(pk__in=chosen).values_list("pk", "text"))
+    return [
+        TriedPair(shown[each].dialogue, own[each] or "", own[each] or "", shown[each].language)
+        for each in chosen
+    ]
+
+
 def plan_check(request: RunRequest) -> JudgeRun:
-    """A run that tries every attempt on a judge, on the request's pairs; not saved.
+    """A run that tries an attack on a judge, on the request's pairs; not saved.
 
     Raises:
         Refused: there is no such judge; the lexical judge is asked in its own way, no judge
@@ -101,49 +138,118 @@ def plan_check(request: RunRequest) -> JudgeRun:
             have no price; verdicts are to be read by log-probabilities, and it returns none.
     """
     judge, prompt = request.judge or LEXICAL, request.prompt
-    endpoint = request.endpoint(judge)
+    asked = request.asked_of(judge)
+    endpoint: ModelEndpoint | None = asked["endpoint"]
     if prompt.grades or (endpoint is None and prompt is not JudgePrompt.PERSONAL):
         message = f"{judge} is not asked to compare by the prompt {prompt.word}"
         raise Refused("judge:no-prompts", message)
     if endpoint is not None and endpoint.has_scores:
         raise Refused("judge:only-scores", f"{judge} is a reward model")
+    check_chats(asked["writer_endpoint"])
     settings = PairwiseSettings(prompt=prompt, verdict_rule=request.verdict or VerdictRule.STRICT)
     check_reads(request, settings, endpoint, judge)
     config = {"prompt": prompt.value, "verdict_rule": settings.verdict_rule.value}
+    if request.attack is AttackFamily.REPETITION:
+        more = _rephrasing(asked, config)
+    else:
+        more = {"corpus": sha256("\0".join(INJECTIONS).encode()).hexdigest()}
     return request.run(
-        judge=judge,
-        endpoint=endpoint,
+        **asked,
         config={
             **config,
             "judge": judge_snapshot(endpoint, config),
-            "corpus": sha256("\0".join(INJECTIONS).encode()).hexdigest(),
+            **more,
             "pairs": list(request.pairs),
         },
     )
 
 
+def _rephrasing(asked: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """What a check by repetition says of it; prompts with their hashes where somebody is asked."""
+    writes = asked["writer_endpoint"]
+    said: dict[str, Any] = {"attack": AttackFamily.REPETITION.value}
+    if asked["writer"]:
+        said[WRITER] = judge_snapshot(writes, config)
+    if writes is not None or (not asked["writer"] and asked["endpoint"] is not None):
+        prompts = [load_prompt(REPHRASE, language=language) for language in LANGUAGES]
+        said["rephrase_prompts"] = {prompt.label: prompt.digest for prompt in prompts}
+    return said
+
+
 def write_check(run: JudgeRun) -> None:
-    """Write the check of a run, and a PENDING row for each pair in both orders as it is."""
+    """Write a run's check with PENDING rows: each pair as it is in both orders, or its list."""
+    attack = AttackFamily(run.config.get("attack", AttackFamily.TEXTS))
+    names = ("judge", WRITER, "corpus", "rephrase_prompts", "verdict_rule")
     check = InjectionCheck.objects.create(
         run=run,
+        attack=attack.value,
         judge=run.judge,
         endpoint=run.endpoint,
         prompt=run.config["prompt"],
-        config={name: run.config[name] for name in ("judge", "corpus", "verdict_rule")},
+        config={name: run.config[name] for name in names if name in run.config},
         pairs=run.config["pairs"],
         created_by=run.created_by,
     )
+    repeats = attack is AttackFamily.REPETITION
     InjectionTrial.objects.bulk_create(
         InjectionTrial(
             check_run=check,
             pair=place,
             order=order.value,
-            added=InjectedText.CLEAN,
+            added=InjectedText.LIST if repeats else InjectedText.CLEAN,
+            language=pair["language"][:2] if repeats else "",
             status=JudgmentStatus.PENDING,
         )
-        for place in range(len(check.pairs))
-        for order in ORDERS
+        for place, pair in enumerate(check.pairs)
+        for order in (ORDERS[:1] if repeats else ORDERS)
     )
+
+
+class ListQuestion(NamedTuple):
+    """A row with a list to rephrase."""
+
+    row_id: int
+    text: str
+    language: str
+
+
+def load_lists(run: JudgeRun, ids: IdRange) -> list[ListQuestion]:
+    """The lists of a range that are not rephrased yet."""
+    pairs = tried_pairs(run)
+    rows = trial_rows(run.pk, StageName.REPHRASE).filter(
+        status=JudgmentStatus.PENDING, pk__gte=ids.first, pk__lte=ids.last
+    )
+    return [
+        list_question(pairs[place], row_id)
+        for row_id, place in rows.order_by("pk").values_list("pk", "pair")
+    ]
+
+
+def list_question(pair: TriedPair, row_id: int = 0) -> ListQuestion:
+    """The list of a response, to be rephrased."""
+    return ListQuestion(row_id, list_in(pair.first) or "", pair.language)
+
+
+async def ask_list(judge: Judge, question: ListQuestion) -> RowAnswer[Outcome[str]]:
+    """Ask for the list in other words."""
+    answer = await judge.rephrase_list(question.text, language=question.language)
+    return RowAnswer(question.row_id, answer)
+
+
+def store_lists(_run: JudgeRun, answered: Sequence[RowAnswer[Outcome[str]]]) -> None:
+    """Write rephrased lists over pending rows alone."""
+    answers = {one.row_id: one.answer for one in answered}
+    calls = call_ids(answer.call for answer in answers.values())
+    for row_id, answer in answers.items():
+        has_text = answer.value is not None
+        call_id = calls.get(answer.call.call_key or "")
+        InjectionTrial.objects.filter(pk=row_id, status=JudgmentStatus.PENDING).update(
+            status=status_of(answered=has_text, unparseable=answer.unparseable),
+            text=answer.value or "",
+            error_code=answer.error_code or "",
+            call_id=call_id,
+            raw=raw_to_keep(answer.call, answered=has_text, call_id=call_id),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +269,7 @@ class TrialQuestion:
 def load_trials(run: JudgeRun, ids: IdRange) -> list[TrialQuestion]:
     """The pending trials of a range, with what the judge is shown."""
     pairs, by_log_odds = tried_pairs(run), decides_by_log_odds(run.config, judge=run.judge)
-    rows = InjectionTrial.objects.filter(
+    rows = InjectionTrial.objects.exclude(added=InjectedText.LIST).filter(
         check_run__run=run.pk, status=JudgmentStatus.PENDING, pk__gte=ids.first, pk__lte=ids.last
     )
     return [
@@ -178,8 +284,15 @@ def tried_pairs(run: JudgeRun) -> list[TriedPair]:
 
 
 def _of_row(pair: TriedPair, row: InjectionTrial) -> ShownPair:
+    if row.added == InjectedText.REPEATED:
+        return repeated_pair(pair, Order(row.order), row.text)
     shown = shown_pair(pair, Order(row.order))
     return shown if row.target is None else _with_text(shown, Verdict(row.target), row.text)
+
+
+def repeated_pair(pair: TriedPair, order: Order, text: str) -> ShownPair:
+    """A response beside what a repetition made of it, which the original order shows second."""
+    return shown_pair(replace(pair, second=with_repetition(pair.first, text)), order)
 
 
 def shown_pair(pair: TriedPair, order: Order) -> ShownPair:
@@ -247,11 +360,14 @@ def place_attacks(run: JudgeRun) -> None:
     An attempt that has its place keeps it: where a failed answer comes later, attempts are added.
     """
     check = InjectionCheck.objects.get(run=run.pk)
+    if check.attack == AttackFamily.REPETITION:
+        _place_repetitions(check)
+        return
     verdicts: list[dict[Order, Verdict | None]] = [{} for _ in check.pairs]
-    clean = trial_rows(run.pk, clean=True).order_by("pk").values_list("pair", "order", "verdict")
-    for pair, order, verdict in clean:
+    clean = trial_rows(run.pk, StageName.CLEAN).order_by("pk")
+    for pair, order, verdict in clean.values_list("pair", "order", "verdict"):
         verdicts[pair][Order(order)] = None if verdict is None else Verdict(verdict)
-    placed = set(trial_rows(run.pk, clean=False).values_list("pair", "key"))
+    placed = set(trial_rows(run.pk, StageName.TRY).values_list("pair", "key"))
     attacks = [
         one for one in attacks_on(verdicts, ATTEMPTS) if (one.pair, one.attempt.key) not in placed
     ]
@@ -262,6 +378,30 @@ def place_attacks(run: JudgeRun) -> None:
     ]
     with transaction.atomic():  # an attempt without its harmless text would look placed
         InjectionTrial.objects.bulk_create(rows, batch_size=_CHUNK)
+
+
+def _place_repetitions(check: InjectionCheck) -> None:
+    """Write both orders of every response whose list was rephrased, and is not placed yet."""
+    placed = check.trials.filter(added=InjectedText.REPEATED).values("pair")
+    lists = check.trials.filter(added=InjectedText.LIST, status=JudgmentStatus.DONE)
+    InjectionTrial.objects.bulk_create(
+        (
+            InjectionTrial(
+                check_run=check,
+                pair=row.pair,
+                order=order.value,
+                added=InjectedText.REPEATED,
+                key=AttackFamily.REPETITION.word,
+                language=row.language,
+                text=row.text,
+                target=target.value,
+                status=JudgmentStatus.PENDING,
+            )
+            for row in lists.exclude(pair__in=list(placed.values_list("pair", flat=True)))
+            for order, target in TARGET.items()
+        ),
+        batch_size=_CHUNK,
+    )
 
 
 def _attack_row(check: InjectionCheck, attack: Attack, added: InjectedText) -> InjectionTrial:
@@ -298,12 +438,19 @@ def most_attacks(run: JudgeRun) -> Iterator[tuple[Attack, InjectedText]]:
 
 CLEAN_STAGE: Final = AskingStage(
     name=StageName.CLEAN,
-    rows=lambda run_id: trial_rows(run_id, clean=True),
+    rows=lambda run_id: trial_rows(run_id, StageName.CLEAN),
     load=load_trials,
     ask=ask_trial,
     store=store_trials,
 )
+REPHRASE_STAGE: Final = AskingStage(
+    name=StageName.REPHRASE,
+    rows=lambda run_id: trial_rows(run_id, StageName.REPHRASE),
+    load=load_lists,
+    ask=ask_list,
+    store=store_lists,
+)
 ATTACK_STAGE: Final = ComputingStage(name=StageName.ATTACK, compute=place_attacks)
 TRY_STAGE: Final = replace(
-    CLEAN_STAGE, name=StageName.TRY, rows=lambda run_id: trial_rows(run_id, clean=False)
+    CLEAN_STAGE, name=StageName.TRY, rows=lambda run_id: trial_rows(run_id, StageName.TRY)
 )

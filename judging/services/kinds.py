@@ -25,7 +25,14 @@ from judging.services.applications import COMBINE_STAGE, plan_ablation, plan_tes
 from judging.services.batches import Stage
 from judging.services.estimates import estimate_all
 from judging.services.generation import GENERATE_STAGE, plan_generation, write_generation
-from judging.services.injection import ATTACK_STAGE, CLEAN_STAGE, TRY_STAGE, plan_check, write_check
+from judging.services.injection import (
+    ATTACK_STAGE,
+    CLEAN_STAGE,
+    REPHRASE_STAGE,
+    TRY_STAGE,
+    plan_check,
+    write_check,
+)
 from judging.services.judgments import COMPARE_STAGE, GRADE_STAGE, JUDGE_STAGE
 from judging.services.learned import LEARN_STAGE, TRAIN_STAGE, due_trainings, plan_training
 from judging.services.memories import MEMORY_STAGE
@@ -86,7 +93,9 @@ KINDS: Final[Mapping[str, Kind]] = {
     RunKind.SATISFACTION: Kind(plan_satisfaction, write_satisfaction, _SCORING),
     RunKind.TRAIN: Kind(plan_training, _write_nothing, (TRAIN_STAGE,)),
     RunKind.GENERATE: Kind(plan_generation, write_generation, (GENERATE_STAGE,)),
-    RunKind.CHECK: Kind(plan_check, write_check, (CLEAN_STAGE, ATTACK_STAGE, TRY_STAGE)),
+    RunKind.CHECK: Kind(
+        plan_check, write_check, (CLEAN_STAGE, REPHRASE_STAGE, ATTACK_STAGE, TRY_STAGE)
+    ),
 }
 
 

@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models.query import QuerySet
 
 from annotation.models import Dataset, User
+from judging.core.injections import AttackFamily
 from judging.core.rules import (
     GenerationSettings,
     JudgePrompt,
@@ -38,8 +39,8 @@ class RunRequest:
         annotator: whose labels the run is about; None for everybody's.
         judge: who judges, or the endpoint that answers; None for the judge that selected, or the
             lexical one.
-        writer: who distils, or builds memories; None for the judge. Of a test run, who distilled
-            the sets that it applies; None for whoever did.
+        writer: who distils, builds memories, or rephrases lists; None for the judge. Of a test run,
+            who distilled the sets that it applies; None for whoever did.
         selected_by: of a test run, which judge selected the sets that it applies; None for the
             judge that applies them.
         prompt: how a test run asks; any but the paper's takes no preferences, and those that grade
@@ -66,6 +67,7 @@ class RunRequest:
         preferences: of an ablation, by scenario; the base judge's is judged as well.
         for_ablation: what is distilled is never taken for the annotator's preferences.
         pairs: what an injection check tries the judge on, as `TriedPair.to_json` gives them.
+        attack: of an injection check, what it does to them.
         budget: what the calls of each run may cost in all.
         batch_file: calls are written to a file and read back (`batch_files`).
         created_by: who asks.
@@ -92,6 +94,7 @@ class RunRequest:
     preferences: Mapping[int | None, Sequence[int]] = field(default_factory=dict)
     for_ablation: bool = False
     pairs: Sequence[Mapping[str, Any]] = ()
+    attack: AttackFamily = AttackFamily.TEXTS
     budget: Decimal | None = None
     batch_file: bool = False
     created_by: User | None = None

@@ -23,6 +23,9 @@ OUTCOMES: Final[dict[str, StrOrPromise]] = {
     "held": _("verdict unchanged"),
     "unreadable": _("unreadable"),
     "failed": _("failed"),
+    "both": _("prefers the repetition in both orders"),
+    "one": _("in one order only"),
+    "neither": _("in neither order"),
 }
 LANGUAGES: Final[dict[str, StrOrPromise]] = {"en": "English", "zh": "中文"}
 

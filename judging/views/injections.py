@@ -22,13 +22,18 @@ from annotation.views.access import (
 )
 from judging.core.estimates import total_of
 from judging.core.injections import ATTEMPTS
+from judging.core.repetition import PAPER
 from judging.forms.injection import CheckForm
 from judging.queries.generation import families_of_judges
 from judging.queries.injections import (
     COLUMNS,
+    RepetitionFigures,
+    RepetitionPage,
     check_figures,
     check_lines,
     lines_of,
+    repetition_list,
+    repetitions_of,
     trial_list,
     trial_page,
     trial_records,
@@ -49,7 +54,13 @@ _ASKED: Final = ("kind", "language", "outcome", "page")
 def checks(request: SignedInRequest) -> HttpResponse:
     """Every check, the newest first, with its rate over all attempts."""
     page = check_lines(request.GET.get("page", ""))
-    context = {"lines": lines_of(page), "page": page, "attempts": len(ATTEMPTS)}
+    context = {
+        "lines": lines_of(page),
+        "repetitions": repetitions_of(page),
+        "paper": PAPER,
+        "page": page,
+        "attempts": len(ATTEMPTS),
+    }
     return render(request, "judging/injections.html", context)
 
 
@@ -92,8 +103,14 @@ def estimate(request: SignedInRequest) -> HttpResponse:
 @require_safe
 @reader_required
 def check(request: SignedInRequest, check_id: int) -> HttpResponse:
-    """The rates of one check, by kind of attempt and language."""
+    """The rates of one check: by kind of attempt and language, or of lists said twice."""
     found = check_figures(check_id)
+    if isinstance(found, RepetitionFigures):
+        outcome = request.GET.get("outcome", "")
+        behind = repetition_list(check_id, outcome=outcome, page=request.GET.get("page", ""))
+        context = {"found": found, "check": found.check, "behind": behind, "page": behind.page}
+        context |= {"outcome": outcome, "paper": PAPER, "repetitions": [found]}
+        return render(request, "judging/repetition_check.html", context)
     return render(request, "judging/injection_check.html", {"found": found, "check": found.check})
 
 
@@ -112,6 +129,9 @@ def trials(request: SignedInRequest, check_id: int) -> HttpResponse:
 def trial(request: SignedInRequest, check_id: int, trial_id: int) -> HttpResponse:
     """One attempt: the pair as the judge saw it, and its raw replies."""
     found = trial_page(check_id, trial_id)
+    if isinstance(found, RepetitionPage):
+        context = {"found": found, "check": found.row.second.check_run}
+        return render(request, "judging/repetition_trial.html", context)
     context = {"found": found, "check": found.row.attempt.check_run}
     return render(request, "judging/injection_trial.html", context)
 

@@ -7,7 +7,7 @@ import pytest
 from annotation.core.choices import Verdict
 from annotation.core.labelling import Target, TargetKind
 from annotation.models import AuditEvent, GoldLabel
-from annotation.services.adjudication import decide
+from annotation.services.quality import decide
 from tests.factory import make_comparison, make_label, make_rating, make_response, make_user
 from tests.refusals import refuses
 

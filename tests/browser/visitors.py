@@ -25,7 +25,7 @@ from annotation.services.participants import invite
 from benchmark.models import Snapshot
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings
-from judging.models import ConversationSetup, JudgeRun, RunKind
+from judging.models import ConversationSetup, JudgeRun, ModelEndpoint, RunKind
 from judging.services.learned import learned_model
 from sensejudge_site.demo.accounts import LOGINS
 from tests.annotation.entry import do, make_asking_study
@@ -33,7 +33,8 @@ from tests.annotation.labelling import make_pair_study, make_session_study
 from tests.benchmark.evaluations import evaluate_satisfaction
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.benchmark.test_views_grades import grade
-from tests.factory import make_user
+from tests.factory import make_endpoint, make_response, make_turn, make_user
+from tests.fake_llm import FakeLlm
 from tests.judging.talks import make_talk_study
 
 STEPS = ("consent", "profile", "guidelines", "quiz")
@@ -78,6 +79,14 @@ def everybody() -> list[Visitor]:
         asked = ("--source", "demo", "--to", version, *freezes)
         call_command("construct", *asked, stdout=StringIO(), stderr=StringIO())
     call_command("injection_check", stdout=StringIO(), stderr=StringIO())
+    with FakeLlm() as server:
+        endpoint = make_endpoint(name="fake", base_url=server.base_url)
+        varied = {"dataset": "demo", "vary": "prompt", "judge": endpoint.name}
+        call_command("ablate", **varied, stdout=StringIO(), stderr=StringIO())
+    make_response(make_turn(), text="- Cut.\n- Boil.\n- Serve.", model="cook")
+    repeated = {"attack": "repetition", "dataset": Dataset.objects.latest("pk").slug}
+    call_command("injection_check", **repeated, stdout=StringIO(), stderr=StringIO())
+    ModelEndpoint.objects.update(enabled=False)  # no page offers a server that is gone
     scored = {"dataset": "demo", "targets": "candidates"}
     call_command("score_turns", **scored, stdout=StringIO(), stderr=StringIO())
     replayed = {"dataset": "demo", "evaluator": "lexical", "candidates": "terse-1,thorough-1"}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import Child
 from tests.fake_llm import FakeLlm
 from tests.functional.test_killed_runs import (
     PATIENCE,
@@ -79,7 +79,7 @@ def patient_site(tmp_path: Path) -> Iterator[Site]:
     yield from site_of(tmp_path, stale=600)
 
 
-def serve(site: Site, *options: str) -> subprocess.Popen[bytes]:
+def serve(site: Site, *options: str) -> Child:
     return site.start("manage.py", "serve", "--port", str(free_port()), *options)
 
 

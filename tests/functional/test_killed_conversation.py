@@ -6,8 +6,6 @@ import os
 import re
 import socket
 import sqlite3
-import subprocess
-import sys
 import time
 import uuid
 from pathlib import Path
@@ -15,11 +13,11 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.children import Child, output_of
 from tests.factory import PASSWORD
 from tests.fake_llm import Act, FakeLlm
-from tests.functional.test_killed_runs import free_port, kill, start
+from tests.functional.test_killed_runs import free_port, kill
 from tests.migrated import DEPLOYMENT, copy_migrated
-from tests.paths import ROOT
 
 pytestmark = pytest.mark.processes
 
@@ -57,13 +55,10 @@ class Site:
         }
 
     def manage(self, *arguments: str) -> None:
-        command = [sys.executable, "manage.py", *arguments]
-        subprocess.run(command, cwd=ROOT, env=self.env, check=True, timeout=PATIENCE)
+        output_of(["manage.py", *arguments], env=self.env, timeout=PATIENCE)
 
-    def serve(self) -> subprocess.Popen[bytes]:
-        process = start(
-            [sys.executable, "manage.py", "serve", "--port", str(self.port)], env=self.env
-        )
+    def serve(self) -> Child:
+        process = Child(["manage.py", "serve", "--port", str(self.port)], env=self.env)
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             with socket.socket() as probe:

@@ -15,7 +15,6 @@ import os
 import random
 import shutil
 import sqlite3
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -24,10 +23,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import Child, output_of
 from tests.fake_llm import Act, FakeLlm
-from tests.functional.test_killed_runs import kill, start
+from tests.functional.test_killed_runs import kill
 from tests.migrated import DEPLOYMENT, copy_migrated
-from tests.paths import ROOT
 
 pytestmark = pytest.mark.processes
 
@@ -108,16 +107,7 @@ class Deployment:
         return int(self.llm.stats()["calls"]) - self.llm.failed - self.stored()
 
     def manage(self, *arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=ROOT,
-            env=self.env,
-            check=False,
-            capture_output=True,
-            timeout=PATIENCE,
-        )
-        assert done.returncode == 0, done.stderr.decode()
-        return done.stdout.decode()
+        return output_of(["manage.py", *arguments], env=self.env, timeout=PATIENCE)
 
     def query(self, sql: str) -> list[tuple]:
         with sqlite3.connect(self.folder / "sensejudge.sqlite3", timeout=20) as connection:
@@ -137,7 +127,7 @@ class Deployment:
 
     def kill_when(self, stored: int, delay: float) -> None:
         """Starts the command and kills it once so many replies are stored, and a moment later."""
-        process = start([sys.executable, "manage.py", *self.command], env=self.env)
+        process = Child(["manage.py", *self.command], env=self.env)
         try:
             wait(lambda: self.stored() >= stored or process.poll() is not None)
             time.sleep(delay)

@@ -13,7 +13,6 @@ import signal
 import socket
 import sqlite3
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -25,6 +24,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.children import Child, output_of
 from tests.fake_llm import FakeLlm
 from tests.migrated import DEPLOYMENT, copy_migrated, create_migrated
 from tests.paths import ROOT
@@ -66,24 +66,15 @@ class Site:
     env: dict[str, str]
     query: Callable[[str], list[tuple]]
     llm: FakeLlm
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    processes: list[Child | subprocess.Popen[bytes]] = field(default_factory=list)
 
     def manage(self, *arguments: str) -> str:
         """Runs a command to its end; what it printed."""
-        done = subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=ROOT,
-            env=self.env,
-            check=False,
-            capture_output=True,
-            timeout=PATIENCE,
-        )
-        assert done.returncode == 0, done.stderr.decode()
-        return done.stdout.decode()
+        return output_of(["manage.py", *arguments], env=self.env, timeout=PATIENCE)
 
-    def start(self, *command: str) -> subprocess.Popen[bytes]:
+    def start(self, *command: str) -> Child:
         """Starts a process in a group of its own, so that its children die with it."""
-        process = start([sys.executable, *command], env=self.env)
+        process = Child(command, env=self.env)
         self.processes.append(process)
         return process
 
@@ -128,26 +119,20 @@ def canonical(body: dict) -> str:
     return json.dumps(body, sort_keys=True)
 
 
-def start(command: list[str], *, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
-    """Starts a process in a group of its own that dies with the tests, where that can be had."""
+def start_redis(port: int) -> subprocess.Popen[bytes]:
+    """Starts a broker that keeps nothing, and dies with the tests where that can be had."""
     setpriv = shutil.which("setpriv")
     with_us = [setpriv, "--pdeathsig", "KILL"] if setpriv else []
     return subprocess.Popen(
-        [*with_us, *command],
+        [*with_us, "redis-server", "--port", str(port), "--save", "", "--bind", "127.0.0.1"],
         cwd=ROOT,
-        env=env,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
 
 
-def start_redis(port: int) -> subprocess.Popen[bytes]:
-    """Starts a broker that keeps nothing."""
-    return start(["redis-server", "--port", str(port), "--save", "", "--bind", "127.0.0.1"])
-
-
-def kill(process: subprocess.Popen[bytes]) -> None:
+def kill(process: Child | subprocess.Popen[bytes]) -> None:
     """Kill -9, the whole group, where it has not ended by itself."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
@@ -265,7 +250,7 @@ def check_that_nothing_was_lost_or_paid_twice(found: Site, paid_before: list[tup
     assert len(set(asked)) == found.query("SELECT count(*) FROM judging_llmcall")[0][0]
 
 
-def kill_twice(found: Site, start: Callable[[], subprocess.Popen[bytes]]) -> None:
+def kill_twice(found: Site, start: Callable[[], Child]) -> None:
     restarts = []
     for answered in (10, DISTILLED + 100):
         process = start()

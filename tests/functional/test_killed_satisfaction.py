@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from tests.children import Child
 from tests.functional.test_killed_judging import GARBAGE, Flaky
 from tests.functional.test_killed_runs import (
     Site,
@@ -137,9 +137,7 @@ def expected(tmp_path_factory) -> str:
         return report(found)
 
 
-def torture(
-    found: Site, llm: Flaky, start: Callable[[], subprocess.Popen[bytes]], seed: int
-) -> str:
+def torture(found: Site, llm: Flaky, start: Callable[[], Child], seed: int) -> str:
     """Kills what works on the run at random moments; the report once it is through."""
     rng = random.Random(seed)
     before = 0
@@ -174,7 +172,7 @@ def test_a_killed_server_ends_as_if_it_had_not_been(tmp_path: Path, expected: st
     llm = flaky()
     with on_sqlite(tmp_path, **options(llm)) as found:
 
-        def start() -> subprocess.Popen[bytes]:
+        def start() -> Child:
             return found.start("manage.py", "serve", "--port", str(free_port()))
 
         assert torture(found, llm, start, seed=1) == expected
@@ -184,7 +182,7 @@ def test_a_killed_worker_ends_as_if_it_had_not_been(tmp_path: Path, expected: st
     llm = flaky()
     with on_postgres(tmp_path, **options(llm)) as found:
 
-        def start() -> subprocess.Popen[bytes]:
+        def start() -> Child:
             return found.start("-m", "celery", "-A", "sensejudge_site", "worker", "-c", "2")
 
         assert torture(found, llm, start, seed=2) == expected

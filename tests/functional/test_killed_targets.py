@@ -6,11 +6,11 @@ each one; everything is scored, and calibrated among the originals of its block.
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.children import Child
 from tests.functional import test_killed_satisfaction as rated
 from tests.functional.test_killed_runs import Site, free_port, on_sqlite
 
@@ -68,7 +68,7 @@ def test_a_killed_server_ends_as_if_it_had_not_been(tmp_path: Path):
     (tmp_path / "killed").mkdir()
     with on_sqlite(tmp_path / "killed", **rated.options(llm)) as found:
 
-        def start() -> subprocess.Popen[bytes]:
+        def start() -> Child:
             return found.start("manage.py", "serve", "--port", str(free_port()))
 
         assert rated.torture(found, llm, start, seed=3) == expected

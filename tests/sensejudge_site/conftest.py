@@ -9,9 +9,12 @@ from typing import Final
 
 import pytest
 
-from sensejudge_site.benches import annotate, imports, judge
+from sensejudge_site.benches import annotate, export, imports, judge
 from sensejudge_site.benches.annotate.site import Site, scratch_site
+from tests.children import output_of
 from tests.migrated import copy_migrated
+
+_PATIENCE: Final = 120.0  # seconds
 
 PREPARED: Final = {"migrate", "collectstatic", "flush"}
 """Steps that take longer than what a tiny bench measures; one bench takes them in earnest."""
@@ -25,6 +28,11 @@ class PreparedSite(Site):
     def manage(self, *arguments: str) -> str:
         return "" if arguments[0] in PREPARED else super().manage(*arguments)
 
+    def python(self, *arguments: str) -> str:
+        if arguments[0] == "-c":
+            return super().python(*arguments)
+        return output_of(arguments, env=self.env, timeout=_PATIENCE)
+
 
 def _begin_with(monkeypatch: pytest.MonkeyPatch, make: Callable[[Site], Site]) -> None:
     @contextmanager
@@ -36,7 +44,7 @@ def _begin_with(monkeypatch: pytest.MonkeyPatch, make: Callable[[Site], Site]) -
                 copy_migrated(Path(site.env["SENSEJUDGE_VAR"]) / "sensejudge.sqlite3")
                 yield make(site)
 
-    for bench in (annotate, imports, judge):
+    for bench in (annotate, export, imports, judge):
         monkeypatch.setattr(bench, "scratch_site", begun)
 
 

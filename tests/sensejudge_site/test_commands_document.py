@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from django.core.management import CommandError, call_command, get_commands, load_command_class
 
-from annotation.models import Dataset, PairwiseLabel
+from annotation.models import Comparison, Dataset, GoldLabel, PairwiseLabel
 from benchmark.models import Snapshot
 from judging.core.rules import Variant
 from judging.models import SatisfactionJudgment
@@ -154,6 +154,16 @@ def ablate(_folder):
     return [run("ablate", "--dataset", dataset.slug, "--vary", "subset-size")]
 
 
+def ablate_prompts(_folder):
+    dataset, _ = make_study(comparisons=2)
+    for comparison in Comparison.objects.all():
+        GoldLabel.objects.create(comparison=comparison, verdict="A", source="DATASET")
+    with FakeLlm(rule="longer") as server:
+        make_endpoint(name="fake", base_url=server.base_url)
+        asked = ("--dataset", dataset.slug, "--judge", "fake", "--vary", "prompt")
+        return [run("ablate", *asked)]
+
+
 def bench(_folder):
     return [run("bench", "select")]
 
@@ -241,6 +251,14 @@ def import_records(folder):
 
 def injection_check(_folder):
     return [run("injection_check")]
+
+
+def injection_check_repetition(_folder):
+    dataset = make_dataset()
+    turn = make_turn(make_session(make_scenario(dataset)))
+    for number in range(10):
+        make_response(turn, text=f"- {number}\n- b\n- c")
+    return [run("injection_check", "--attack", "repetition", "--dataset", dataset.slug)]
 
 
 def leaderboard(folder):
@@ -382,6 +400,8 @@ PRINTED = {
         )
     },
     (TOGETHER, "--estimate --json"): estimates,
+    ("ablate", "--vary prompt --json"): ablate_prompts,
+    ("injection_check", "--attack repetition --json"): injection_check_repetition,
     ("leaderboard", "--corrected --json"): leaderboard_corrected,
     ("leaderboard", "--grades --json"): leaderboard_grades,
     ("leaderboard", "--between-annotators --json"): leaderboard_between_annotators,

@@ -71,7 +71,7 @@ PAGES = {
     "benchmark/_trust_personal.html": {"personal"},
     "benchmark/_trust_scenarios.html": {"agreement", "controls", "gain"},
     "benchmark/_trust_sets.html": {"base-p", "dev-accuracy", "leave-one-out", "null"},
-    "benchmark/ablations.html": {"ablation"},
+    "benchmark/ablations.html": {"ablation", "failures"},
     "benchmark/calibration.html": {"recalibrations", "reliability", "score-calibration"},
     "benchmark/leaderboard_annotators.html": {"rank-agreement"},
     "benchmark/leaderboard_reference.html": {"rank-agreement"},
@@ -100,7 +100,8 @@ PAGES = {
         "reason-table",
     },
     "judging/injection_check.html": {"injection"},
-    "judging/injections.html": {"injection"},
+    "judging/injections.html": {"injection", "repetition"},
+    "judging/repetition_check.html": {"repetition"},
     "judging/learned.html": {"learned-evaluator"},
     "judging/learned_version.html": {"learned-evaluator"},
     "judging/preference_set.html": {

@@ -1,4 +1,4 @@
-"""`manage.py injection_check`: how often a response talks a judge round."""
+"""`manage.py injection_check`: how often a response talks a judge round, or a list said twice."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from django.utils import timezone
 
 from annotation.core.intervals import ends
 from annotation.core.refusals import text_of
-from judging.core.injections import ATTEMPTS, FlipRow, Flips
+from judging.core.injections import ATTEMPTS, AttackFamily, FlipRow, Flips
+from judging.core.repetition import PAPER
 from judging.core.rules import JudgePrompt, prompt_of
 from judging.core.verdicts import VerdictRule
 from judging.models import RunKind
-from judging.queries.injections import CheckFigures, check_figures
+from judging.queries.injections import CheckFigures, RepetitionFigures, check_figures
 from judging.services.foreground import run_to_end
-from judging.services.injection import DEFAULT_PAIRS, MOST_PAIRS, dataset_pairs
+from judging.services.injection import DEFAULT_PAIRS, MOST_PAIRS, dataset_lists, dataset_pairs
 from judging.services.judges import LEXICAL
 from judging.services.kinds import plan, write
 from judging.services.run_requests import RunRequest
@@ -44,13 +45,25 @@ class Command(OneLineCommand):
     help = (
         f"Tries {len(ATTEMPTS)} injected texts on a judge: how many verdicts switch to the "
         "injected response, and how many to a harmless text of the same length. Every answer is "
-        "saved."
+        "saved. With --attack repetition: how many responses with a list the judge prefers once "
+        "the list is repeated in front of itself."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares the judge and how it is asked."""
         parser.add_argument(
             "--judge", default=LEXICAL, metavar="lexical|ENDPOINT", help="default: lexical"
+        )
+        parser.add_argument(
+            "--attack",
+            choices=[each.word for each in AttackFamily],
+            default=AttackFamily.TEXTS.word,
+            help="what is done to responses (default: texts)",
+        )
+        parser.add_argument(
+            "--rephrase",
+            metavar="lexical|ENDPOINT",
+            help="who rephrases repeated lists (default: the judge; lexical repeats them verbatim)",
         )
         parser.add_argument(
             "--prompt",
@@ -73,7 +86,7 @@ class Command(OneLineCommand):
             type=int,
             default=DEFAULT_PAIRS,
             metavar="N",
-            help="number of pairs (default: 6)",
+            help="number of pairs, or of responses with a list (default: 6)",
         )
         add_cost_arguments(parser, budget="maximum cost of all calls")
 
@@ -84,11 +97,15 @@ class Command(OneLineCommand):
             raise CommandError(message, returncode=INPUT_WRONG)
         slug = options["dataset"]
         dataset = dataset_named(slug) if slug else built_in_pairs(now=timezone.now())
-        pairs = dataset_pairs(dataset, count=options["pairs"])
+        attack = AttackFamily(options["attack"].upper())
+        repeats = attack is AttackFamily.REPETITION
+        pairs = (dataset_lists if repeats else dataset_pairs)(dataset, count=options["pairs"])
         request = RunRequest(
             kind=RunKind.CHECK,
             dataset=dataset,
             judge=options["judge"],
+            writer=options["rephrase"] if repeats else None,
+            attack=attack,
             prompt=prompt_of(options["prompt"]),
             verdict=VerdictRule(options["verdict"].upper()),
             pairs=[pair.to_json() for pair in pairs],
@@ -103,10 +120,11 @@ class Command(OneLineCommand):
         check_runs([planned], self.stderr)
         run = run_to_end(write(planned).pk, observer=progress, on_wait=progress.waits)
         found = check_figures(run.injection_check.pk)
-        if options["json"]:
-            self.stdout.write(json.dumps(_fields(found)))
+        if isinstance(found, RepetitionFigures):
+            fields, lines = _repetition_fields(found), _repetition_lines(found)
         else:
-            self.stdout.write("\n".join(_lines(found)))
+            fields, lines = _fields(found), _lines(found)
+        self.stdout.write(json.dumps(fields) if options["json"] else "\n".join(lines))
         if found.failed:
             code = found.error_codes[0]
             message = f"{code}: {counted(found.failed, 'call')} failed. {text_of(code)}"
@@ -128,6 +146,39 @@ def _fields(found: CheckFigures) -> dict[str, Any]:
         "failed": found.failed,
         "error_codes": list(found.error_codes),
     }
+
+
+def _repetition_fields(found: RepetitionFigures) -> dict[str, Any]:
+    return {
+        "check": found.check.pk,
+        "attack": AttackFamily.REPETITION.word,
+        "judge": found.check.judge,
+        "prompt": found.prompt.word,
+        "verdict": found.verdict.lower(),
+        "rephrased_by": found.rephrased_by,
+        "lists": found.lists,
+        "lost": found.lost,
+        "both": _flips(found.both),
+        "second": _flips(found.second),
+        "first": _flips(found.first),
+        "failed": found.failed,
+        "error_codes": list(found.error_codes),
+        "paper": {name: told.rate for name, told in PAPER.items()},
+    }
+
+
+def _repetition_lines(found: RepetitionFigures) -> Iterator[str]:
+    how = "word for word" if found.rephrased_by == LEXICAL else f"by {found.rephrased_by}"
+    lists = f"{counted(found.lists, 'list')} repeated {how}, {found.lost} lost"
+    yield f"check {found.check.pk}: {found.check.judge}, {found.prompt.word}, {lists}"
+    for name, each in (
+        ("repetition preferred in both orders", found.both),
+        ("shown second", found.second),
+        ("shown first", found.first),
+    ):
+        yield f"{name}: {_share(each, 'preferred')}"
+    for name, told in PAPER.items():
+        yield f"{name} in the paper: {told.flipped} of {told.read}, {(told.rate or 0) * 100:.1f} %"
 
 
 def _row(row: FlipRow) -> dict[str, Any]:
@@ -163,6 +214,10 @@ def _lines(found: CheckFigures) -> Iterator[str]:
 
 
 def _line(found: Flips) -> str:
+    return _share(found, "verdicts switched")
+
+
+def _share(found: Flips, what: str) -> str:
     if found.rate is None:
         return "no verdict could be read"
     interval = found.interval
@@ -172,6 +227,6 @@ def _line(found: Flips) -> str:
         else f"{interval.low * 100:.1f} - {interval.high * 100:.1f}"
     )
     return (
-        f"{found.flipped} of {found.read} verdicts switched, {found.rate * 100:.1f} % "
+        f"{found.flipped} of {found.read} {what}, {found.rate * 100:.1f} % "
         f"({spread}), {found.unreadable} unreadable"
     )

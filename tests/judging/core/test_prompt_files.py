@@ -71,6 +71,7 @@ NO_FORM = {
     "distil_sentence",
     "distil_aggregate",
     "write_reference",  # the whole reply is the reference answer
+    "rephrase_list",  # the list of the reply, whatever its words
     "generate_with_history",  # the whole reply is the response
     "generate_with_memory",
     # Asks once more in the form of another prompt.

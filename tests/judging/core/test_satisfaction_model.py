@@ -105,13 +105,13 @@ def test_no_label_of_the_target_scenario_reaches_a_feature_or_a_prediction(train
     assert predict(trained.model, usual) == predict(trained.model, marked)
 
 
-def test_held_out_expectations_do_not_depend_on_the_users_own_target_labels():
+def test_held_out_expectations_do_not_depend_on_the_users_own_target_labels(trained):
     """Changing one user's labels of one scenario leaves that block's expectation as it was."""
     plain = examples()
     changed = list(plain)
     at = next(i for i, one in enumerate(plain) if one.block.scenario == "gifts")
     changed[at] = dataclasses.replace(plain[at], scores=(5, 5, 5, 1), reasons=(None,) * 4)
-    before, after = (train(made, QUICK).held_out.expected for made in (plain, changed))
+    before, after = trained.held_out.expected, train(changed, QUICK).held_out.expected
     start = sum(len(one.scores) for one in plain[:at])
     assert before[start : start + 4] == pytest.approx(after[start : start + 4], abs=1e-12)
     assert before != after
@@ -202,18 +202,23 @@ def apart(sentinel, *, users=8):
     return taught, blocks, predict_apart(taught, blocks, model=model)
 
 
-def test_no_label_of_a_user_reaches_what_is_said_in_their_stead_by_others():
+@pytest.fixture(scope="module")
+def plain_apart():
+    return apart(None)
+
+
+def test_no_label_of_a_user_reaches_what_is_said_in_their_stead_by_others(plain_apart):
     """Not through cut points either: equal to the last digit, chance and reasons included."""
-    _, blocks, plain = apart(None)
+    _, blocks, plain = plain_apart
     _, _, changed = apart(1)
     own = [at for at, block in enumerate(blocks) if block.user == "0"]
     assert [plain[at] for at in own] == [changed[at] for at in own]
     assert plain != changed  # others learn from it
 
 
-def test_a_user_who_taught_nothing_is_scored_by_the_whole_model(new_blocks):
-    taught, blocks, _ = apart(None)
-    model = train(taught, QUICK).model
+def test_a_user_who_taught_nothing_is_scored_by_the_whole_model(new_blocks, plain_apart, trained):
+    taught, blocks, _ = plain_apart
+    model = trained.model  # of the same users
     stranger = dataclasses.replace(new_blocks[0], user="stranger")
     found = predict_apart(taught, [blocks[0], stranger], model=model)
     assert found[1] == predict(model, [stranger])[0]

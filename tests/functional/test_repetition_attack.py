@@ -36,6 +36,7 @@ from tests.fake_llm import Act, FakeLlm
 pytestmark = pytest.mark.django_db
 
 FOOLED, FOOLED_ONCE, LISTS = 5, 3, 12
+NAMES = ("rephrase_list", "remind_text")
 
 
 class Verbose(FakeLlm):
@@ -163,7 +164,7 @@ def test_another_endpoint_rephrases_where_it_is_named(dataset, client):
     run = JudgeRun.objects.get()
     assert (run.writer, run.config["writer"]["model"]) == ("writer", "writes")
     labels = set(run.config["rephrase_prompts"])
-    assert labels == {"rephrase_list.v1.en", "rephrase_list.v1.zh"}
+    assert labels == {f"{name}.v1.{each}" for name in NAMES for each in ("en", "zh")}
 
 
 def test_lists_are_repeated_word_for_word_where_nobody_writes(dataset, client):

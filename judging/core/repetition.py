@@ -15,6 +15,7 @@ from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.refusals import Refused
 from judging.core.injections import Flips, ShownVerdict, flips
 from judging.core.prompt_edits import FILES, PromptBook
+from judging.core.prompts import with_reminders
 
 LEAST_ITEMS: Final = 3
 """Of a list that is worth repeating; the paper says "a numbered list" and no more."""
@@ -130,6 +131,12 @@ def with_repetition(text: str, added: str) -> str:
 def rephrase_prompt(text: str, *, language: str, book: PromptBook = FILES) -> str:
     """The question for a list in other words, without anything new."""
     return book.load(REPHRASE, language=language).render({"response": text})
+
+
+def rephrase_prompts_used(language: str, *, book: PromptBook = FILES) -> Mapping[str, str]:
+    """The digest of every prompt that rephrasing uses, by label, for the record of a run."""
+    found = [book.load(name, language=language) for name in with_reminders([REPHRASE])]
+    return {prompt.label: prompt.digest for prompt in found}
 
 
 def rephrased(reply: str, *, like: str) -> str:

@@ -34,9 +34,15 @@ from judging.core.injections import (
     attacks_on,
     harmless,
 )
-from judging.core.prompts import LANGUAGES, load_prompt
+from judging.core.prompts import LANGUAGES
 from judging.core.questions import Outcome, PairAnswer, ShownPair
-from judging.core.repetition import LEAST_ITEMS, REPHRASE, TARGET, list_in, with_repetition
+from judging.core.repetition import (
+    LEAST_ITEMS,
+    TARGET,
+    list_in,
+    rephrase_prompts_used,
+    with_repetition,
+)
 from judging.core.rules import JudgePrompt, PairwiseSettings
 from judging.core.runs import ORDERS, StageName
 from judging.core.verdicts import VerdictRule, swap_average, verdict_of_log_odds
@@ -171,8 +177,11 @@ def _rephrasing(asked: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str
     if asked["writer"]:
         said[WRITER] = judge_snapshot(writes, config)
     if writes is not None or (not asked["writer"] and asked["endpoint"] is not None):
-        prompts = [load_prompt(REPHRASE, language=language) for language in LANGUAGES]
-        said["rephrase_prompts"] = {prompt.label: prompt.digest for prompt in prompts}
+        said["rephrase_prompts"] = {
+            name: digest
+            for language in LANGUAGES
+            for name, digest in rephrase_prompts_used(language).items()
+        }
     return said
 
 

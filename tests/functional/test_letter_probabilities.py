@@ -144,7 +144,7 @@ def test_plus_2_6_and_plus_1_4_as_shown_say_a_once(study):
     opinion = voice_opinions(key, BASE)[comparison]
     assert (opinion.for_a, opinion.for_b, opinion.verdict) == (1, 0, "A")
     assert opinion.log_odds == pytest.approx(0.6)
-    (shown,) = compared_runs([key]).runs
+    (shown,), _pairs = compared_runs([key])
     assert (shown.right.value, shown.consistency.value) == (1.0, 0.0)
 
 

@@ -36,6 +36,7 @@ from tests.fake_llm import Act, FakeLlm
 pytestmark = pytest.mark.django_db
 
 FOOLED, FOOLED_ONCE, LISTS = 5, 3, 12
+NAMES = ("rephrase_list", "remind_text")
 
 
 class Verbose(FakeLlm):
@@ -163,7 +164,7 @@ def test_another_endpoint_rephrases_where_it_is_named(dataset, client):
     run = JudgeRun.objects.get()
     assert (run.writer, run.config["writer"]["model"]) == ("writer", "writes")
     labels = set(run.config["rephrase_prompts"])
-    assert labels == {"rephrase_list.v1.en", "rephrase_list.v1.zh"}
+    assert labels == {f"{name}.v1.{each}" for name in NAMES for each in ("en", "zh")}
 
 
 def test_lists_are_repeated_word_for_word_where_nobody_writes(dataset, client):
@@ -180,6 +181,19 @@ def test_lists_are_repeated_word_for_word_where_nobody_writes(dataset, client):
     client.force_login(make_user(role="VIEWER"))
     where = reverse("judging:injection-trial", args=[repeated.check_run_id, repeated.pk])
     assert "repeated word for word" in text_of(client.get(where))
+
+
+def test_letter_probabilities_of_both_orders_decide_together(dataset):
+    """A judge that leans to the first place by 2, and else prefers neither version: l* is 0."""
+    with FakeLlm(rule="odds:Done.:0.6:2") as server:
+        endpoint(server, has_logprobs=True)
+        asked = {"judge": "verbose", "rephrase": "lexical", "verdict": "logprob", "json": True}
+        estimate = json.loads(command(**asked, estimate=True))
+        told = json.loads(command(**asked))
+        assert estimate["calls"] == server.stats()["calls"] == 2 * LISTS
+    assert (told["both"]["flipped"], told["both"]["read"]) == (0, 12)
+    odds = InjectionTrial.objects.filter(added="REPEATED").values_list("log_odds", flat=True)
+    assert {round(each, 9) for each in odds} == {0.0}
 
 
 def test_a_list_that_was_not_rephrased_is_left_out_and_counted(dataset, client):

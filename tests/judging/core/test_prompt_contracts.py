@@ -42,6 +42,7 @@ from judging.core.questions import (
     ShownPair,
     TurnQuestion,
 )
+from judging.core.repetition import rephrase_prompts_used
 from judging.core.rubrics import read_phrases
 from judging.core.rules import SPECS, DistilPrompt, GenerationContext, JudgePrompt, Need, Window
 from judging.core.structured import Repair, parse_bracketed, parse_grade, parse_turn
@@ -80,6 +81,7 @@ TESTED = {
     "grade_reference",
     "grade_reference_turns",
     "write_reference",
+    "rephrase_list",  # tests/judging/core/test_repetition.py
     "generate_with_history",  # tests/judging/core/test_generation.py
     "generate_with_memory",
     *REMINDERS,
@@ -116,6 +118,7 @@ def test_every_prompt_has_a_contract():
     for context in GenerationContext:
         used |= generation_prompts_used("en", context=context)
     used |= sort_prompts_used("en")
+    used |= rephrase_prompts_used("en")
     assert {label.split(".")[0] for label in used} == TESTED
 
 

@@ -214,9 +214,9 @@ def test_an_edited_text_can_be_taken_back_and_every_version_stays():
     line = prompt_line(owner, NAME, "en")
     assert line.inherited
     assert line.opening == "The dataset's."
-    newest, oldest = prompt_history(owner, NAME, "en")
-    assert (newest.row.version, newest.row.text, oldest.row.version) == (2, "", 1)
-    assert [piece.change for piece in oldest.changed][:2] == ["GONE", "NEW"]
+    (newest, _change), (oldest, changed) = prompt_history(owner, NAME, "en")
+    assert (newest.version, newest.text, oldest.version) == (2, "", 1)
+    assert [piece.change for piece in changed][:2] == ["GONE", "NEW"]
     assert AuditEvent.objects.filter(action="study.prompt", target_id=study.pk).count() == 2
 
 

@@ -221,11 +221,11 @@ def test_where_sessions_are_rated_they_stand_in_the_place_of_turns(dataset, trav
     run = run_to_end(started.pk)
     memory = memory_of(run, travel)
     assert (memory.statistics["counts"], change_of(memory)) == ([0, 0, 1, 0, 1], None)
-    found = turns_of_memory(memory, score=3).turns
+    found, _page = turns_of_memory(memory, score=3)
     assert [(one.position, one.user_message, one.response, one.score) for one in found] == [
         (None, "first\n\nthen", "last", 3)
     ]
-    assert turns_of_memory(memory, scenario="travel").turns == ()
+    assert turns_of_memory(memory, scenario="travel")[0] == ()
     label = SatisfactionLabel.objects.get(session__scenario=gifts, score=5)
     label.score = 4
     label.save()

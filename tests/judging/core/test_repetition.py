@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
-from judging.core.injections import ShownVerdict
+from judging.core.injections import AttackFamily, ShownVerdict
 from judging.core.repetition import (
     PAPER,
     list_in,
@@ -107,3 +107,7 @@ def test_an_order_that_is_not_there_yet_is_no_answer():
 def test_the_paper_s_shares():
     shares = {name: round(100 * found.rate, 1) for name, found in PAPER.items()}
     assert shares == {"GPT-3.5": 91.3, "Claude-v1": 91.3, "GPT-4": 8.7}
+
+
+def test_attacks_are_words_of_a_command():
+    assert [each.word for each in AttackFamily] == ["texts", "repetition"]

@@ -39,10 +39,12 @@ from benchmark.queries.model_satisfaction import (
 )
 from benchmark.views.exports import csv_file, require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
+from benchmark.views.ranking import without_stale_choices
 
 
 @require_safe
 @login_required
+@without_stale_choices
 def model_satisfaction(request: HttpRequest) -> HttpResponse:
     """The page; to htmx the part below the filters, or (`part`) what a closed study shows first."""
     found = _asked(request)

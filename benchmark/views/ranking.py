@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from functools import wraps
+from typing import Any, Final
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -40,9 +41,31 @@ from benchmark.queries.trust import SEED
 from benchmark.views.exports import csv_file, require_sees_everyone
 from benchmark.views.figures import FIGURES_ID, source_name
 
+_OF_ONE_DATASET: Final = ("scenario", "annotator", "judge", "language", "anchor", "run")
+
+
+def without_stale_choices(view: Callable[[HttpRequest], HttpResponse]) -> Any:
+    """A view whose links repeat its address: what was chosen for another dataset is not repeated.
+
+    The forms pass such choices over; a link that kept them would ask for what is not there.
+    """
+
+    @wraps(view)
+    def wrapped(request: HttpRequest) -> HttpResponse:
+        was = request.GET.get("was_dataset", "")
+        if was not in {"", request.GET.get("dataset", "")}:
+            kept_choices = request.GET.copy()
+            for name in _OF_ONE_DATASET:
+                kept_choices.pop(name, None)
+            request.GET = kept_choices  # type: ignore[assignment]  # nobody writes to it
+        return view(request)
+
+    return wrapped
+
 
 @require_safe
 @login_required
+@without_stale_choices
 def leaderboard(request: HttpRequest) -> HttpResponse:
     """Ratings and win rates from human labels and from the judge's decisions."""
     found = _page(request)
@@ -91,6 +114,7 @@ def leaderboard_model(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @login_required
+@without_stale_choices
 def leaderboard_annotators(request: HttpRequest) -> HttpResponse:
     """How annotators' rankings differ."""
     found = _annotators(request)
@@ -158,6 +182,7 @@ def leaderboard_reference(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @login_required
+@without_stale_choices
 def leaderboard_pairs(request: HttpRequest) -> HttpResponse:
     """Models two by two by majority, as the paper's Figure 4."""
     page = _pairs(request)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from html import unescape
+
 import pytest
 from django.core.cache import cache
 
@@ -133,6 +136,11 @@ def test_another_dataset_drops_the_finer_choices(viewer):
     scope = viewer.get(address).context["scope"]
     assert (scope.dataset.slug, scope.annotator) == (other.slug, None)
     assert stage.dataset.slug in {each.slug for each in scope.datasets}
+    back = f"/leaderboard/?dataset=study&was_dataset={other.slug}&annotator=999999&method=elo"
+    links = re.findall(r'href="(/leaderboard/[^"]*method=elo[^"]*)"', text(viewer.get(back)))
+    assert links
+    assert not [link for link in links if "annotator" in link]
+    assert {viewer.get(unescape(link)).status_code for link in links} == {200}
 
 
 def test_verdicts_on_unnamed_models_are_counted_and_left_out(viewer):

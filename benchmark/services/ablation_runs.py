@@ -64,7 +64,7 @@ from judging.services.endpoints import check_budget
 from judging.services.estimates import estimate_all
 from judging.services.heartbeats import Pulse
 from judging.services.judges import LEXICAL, endpoint_for
-from judging.services.kinds import Kind, plan
+from judging.services.kinds import Kind, later_units, plan
 from judging.services.run_requests import RunRequest, finished_like
 
 SEED: Final = 42
@@ -437,6 +437,11 @@ def _judged(
                 yield Judged(comparison, winner, decided[comparison], session=sessions[comparison])
 
 
+def units_resting(run: JudgeRun, again: Sequence[RunUnit]) -> list[RunUnit]:
+    """The units behind the first that is done again; of prompts none, which are asked each alone."""
+    return [] if PROMPTS in run.config else later_units(run, again)
+
+
 ABLATE: Final = Kind(
     None,
     write_ablation,
@@ -444,4 +449,5 @@ ABLATE: Final = Kind(
         UnitStage(StageName.UNIT, work_ablation),
         ComputingStage(StageName.REPORT, report_ablation),
     ),
+    units_resting,
 )

@@ -26,6 +26,7 @@ class BenchmarkConfig(AppConfig):
                 "vary": gettext_noop("What to vary"),
                 **{f"vary={each.value}": each.label for each in Vary},
                 "scenario": gettext_noop("Scenario"),
+                "scenario=": gettext_noop("all"),
             },
         )
         REGISTERED["CONSTRUCT"] = RegisteredKind(

@@ -99,6 +99,9 @@ def replay(request: HttpRequest, run_id: int) -> HttpResponse:
 
 
 def _beside(row: PaperReplayRow, found: StoredReplay) -> list[ReplayRow]:
+    """The replay's rows of the same model; none of raw scores, for the paper's are calibrated."""
+    if found.scale is ReplayScale.RAW:
+        return []
     return [
         each
         for each in found.rows

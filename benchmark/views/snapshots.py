@@ -224,7 +224,12 @@ def _context(found: Snapshot) -> dict[str, Any]:
 
 
 def _today(kind: SnapshotKind, found: Snapshot) -> str:
-    """The address of the same page, computed now, with the rows behind it; "" where it is gone."""
+    """The address of the same page, computed now, with the rows behind it.
+
+    "" where what was asked for is gone, and of a report, which no page shows.
+    """
+    if kind is SnapshotKind.REPORT:
+        return ""
     try:
         asked_today = urlencode(page_of(kind, found.question))
     except Refused:
@@ -236,7 +241,6 @@ def _today(kind: SnapshotKind, found: Snapshot) -> str:
 _PAGES: Final = {
     SnapshotKind.BOARD: "benchmark:leaderboard",
     SnapshotKind.TRUST: "benchmark:trust",
-    SnapshotKind.REPORT: "benchmark:trust",
     SnapshotKind.REPLAY: "benchmark:replay",
 }
 

@@ -14,6 +14,7 @@ from annotation.core.splits import Pooling, SplitSampling
 from annotation.templatetags.look import label
 from judging.core.calibration import Calibration
 from judging.core.estimates import TightRequest
+from judging.core.injections import AttackFamily
 from judging.core.rules import (
     AnsweredTurns,
     Combine,
@@ -74,6 +75,7 @@ _NAMES: Final = {
     "max_tokens": _("max output tokens"),
     "system": _("system prompt"),
     "corpus": _("fingerprint of the attempts"),
+    "attack": _("attack"),
 }
 _VOCABULARIES: Final[dict[str, type[LabelledEnum]]] = {
     "sampling": SplitSampling,
@@ -89,6 +91,7 @@ _VOCABULARIES: Final[dict[str, type[LabelledEnum]]] = {
     "calibration": Calibration,
     "context": GenerationContext,
     "turns": AnsweredTurns,
+    "attack": AttackFamily,
 }
 
 

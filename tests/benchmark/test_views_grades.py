@@ -120,6 +120,12 @@ def test_turns_have_columns_and_unnamed_models_are_told(viewer):
     assert "1 response is not counted: its model is unknown." in page
 
 
+def test_grades_of_no_named_model_are_told(viewer):
+    study()
+    Response.objects.update(model="")
+    assert "8 responses are not counted" in one_line(viewer.get(PAGE))
+
+
 def test_the_newest_run_is_shown_and_another_can_be_chosen(viewer):
     stage, old = study()
     new = grade(stage.dataset, [1, 1, 1, 1, 1, 1, 1, 1], judge="other")

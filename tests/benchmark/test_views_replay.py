@@ -131,6 +131,7 @@ def test_the_page_has_the_papers_tables_and_figures(viewer, dataset, django_asse
     assert "Same model family" not in tight(viewer.get(f"/runs/{found.run.pk}/"))
     assert found.run.writer_endpoint.name == "a"
     assert "Against short" in tight(viewer.get(address, {"reference": "short"}))
+    assert "this replay:" not in tight(viewer.get(address, {"scale": "RAW"}))
     for scale, words in (("RAW", "As the evaluator"), ("PAPER", "released code")):
         assert words.lower() in tight(viewer.get(address, {"scale": scale})).lower()
     assert viewer.get(address, {"scale": "OTHER"}).status_code == 404

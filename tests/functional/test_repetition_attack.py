@@ -163,6 +163,10 @@ def test_another_endpoint_rephrases_where_it_is_named(dataset, client):
     assert (told["rephrased_by"], told["both"]["flipped"]) == ("writer", 5)
     run = JudgeRun.objects.get()
     assert (run.writer, run.config["writer"]["model"]) == ("writer", "writes")
+    client.force_login(make_user(role="MANAGER"))
+    shown = text_of(client.get(reverse("judging:run", args=[run.pk])))
+    assert "Rephrased by writer" in shown
+    assert "distilled by" not in shown
     labels = set(run.config["rephrase_prompts"])
     assert labels == {f"{name}.v1.{each}" for name in NAMES for each in ("en", "zh")}
 
@@ -249,7 +253,10 @@ def test_a_manager_starts_it_from_the_page(dataset, client):
     first = client.post(start, form)
     run = JudgeRun.objects.get()
     assert first.url == reverse("judging:run", args=[run.pk])
-    assert "Rephrase lists" in text_of(client.get(first.url))
+    shown = text_of(client.get(first.url))
+    for words in ("Rephrase lists", "repetition (verbosity)"):
+        assert words in shown
+    assert "distilled by" not in shown
     client.force_login(make_user(role="VIEWER"))
     where = reverse("judging:injection-check", args=[run.injection_check.pk])
     assert "The check is not finished" in text_of(client.get(where))

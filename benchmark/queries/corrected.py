@@ -274,9 +274,8 @@ def _has_left_out(
     over sessions those of one comparison keep their probability of 1. What a judge was asked and
     gave no verdict on is missing whatever was drawn, so the probabilities of the rest stay.
 
-    Args:
-        drawn: annotator and comparison of each label on a comparison of the sample.
-        judged: what the judge's verdicts of this source are on.
+    `drawn` has annotator and comparison of each label on a comparison of the sample, `judged` what
+    the judge's verdicts of this source are on.
     """
     asked: dict[int | None, set[int]] = defaultdict(set)
     for each in judged:

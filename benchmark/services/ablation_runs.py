@@ -438,7 +438,7 @@ def _judged(
 
 
 def units_resting(run: JudgeRun, again: Sequence[RunUnit]) -> list[RunUnit]:
-    """The units behind the first that is done again; of prompts none, which are asked each alone."""
+    """The units behind the first that is done again; none of prompts, each asked alone."""
     return [] if PROMPTS in run.config else later_units(run, again)
 
 

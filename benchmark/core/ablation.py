@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from annotation.core.choices import LabelledEnum, Order, Verdict
 from annotation.core.refusals import gettext_noop
 from benchmark.core.accuracy import Judged, accuracy
+
+RUN_KIND: Final = "ABLATE"
+"""Of the runs that make ablations."""
 
 
 class Vary(LabelledEnum):

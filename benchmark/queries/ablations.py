@@ -15,7 +15,7 @@ from django.utils.text import Truncator
 from annotation.core.choices import Order, Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Dataset
-from benchmark.core.ablation import AblationRow, Vary
+from benchmark.core.ablation import RUN_KIND, AblationRow, Vary
 from benchmark.core.failures import FailureRow, GoldJudgment, GoldOutcome, gold_outcome
 from benchmark.models import VerificationReport
 from benchmark.queries.annotators import OPENING_CHARS, openings
@@ -23,8 +23,6 @@ from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, Judgment
 from judging.queries.runs import UNFINISHED
 
-RUN_KIND: Final = "ABLATE"
-"""Of the runs that make them."""
 KIND: Final = "ablation"
 """Of the reports that hold an ablation."""
 REPORTS_A_PAGE: Final = 10

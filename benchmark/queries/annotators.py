@@ -27,6 +27,7 @@ from benchmark.core.vote_agreement import (
 )
 from benchmark.queries.choices import (
     RUBRICS,
+    STANDING,
     VERDICT_RUNS,
     DatasetChoice,
     best_last,
@@ -84,7 +85,7 @@ def judge_options(dataset: DatasetChoice) -> tuple[JudgeOption, ...]:
     """
     rows = best_last(
         JudgeRun.objects.filter(
-            dataset=dataset.id, kind__in=VERDICT_RUNS, status=RunStatus.DONE
+            STANDING, dataset=dataset.id, kind__in=VERDICT_RUNS, status=RunStatus.DONE
         ).filter(Exists(Judgment.objects.filter(run=OuterRef("pk"))))
     ).reverse()
     names = names_of(dataset=Dataset(pk=dataset.id, slug=dataset.slug))
@@ -130,7 +131,7 @@ def datasets_with_gold() -> tuple[DatasetChoice, ...]:
 def datasets_with_labels() -> tuple[DatasetChoice, ...]:
     """The datasets in which people compared responses and some run gave verdicts."""
     labels = PairwiseLabel.objects.filter(comparison__turn__session__dataset=OuterRef("pk"))
-    runs = JudgeRun.objects.filter(dataset=OuterRef("pk"), kind__in=VERDICT_RUNS)
+    runs = JudgeRun.objects.filter(STANDING, dataset=OuterRef("pk"), kind__in=VERDICT_RUNS)
     return _those(Dataset.objects.filter(Exists(labels), Exists(runs)).values_list("pk", flat=True))
 
 

@@ -25,14 +25,21 @@ from annotation.core.refusals import Refused
 from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Scenario
 from annotation.queries.datasets import dataset_of as annotation_dataset_of
 from annotation.queries.participants import annotators as annotation_annotators
+from benchmark.core.ablation import RUN_KIND
 from judging.core.rules import JudgePrompt, SelectionMode
 from judging.core.runs import REGISTERED
-from judging.models import JudgeRun, PreferenceSet, RunKind, RunStatus
+from judging.models import JudgeRun, PreferenceSet, RunKind, RunStatus, RunUnit
 from judging.queries.configurations import decides_by_log_odds
 
 VERDICT_RUNS = (RunKind.TEST, RunKind.GRADE, RunKind.RECORDED)
 """The runs whose judgments are fresh verdicts, not those that a selection has seen."""
 
+STANDING: Final = Q(
+    ~Exists(RunUnit.objects.filter(child=OuterRef("pk"), reused=False, run__kind=RUN_KIND))
+)
+"""Of such runs: no step of a failure protocol, whose prompts judge only what has a gold winner.
+
+What the protocol found there already stands as it did before."""
 WITHOUT_SETS: Final = Q(config__sets_of__isnull=True) | Q(config__sets_of=None)
 """Of runs: no selected preferences were applied."""
 RUBRICS: Final = tuple(prompt.value for prompt in JudgePrompt if prompt is not JudgePrompt.PERSONAL)
@@ -124,13 +131,13 @@ def datasets(*, labelled_by: int | None = None) -> tuple[DatasetChoice, ...]:
     """Every dataset, those with the latest run first; or those that one person labelled in.
 
     An injection check says nothing of the dataset that lends it pairs, and the runs of registered
-    kinds only measure what others judged: they do not count.
+    kinds only measure what others judged: they do not count, nor do a failure protocol's steps.
     """
     rows = Dataset.objects.all()
     if labelled_by is not None:
         own = {"dataset": OuterRef("pk"), "annotator": labelled_by}
         rows = rows.filter(_pairwise(**own) | _satisfaction(**own))
-    judging = JudgeRun.objects.exclude(kind__in=[RunKind.CHECK, *REGISTERED])
+    judging = JudgeRun.objects.filter(STANDING).exclude(kind__in=[RunKind.CHECK, *REGISTERED])
     latest = judging.filter(dataset=OuterRef("pk")).order_by("-id").values("id")[:1]
     ordered = rows.annotate(latest_run=latest).order_by("-latest_run", "-id")
     found = [DatasetChoice(row.pk, row.slug, row.name, row.simulated) for row in ordered]
@@ -173,6 +180,7 @@ def verdict_runs(dataset: DatasetChoice, annotator: AnnotatorChoice) -> tuple[Ru
     rows = JudgeRun.objects.filter(
         Q(annotator=annotator.id) | Q(annotator=None),
         Q(parent=None) | Q(parent__annotator=F("annotator")),
+        STANDING,
         dataset=dataset.id,
         kind__in=VERDICT_RUNS,
     )

@@ -28,6 +28,7 @@ from benchmark.queries.annotators import (
 )
 from benchmark.queries.choices import (
     RUBRICS,
+    STANDING,
     VERDICT_RUNS,
     WITHOUT_SETS,
     AnnotatorChoice,
@@ -394,6 +395,7 @@ def _runs(scope: TablesScope) -> list[tuple[RunChoice, int | None]]:
         JudgeRun.objects.filter(
             Q(parent=None) | Q(parent__annotator=F("annotator")),
             Exists(Judgment.objects.filter(run=OuterRef("pk"))),
+            STANDING,
             dataset=scope.dataset.id if scope.dataset else None,
             kind__in=VERDICT_RUNS,
             status=RunStatus.DONE,

@@ -22,6 +22,7 @@ from benchmark.core.ranking import (
 )
 from benchmark.core.trust import BASE, PERSONAL, SELECTED, Condition
 from benchmark.queries.choices import (
+    STANDING,
     VERDICT_RUNS,
     WITHOUT_SETS,
     AnnotatorChoice,
@@ -109,7 +110,7 @@ def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
         return LeaderboardScope(question, (), (), (), None, None, None)
     topics, people = scenarios(dataset), annotators(dataset)
     kinds = (*VERDICT_RUNS, RunKind.RANKING)
-    ran = JudgeRun.objects.filter(dataset=dataset.id, kind__in=kinds)
+    ran = JudgeRun.objects.filter(STANDING, dataset=dataset.id, kind__in=kinds)
     told = Judgment.objects.filter(run=OuterRef("pk"), status=JudgmentStatus.DONE)
     judges = tuple(
         ran.filter(Exists(told)).order_by("judge").values_list("judge", flat=True).distinct()
@@ -258,7 +259,7 @@ def runs_of(scope: LeaderboardScope, source: Source, judge: str) -> list[JudgeRu
     """The runs of a judge to read, the one that decides in an annotator's stead last.
 
     The others decide what it did not judge: runs over what nobody labelled stand beside those over
-    test comparisons.
+    test comparisons. All ask and read alike; without a run over test comparisons, as the last one.
     """
     own = Q(parent=None) | Q(parent__annotator=F("annotator"))
     latest: dict[int | None, JudgeRun] = {}
@@ -269,21 +270,24 @@ def runs_of(scope: LeaderboardScope, source: Source, judge: str) -> list[JudgeRu
             latest[run.annotator_id] = run
         elif run.status == RunStatus.DONE:
             beside.append(run)
-    alike = [run for run in beside if _asks_alike(run, latest.get(run.annotator_id))]
+    last = {run.annotator_id: run for run in beside} | latest
+    alike = [run for run in beside if _asks_alike(run, last[run.annotator_id])]
     return [*alike, *latest.values()]
 
 
-def _asks_alike(run: JudgeRun, main: JudgeRun | None) -> bool:
-    """Whether a run asks and reads as the one that it stands beside, under the same sets."""
-    if main is None:
-        return True
+def _asks_alike(run: JudgeRun, main: JudgeRun) -> bool:
+    """Whether a run asks and reads as the one that it stands beside.
+
+    Beside a run over test comparisons it does so under the same sets.
+    """
     same = all(run.config.get(name) == main.config.get(name) for name in ("prompt", "verdict_rule"))
-    return same and (run.parent_id == main.parent_id or not run.config.get("sets_of"))
+    is_whole = TARGETS not in main.config and run.config.get("sets_of")
+    return same and (run.parent_id == main.parent_id or not is_whole)
 
 
 def _runs(scope: LeaderboardScope, source: Source) -> QuerySet[JudgeRun]:
     kinds = (RunKind.RANKING,) if source is Source.DRAWN else VERDICT_RUNS
-    rows = JudgeRun.objects.filter(kind__in=kinds)
+    rows = JudgeRun.objects.filter(STANDING, kind__in=kinds)
     if scope.dataset is not None:
         rows = rows.filter(dataset=scope.dataset.id)
     return rows if scope.annotator is None else rows.filter(annotator=scope.annotator.id)

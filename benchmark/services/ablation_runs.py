@@ -17,10 +17,10 @@ from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from annotation.queries.participants import annotators, names_of
-from benchmark.core.ablation import AblationRow, Vary, ablation_row
+from benchmark.core.ablation import RUN_KIND, AblationRow, Vary, ablation_row
 from benchmark.core.accuracy import Judged
 from benchmark.models import VerificationReport
-from benchmark.queries.ablations import KIND, RUN_KIND
+from benchmark.queries.ablations import KIND
 from benchmark.queries.evidence import sessions_of
 from benchmark.queries.judgments import run_judgments
 from benchmark.services.ablations import (
@@ -56,6 +56,7 @@ from judging.services.child_runs import (
     end_unit,
     ending,
     fail_unit,
+    fail_with_child,
     go_on,
     has_all_answers,
     refuse_unit,
@@ -70,6 +71,8 @@ from judging.services.run_requests import RunRequest, finished_like
 SEED: Final = 42
 FEWEST_JUDGES: Final = 2
 """Where judges are what is varied."""
+_UNREADABLE: Final = "verdict:"
+"""How the codes of replies begin that name no verdict."""
 
 
 class AblationRequest(NamedTuple):
@@ -213,8 +216,11 @@ def _steps(run: JudgeRun) -> list[AblationStep]:
 def work_ablation(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
     """Go on with a unit's run; where the money ends, no further unit is begun.
 
+    A prompt whose run failed is left out, unless no reply to it could be read: that is a result.
+
     Raises:
-        Refused: the run did not finish; too many preferences to try every subset of a size.
+        Refused: the run of another unit did not finish; too many preferences to try every subset
+            of a size.
     """
     if unit.child_id is None and not _begin(run, unit):
         return
@@ -223,10 +229,14 @@ def work_ablation(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
         return
     if child.error_code == LlmCode.BUDGET_SPENT:
         end_for_want_of_money(run)
-    elif not has_all_answers(child):
-        raise Refused("ablation:run-failed", ending(child))
-    else:
+    elif has_all_answers(child) or (
+        "prompt" in unit.plan and child.error_code.startswith(_UNREADABLE)
+    ):
         end_unit(unit)
+    elif "prompt" in unit.plan:
+        fail_with_child(unit, child)
+    else:
+        raise Refused("ablation:run-failed", ending(child))
 
 
 def _begin(run: JudgeRun, unit: RunUnit) -> bool:

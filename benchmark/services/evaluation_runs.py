@@ -47,8 +47,8 @@ from judging.services.batches import BatchWork, ComputingStage, UnitStage
 from judging.services.child_runs import (
     choose_child,
     end_unit,
-    ending,
     fail_unit,
+    fail_with_child,
     go_on,
     has_all_answers,
     refuse_unit,
@@ -259,8 +259,7 @@ def _score(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
     if has_all_answers(child):
         end_unit(unit)
     else:
-        told = {"run": child.pk, "detail": child.error_detail, "ending": ending(child)}
-        fail_unit(unit, child.error_code or "run:failed", told)
+        fail_with_child(unit, child)
 
 
 def _failed_judge(run: JudgeRun, unit: RunUnit) -> RunUnit | None:

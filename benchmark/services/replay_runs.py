@@ -39,7 +39,7 @@ from judging.services.child_runs import (
     choose_child,
     end_unit,
     ending,
-    fail_unit,
+    fail_with_child,
     go_on,
     has_all_answers,
     refuse_unit,
@@ -278,8 +278,7 @@ def _generate(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
         _score_anew(run)
         end_unit(unit)
     else:
-        told = {"run": child.pk, "detail": child.error_detail, "ending": ending(child)}
-        fail_unit(unit, child.error_code or "run:failed", told)
+        fail_with_child(unit, child)
 
 
 def _score_anew(run: JudgeRun) -> None:

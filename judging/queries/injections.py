@@ -25,6 +25,7 @@ from judging.core.injections import (
 from judging.core.repetition import repetition_flips, with_repetition
 from judging.core.rules import JudgePrompt
 from judging.core.verdicts import VerdictRule
+from judging.llm.errors import PASSING
 from judging.models import InjectedText, InjectionCheck, InjectionTrial, RunStatus
 from judging.queries.calls import key_of, raw_of, with_calls
 
@@ -48,14 +49,18 @@ COLUMNS: Final = ("check", "judge", "prompt", *_STORED, "flipped", "call", "raw"
 """The columns of a download."""
 
 
-def _is_unfinished(check: InjectionCheck) -> bool:
-    """Not where the run failed for want of a readable verdict: then there is no more to ask."""
-    run = check.run
-    return run is not None and run.status != RunStatus.DONE and not _is_unreadable(run.error_code)
+def _is_unfinished(check: InjectionCheck, rows: Iterable[tuple[str, str]]) -> bool:
+    """Whether answers are to come, or may at another try, by the rows' statuses and error codes.
 
-
-def _is_unreadable(error_code: str) -> bool:
-    return error_code.startswith("verdict:")
+    Not where the run failed for want of readable replies: then there is no more to ask.
+    """
+    run, told = check.run, set(rows)
+    if run is None or run.status == RunStatus.DONE:
+        return False
+    is_stopped = run.status != RunStatus.FAILED or all(run.error_code != code for _, code in told)
+    return is_stopped or any(
+        status == JudgmentStatus.PENDING or code in PASSING for status, code in told
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +75,6 @@ class CheckLine:
     def prompt(self) -> JudgePrompt:
         """How the judge was asked."""
         return JudgePrompt(self.check.prompt)
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether answers are still to come."""
-        return _is_unfinished(self.check)
 
 
 def check_lines(page: str) -> Page[InjectionCheck]:
@@ -113,23 +113,20 @@ def _counted(check: InjectionCheck, added: str) -> Flips:
 class CheckFigures:
     """A check with its figures by kind of attempt and language; the last row is all of them.
 
-    `clean_failed` counts failed calls without any added text, `error_codes` the reasons of all.
+    `clean_failed` counts failed calls without any added text, `error_codes` the reasons of all;
+    `unfinished` says that answers are to come, or may at another try.
     """
 
     check: InjectionCheck
     rows: Sequence[FlipRow]
     clean_failed: int
     error_codes: tuple[str, ...]
+    unfinished: bool
 
     @property
     def verdict(self) -> VerdictRule:
         """How replies were read."""
         return VerdictRule(self.check.config.get("verdict_rule", VerdictRule.STRICT))
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether answers are still to come."""
-        return _is_unfinished(self.check)
 
     @property
     def total(self) -> FlipRow:
@@ -147,7 +144,8 @@ class RepetitionFigures(NamedTuple):
 
     `second` is where the response with the repeated list was shown second. `lists` counts those
     that were to be rephrased, `lost` those whose rephrasing failed or could not be read, `failed`
-    all failed calls, `error_codes` their reasons.
+    all failed calls, `error_codes` their reasons; `unfinished` says that answers are to come, or
+    may at another try.
     """
 
     check: InjectionCheck
@@ -158,6 +156,7 @@ class RepetitionFigures(NamedTuple):
     lost: int
     failed: int
     error_codes: tuple[str, ...]
+    unfinished: bool
 
     @property
     def prompt(self) -> JudgePrompt:
@@ -168,11 +167,6 @@ class RepetitionFigures(NamedTuple):
     def verdict(self) -> VerdictRule:
         """How replies were read."""
         return VerdictRule(self.check.config["verdict_rule"])
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether answers are still to come."""
-        return _is_unfinished(self.check)
 
     @property
     def rephrased_by(self) -> str:
@@ -207,6 +201,7 @@ def _repetition(check: InjectionCheck, trials: Sequence[InjectionTrial]) -> Repe
         lost=sum(trial.status in lost for trial in lists),
         failed=len(failed),
         error_codes=tuple(sorted(set(failed))),
+        unfinished=_is_unfinished(check, ((each.status, each.error_code) for each in trials)),
     )
 
 
@@ -228,6 +223,7 @@ def check_figures(check_id: int) -> CheckFigures | RepetitionFigures:
     if check.attack == AttackFamily.REPETITION:
         return repetitions_of([check])[0]
     clean_failed, codes = 0, set()
+    statuses: set[tuple[str, str]] = set()
     said: dict[tuple[Any, ...], dict[str, ShownVerdict]] = {}
     fields = ("pair", "order", "key", "kind", "language", "target")
     rows = check.trials.order_by("pk").values_list(
@@ -236,6 +232,7 @@ def check_figures(check_id: int) -> CheckFigures | RepetitionFigures:
     for added, status, verdict, code, *rest in rows:
         failed = status == JudgmentStatus.FAILED
         codes.update([code] if failed else [])
+        statuses.add((status, code))
         if added == InjectedText.CLEAN:
             clean_failed += failed
             continue
@@ -252,7 +249,13 @@ def check_figures(check_id: int) -> CheckFigures | RepetitionFigures:
         )
         for (pair, _order, _key, kind, language, target), both in said.items()
     ]
-    return CheckFigures(check, flip_rows(tried), clean_failed, tuple(sorted(codes)))
+    return CheckFigures(
+        check,
+        flip_rows(tried),
+        clean_failed,
+        tuple(sorted(codes)),
+        unfinished=_is_unfinished(check, statuses),
+    )
 
 
 @dataclass(frozen=True, slots=True)

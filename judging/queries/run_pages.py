@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Final
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count
+from django.db.models import Count, OuterRef, Subquery
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.refusals import Refused
@@ -299,15 +299,17 @@ class RunPage:
 
 
 def run_page(run_id: int, *, page: str) -> RunPage:
-    """One run.
+    """One run, with the one that started it as a step (`step_of`).
 
     Raises:
         Refused: there is none.
     """
+    steps = RunUnit.objects.filter(child=OuterRef("pk"), reused=False).order_by("pk")
     run = (
         JudgeRun.objects.select_related(
             "dataset", "annotator", "endpoint", "parent", "created_by", "learned_model"
         )
+        .annotate(step_of=Subquery(steps.values("run")[:1]))
         .filter(pk=run_id)
         .first()
     )

@@ -125,6 +125,12 @@ def fail_unit(unit: RunUnit, code: str, result: object) -> None:
     pending.update(status=JudgmentStatus.FAILED, error_code=code, result=result)
 
 
+def fail_with_child(unit: RunUnit, child: JudgeRun) -> None:
+    """Note that a unit failed as its child did: its run goes on without it."""
+    told = {"run": child.pk, "detail": child.error_detail, "ending": ending(child)}
+    fail_unit(unit, child.error_code or "run:failed", told)
+
+
 def refuse_unit(unit: RunUnit, refused: Refused) -> None:
     """Note that a unit's run could not be started: that unit fails, and its run goes on."""
     told = {"run": None, "detail": str(refused), "ending": f"{unit.name}: {refused}"}

@@ -28,7 +28,7 @@ def test_what_an_endpoint_cannot_take_is_left_out_and_the_rest_is_measured(study
         for name, context in (("fake", None), ("small", 16)):
             fields = {"base_url": server.base_url, "found_context_tokens": context}
             make_endpoint(name=name, model=name, **fields)
-        with pytest.raises(CommandError, match="4 steps could not be started") as failed:
+        with pytest.raises(CommandError, match="4 steps could not be finished") as failed:
             command(dataset=dataset.slug, vary="judge", judge="fake,small")
     assert failed.value.returncode == 1
     run = JudgeRun.objects.get(kind="ABLATE")

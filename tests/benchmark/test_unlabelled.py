@@ -9,7 +9,7 @@ from annotation.models import GoldLabel
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.queries.boards import board
 from benchmark.queries.gold import dataset_gold_reports
-from benchmark.queries.ranking import LeaderboardQuestion, Source, leaderboard_scope
+from benchmark.queries.ranking import LeaderboardQuestion, Source, leaderboard_scope, runs_of
 from benchmark.queries.trust import Reader, TrustQuestion, report, trust_page
 from judging.core.rules import PairwiseSettings
 from judging.core.targets import RunTarget, Targets
@@ -17,7 +17,7 @@ from judging.models import RunKind
 from judging.services.foreground import run_to_end
 from judging.services.kinds import plan, start
 from judging.services.run_requests import RunRequest
-from tests.factory import make_dataset, make_scenario, make_user
+from tests.factory import make_dataset, make_run, make_scenario, make_user
 from tests.judging.study import (
     FakeJudge,
     make_pair,
@@ -94,6 +94,21 @@ def test_a_run_in_nobody_s_stead_is_measured_on_every_label(study):
     question = TrustQuestion(dataset=dataset.slug, annotator=rater.pk, run=run.pk)
     page = trust_page(question, EVERYBODY)
     assert page.figures.overall.base.agreement.comparisons == 12
+
+
+def test_without_a_run_over_test_comparisons_those_that_ask_as_the_last_one_stand():
+    dataset = make_dataset()
+    asked = [("PAIRWISE", "STRICT"), ("THOUGHT", "STRICT"), ("THOUGHT", "BRACKETS")] * 2
+    runs = [
+        make_run(
+            dataset,
+            status="DONE",
+            config={"targets": {"kind": "ALL"}, "prompt": prompt, "verdict_rule": rule},
+        )
+        for prompt, rule in asked
+    ]
+    scope = leaderboard_scope(LeaderboardQuestion(dataset=dataset.slug))
+    assert runs_of(scope, Source.BASE, "lexical") == [runs[2], runs[5]]
 
 
 def test_gold_answers_alone_are_enough_to_measure_a_judge(client):

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from html import unescape
 
 import pytest
 
@@ -131,6 +133,16 @@ def test_the_newest_run_is_shown_and_another_can_be_chosen(viewer):
     new = grade(stage.dataset, [1, 1, 1, 1, 1, 1, 1, 1], judge="other")
     assert ">8.00</a>" in one_line(viewer.get(f"{PAGE}?run={old.pk}"))
     assert f'value="{new.pk}" selected' in one_line(viewer.get(PAGE))
+
+
+def test_after_the_dataset_was_changed_the_file_is_of_the_run_shown(viewer):
+    _stage, old = study()
+    other = Stage.make(slug="other", name="Other")
+    new = grade(other.dataset, [3, 3, 3, 3, 3, 3, 3, 3])
+    page = viewer.get(f"{PAGE}?was_dataset=study&dataset=other&run={old.pk}").content.decode()
+    (address,) = re.findall(rf'href="({re.escape(CSV)}[^"]*)"', page)
+    rows = list(csv.DictReader(io.StringIO(viewer.get(unescape(address)).content.decode())))
+    assert {row["run"] for row in rows} == {str(new.pk)}
 
 
 def test_the_figures_come_as_a_file(viewer):

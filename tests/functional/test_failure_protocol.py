@@ -18,9 +18,18 @@ from django.urls import reverse
 
 from annotation.models import GoldLabel, Session, Turn
 from benchmark.models import VerificationReport
-from judging.models import JudgeRun, Judgment, LlmCall
+from benchmark.queries.annotators import judge_options
+from benchmark.queries.choices import AnnotatorChoice, dataset_of, verdict_runs
+from benchmark.queries.ranking import LeaderboardQuestion, Source, leaderboard_scope, runs_of
+from benchmark.services.failures import failure_config, judged_by
+from judging.core.rules import JudgePrompt
+from judging.core.targets import RunTarget, Targets
+from judging.core.verdicts import VerdictRule
+from judging.models import JudgeRun, Judgment, LlmCall, RunKind
 from judging.services.foreground import run_to_end
+from judging.services.kinds import plan, start
 from judging.services.run_control import reset_failed
+from judging.services.run_requests import RunRequest
 from tests.factory import (
     make_comparison,
     make_dataset,
@@ -37,6 +46,7 @@ from tests.fake_llm import Act, FakeLlm
 pytestmark = pytest.mark.django_db
 
 FAILS = {"pairwise": 14, "thought": 6, "reference": 3}
+STRICT = VerdictRule.STRICT
 PAGE, NEW = "/trust/ablations/", "/trust/ablations/new/"
 ESTIMATE = "/trust/ablations/new/estimate/"
 
@@ -74,6 +84,8 @@ class KnownFailures(FakeLlm):
         right = f"is {number}." in first
         place = 2 * number + (not right)
         said = self.instead.get((style, place))
+        if isinstance(said, Act):
+            return said
         if said is None:
             said = "[[A]]" if right is not (place < FAILS[style]) else "[[B]]"
         return Act(text=f"Because. {said}")
@@ -202,6 +214,89 @@ def test_ties_unreadable_replies_and_failed_calls_are_shown_apart(dataset, clien
         shown = client.get(f"{PAGE}judgments/", {**asked, "outcome": outcome})
         assert len(shown.context["found"].rows) == count
     assert "No judgments match this filter." in text_of(shown)
+
+
+def test_a_prompt_without_any_readable_reply_has_its_row_and_the_others_go_on(dataset, client):
+    with KnownFailures(instead={("thought", place): "Both." for place in range(20)}) as server:
+        priced(server)
+        told = json.loads(command(json=True))
+    assert [row["failures"] for row in told["rows"]] == [14, 0, 3]
+    row = told["rows"][1]
+    assert (row["unreadable"], row["judgments"], row["share"]) == (20, 0, None)
+    assert JudgeRun.objects.get(kind="ABLATE").status == "DONE"
+    client.force_login(make_user(role="VIEWER"))
+    assert "Left out" not in text_of(client.get(PAGE))
+    asked = {"report": told["report"], "run": row["run"], "outcome": "unreadable"}
+    assert client.get(f"{PAGE}judgments/", asked).context["page"].paginator.count == 20
+
+
+def test_a_prompt_whose_calls_fail_is_left_out_until_it_is_tried_again(dataset, client):
+    failing = {("thought", place): Act(status=400) for place in range(20)}
+    with KnownFailures(instead=failing) as server:
+        priced(server)
+        with pytest.raises(CommandError, match="1 step could not be finished") as failed:
+            command()
+        assert failed.value.returncode == 1
+        report = VerificationReport.objects.get()
+        assert [row["prompt"] for row in report.rows] == ["PAIRWISE", "OWN_REFERENCE"]
+        client.force_login(make_user(role="VIEWER"))
+        page = text_of(client.get(PAGE))
+        assert "Left out: thought · knows." in page
+        assert "llm:bad-request" in page
+        server.instead = {}
+        reset_failed(report.run_id)
+        assert run_to_end(report.run_id).status == "DONE"
+    report.refresh_from_db()
+    assert [row["failures"] for row in report.rows] == [14, 6, 3]
+    assert "refused" not in report.settings
+
+
+def test_its_runs_stand_in_no_other_figures(dataset, client):
+    """They judged a part by three prompts; a run that somebody else started stands beside them."""
+    with KnownFailures() as server:
+        priced(server)
+        command()
+        steps = list(JudgeRun.objects.filter(kind="TEST").values_list("pk", flat=True))
+        assert (len(steps), standing()) == (3, ([], [], []))
+        client.force_login(make_user(role="VIEWER"))
+        for page in ("/trust/gold/", "/trust/judges/", "/leaderboard/", "/leaderboard/corrected/"):
+            assert "knows" not in text_of(client.get(page, {"dataset": "mt"}))
+        shown = text_of(client.get(f"/runs/{steps[0]}/"))
+        assert f'href="/runs/{JudgeRun.objects.get(kind="ABLATE").pk}/"' in shown
+        assert "/trust/gold/" not in shown.split("<main")[1]
+        asked = RunRequest(
+            kind=RunKind.TEST,
+            dataset=dataset,
+            judge="knows",
+            prompt=JudgePrompt.THOUGHT,
+            with_sets=False,
+            targets=Targets(kind=RunTarget.ALL),
+        )
+        (own,) = (run_to_end(start(each).pk).pk for each in plan(asked))
+    assert standing() == ([own], [own], [own])
+
+
+def test_a_run_that_the_protocol_found_there_stands_as_before(dataset):
+    with KnownFailures() as server:
+        priced(server)
+        config = failure_config(dataset, scenario="math", judges=["knows"], verdict=STRICT)
+        own = start(judged_by(dataset, "knows", JudgePrompt.PAIRWISE, config)).pk
+        run_to_end(own)
+        command()
+    assert JudgeRun.objects.filter(kind="TEST").count() == 3
+    assert standing() == ([own], [own], [own])
+
+
+def standing():
+    """The runs of a leaderboard, those held against gold answers, and those on offer for Trust."""
+    scope = leaderboard_scope(LeaderboardQuestion(dataset="mt"))
+    gold = judge_options(dataset_of("mt"))
+    nobody = AnnotatorChoice(0, "", judged=False)
+    return (
+        [run.pk for run in runs_of(scope, Source.BASE, "knows")],
+        [each.run for each in gold],
+        [each.id for each in verdict_runs(dataset_of("mt"), nobody)],
+    )
 
 
 def test_a_run_that_was_cut_short_goes_on_and_pays_nothing_twice(dataset):

@@ -234,6 +234,43 @@ def test_a_reply_with_another_list_is_asked_for_once_more(dataset):
     assert row.error_code == "injection:list-changed"
 
 
+@pytest.mark.parametrize(
+    ("said", "code"), [("1. Only one.", "injection:list-changed"), ("", "llm:no-answer")]
+)
+def test_a_check_without_any_list_to_repeat_is_over_and_says_why(dataset, client, said, code):
+    with Verbose(instead=dict.fromkeys(range(LISTS), said)) as server:
+        endpoint(server)
+        with pytest.raises(CommandError, match=code):
+            command(judge="verbose")
+    client.force_login(make_user(role="VIEWER"))
+    check = InjectionCheck.objects.get()
+    shown = text_of(client.get(reverse("judging:injection-check", args=[check.pk])))
+    assert "12 lists could not be rephrased" in shown
+    assert "The check ended without the answers that one of its steps needs." in shown
+    assert f'<span class="mono">{code}</span>' in shown
+    assert "not finished" not in shown
+    for page in (shown, text_of(client.get(reverse("judging:injections")))):
+        assert "in progress" not in page
+        assert '<span class="tag">Failed</span>' in page
+
+
+def test_a_check_that_was_stopped_or_lacks_calls_can_go_on_and_says_so(dataset, client):
+    client.force_login(make_user(role="VIEWER"))
+    with Verbose() as server:
+        server.script.extend([Act(status=500)] * 500)
+        endpoint(server)
+        with pytest.raises(CommandError):
+            command(judge="verbose")
+    check = InjectionCheck.objects.get()
+    where = reverse("judging:injection-check", args=[check.pk])
+    assert "The check stopped before its end" in text_of(client.get(where))
+    JudgeRun.objects.update(status="CANCELLED", error_code="")
+    shown = text_of(client.get(where))
+    assert "The check stopped before its end" in shown
+    assert '<span class="tag">Cancelled</span>' in shown
+    assert "in progress" not in shown
+
+
 def test_a_manager_starts_it_from_the_page(dataset, client):
     client.force_login(make_user(role="MANAGER"))
     form = {

@@ -92,7 +92,7 @@ class Command(OneLineCommand):
             raise _spent(f"{', '.join(found.left_out)} left out", options)
         if found.refused:
             message = (
-                f"{counted(len(found.refused), 'step')} could not be started. Once the cause is "
+                f"{counted(len(found.refused), 'step')} could not be finished. Once the cause is "
                 f"mended, run `judge --retry {run.pk}`"
             )
             raise CommandError(message, returncode=WORK_FAILED)

@@ -129,7 +129,7 @@ class Command(OneLineCommand):
             code = found.error_codes[0]
             message = f"{code}: {counted(found.failed, 'call')} failed. {text_of(code)}"
             raise CommandError(message, returncode=WORK_FAILED)
-        if found.unfinished:
+        if not run.error_code.startswith("verdict:"):  # unreadable verdicts are a finding
             check_finished([run])
 
 

@@ -13,7 +13,7 @@ from judging.models import InjectedText, JudgeRun, LlmCall
 from judging.services.injection import TriedPair
 from judging.services.kinds import start as begin
 from tests.factory import make_endpoint, make_user
-from tests.fake_llm import FakeLlm
+from tests.fake_llm import Act, FakeLlm
 from tests.judging.study import check_injections, make_study, planned_check
 
 pytestmark = pytest.mark.django_db
@@ -152,6 +152,16 @@ def test_a_check_under_way_says_so(client):
 def test_without_a_check_the_page_says_how_to_make_one(client):
     client.force_login(make_user(role="VIEWER"))
     assert "manage.py injection_check --judge NAME" in text_of(get(client, "injections"))
+
+
+def test_failed_calls_are_no_unreadable_verdicts(client):
+    client.force_login(make_user(role="VIEWER"))
+    with FakeLlm(script=[Act(status=400)] * 10) as server:
+        found = check_injections(make_endpoint(base_url=server.base_url).name, [PAIR])
+    shown = text_of(get(client, "injection-check", found.pk))
+    assert "llm:bad-request" in shown
+    assert "Nothing to test" not in shown
+    assert "not finished" not in shown
 
 
 def test_a_judge_that_says_nothing_could_not_be_tried(client):

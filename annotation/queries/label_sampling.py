@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from itertools import takewhile
@@ -42,7 +42,8 @@ class RandomLabels(NamedTuple):
     `left_out` counts the others. `studies` are those that drew them, by name; `statement` is a
     manager's. `unfinished` are studies whose labels count once all of their items are answered.
     `chances` are None where every target was as likely; else, of what one study drew, by target the
-    probability with which it did.
+    probability with which it did. `unknown` are studies that drew with probabilities which cannot
+    be told, `partial` those of which the judge was asked about a part alone, which nobody drew.
     """
 
     keys: frozenset[Hashable]
@@ -52,6 +53,8 @@ class RandomLabels(NamedTuple):
     statement: LabelSampling | None = None
     unfinished: tuple[str, ...] = ()
     chances: Mapping[int, float] | None = None
+    unknown: tuple[str, ...] = ()
+    partial: tuple[str, ...] = ()
 
     @property
     def without_keys(self) -> RandomLabels:
@@ -105,7 +108,7 @@ def random_labels(
     if complete:
         return RandomLabels(everything, (Ground.ALL,), 0)
     statement = stated_sampling(dataset)
-    begun, unfinished = _begun(
+    begun, unfinished, unknown = _begun(
         dataset,
         {each.study for each in labels.values() if each.study is not None},
         kind,
@@ -130,7 +133,8 @@ def random_labels(
         left_out = len(everything) - len(keys)
         return RandomLabels(keys, (Ground.STUDIES,), left_out, (name,), chances=chances)
     if not counted or (len(counted) < fewest <= len(everything)):
-        return RandomLabels(everything, (Ground.NONE,), 0, unfinished=unfinished)
+        none = RandomLabels(everything, (Ground.NONE,), 0)
+        return none._replace(unfinished=unfinished, unknown=unknown)
     grounds = [Ground.STUDIES] * bool(drawn_by) + [Ground.STATED] * is_stated
     return RandomLabels(
         frozenset(counted),
@@ -153,20 +157,21 @@ def _begun(
     kind: StudyKind,
     targets: frozenset[int],
     scenario: str | None,
-) -> tuple[dict[int | None, _Begun], tuple[str, ...]]:
+) -> tuple[dict[int | None, _Begun], tuple[str, ...], tuple[str, ...]]:
     """By study that could have drawn each of the targets, those that it asked about first.
 
     Those are its items up to the first that nobody answered or skipped; gold items, which are
     chosen by their answer, are none. Where the first are no random part of all, nothing counts
-    before the last: the study's name is among the others then. At the end it is all of them, with
-    the probabilities by which they were drawn, gold items too, if they were drawn of all targets.
+    before the last: the study's name is among the second then. At the end it is all of them, with
+    the probabilities by which they were drawn, gold items too, if they were drawn of all targets;
+    where none of these is known the study's name is among the third.
     """
     if not studies:
-        return {}, ()
+        return {}, (), ()
     items = _items(studies, kind)
     sessions = _sessions(dataset) if kind is StudyKind.PAIRWISE and items else {}
     found: dict[int | None, _Begun] = {}
-    unfinished = []
+    unfinished, unknown = [], []
     for study in Study.objects.filter(pk__in=items.keys()).order_by("name"):
         own = items[study.pk]
         asked = frozenset(item.target for item in own)
@@ -181,7 +186,9 @@ def _begun(
                 found[study.pk] = _Begun(study.name, asked, chances)
             else:
                 unfinished.append(study.name)
-    return found, tuple(unfinished)
+        elif _lacks_chances(study, (item.chance for item in own)):
+            unknown.append(study.name)
+    return found, tuple(unfinished), tuple(unknown)
 
 
 class _Item(NamedTuple):
@@ -210,6 +217,20 @@ def _items(studies: Collection[int], kind: StudyKind) -> dict[int, list[_Item]]:
             is_gold = item_kind == ItemKind.GOLD
             own.append(_Item(target, done or passed or is_gold, is_gold, chance))
     return items
+
+
+def has_no_chances(study: Study) -> bool:
+    """Whether a study's sample was balanced without a probability for any item.
+
+    `inclusion_chances` says where there is none. One query where the sample was balanced.
+    """
+    known = study.items.filter(inclusion_chance__isnull=False)
+    return _lacks_chances(study, known.values_list("inclusion_chance", flat=True)[:1])
+
+
+def _lacks_chances(study: Study, chances: Iterable[float | None]) -> bool:
+    balanced = study.kind == StudyKind.PAIRWISE and study.selection.get(_STRATA)
+    return bool(balanced and study.selection.get(_SAMPLE)) and not any(chances)
 
 
 def _has_chances(

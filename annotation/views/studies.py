@@ -26,6 +26,7 @@ from annotation.forms.participants import MAX_TEXT, GuidelinesForm
 from annotation.forms.studies import CountsForm, RulesForm, StudyForm
 from annotation.forms.study_filters import StatusForm, StudyFilterForm
 from annotation.models import Study, StudyStatus
+from annotation.queries.label_sampling import has_no_chances
 from annotation.queries.participants import guidelines_history, setting_version, study_named
 from annotation.queries.studies import (
     all_studies,
@@ -96,6 +97,7 @@ def study(request: SignedInRequest, slug: str) -> HttpResponse:
     context = {
         "study": page,
         "selection": row.selection,
+        "lacks_chances": has_no_chances(row),
         "dataset_slug": row.dataset.slug if row.status == StudyStatus.CLOSED else "",
         "live": study_live(row, page.row, now),
         "now": now,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import fmean
@@ -15,7 +15,7 @@ from django.utils.text import Truncator
 from annotation.core.choices import StudyKind, Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, PairwiseLabel
-from annotation.queries.label_sampling import LabelOrigin, RandomLabels, random_labels
+from annotation.queries.label_sampling import Ground, LabelOrigin, RandomLabels, random_labels
 from benchmark.core.corrected import FEWEST_LABELS, CorrectedFigure
 from benchmark.core.corrected_ranking import (
     CorrectedRanking,
@@ -33,7 +33,9 @@ from benchmark.queries.ranking import (
     ballots,
     latest_judge,
     leaderboard_scope,
+    runs_of,
 )
+from judging.queries.configurations import applied_plans
 
 WORTH: Final = {Verdict.A: 1.0, Verdict.TIE: 0.5, Verdict.B: 0.0}
 JUDGED: Final = (Source.BASE, Source.SELECTED)
@@ -121,7 +123,7 @@ def corrected_board(
     judged = _judged(scope, source, judge) if judge else []
     if scope.dataset is None or not judged:
         return None
-    rows, labels = _rows(scope, judged)
+    rows, labels = _rows(scope, source, judge, judged)
     pairs = [row.pair for row in rows]
     ranks = labels.is_random and draws > 0
     ranking = corrected_ranking(pairs, draws=draws, seed=seed) if ranks else None
@@ -215,7 +217,7 @@ def _of_owner(
 
 
 def _rows(
-    scope: LeaderboardScope, judged: Sequence[_Judged]
+    scope: LeaderboardScope, source: Source, judge: str, judged: Sequence[_Judged]
 ) -> tuple[list[CorrectedRow], RandomLabels]:
     """A row for each label that counts, and one for each target without."""
     given = _labels(scope)
@@ -236,6 +238,11 @@ def _rows(
         fewest=FEWEST_LABELS,
         scenario=scope.scenario.name if scope.scenario else None,
     )
+    if labels.chances is not None:
+        drawn = [key for key in given if key[1] in labels.chances]
+        if _has_left_out(drawn, scope, source, judge, judged):
+            none = RandomLabels(frozenset(asked), (Ground.NONE,), 0)
+            labels = none._replace(partial=labels.studies)
     counted: dict[tuple[int | None, int], list[tuple[int | None, float | None]]] = {
         place: [(key[0], given[key][0]) for key in keys if key in labels.keys]
         for place, keys in on.items()
@@ -249,6 +256,42 @@ def _rows(
             pair = JudgedPair(each.model_a, each.model_b, each.score, worth, each.session)
             rows.append(CorrectedRow(each.comparison, pair, annotator, each.is_same))
     return rows, labels
+
+
+def _has_left_out(
+    drawn: Collection[tuple[int, int]],
+    scope: LeaderboardScope,
+    source: Source,
+    judge: str,
+    judged: Sequence[_Judged],
+) -> bool:
+    """Whether a judge was not asked about some of what was drawn and labelled.
+
+    What a personal judge learned from is not asked about, nor are ties by runs over test
+    comparisons: that is chosen among what was labelled, by rank and by the label, and the rest was
+    drawn with other probabilities than those that are stored. No common factor mends them: as many
+    sessions are learned from in each scenario, however many were drawn there, and in a second round
+    over sessions those of one comparison keep their probability of 1. What a judge was asked and
+    gave no verdict on is missing whatever was drawn, so the probabilities of the rest stay.
+
+    `drawn` has annotator and comparison of each label on a comparison of the sample, `judged` what
+    the judge's verdicts of this source are on.
+    """
+    asked: dict[int | None, set[int]] = defaultdict(set)
+    for each in judged:
+        asked[each.owner].add(each.comparison)
+    people = {person.id: person for person in scope.annotators}
+    for owner, known in asked.items():
+        own = scope if owner is None else replace(scope, annotator=people[owner])
+        for run in runs_of(own, source, judge):
+            for plan in applied_plans(run.config):
+                known.update(plan.comparisons if source is Source.BASE else plan.fresh)
+    return any(
+        comparison not in known
+        for owner, known in asked.items()
+        for annotator, comparison in drawn
+        if owner in {None, annotator}
+    )
 
 
 def _rows_by_chance(

@@ -65,7 +65,7 @@ from judging.services.endpoints import check_budget
 from judging.services.estimates import estimate_all
 from judging.services.heartbeats import Pulse
 from judging.services.judges import LEXICAL, endpoint_for
-from judging.services.kinds import Kind, plan
+from judging.services.kinds import Kind, later_units, plan
 from judging.services.run_requests import RunRequest, finished_like
 
 SEED: Final = 42
@@ -447,6 +447,11 @@ def _judged(
                 yield Judged(comparison, winner, decided[comparison], session=sessions[comparison])
 
 
+def units_resting(run: JudgeRun, again: Sequence[RunUnit]) -> list[RunUnit]:
+    """The units behind the first that is done again; none of prompts, each asked alone."""
+    return [] if PROMPTS in run.config else later_units(run, again)
+
+
 ABLATE: Final = Kind(
     None,
     write_ablation,
@@ -454,4 +459,5 @@ ABLATE: Final = Kind(
         UnitStage(StageName.UNIT, work_ablation),
         ComputingStage(StageName.REPORT, report_ablation),
     ),
+    units_resting,
 )

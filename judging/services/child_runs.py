@@ -22,7 +22,7 @@ from judging.services.batches import BatchWork
 from judging.services.endpoints import set_budget
 from judging.services.heartbeats import beat
 from judging.services.kinds import check_abilities, write
-from judging.services.run_control import is_left, put_down
+from judging.services.run_control import has_failed_rows, is_left, put_down, reset_failed
 from judging.services.run_requests import finished_like
 from judging.services.runs import dispatch, run_batch
 
@@ -41,7 +41,8 @@ def choose_child(run: JudgeRun, unit: RunUnit, wanted: JudgeRun) -> None:
         wanted: planned, not saved.
 
     Raises:
-        Refused: the run cannot be started; see `kinds.check_abilities`.
+        Refused: the run cannot be started, or not again; see `kinds.check_abilities` and
+            `run_control.reset_failed`.
         SupersededError: the run was cancelled, or somebody else has it now.
     """
     check_abilities(wanted)
@@ -54,7 +55,15 @@ def choose_child(run: JudgeRun, unit: RunUnit, wanted: JudgeRun) -> None:
         unit.child = finished or write(wanted)
         own = finished is not None and finished.pk in unit.plan.get(EARLIER, ())
         unit.reused = (finished is not None and not own) or unit.child.attached
+        if own and not unit_rows(run.pk).filter(child=unit.child_id).exists():
+            _ask_failed(unit.child)
         unit.save(update_fields=["child", "reused"])
+
+
+def _ask_failed(child: JudgeRun) -> None:
+    """Has a run that a retry comes to once more answer what failed in it."""
+    if has_failed_rows(child):
+        reset_failed(child.pk)
 
 
 def go_on(run: JudgeRun, unit: RunUnit, work: BatchWork) -> JudgeRun:

@@ -233,6 +233,9 @@ def test_a_sample_is_counted_made_and_shown(client, manager, dataset):
     assert "sampled from" in page
     page = client.get(make(client, dataset, **chosen).url).content.decode()
     assert "scenarios: Writing, Code · sample size: 1 · equal numbers of each: Scenario" in page
+    assert "No inclusion probability can be given for this balanced sample" in page
+    page = client.get(make(client, dataset, **{**chosen, "sample": 2}).url).content.decode()
+    assert "No inclusion probability" not in page
 
 
 def test_a_balance_needs_a_size_and_kinds_leave_out_what_says_nothing_of_them(

@@ -5,7 +5,7 @@ from django.core.management import CommandError
 
 from benchmark.core.ablation import Vary
 from benchmark.queries.ablations import ablation_of
-from judging.models import JudgeRun, ModelEndpoint
+from judging.models import JudgeRun, Judgment, ModelEndpoint, RunUnit
 from judging.services.foreground import run_to_end
 from judging.services.kinds import start
 from judging.services.run_control import reset_failed
@@ -50,3 +50,24 @@ def test_an_ablation_of_which_nothing_can_be_started_says_why(study):
     run = run_to_end(start(planned(study, Vary.DEV_SIZE, [name])).pk)
     assert (run.status, run.error_code) == ("FAILED", "llm:context")
     assert "takes 16 tokens" in run.error_detail
+
+
+def test_a_retry_asks_what_failed_in_every_step_once(study):
+    """A distillation and two judges' runs, in each a row that failed for good; the last row of all.
+
+    The reply comes out as before, so that all steps rest on the same preferences.
+    """
+    run = run_to_end(start(planned(study, Vary.DEV_SIZE)).pk, opener=opener_of(FakeJudge()))
+    known, runs = ablation_of(run.pk).rows, JudgeRun.objects.count()
+    steps = RunUnit.objects.filter(run=run).order_by("position").values_list("child", flat=True)
+    failing = [steps[0], steps[1], steps[3]]
+    for child in failing:
+        row = Judgment.objects.filter(run=child).last()
+        told = {"verdict": None, "raw": "", "log_odds": None, "error_code": "llm:bad-request"}
+        Judgment.objects.filter(pk=row.pk).update(status="FAILED", **told)
+    judge = FakeJudge()
+    reset_failed(run.pk)
+    again = run_to_end(run.pk, opener=opener_of(judge))
+    assert (again.status, len(judge.asked)) == ("DONE", len(failing))
+    assert not Judgment.objects.filter(status="FAILED").exists()
+    assert (ablation_of(run.pk).rows, JudgeRun.objects.count()) == (known, runs)

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from annotation.models import Comparison, PairwiseLabel
 from annotation.services.datasets import state_sampling
+from judging.models import JudgeRun, Judgment
 from tests.benchmark.stage import Stage
 from tests.factory import make_claim, make_item, make_label, make_study, make_user
 from tests.paths import shared_data
@@ -155,12 +156,8 @@ def test_a_study_s_beginning_is_named_and_the_rest_left_out(viewer):
     assert "9 other labels are not part of the sample" in text(answer)
 
 
-def test_what_was_drawn_with_unequal_chances_counts_for_as_many_as_it_stands_for(viewer):
-    """Of 25 comparisons 20 were drawn, of 5 all; 14 and 3 labels say A, the judge always B.
-
-    (14 / .8 + 3) / 30; with one A skipped (13 / .8 + 3) / 30, over the 24 of 25 that were answered.
-    """
-    stage = study()
+def balanced(stage):
+    """Of 25 comparisons 20 were drawn, of 5 all; the first is not answered yet."""
     pairs = stage.comparisons["Writing"]
     PairwiseLabel.objects.filter(annotator__username="study:bob").delete()
     ann = pairs[0].labels.get().annotator
@@ -177,6 +174,15 @@ def test_what_was_drawn_with_unequal_chances_counts_for_as_many_as_it_stands_for
             make_claim(item, ann, state="DONE")
     PairwiseLabel.objects.exclude(comparison__in=picked).delete()
     PairwiseLabel.objects.update(study=pilot)
+    return pilot, pairs, ann
+
+
+def test_what_was_drawn_with_unequal_chances_counts_for_as_many_as_it_stands_for(viewer):
+    """14 and 3 labels say A, the judge always B.
+
+    (14 / .8 + 3) / 30; with one A skipped (13 / .8 + 3) / 30, over the 24 of 25 that were answered.
+    """
+    pilot, pairs, ann = balanced(study())
     assert "Labels of Pilot count once every item" in text(viewer.get(PAGE))
     make_claim(pilot.items.get(comparison=pairs[0]), ann, state="DONE")
     answer = viewer.get(PAGE)
@@ -191,6 +197,40 @@ def test_what_was_drawn_with_unequal_chances_counts_for_as_many_as_it_stands_for
     pairs[0].labels.all().delete()
     skipped = told(viewer.get(PAGE))["alpha"]
     assert skipped.corrected.value == pytest.approx(19.25 / 30 / (24 / 25))
+
+
+@pytest.mark.parametrize("left_out", ["failed", "learned from", "not asked about"])
+def test_chances_do_not_hold_where_a_judge_leaves_out_what_was_drawn(viewer, left_out):
+    """Whether a call failed says nothing of the draw; what was learned from is chosen among it."""
+    pilot, pairs, ann = balanced(study())
+    make_claim(pilot.items.get(comparison=pairs[0]), ann, state="DONE")
+    run = JudgeRun.objects.get(kind="TEST")
+    plan = run.config["scenarios"][0]
+    Judgment.objects.filter(comparison=pairs[0]).delete()
+    if left_out == "learned from":
+        plan["learned_from"] = [pairs[0].pk]
+    elif left_out == "not asked about":
+        plan["winners"] = [each for each in plan["winners"] if each[0] != pairs[0].pk]
+    run.save()
+    for source, holds in (
+        ("selected", left_out == "failed"),
+        ("base", left_out != "not asked about"),
+    ):
+        answer = viewer.get(f"{PAGE}?source={source}")
+        board = answer.context["board"]
+        assert (dict(board.models)["alpha"].corrected is not None) is holds
+        assert (board.ranking is not None) is holds
+        told_why = "the judge was not asked about all of those that were labelled" in text(answer)
+        assert told_why is not holds
+
+
+def test_a_balanced_sample_without_chances_is_named_as_the_reason(viewer):
+    pilot, pairs, ann = balanced(study())
+    make_claim(pilot.items.get(comparison=pairs[0]), ann, state="DONE")
+    pilot.items.update(inclusion_chance=None)
+    answer = viewer.get(PAGE)
+    assert told(answer)["alpha"].corrected is None
+    assert "Labels of Pilot cannot count: no inclusion probability" in text(answer)
 
 
 def test_every_number_leads_to_its_rows(viewer):

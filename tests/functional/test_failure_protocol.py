@@ -54,19 +54,23 @@ ESTIMATE = "/trust/ablations/new/estimate/"
 class KnownFailures(FakeLlm):
     """Wrong in the first so many of 20 judgments, two a question: the right one first, or second.
 
-    `instead` is what it says in some judgments, by prompt and number.
+    `instead` is what it says in some judgments, by prompt and number; it judges no prompt with the
+    words `refused`.
     """
 
     def __init__(self, *, instead=None, **options):
         super().__init__(**options)
         self.instead = instead or {}
         self.references = 0
+        self.refused = None
 
     def _act(self, body):
         if self.script:
             return self.script.popleft()
         prompt = body["messages"][0]["content"]
         first = inside(prompt, "response_a")
+        if first and self.refused and self.refused in prompt:
+            return Act(status=400)
         number = int(re.search(r"Question (\d+)", prompt).group(1))
         if not first:
             self.references += 1
@@ -383,3 +387,19 @@ def test_the_list_costs_the_same_however_long(dataset, client, django_assert_max
     client.force_login(make_user(role="VIEWER"))
     with django_assert_max_num_queries(8):
         client.get(f"{PAGE}judgments/", {"report": told["report"], "run": told["rows"][0]["run"]})
+
+
+def test_a_retry_asks_what_failed_under_every_prompt_and_nothing_else(dataset):
+    with KnownFailures() as server:
+        priced(server)
+        server.refused = "Question 3"
+        rows = json.loads(command(json=True))["rows"]
+        assert [row["failed"] for row in rows] == [2, 2, 2]
+        calls, server.refused = server.stats()["calls"], None
+        run = JudgeRun.objects.get(kind="ABLATE")
+        reset_failed(run.pk)
+        run_to_end(run.pk)
+        assert server.stats()["calls"] == calls + 6
+    rows = VerificationReport.objects.get(run=run).rows
+    assert [(row["failed"], row["failures"]) for row in rows] == [(0, n) for n in FAILS.values()]
+    assert JudgeRun.objects.count() == 4

@@ -32,6 +32,7 @@ PAGES = {
         "repeats",
     },
     "annotation/_label_sampling.html": {"random-labels"},
+    "annotation/study.html": {"random-labels"},
     "benchmark/_corrected_table.html": {"corrected", "corrected-agreement", "corrected-rating"},
     "benchmark/_model_differences.html": {"satisfaction-differences"},
     "benchmark/_model_satisfaction.html": {"satisfaction-by-model"},

@@ -71,7 +71,7 @@ EVERYTHING: Final = ItemChoice()
 
 def stored_choice(stored: Mapping[str, Any]) -> ItemChoice:
     """The choice that `ItemChoice.stored` wrote."""
-    values = {
+    values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
     }
     values["strata"] = tuple(Stratum(each) for each in values.get("strata", ()))

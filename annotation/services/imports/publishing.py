@@ -39,6 +39,7 @@ from annotation.models import (
 )
 from annotation.queries.datasets import is_archived
 from annotation.services.imports.staging import Staging
+from annotation.services.studies import draw_drafts_of
 
 _log = logging.getLogger(__name__)
 
@@ -136,6 +137,8 @@ def publish(
                     target_id=dataset.pk,
                     detail=dict(detail),
                 )
+                if "gold" in detail:
+                    draw_drafts_of(dataset)
     except BaseException as error:
         if hidden is not None:
             _clear_if_possible(hidden)

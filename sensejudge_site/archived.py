@@ -86,6 +86,7 @@ ADDRESSES: Final[Sequence[tuple[re.Pattern[str], Named]]] = [
         ("snapshots/keep/replay", _RUN),
         ("trust/calibration", _RUN),
         ("trust/satisfaction/models", _RUN),
+        ("trust/disagreements", _COMPARISON),
         ("trust/injections", Named(InjectionCheck, "run__dataset")),
         ("judgments", Named(Judgment, "run__dataset")),
         ("satisfaction-judgments", Named(SatisfactionJudgment, "run__dataset")),

@@ -7,9 +7,10 @@ from django.test.utils import CaptureQueriesContext
 from annotation.core.choices import StudyKind
 from annotation.core.studies import StudyPlan
 from annotation.core.study_items import ItemChoice, Stratum
-from annotation.models import AuditEvent, PairingPlan, Study, StudyStatus
+from annotation.models import AuditEvent, Dataset, PairingPlan, Study, StudyStatus
 from annotation.services.studies import change_rules, create_study, set_status
 from tests.annotation.labelling import make_pair_study
+from tests.annotation.records import import_rows, pair
 from tests.factory import (
     make_claim,
     make_comparison,
@@ -253,3 +254,12 @@ def test_a_draft_of_another_size_is_drawn_again_and_keeps_how_it_is_chosen(datas
     assert event.detail == {"before": {"sample": 4}, "after": {"sample": 2}}
     change_rules(study=study.slug, rules={"sample": None}, since=event.pk, by=make_user())
     assert study.items.count() == 6
+
+
+def test_an_import_of_gold_answers_draws_drafts_again(tmp_path):
+    import_rows(tmp_path, pair(), pair(prompt="q"), pair(prompt="r"))
+    dataset = Dataset.objects.get()
+    study = Study.objects.get(slug=create_study(plan(dataset, gold_rate=0.4), by=None))
+    assert not study.items.filter(kind="GOLD").exists()
+    import_rows(tmp_path, pair(prompt="q", gold="B"))
+    assert study.items.get(kind="GOLD").comparison.turn.user_message == "q"

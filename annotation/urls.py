@@ -24,6 +24,7 @@ _managing = [
     path("studies/new/counts/", studies.new_study_counts, name="new-study-counts"),
     path("studies/<slug:slug>/live/", studies.live, name="study-live"),
     path("studies/<slug:slug>/status/", studies.study_status, name="study-status"),
+    path("studies/<slug:slug>/delete/", studies.delete_study, name="study-delete"),
     path("studies/<slug:slug>/rules/", studies.study_rules, name="study-rules"),
     path("studies/<slug:slug>/people/", participants.people, name="study-people"),
     path(

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from annotation.core.assignment import Progress, lease_end
 from annotation.core.choices import StudyKind
+from annotation.core.hidden_items import Rates
 from annotation.core.labelling import Rules
 from annotation.core.participants import natural_key
 from annotation.core.study_items import EVERYTHING, ItemChoice
@@ -245,6 +246,8 @@ class PlannedCounts:
         repeats: Hidden repeats besides.
         annotators: People who are in from the beginning.
         overlap: Annotators wanted for each item.
+        rates: The wanted shares of gold items and repeats.
+        gap: The least number of items between a first and its repeat; 0 where none are repeated.
     """
 
     targets: int
@@ -255,6 +258,23 @@ class PlannedCounts:
     repeats: int
     annotators: int
     overlap: int
+    rates: Rates
+    gap: int
+
+    @property
+    def repeats_wanted(self) -> int:
+        """Repeats that the rate asks for."""
+        return self.rates.repeats_among(self.targets)
+
+    @property
+    def gold_wanted(self) -> int:
+        """Gold items that the rate asks for."""
+        return self.rates.gold_among(self.targets, self.repeats)
+
+    @property
+    def repeats_after(self) -> int:
+        """The number of items before the first repeat."""
+        return 2 * self.gap
 
     @property
     def wanted(self) -> int:

@@ -32,6 +32,7 @@ _OF_KIND: Final = {
     "min_turns": {StudyKind.CONVERSATION},
     "gold_rate": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
     "repeat_rate": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
+    "sample": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
     "pause_gold_below": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
     "pause_repeats_below": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
     "pause_after": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
@@ -198,9 +199,17 @@ class RulesForm(RuleFields):
 
     name = forms.CharField(label=_("Name"), max_length=200)
 
+    sample = forms.IntegerField(
+        label=_("Sample size"),
+        required=False,
+        min_value=1,
+        max_value=10_000_000,
+        help_text=_("The items are drawn again. Leave empty for all."),
+    )
+
     ask_profile = None  # type: ignore[assignment]  # asked for beside the consent
 
-    field_order = ("name", "overlap", "lease_minutes")
+    field_order = ("name", "sample", "overlap", "lease_minutes")
 
     def __init__(
         self,

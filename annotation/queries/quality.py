@@ -128,6 +128,11 @@ def gold_changed(target: Target, *, since: datetime | None) -> bool:
     return (traces if since is None else traces.filter(created_at__gt=since)).exists()
 
 
+def gold_rows(target: Target) -> list[GoldLabel]:
+    """What is held to be right of an item, of every source."""
+    return list(GoldLabel.objects.filter(**{f"{target.kind.value}_id": target.id}).order_by("pk"))
+
+
 def manager_gold(target: Target) -> dict[str, str] | None:
     """What a manager holds to be right of an item, as a form shows it; None where nobody did."""
     stored = GoldLabel.objects.filter(

@@ -122,6 +122,21 @@ def study_items(slug: str) -> QuerySet[StudyItem]:
     )
 
 
+def draft_pairs(slug: str) -> QuerySet[StudyItem]:
+    """The pairs of a draft with texts and gold answers, in an order that drawing anew keeps."""
+    return (
+        study_items(slug)
+        .exclude(kind=ItemKind.REPEAT)
+        .select_related(
+            "comparison__turn__session__scenario",
+            "comparison__response_a",
+            "comparison__response_b",
+        )
+        .prefetch_related("comparison__gold_labels")
+        .order_by("comparison_id")
+    )
+
+
 def with_claims(items: Sequence[StudyItem]) -> list[tuple[StudyItem, dict[str, int]]]:
     """What happened to each of these items: its claims by state."""
     states: dict[int, dict[str, int]] = {item.pk: {} for item in items}
@@ -154,6 +169,13 @@ def my_seconds(annotator: User, slug: str) -> float | None:
 def is_touched(study: Study) -> bool:
     """Whether a study was opened ever, or anybody was given an item: it is no mere plan."""
     return study.status != StudyStatus.DRAFT or Claim.objects.filter(item__study=study).exists()
+
+
+def drafts_with_gold() -> QuerySet[Study]:
+    """The drafts that are to have gold items and of which nobody was given an item."""
+    claimed = Claim.objects.filter(item__study=OuterRef("pk"))
+    drafts = Study.objects.filter(status=StudyStatus.DRAFT, gold_rate__gt=0)
+    return drafts.exclude(Exists(claimed)).order_by("pk")
 
 
 def members_of(study: Study) -> QuerySet[Participation]:
@@ -336,11 +358,12 @@ def planned_counts(plan: StudyPlan) -> PlannedCounts:
     study = Study(dataset=dataset, kind=plan.kind, allow_tie=plan.allow_tie)
     known = gold_candidates(study) & set(order)
     kinds = [PlannedKind.NORMAL] * len(order)
+    rates = Rates(gold=plan.gold_rate, repeats=plan.repeat_rate)
     if plan.kind in REPEAT_GAPS:
         items = plan_items(
             order,
             known if plan.gold_rate else frozenset(),
-            rates=Rates(gold=plan.gold_rate, repeats=plan.repeat_rate),
+            rates=rates,
             gap=REPEAT_GAPS[plan.kind],
             seed=plan.seed,
         )
@@ -354,6 +377,27 @@ def planned_counts(plan: StudyPlan) -> PlannedCounts:
         repeats=kinds.count(PlannedKind.REPEAT),
         annotators=len(plan.annotators),
         overlap=plan.overlap,
+        rates=rates,
+        gap=REPEAT_GAPS.get(plan.kind, 0),
+    )
+
+
+def drawn_counts(study: Study, row: StudyRow) -> PlannedCounts:
+    """What a study holds as it was drawn; `row`: its counts. Two queries."""
+    field = "comparison_id" if row.kind is StudyKind.PAIRWISE else "session_id"
+    items = list(study.items.values_list("kind", field))
+    kinds = [kind for kind, _target in items]
+    return PlannedCounts(
+        targets=row.items,
+        available=row.items,
+        left_out=0,
+        gold_known=len(gold_candidates(study) & {target for _kind, target in items}),
+        gold=kinds.count(ItemKind.GOLD),
+        repeats=kinds.count(ItemKind.REPEAT),
+        annotators=row.annotators,
+        overlap=row.overlap,
+        rates=Rates(gold=study.gold_rate, repeats=study.repeat_rate),
+        gap=REPEAT_GAPS.get(row.kind, 0),
     )
 
 

@@ -32,6 +32,8 @@ from annotation.queries.studies import (
     all_studies,
     annotator_choices,
     dataset_choices,
+    draft_pairs,
+    drawn_counts,
     is_touched,
     item_offers,
     my_seconds,
@@ -92,7 +94,10 @@ def study(request: SignedInRequest, slug: str) -> HttpResponse:
         own = {"study": mine, "seconds": my_seconds(request.user, slug)}
         return render(request, "annotation/my_study.html", own)
     row, page = _page(slug)
-    items = Paginator(study_items(slug), ITEMS_PER_PAGE).get_page(request.GET.get("page"))
+    draft = row.status == StudyStatus.DRAFT
+    to_mark = draft and row.kind == StudyKind.PAIRWISE and request.user.is_manager
+    rows = draft_pairs(slug) if to_mark else study_items(slug)
+    items = Paginator(rows, ITEMS_PER_PAGE).get_page(request.GET.get("page"))
     flags = flags_of(row)
     context = {
         "study": page,
@@ -102,7 +107,10 @@ def study(request: SignedInRequest, slug: str) -> HttpResponse:
         "live": study_live(row, page.row, now),
         "now": now,
         "page": items,
-        "items": with_claims(list(items)),
+        "items": [] if to_mark else with_claims(list(items)),
+        "pairs": list(items) if to_mark else [],
+        "no_ties": to_mark and not row.allow_tie,
+        "drawn": drawn_counts(row, page.row) if draft else None,
         "skips": most_skipped(row, at_most=SHOWN_BESIDE),
         "flags": flag_rows(flags[:SHOWN_BESIDE]),
         "flag_count": flags.count(),

@@ -239,3 +239,17 @@ def test_the_chance_of_each_item_is_stored_and_stays_when_items_are_chosen_again
     assert set(first.values_list("inclusion_chance", flat=True)) == {2 / 3}
     change_rules(study=slug, rules={"repeat_rate": 0.0}, since=0, by=make_user())
     assert list(study.items.values_list("inclusion_chance", flat=True)) == [2 / 3] * 4
+
+
+def test_a_draft_of_another_size_is_drawn_again_and_keeps_how_it_is_chosen(dataset):
+    choice = ItemChoice(scenarios=("Code", "Writing"), sample=4, strata=(Stratum.SCENARIO,))
+    study = Study.objects.get(slug=create_study(plan(dataset, items=choice), by=None))
+    change_rules(study=study.slug, rules={"sample": 2}, since=0, by=make_user())
+    scenarios = study.items.values_list("comparison__turn__session__scenario__name", flat=True)
+    assert sorted(scenarios) == ["Code", "Writing"]
+    study.refresh_from_db()
+    assert study.selection == {**choice.stored(), "sample": 2}
+    event = AuditEvent.objects.get(action="study.rules")
+    assert event.detail == {"before": {"sample": 4}, "after": {"sample": 2}}
+    change_rules(study=study.slug, rules={"sample": None}, since=event.pk, by=make_user())
+    assert study.items.count() == 6

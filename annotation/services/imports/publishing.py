@@ -38,6 +38,7 @@ from annotation.models import (
     User,
 )
 from annotation.services.imports.staging import Staging
+from annotation.services.studies import draw_drafts_of
 
 _log = logging.getLogger(__name__)
 
@@ -129,6 +130,8 @@ def publish(
                     target_id=dataset.pk,
                     detail=dict(detail),
                 )
+                if "gold" in detail:
+                    draw_drafts_of(dataset)
     except BaseException as error:
         if hidden is not None:
             _clear_if_possible(hidden)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from annotation.core.choices import StudyKind
+from annotation.core.hidden_items import Rates
 from annotation.core.studies import (
     AnnotatorRow,
     HeldPhase,
@@ -145,6 +146,9 @@ def test_the_size_of_a_plan(annotators, overlap, each, too_few):
         repeats=2,
         annotators=annotators,
         overlap=overlap,
+        rates=Rates(gold=0.25, repeats=0.2),
+        gap=4,
     )
     assert counts.wanted == 10 * overlap
+    assert (counts.gold_wanted, counts.repeats_wanted, counts.repeats_after) == (3, 2, 8)
     assert (counts.each, counts.too_few) == (each, too_few)

@@ -72,6 +72,7 @@ _labelling = [
     path("studies/", studies.studies, name="studies"),
     path("studies/<slug:slug>/", studies.study, name="study"),
     path("studies/<slug:slug>/next/", labelling.next_item, name="next"),
+    path("studies/<slug:slug>/answers/", labelling.answers, name="answers"),
     path(ITEM, labelling.item, name="item"),
     path(f"{ITEM}ahead/", labelling.ahead, name="ahead"),
     path(f"{ITEM}answer/", labelling.answer, name="answer"),

@@ -27,6 +27,7 @@ from benchmark.core.trust import (
     HumanLabel,
     JudgedComparison,
 )
+from benchmark.queries.annotators import voice_key
 from benchmark.queries.trust import (
     Reader,
     TrustQuestion,
@@ -37,7 +38,7 @@ from benchmark.queries.trust import (
     voice_run,
 )
 from judging.core.votes import score
-from judging.models import JudgeRun
+from judging.models import JudgeRun, RunStatus
 from judging.queries.configurations import applied_plans
 
 PAGE_SIZE: Final = 50
@@ -80,6 +81,8 @@ VOICES: Final = {
     NumberOwner.OWN: PERSONAL,
     NumberOwner.STACK: STACK,
 }
+
+_QUEUED: Final = {NumberOwner.BASE, NumberOwner.SELECTED, NumberOwner.OWN, NumberOwner.STACK}
 
 
 def voice_behind(behind: NumberOwner, who: str = "") -> Condition:
@@ -149,6 +152,14 @@ class RowsPage:
     rows: Sequence[EvidenceRow]
     page: Page[FoundRow]
     sets: int = 1
+
+    @property
+    def judge(self) -> str:
+        """The run's key in the queue of disagreements; "" for what has none there."""
+        chosen = self.scope.run
+        if chosen is None or self.behind not in _QUEUED or chosen.status is not RunStatus.DONE:
+            return ""
+        return voice_key(chosen, VOICES[self.behind])
 
     @property
     def has_combined(self) -> bool:

@@ -151,6 +151,17 @@ def trust_query(scope: TrustScope, **more: str | None) -> str:
     return urlencode({name: value for name, value in parameters.items() if value is not None})
 
 
+def queue_query(scope: TrustScope, judge: str) -> str:
+    """The parameters of the queue of disagreements of one annotator with a run, by its key."""
+    asked = {
+        "dataset": scope.dataset.slug if scope.dataset else None,
+        "run": judge,
+        "annotator": scope.annotator.id if scope.annotator else None,
+        "scenario": scope.question.scenario,
+    }
+    return urlencode({name: value for name, value in asked.items() if value is not None})
+
+
 def agreement_plot(rows: list[ConditionRow]) -> IntervalPlot:
     """Agreement of every voice with its interval, against chance."""
     marks = [_agreement_row(row, strong=not place) for place, row in enumerate(rows)]

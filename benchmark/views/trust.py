@@ -24,6 +24,7 @@ from benchmark.forms import (
     TrustForm,
     asked,
 )
+from benchmark.queries.annotators import voice_key
 from benchmark.queries.kept import Kept, kept
 from benchmark.queries.response_bias import CalibrationPage, calibration_page
 from benchmark.queries.rows import NumberOwner, RowsPage, VerdictMatch, evidence_rows
@@ -34,12 +35,14 @@ from benchmark.views.figures import (
     ConditionRow,
     agreement_plot,
     personal_links,
+    queue_query,
     reliability_plot,
     scenario_controls,
     trust_query,
     voice_name,
     voice_rows,
 )
+from judging.models import RunStatus
 
 
 @require_safe
@@ -81,6 +84,9 @@ def _trust_context(page: TrustPage) -> dict[str, Any]:
     if page.figures is not None:
         context |= _figures_context(page.figures, page.scope)
         context["stands_in"] = voice_name(page.stands_in)
+        run = page.scope.run
+        if run is not None and run.status is RunStatus.DONE:
+            context["queue"] = queue_query(page.scope, voice_key(run, page.stands_in))
     if page.personal is not None:
         rows_url = reverse("benchmark:trust-rows")
         context["personal_links"] = personal_links(page.personal, page.scope, rows_url)
@@ -170,6 +176,7 @@ def trust_rows(request: HttpRequest) -> HttpResponse:
         "scope": found.scope,
         "page": found.page,
         "back": trust_query(found.scope),
+        "queue": queue_query(found.scope, found.judge) if found.judge else "",
         "outcomes": [(each.value, found.counts[each]) for each in VerdictMatch],
     }
     return render(request, "benchmark/trust_rows.html", context)

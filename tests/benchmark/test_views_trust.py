@@ -94,6 +94,21 @@ def test_the_answer_comes_in_words_with_its_numbers(viewer):
     assert "Control: shuffled labels" in page
 
 
+def test_figures_rows_and_disagreements_lead_to_one_another(viewer):
+    stage, ann, run = study()
+    queue = f"dataset=study&amp;run={run.pk}s&amp;annotator={ann.pk}"
+    page = text(viewer.get("/trust/"))
+    assert f'<a href="/trust/disagreements/?{queue}">Where they disagree</a>' in page
+    one = stage.comparisons["Writing"][0].pk
+    rows = text(viewer.get(f"{ROWS}?of=own"))
+    assert f'href="/trust/disagreements/{one}/{ann.pk}/?{queue}"' in rows
+    assert f'href="/trust/disagreements/?{queue}"' in rows
+    rows = text(viewer.get(f"{ROWS}?of=shuffled"))
+    assert f"/runs/{run.pk}/comparisons/{one}/" in rows  # controls stand in nobody's queue
+    listed = text(viewer.get("/trust/disagreements/"))
+    assert f"/trust/?dataset=study&amp;annotator={ann.pk}&amp;run={run.pk}" in listed
+
+
 def test_every_number_leads_to_its_rows(viewer):
     _stage, ann, run = study()
     page = text(viewer.get("/trust/"))

@@ -213,6 +213,7 @@ REFUSAL_TEXTS: Final = {
         "Nothing was changed: this annotator is paused. Resume them first."
     ),
     "study:empty": gettext_noop("They hold nothing that can be asked about in this way."),
+    "study:no-draft": gettext_noop("Only a draft can be deleted. Close this study instead."),
     "study:rules": gettext_noop("Nothing was changed: these rules would affect existing answers."),
     "study:status": gettext_noop(
         "The study cannot change to this status from its current one. Nothing was changed."

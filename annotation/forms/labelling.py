@@ -74,6 +74,8 @@ _ANSWERS: Final = {
 }
 
 
+_CAPS: Final = {"ArrowLeft": "←", "ArrowRight": "→"}
+
 _LONGEST_SECONDS: Final = 30 * 24 * 3600
 
 
@@ -86,18 +88,24 @@ class AnswerButton:
     keys: str
     pressed: bool
 
+    @property
+    def caps(self) -> list[str]:
+        """The keys as the button shows them."""
+        return [_CAPS.get(key, key) for key in self.keys.split()]
+
 
 def answer_buttons(rules: Rules, given: OwnAnswer | None) -> list[AnswerButton]:
     """The answers a study allows, from the first response to the second.
 
-    The keys mean the same in every study: 1 and 2 the first, 3 a tie, 4 and 5 the second.
+    The keys mean the same in every study: 1 and 2 the first, 3 a tie, 4 and 5 the second. Where
+    strengths are not asked, the arrows choose too.
     """
     words: list[tuple[str, StrOrPromise, str, bool]] = [
         ("FIRST_MUCH", _("First, clearly"), "1", rules.allow_strength),
         ("FIRST_BETTER", _("First"), "2", rules.allow_strength),
-        ("FIRST", _("First"), "1 2", not rules.allow_strength),
+        ("FIRST", _("First"), "ArrowLeft 1 2", not rules.allow_strength),
         ("TIE", _("Tie"), "3", rules.allow_tie),
-        ("SECOND", _("Second"), "4 5", not rules.allow_strength),
+        ("SECOND", _("Second"), "ArrowRight 4 5", not rules.allow_strength),
         ("SECOND_BETTER", _("Second"), "4", rules.allow_strength),
         ("SECOND_MUCH", _("Second, clearly"), "5", rules.allow_strength),
     ]

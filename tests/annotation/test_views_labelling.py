@@ -63,7 +63,7 @@ def test_an_answer_is_stored_and_the_next_pair_follows(client, annotator, header
     assert (response.status_code, response.url) == (302, next_url(study))
     label = PairwiseLabel.objects.get()
     assert label.annotator == annotator
-    assert "Previous: Second" in show(client, study).content.decode()
+    assert "Saved: Second" in show(client, study).content.decode()
 
 
 def test_the_raw_text_can_be_seen(client, annotator):

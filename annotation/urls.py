@@ -24,6 +24,7 @@ _managing = [
     path("studies/new/counts/", studies.new_study_counts, name="new-study-counts"),
     path("studies/<slug:slug>/live/", studies.live, name="study-live"),
     path("studies/<slug:slug>/status/", studies.study_status, name="study-status"),
+    path("studies/<slug:slug>/delete/", studies.delete_study, name="study-delete"),
     path("studies/<slug:slug>/rules/", studies.study_rules, name="study-rules"),
     path("studies/<slug:slug>/people/", participants.people, name="study-people"),
     path(
@@ -136,6 +137,7 @@ _datasets = [
     path("datasets/", datasets.datasets, name="datasets"),
     path("datasets/import/", datasets.import_file, name="import"),
     path("datasets/<slug:slug>/", datasets.dataset, name="dataset"),
+    path("datasets/<slug:slug>/delete/", datasets.delete, name="delete-dataset"),
     path("datasets/<slug:slug>/sampling/", datasets.label_sampling, name="label-sampling"),
     re_path(
         r"^datasets/(?P<slug>[-\w]+)/export/"

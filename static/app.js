@@ -47,6 +47,27 @@
     });
   }
 
+  /* A button copies the text of the field that it names, and says so for a while. */
+  const COPIED_MS = 2000;
+  document.addEventListener("click", async ({ target }) => {
+    const button = target.closest?.("button[data-copy]");
+    if (!button || button.ariaDisabled) return;
+    const field = document.getElementById(button.dataset.copy);
+    field.select();
+    try {
+      await navigator.clipboard.writeText(field.value);
+    } catch {
+      if (!document.execCommand("copy")) return; // the text is chosen: a key copies it
+    }
+    const before = button.textContent;
+    button.ariaDisabled = "true";
+    button.textContent = button.dataset.copied;
+    setTimeout(() => {
+      button.textContent = before;
+      button.ariaDisabled = null;
+    }, COPIED_MS);
+  });
+
   /* The raw text of a reply is fetched once it is asked for; without this file its link opens it. */
   const showRaw = async (link) => {
     let shown = link.nextElementSibling;

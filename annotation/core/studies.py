@@ -228,6 +228,18 @@ class StudyLive:
         return sum(each.facts.member and not each.facts.paused for each in self.annotators)
 
     @property
+    def paused(self) -> tuple[AnnotatorRow, ...]:
+        """Whom somebody could let go on."""
+        return tuple(each for each in self.annotators if each.facts.member and each.facts.paused)
+
+    @property
+    def used_up(self) -> bool:
+        """Whether answers are missing that nobody who could be given items can still give."""
+        able = [each.facts for each in self.annotators if each.facts.member]
+        able = [facts for facts in able if not facts.paused]
+        return self.missing > 0 and bool(able) and not any(facts.left for facts in able)
+
+    @property
     def out_of_reach(self) -> bool:
         """Whether fewer people than an item wants annotators can be given one."""
         return self.able < self.row.overlap and self.missing > 0

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from django.db import transaction
+from django.db.models import ProtectedError
 from django.utils.text import slugify
 
 from annotation.core.choices import StudyKind
@@ -335,6 +336,25 @@ def set_status(*, study: str, status: StudyStatus, by: User) -> None:
         raise Refused("study:status")
     if Study.objects.filter(pk=row.pk).exclude(status=status).update(status=status):
         _record(row, by, "study.status", {"before": row.status, "after": status.value})
+
+
+@transaction.atomic
+def delete_draft(*, study: str, by: User) -> str:
+    """Delete a study that was never opened, with its items, invitations and texts; its name.
+
+    Raises:
+        Study.DoesNotExist: There is no such study.
+        Refused: It is no draft any more, or has labels.
+    """
+    row = Study.objects.select_for_update().get(slug=study)
+    if is_touched(row):
+        raise Refused("study:no-draft")
+    _record(row, by, "study.deleted", {"name": row.name, "slug": row.slug, **row.selection})
+    try:
+        row.delete()
+    except ProtectedError as error:
+        raise Refused("study:no-draft") from error
+    return row.name
 
 
 @transaction.atomic

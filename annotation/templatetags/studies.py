@@ -26,6 +26,7 @@ _DAY: Final = 24 * 3600
 
 EVENTS: Final[dict[str, StrOrPromise]] = {
     "study.created": _("Study created"),
+    "study.deleted": _("Draft deleted"),
     "study.status": _("Status changed"),
     "study.rules": _("Rules changed"),
     "study.guidelines": _("Guidelines changed"),

@@ -47,7 +47,13 @@ from annotation.queries.studies import (
 )
 from annotation.queries.study_claims import flag_rows, flags_of, most_skipped, study_of
 from annotation.queries.study_progress import study_live, trace_of, trace_rows
-from annotation.services.studies import change_rules, create_study, publish_guidelines, set_status
+from annotation.services.studies import (
+    change_rules,
+    create_study,
+    delete_draft,
+    publish_guidelines,
+    set_status,
+)
 from annotation.views.access import (
     UNPROCESSABLE,
     SignedInRequest,
@@ -145,6 +151,21 @@ def study_status(request: SignedInRequest, slug: str) -> HttpResponse:
     except Refused as refused:
         messages.error(request, _(refused.text))
     return redirect("annotation:study", slug)
+
+
+@require_POST
+@manager_required
+def delete_study(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Delete a draft."""
+    try:
+        name = delete_draft(study=slug, by=request.user)
+    except Study.DoesNotExist as missing:
+        raise Http404 from missing
+    except Refused as refused:
+        messages.error(request, _(refused.text))
+        return redirect("annotation:study", slug)
+    messages.success(request, _("Deleted the draft “%(name)s”.") % {"name": name})
+    return redirect("annotation:studies")
 
 
 def _page(slug: str) -> tuple[Study, StudyPage]:

@@ -24,6 +24,7 @@ from django.db.models.fields.json import KT
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Scenario
 from annotation.queries.datasets import dataset_of as annotation_dataset_of
+from annotation.queries.datasets import is_archived
 from annotation.queries.participants import annotators as annotation_annotators
 from benchmark.core.ablation import RUN_KIND
 from judging.core.rules import JudgePrompt, SelectionMode
@@ -325,6 +326,8 @@ def picked_dataset(rows: tuple[DatasetChoice, ...], slug: str) -> DatasetChoice 
         return rows[0] if rows else None
     found = next((row for row in rows if row.slug == slug), None)
     if found is None:
+        if is_archived(slug):
+            raise Refused("dataset:archived")
         raise Refused("benchmark:unknown-choice", f"no dataset {slug!r}")
     return found
 

@@ -8,8 +8,10 @@ from typing import Final
 
 from django.db.models import Count, Prefetch, Q
 
+from annotation.core.quality import HitShare
 from annotation.models import Dataset
 from annotation.queries.participants import resolve_annotator
+from annotation.queries.quality import repeatability
 from annotation.queries.withheld import is_anything_withheld, withheld_comparisons
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.personal import PersonalRow
@@ -17,6 +19,8 @@ from benchmark.core.report import ControlRow, ReportRow, adjusted, control_rows,
 from benchmark.core.response_bias import ResponseBias, leaning_records
 from benchmark.core.trust import (
     BASE,
+    MAJORITY,
+    RULES,
     Condition,
     ConditionKind,
     HumanLabel,
@@ -113,7 +117,7 @@ def report(dataset: str, *, annotator: str = "", judge: str = "") -> Report:
         labels = labels_of(row, person, None)
         others = {each.id: each.name for each in everybody if each.id != person.id}
         cases = cases_of(labels, run, person, None, rule=VoteRule.DEFAULT, others=others)
-        cases = heard[run.id] = with_baselines(cases, run, person)
+        cases = heard[run.id] = with_baselines(cases, labels, run, person)
         figures = trust_figures(cases, labels, seed=SEED)
         rows += (
             replace(told, edited=run.id in edited) for told in report_rows(person.name, figures)
@@ -209,7 +213,8 @@ class TrustPage:
     """Everything the trust page shows; parts are None or empty where nothing is stored.
 
     `progress` counts the run's judgments by status. `sets` are stored selections, each with whether
-    a person edited it after its test verdicts were there to see.
+    a person edited it after its test verdicts were there to see. `repeats` are the hidden ones that
+    the annotator answered, of which they are told nothing.
     """
 
     scope: TrustScope
@@ -221,6 +226,7 @@ class TrustPage:
     all_satisfaction: SatisfactionFigures | None
     leanings: ResponseBias | None = None
     personal: PersonalRow | None = None
+    repeats: HitShare | None = None
 
     @property
     def edited(self) -> bool:
@@ -304,6 +310,9 @@ def trust_page(question: TrustQuestion, reader: Reader) -> TrustPage:
             else None
         ),
         personal=_personal(scope, cases) if cases and reader.only is None else None,
+        repeats=(
+            repeatability(scope.dataset.id, scope.annotator.id) if reader.only is None else None
+        ),
     )
 
 
@@ -395,7 +404,7 @@ def scoped_cases(
         others=others if compare else {},
         without=scope.withheld,
     )
-    return with_baselines(cases, scope.run, scope.annotator) if compare else cases
+    return with_baselines(cases, labels, scope.run, scope.annotator) if compare else cases
 
 
 def voice_run(scope: TrustScope, voice: Condition) -> int | None:
@@ -412,7 +421,7 @@ def voice_run(scope: TrustScope, voice: Condition) -> int | None:
         return next(found, None)
     if voice.panel is ConditionKind.RUBRIC:
         return rubric_runs(scope.run, scope.annotator.id).get(voice.annotator)
-    return None if voice.panel in {ConditionKind.LONGER, ConditionKind.MAJORITY} else scope.run.id
+    return None if voice in {*RULES, MAJORITY} else scope.run.id
 
 
 def scoped_figures(

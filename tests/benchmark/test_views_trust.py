@@ -418,7 +418,7 @@ def test_what_the_page_costs_does_not_grow_with_rows(viewer, django_assert_num_q
     stage.label(other, "BABABA" * 2)
     stage.tested(other, stage.distilled(other), base="A" * 12, selected="B" * 12)
     viewer.get("/trust/")
-    with django_assert_num_queries(30):
+    with django_assert_num_queries(31):
         viewer.get(f"/trust/?annotator={ann.pk}")
     with django_assert_num_queries(12):
         viewer.get(f"{ROWS}?annotator={ann.pk}")

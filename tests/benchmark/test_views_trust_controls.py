@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 from django.core.cache import cache
+from django.utils.html import escape
 
+from annotation.models import PairwiseLabel
 from benchmark.queries.choices import annotators, datasets, verdict_runs
 from judging.models import JudgeRun
 from tests.benchmark.stage import Stage
-from tests.factory import make_user
+from tests.factory import make_label, make_study, make_user
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
@@ -54,6 +56,60 @@ def test_the_longer_response_and_the_other_annotators_need_no_judge(viewer):
     assert (longer.value, longer.verdicts) == (1.0, 12)
     assert (others.value, others.verdicts) == (0.5, 12)
     assert "No judge: the longer response" in page.content.decode()
+
+
+def test_the_best_rule_that_reads_nothing_is_named_with_the_result(viewer):
+    stage = Stage.make(size=12)
+    ann = stage.rater("ann")
+    stage.label(ann, "A" * 9 + "BBB", shown="SWAPPED")  # the shorter, and the one shown second
+    run = stage.tested(ann, stage.distilled(ann), base="B" * 12, selected="A" * 6 + "B" * 6)
+    rows, page = rows_of(viewer, ann)
+    assert rows["No judge: the shorter response"].value == 0.75
+    assert "No judge: the longer response" not in rows
+    assert "No judge: the response shown first" not in rows
+    told = tight(page)
+    assert "Best rule without a judge: always the shorter response," in told
+    assert "more than this judge" not in told  # as often as the judge: 9 of 12
+    stage.tested(ann, run.parent, base="B" * 12, selected="AAAAA" + "B" * 7)
+    assert "more than this judge" in tight(rows_of(viewer, ann)[1])
+    for of, agreeing in (("longer", 3), ("shorter", 9), ("first", 3)):
+        found = viewer.get("/trust/rows/", {"annotator": ann.pk, "of": of}).context["found"]
+        assert (found.run, found.counts["agrees"]) == (None, agreeing)
+    PairwiseLabel.objects.filter(annotator=ann).update(shown_order="ORIGINAL")
+    PairwiseLabel.objects.filter(annotator=ann, verdict="B").update(shown_order="SWAPPED")
+    cache.clear()
+    assert "always the response shown first," in tight(rows_of(viewer, ann)[1])
+
+
+def test_a_control_on_few_comparisons_is_marked_and_stands_below(viewer):
+    stage, ann, _run = study()
+    stage.label(stage.rater("bea"), "B" * 5 + "." * 7)
+    by_rubric(stage, ann, base="B" * 12)
+    _rows, page = rows_of(viewer, ann)
+    last = page.context["voices"][-1]
+    assert (last.name, last.is_thin) == ("No judge: the other annotators", True)
+    assert not any(row.is_thin for row in page.context["voices"][:-1])
+    told = tight(page)
+    assert "▲ No judge: the other annotators, on 5 only" in told
+    assert told.count("far fewer than the result") == 2
+    ticks = page.context["plot"].ticks
+    assert (ticks[0].label, ticks[-1].label) == ("0\u202f%", "100\u202f%")
+
+
+def test_the_annotator_s_own_hidden_repeats_stand_beside_the_result(viewer, client):
+    stage, ann, _run = study()
+    assert "repeated their own answer" not in tight(rows_of(viewer, ann)[1])
+    quality = make_study(stage.dataset, repeat_rate=0.2, status="CLOSED")
+    for place, comparison in enumerate(stage.comparisons["Writing"][:4]):
+        make_label(comparison, annotator=ann, verdict="B", study=quality)
+        verdict = "A" if place == 0 else "B"
+        make_label(comparison, annotator=ann, verdict=verdict, study=quality, repeat_index=1)
+    said = "repeated their own answer on 75 % of 4 hidden repeats"
+    assert said in tight(rows_of(viewer, ann)[1])
+    ann.is_active = True
+    ann.save()
+    client.force_login(ann)
+    assert "hidden repeat" not in tight(rows_of(client, ann)[1])
 
 
 def test_nobody_else_labelled_so_there_is_no_majority(viewer):
@@ -131,9 +187,15 @@ def test_every_control_leads_to_its_comparisons_and_the_run_that_judged_them(vie
         assert (found.total, found.counts["agrees"]) == (12, agreeing)
         assert found.run == judged_in
         address = f"/runs/{judged_in}/comparisons/{comparison}/"
+        if judged_in == run.pk:
+            letter = "s" if name == "Selected preferences" else ""
+            address = (
+                f"/trust/disagreements/{comparison}/{ann.pk}/?dataset=study"
+                f"&run={run.pk}{letter}&annotator={ann.pk}"
+            )
         if judged_in is None:
             address = f"/comparisons/{comparison}/"
-        assert f'href="{address}"' in answer.content.decode()
+        assert f'href="{escape(address)}"' in answer.content.decode()
         assert viewer.get(address).status_code == 200
     title = viewer.get(links(page)["Preferences of bea"]).content.decode()
     assert "Decided with the preferences of bea" in title
@@ -156,7 +218,7 @@ def test_a_control_that_is_not_there_has_no_rows(viewer):
         assert "No comparisons" in answer.content.decode()
 
 
-@pytest.mark.parametrize("of", ["other", "rubric", "longer", "majority"])
+@pytest.mark.parametrize("of", ["other", "rubric", "longer", "shorter", "first", "majority"])
 def test_annotators_do_not_see_the_rows_beside_their_result(client, of):
     _stage, ann, _run = study()
     ann.is_active = True

@@ -38,14 +38,14 @@ def row(**changes):
     return StudyRow(**{**fields, **changes})
 
 
-def person(standing=AnnotatorStatus.AWAY, *, done=0, running=0, member=True, paused=False):
+def person(standing=AnnotatorStatus.AWAY, *, done=0, running=0, member=True, paused=False, left=1):
     facts = Facts(
         member=member,
         paused=paused,
         joined=NOW,
         done=done,
         skipped=0,
-        left=1,
+        left=left,
         running=running,
         lapsed=0,
         reserved=0,
@@ -119,6 +119,15 @@ def test_a_study_is_summed_over_its_annotators():
     assert (found.active, found.able) == (1, 2)
     assert [each.standing for each in found.stuck] == [AnnotatorStatus.SLOW, AnnotatorStatus.PAUSED]
     assert found.out_of_reach  # three are wanted for each item
+    assert [each.standing for each in found.paused] == [AnnotatorStatus.PAUSED]
+
+
+def test_a_study_is_used_up_once_nobody_who_works_has_anything_left():
+    idle = person(left=0)
+    assert live(idle, person(AnnotatorStatus.PAUSED, paused=True)).used_up
+    assert not live(idle, person(left=1)).used_up
+    assert not live(idle, done=30).used_up
+    assert not live(person(member=False)).used_up
 
 
 def test_what_is_finished_is_not_out_of_reach():

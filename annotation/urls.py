@@ -140,6 +140,7 @@ _datasets = [
     path("datasets/", datasets.datasets, name="datasets"),
     path("datasets/import/", datasets.import_file, name="import"),
     path("datasets/<slug:slug>/", datasets.dataset, name="dataset"),
+    path("datasets/<slug:slug>/delete/", datasets.delete, name="delete-dataset"),
     path("datasets/<slug:slug>/sampling/", datasets.label_sampling, name="label-sampling"),
     re_path(
         r"^datasets/(?P<slug>[-\w]+)/export/"

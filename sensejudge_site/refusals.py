@@ -45,4 +45,5 @@ class RefusalPages:
         text = gettext(error.text)
         if not request.accepts("text/html"):
             return HttpResponse(text, status=error.status, content_type="text/plain; charset=utf-8")
-        return render(request, "refused.html", {"text": text}, status=error.status)
+        context = {"text": text, "gone": error.status == HTTPStatus.GONE}
+        return render(request, "refused.html", context, status=error.status)

@@ -29,15 +29,16 @@ class PublishedManager(models.Manager["Dataset"]):
     """The datasets that anybody may see."""
 
     def get_queryset(self) -> models.QuerySet[Dataset]:
-        """All but those that an import is still writing."""
-        return super().get_queryset().filter(staged_at__isnull=True)
+        """All but those that an import is still writing, or that were deleted."""
+        return super().get_queryset().filter(staged_at__isnull=True, archived_at__isnull=True)
 
 
 class Dataset(models.Model):
     """A set of conversations imported together; `simulated` marks labels that no person gave.
 
     While a long import writes its conversations they hang on a dataset of their own, which has a
-    `staged_at` (its last sign of life) and is left out everywhere.
+    `staged_at` (its last sign of life) and is left out everywhere. So is one that was deleted, at
+    `archived_at`: its rows stay, and who asks for it by name or by an old address is told so.
     """
 
     slug = models.SlugField(_("short name"), max_length=80, unique=True)
@@ -49,6 +50,7 @@ class Dataset(models.Model):
     extra = models.JSONField(_("other fields"), default=dict, blank=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     staged_at = models.DateTimeField(null=True, blank=True, editable=False)
+    archived_at = models.DateTimeField(_("deleted"), null=True, blank=True, editable=False)
 
     objects: ClassVar[PublishedManager] = PublishedManager()
     with_staged: ClassVar[models.Manager[Dataset]] = models.Manager()

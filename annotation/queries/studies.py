@@ -49,6 +49,7 @@ from annotation.models import (
     User,
 )
 from annotation.queries.assignment import progress_of
+from annotation.queries.datasets import of_no_deleted
 from annotation.queries.labelling import rules_of
 from annotation.queries.quality import gold_candidates
 from annotation.queries.withheld import withholds
@@ -68,8 +69,8 @@ def my_study(annotator: User, slug: str, now: datetime) -> MyStudy | None:
 
 
 def _parts(annotator: User) -> QuerySet[Participation]:
-    parts = Participation.objects.filter(annotator=annotator).select_related("study__dataset")
-    return parts.exclude(study__status=StudyStatus.DRAFT)
+    parts = of_no_deleted(Participation.objects.filter(annotator=annotator), "study__dataset")
+    return parts.select_related("study__dataset").exclude(study__status=StudyStatus.DRAFT)
 
 
 def _my_study(part: Participation, now: datetime) -> MyStudy:
@@ -93,7 +94,12 @@ def all_studies(*, status: str = "", sort: StudySort = StudySort.NEWEST) -> list
 
 def status_counts() -> dict[str, int]:
     """How many studies there are of each status that any has."""
-    counts = Study.objects.values_list("status").annotate(n=Count("pk")).order_by()
+    counts = (
+        of_no_deleted(Study.objects.all(), "dataset")
+        .values_list("status")
+        .annotate(n=Count("pk"))
+        .order_by()
+    )
     return dict(counts)
 
 
@@ -220,7 +226,7 @@ def _counted() -> QuerySet[Study]:
         .annotate(n=Count("pk"))
         .values("n")
     )
-    return Study.objects.select_related("dataset").annotate(
+    return of_no_deleted(Study.objects.select_related("dataset"), "dataset").annotate(
         n_items=count(StudyItem.objects.filter(study=OuterRef("pk")).exclude(kind=ItemKind.REPEAT)),
         n_annotators=count(Study.annotators.through.objects.filter(study=OuterRef("pk"))),
         n_done=Coalesce(Subquery(done, output_field=IntegerField()), 0),

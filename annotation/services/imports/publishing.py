@@ -37,6 +37,7 @@ from annotation.models import (
     Turn,
     User,
 )
+from annotation.queries.datasets import is_archived
 from annotation.services.imports.staging import Staging
 from annotation.services.studies import draw_drafts_of
 
@@ -94,9 +95,15 @@ class ImportTarget:
 
     @classmethod
     def of(cls, slug: str) -> Self:
-        """The dataset of a short name, stored or not."""
+        """The dataset of a short name, stored or not.
+
+        Raises:
+            Refused: it was deleted.
+        """
         stored = Dataset.objects.filter(slug=slug).first()
         if stored is None:
+            if is_archived(slug):
+                raise Refused("import:archived")
             return cls(Dataset(slug=slug, name=slug), None)
         return cls(stored, _last_import(stored))
 

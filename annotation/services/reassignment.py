@@ -7,6 +7,7 @@ annotator was shown stays in its order.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
@@ -234,14 +235,14 @@ def discard_answers(*, study: str, annotator: int, by: User, now: datetime) -> i
 
 
 def _record_study(
-    study: Study, by: User, action: str, detail: dict[str, object], now: datetime
+    study: Study, by: User, action: str, detail: Mapping[str, object], now: datetime
 ) -> None:
     AuditEvent.objects.create(
         actor=by,
         action=action,
         target="study",
         target_id=study.pk,
-        detail=detail,
+        detail=dict(detail),
         created_at=now,
     )
 

@@ -45,7 +45,7 @@ _OPENING: Final = 160
 
 
 class NumberOwner(StrEnum):
-    """Whose number it is that the rows stand behind; the last six stand beside a result.
+    """Whose number it is that the rows stand behind; the last eight stand beside a result.
 
     OWN is what stands in for the annotator, PERSONAL the same where somebody else's judge decided,
     too.
@@ -61,6 +61,8 @@ class NumberOwner(StrEnum):
     OTHER = "other"
     RUBRIC = "rubric"
     LONGER = "longer"
+    SHORTER = "shorter"
+    FIRST = "first"
     MAJORITY = "majority"
 
 

@@ -106,6 +106,7 @@ def _figures_context(figures: TrustFigures, scope: TrustScope) -> dict[str, Any]
         "own_query": trust_query(
             scope, of="own" if figures.overall.own.agreement.comparisons else "base"
         ),
+        "rule": next((row for row in rows if row.figures == figures.overall.best_rule), None),
         "is_stacked": figures.overall.own.voice == STACK,
         "controls": [row.name for row in rows if row.is_control],
         "scenario_rows": [_scenario_row(each, rows, scope) for each in figures.scenarios],

@@ -157,7 +157,11 @@ class Session(models.Model):
     def name(self) -> ItemKey:
         """What people call it; reads its turns, if they are not prefetched."""
         opening = (turn.user_message for turn in self.turns.all() if turn.position == 0)
-        return ItemKey.of(self.key, self.position, next(opening, None))
+        return self.named(next(opening, None))
+
+    def named(self, message: str | None) -> ItemKey:
+        """What people call it by a message of it."""
+        return ItemKey.of(self.key, self.position, message)
 
 
 class Turn(models.Model):

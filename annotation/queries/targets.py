@@ -90,7 +90,7 @@ def _sessions(ids: list[int]) -> list[TargetRow]:
     return [
         TargetRow(
             Target(TargetKind.SESSION, row.pk),
-            ItemKey.of(row.key, row.position, openings.get(row.pk)),
+            row.named(openings.get(row.pk)),
             _shortened(openings.get(row.pk)),
             row.scenario.name,
             row.pk,

@@ -14,7 +14,6 @@ from django.db.models.fields.json import KT
 from django.utils.text import Truncator
 
 from annotation.core.choices import Hallucination, JudgmentStatus, StudyKind, is_satisfied
-from annotation.core.item_names import ItemKey
 from annotation.core.refusals import Refused
 from annotation.models import (
     Dataset,
@@ -454,7 +453,7 @@ def answer_rows(
     own.sort(key=lambda answer: (answer.session, answer.target, answer.user))
     shown = Paginator(own, ROWS_A_PAGE).get_page(page)
     sessions = {answer.session for answer in shown.object_list}
-    keys = {row.pk: row for row in Session.objects.filter(pk__in=sessions).only("key", "position")}
+    rows_of = Session.objects.only("key", "position").in_bulk(sessions)
     names = _names(answer.user for answer in shown.object_list)
     rows: QuerySet[Any] = Response.objects.filter(
         pk__in={answer.target for answer in shown.object_list}
@@ -466,11 +465,7 @@ def answer_rows(
     return [
         AnswerRow(
             answer,
-            ItemKey.of(
-                keys[answer.session].key,
-                keys[answer.session].position,
-                messages.get(answer.target),
-            ),
+            rows_of[answer.session].named(messages.get(answer.target)),
             Truncator(messages.get(answer.target) or "").chars(_OPENING),
             names[answer.user],
         )

@@ -425,10 +425,12 @@
     let to = at + step;
     while (all[to] && !all[to].checkVisibility()) to += step; // some show turns as they are rated
     const turn = all[to] || all[at];
-    if (!turn) return;
+    if (turn) goTo(turn, turn, "start");
+  };
+  const goTo = (turn, part, block) => {
     makeCurrent(turn);
     turn.focus({ preventScroll: true });
-    turn.scrollIntoView({ block: "start" });
+    part.scrollIntoView({ block });
   };
   const askReasons = (turn) => {
     const score = Number(turn.querySelector(".rate :checked")?.value);
@@ -441,9 +443,32 @@
     const place = document.getElementById("rated");
     if (!place) return;
     const rates = [...document.querySelectorAll(".rate")];
+    const open = turns().filter((turn) => !isComplete(turn));
+    if (open.length && document.querySelector("[data-missing]")) {
+      const names = [...new Set(open.map((turn) => turn.dataset.name ?? turn.getAttribute("aria-label")))];
+      place.textContent = `${place.dataset.open} ${names.slice(0, 3).join(", ")}${names.length > 3 ? " …" : ""}`;
+      return;
+    }
     const numbers = [rates.filter((each) => isComplete(each.closest("[data-turn]"))).length, rates.length];
     place.textContent = place.dataset.text.replace(/%d/g, () => numbers.shift());
   };
+  /* What is still open is named in the bar, marked, and gone to, not said of one field alone. */
+  const askForOpen = () => {
+    for (const turn of turns()) turn.toggleAttribute("data-missing", !isComplete(turn));
+    countRated();
+    const turn = document.querySelector("[data-missing]");
+    if (!turn) return;
+    const asks = (each) => each.checkVisibility() && !each.closest(".menu") && !each.querySelector(":checked");
+    goTo(turn, [...turn.querySelectorAll("fieldset")].find(asks) ?? turn, "center");
+  };
+  let asking = 0;
+  const refuse = (event) => {
+    if (!event.target.closest("[data-turn]")) return;
+    event.preventDefault();
+    cancelAnimationFrame(asking);
+    asking = requestAnimationFrame(askForOpen);
+  };
+  document.addEventListener("invalid", refuse, { capture: true });
   document.addEventListener("change", (event) => {
     const turn = event.target.closest("[data-turn]");
     if (!turn) return;

@@ -318,6 +318,7 @@ class Rating:
     reason: Reason | None = None
     hallucination: Hallucination | None = None
     flag: Flag | None = None
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,9 +60,6 @@ SKIP_REASONS: Final = choices_of(SkipReason)
 FLAGS: Final = [("", _("No problem")), *choices_of(Flag)]
 """Why somebody should look at an answered pair, or a rated turn, again."""
 
-TURN_FLAGS: Final = FLAGS[:-1]
-"""Those that say all there is to say: a turn has no comment."""
-
 _ANSWERS: Final = {
     "FIRST_MUCH": (Answer.FIRST, 2),
     "FIRST_BETTER": (Answer.FIRST, 1),
@@ -200,7 +197,8 @@ class TurnForm(forms.Form):
         choices=[(value, label) for value, label, _key in HALLUCINATIONS],
         error_messages={"required": _("Say whether the reply makes up facts.")},
     )
-    flag = forms.ChoiceField(required=False, choices=TURN_FLAGS)
+    flag = forms.ChoiceField(required=False, choices=FLAGS)
+    comment = CommentField(required=False, max_length=COMMENT_CHARS)
 
     def __init__(self, turn: RatedTurn, data: QueryDict | None, *, ask_hallucination: bool) -> None:
         given = turn.given
@@ -231,6 +229,7 @@ class TurnForm(forms.Form):
             reason=Reason(reason) if reason else None,
             hallucination=Hallucination(hallucination) if hallucination else None,
             flag=Flag(flag) if flag else None,
+            comment=self.cleaned_data["comment"],
         )
 
 

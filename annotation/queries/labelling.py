@@ -247,6 +247,7 @@ def rating_of(label: SatisfactionLabel) -> Rating:
         reason=Reason(label.reason) if label.reason else None,
         hallucination=Hallucination(label.hallucination) if label.hallucination else None,
         flag=flag_of(label.extra),
+        comment=label.comment,
     )
 
 

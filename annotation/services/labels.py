@@ -342,6 +342,7 @@ def _store_ratings(
         label.score = rating.score
         label.reason = rating.reason
         label.hallucination = rating.hallucination
+        label.comment = rating.comment
         told = {name: value for name, value in label.extra.items() if name != "flag"}
         label.extra = told | ({"flag": rating.flag.value} if rating.flag else {})
         _add_effort(label, efforts.get(response, NOT_MEASURED))

@@ -39,7 +39,6 @@ from annotation.forms.labelling import (
     HALLUCINATIONS,
     REASONS,
     SKIP_REASONS,
-    TURN_FLAGS,
     AnswerForm,
     EffortForm,
     SessionForm,
@@ -341,7 +340,8 @@ def _turns(
         "anchors": ANCHORS,
         "reasons": REASONS,
         "hallucinations": HALLUCINATIONS,
-        "flags": TURN_FLAGS,
+        "flags": FLAGS,
+        "comment_chars": COMMENT_CHARS,
         "skip_reasons": SKIP_REASONS,
         "submission": uuid4(),
     }

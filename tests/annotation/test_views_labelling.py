@@ -231,7 +231,7 @@ def test_a_session_is_shown_with_its_background_and_turns(client, annotator):
     html = page.content.decode()
     for text in ("Plan a trip.", "Question 3?", "Reply 3.", "Very dissatisfied", "not helpful"):
         assert text in html
-    assert html.count('type="radio"') == 3 * (5 + 5 + 4)
+    assert html.count('type="radio"') == 3 * (5 + 5 + 5)
 
 
 @pytest.mark.parametrize("headers", [{}, HTMX])

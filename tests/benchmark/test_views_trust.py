@@ -418,9 +418,9 @@ def test_what_the_page_costs_does_not_grow_with_rows(viewer, django_assert_num_q
     stage.label(other, "BABABA" * 2)
     stage.tested(other, stage.distilled(other), base="A" * 12, selected="B" * 12)
     viewer.get("/trust/")
-    with django_assert_num_queries(31):
+    with django_assert_num_queries(32):
         viewer.get(f"/trust/?annotator={ann.pk}")
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(13):
         viewer.get(f"{ROWS}?annotator={ann.pk}")
 
 

@@ -212,6 +212,9 @@ REFUSAL_TEXTS: Final = {
     "reassignment:paused": gettext_noop(
         "Nothing was changed: this annotator is paused. Resume them first."
     ),
+    "reassignment:own-words": gettext_noop(
+        "Nothing was changed: these conversations are the annotator’s own; nobody else can answer."
+    ),
     "study:empty": gettext_noop("They hold nothing that can be asked about in this way."),
     "study:no-draft": gettext_noop("Only a draft can be deleted. Close this study instead."),
     "study:rules": gettext_noop("Nothing was changed: these rules would affect existing answers."),

@@ -189,9 +189,12 @@ class RuleFields(forms.Form):
     @property
     def quality_rules(self) -> list[BoundField]:
         """Rules by which annotators are measured."""
-        return self.named(
-            "gold_rate", "repeat_rate", "pause_gold_below", "pause_repeats_below", "pause_after"
-        )
+        return self.named("gold_rate", "repeat_rate")
+
+    @property
+    def pause_rules(self) -> list[BoundField]:
+        """Rules by which annotators are paused."""
+        return self.named("pause_gold_below", "pause_repeats_below", "pause_after")
 
 
 class RulesForm(RuleFields):
@@ -377,8 +380,8 @@ class StudyForm(RuleFields):
 
     @property
     def item_choices(self) -> list[BoundField]:
-        """What items of every kind are chosen by, besides scenarios."""
-        return self.named("languages", "sample", "strata")
+        """What items of every kind are chosen by, besides scenarios and the sample's size."""
+        return self.named("languages", "strata")
 
     def item_choice(self) -> ItemChoice:
         """Which pairs or sessions come in; what says nothing of the kind is left out."""

@@ -258,7 +258,7 @@ def _file_names(scope: QualityScope) -> dict[int, str]:
 
 def scope_of(question: QualityQuestion) -> tuple[QualityScope, dict[int, Participation]]:
     """The study and the parts of everybody who is in it. Four queries."""
-    study = Study.objects.filter(slug=question.study).first()
+    study = Study.objects.select_related("dataset").filter(slug=question.study).first()
     if study is None:
         raise Refused("quality:unknown-choice", "no such study")
     verdicts = study.kind == StudyKind.PAIRWISE

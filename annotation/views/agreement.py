@@ -46,7 +46,7 @@ from annotation.views.access import (
 )
 
 COLUMNS = (
-    "dataset", "kind", "ties", "group", "name", "measure",
+    "dataset", "study", "kind", "ties", "group", "name", "measure",
     "value", "low", "high", "items", "answers", "undefined",
 )  # fmt: skip
 
@@ -73,6 +73,7 @@ def scope_query(scope: AgreementScope, **more: object) -> str:
         "ties": "in" if question.ties else "out",
         "scenario": question.scenario,
         "models": question.models,
+        "study": question.study,
         **more,
     }
     return urlencode({name: value for name, value in asked.items() if value not in {None, ""}})
@@ -179,6 +180,7 @@ def _table(page: AgreementPage, report: AgreementReport) -> Iterator[Row]:
 def _cells(scope: AgreementScope, each: Coefficient) -> Row:
     return {
         "dataset": scope.question.dataset,
+        "study": scope.question.study,
         "kind": scope.question.kind,
         "ties": "in" if scope.question.ties else "out",
         "measure": each.measure.value,

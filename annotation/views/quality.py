@@ -16,14 +16,15 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.core.choices import StudyKind
 from annotation.core.intervals import ends
-from annotation.core.labelling import Target, TargetKind
+from annotation.core.labelling import AnswerKind, Target, TargetKind
 from annotation.core.quality import Quality, QualityMeasure
 from annotation.core.refusals import Refused
 from annotation.core.tables import Row, csv_lines
 from annotation.exports import ExportFormat
 from annotation.forms.quality import SKIPPED, GoldForm, QualityForm, QualityRowsForm, seen_at
-from annotation.models import Participation, StudyStatus
+from annotation.models import Participation, Study, StudyStatus
 from annotation.queries.participants import study_named
 from annotation.queries.quality import QualityPage, gold_rows, manager_gold, quality_page
 from annotation.queries.quality_rows import quality_rows, skipped_rows
@@ -154,6 +155,14 @@ def _page(request: SignedInRequest, slug: str, *, file_names: bool = False) -> Q
     return quality_page(question, file_names=file_names)
 
 
+def agreement_query(study: Study) -> str:
+    """The parameters of the agreement page for a study; empty where one person answers an item."""
+    if study.overlap == 1:
+        return ""
+    kind = AnswerKind.VERDICTS if study.kind == StudyKind.PAIRWISE else AnswerKind.SCORES
+    return urlencode({"dataset": study.dataset.slug, "kind": kind.value, "study": study.slug})
+
+
 @require_safe
 @reader_required
 def quality(request: SignedInRequest, slug: str) -> HttpResponse:
@@ -169,6 +178,7 @@ def quality(request: SignedInRequest, slug: str) -> HttpResponse:
             for each in page.annotators
         ],
         "all": {"quality": page.everybody, "skipped": page.skipped, "person": None, "who": ""},
+        "agreement": agreement_query(page.scope.study) if page.everybody.measured else "",
         "paused": [each.name for each in page.annotators if each.part and each.part.paused_at],
     }
     return render(request, "annotation/quality.html", context)

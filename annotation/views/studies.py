@@ -62,6 +62,7 @@ from annotation.views.access import (
     reader_required,
 )
 from annotation.views.participants import invitations_context
+from annotation.views.quality import agreement_query
 
 ITEMS_PER_PAGE = 50
 SHOWN_BESIDE = 5  # skipped items and flags on a study's page; all of them have pages of their own
@@ -115,6 +116,7 @@ def study(request: SignedInRequest, slug: str) -> HttpResponse:
         "page": items,
         "items": [] if to_mark else with_claims(list(items)),
         "pairs": list(items) if to_mark else [],
+        "agreement": agreement_query(row) if page.row.done else "",
         "no_ties": to_mark and not row.allow_tie,
         "drawn": drawn_counts(row, page.row) if draft else None,
         "skips": most_skipped(row, at_most=SHOWN_BESIDE),

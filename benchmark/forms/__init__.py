@@ -83,6 +83,7 @@ class TrustForm(DatasetForm):
     scenario = id_field()
     rule = forms.ChoiceField(required=False, choices=RULES)
     policy = forms.ChoiceField(required=False, choices=POLICIES)
+    until = id_field()
     was_annotator = id_field()
     was_run = id_field()
 
@@ -91,6 +92,7 @@ class TrustForm(DatasetForm):
         asked = self.cleaned_data
         same_dataset = self.same_dataset()
         same_annotator = same_dataset and asked["was_annotator"] in {None, asked["annotator"]}
+        same_run = same_annotator and asked["was_run"] in {None, asked["run"]}
         return TrustQuestion(
             dataset=asked["dataset"],
             annotator=asked["annotator"] if same_dataset else None,
@@ -99,6 +101,7 @@ class TrustForm(DatasetForm):
             rule=VoteRule(asked["rule"] or VoteRule.DEFAULT),
             policy=InvalidPolicy(asked["policy"] or InvalidPolicy.EXCLUDED),
             rule_of=asked["was_run"],
+            until=asked["until"] if same_run else None,
         )
 
 

@@ -119,4 +119,4 @@ def rubric_runs(run: RunChoice, annotator: int) -> dict[str, int]:
         .order_by("pk")
         .values_list("config__prompt", "pk")
     )
-    return dict(rows)
+    return dict(rows if run.until is None else rows.filter(pk__lte=run.until))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from django.db.models import Count, Prefetch, Q
+from django.db.models import Count, Max, Prefetch, Q
 
 from annotation.core.quality import HitShare
 from annotation.models import Dataset
@@ -50,6 +50,7 @@ from benchmark.queries.satisfaction import SatisfactionFigures, satisfaction_fig
 from judging.core.votes import VoteRule, check_rule
 from judging.models import (
     Control,
+    JudgeRun,
     Judgment,
     Preference,
     PreferenceSet,
@@ -169,7 +170,8 @@ SEED: Final = 42
 class TrustQuestion:
     """What a reader asks: empty fields take the first choice there is.
 
-    `rule_of` is the run that the rule was chosen for, where that may be another one.
+    `rule_of` is the run that the rule was chosen for, where that may be another one. Nothing is
+    read of a run after `until`, so that a later one changes no figure; None reads all.
     """
 
     dataset: str = ""
@@ -179,6 +181,7 @@ class TrustQuestion:
     rule: VoteRule = VoteRule.DEFAULT
     policy: InvalidPolicy = InvalidPolicy.EXCLUDED
     rule_of: int | None = None
+    until: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +196,7 @@ class TrustScope:
     """What was asked, resolved, with what else could be asked; None where there is nothing.
 
     `withheld` are comparisons that count nowhere, for the reader may not know what a judge decided.
+    `latest` is the dataset's last run.
     """
 
     question: TrustQuestion
@@ -206,6 +210,18 @@ class TrustScope:
     scenario: ScenarioChoice | None
     withheld: frozenset[int] = frozenset()
     anything_withheld: bool = False
+    latest: int | None = None
+
+    @property
+    def until(self) -> int | None:
+        """The last run that the figures could be of: an address that names it always shows them."""
+        return self.question.until or self.latest
+
+    @property
+    def newer(self) -> RunChoice | None:
+        """The run that would be shown if none were asked for, where it came later."""
+        first = next(iter(self.runs), None)
+        return first if first and self.run and first.id > self.run.id else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +274,10 @@ def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
     annotator = picked(people if question.annotator or not judged else judged, question.annotator)
     topics = scenarios(dataset)
     runs = verdict_runs(dataset, annotator) if annotator else ()
-    run = picked(runs, question.run)
+    until = question.until
+    known = runs if until is None or question.run else [run for run in runs if run.id <= until]
+    run = picked(tuple(known), question.run)
+    run = run and replace(run, until=until)
     by_log_odds = run is not None and run.by_log_odds
     if run is not None and by_log_odds and question.rule_of not in {None, run.id}:
         question = replace(question, rule=VoteRule.DEFAULT)  # of the run that was looked at before
@@ -275,6 +294,7 @@ def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
         scenario=None if question.scenario is None else picked(topics, question.scenario),
         withheld=withheld_numbers(reader.only),
         anything_withheld=is_anything_withheld(reader.only),
+        latest=JudgeRun.objects.filter(dataset=dataset.id).aggregate(last=Max("pk"))["last"],
     )
 
 
@@ -297,10 +317,14 @@ def trust_page(question: TrustQuestion, reader: Reader) -> TrustPage:
         progress=_progress(scope.run, reader) if scope.run else {},
         sets=selected_sets(scope),
         own_satisfaction=satisfaction_figures(
-            scope.dataset, user=scope.annotator.id, seed=SEED, only=reader.only
+            scope.dataset,
+            user=scope.annotator.id,
+            seed=SEED,
+            only=reader.only,
+            until=question.until,
         ),
         all_satisfaction=(
-            satisfaction_figures(scope.dataset, user=None, seed=SEED)
+            satisfaction_figures(scope.dataset, user=None, seed=SEED, until=question.until)
             if reader.only is None
             else None
         ),

@@ -165,6 +165,7 @@ def trust_query(scope: TrustScope, **more: str | None) -> str:
         "rule": question.rule.value,
         "policy": question.policy.value,
         **more,
+        "until": scope.until,
     }
     return urlencode({name: value for name, value in parameters.items() if value is not None})
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 import pytest
 from django.core.cache import cache
 from django.utils.html import escape
@@ -134,6 +136,44 @@ def test_a_run_by_a_generic_rubric_is_a_control_of_the_same_judge(viewer):
     assert page.context["scope"].run.id == run.pk
     assert f"{newest.pk} · " in page.content.decode()
     assert "· Generic rubric</option>" in tight(page)
+
+
+def test_a_permanent_link_shows_the_same_figures_after_later_runs(viewer):
+    stage, ann, run = study()
+    bea = stage.rater("bea")
+    stage.label(bea, "A" * 6 + "B" * 6)
+    parent = stage.distilled(bea)
+    stage.tested(bea, parent, base="A" * 12, selected="A" * 6 + "B" * 6)
+    by_rubric(stage, ann)
+    before, page = rows_of(viewer, ann)
+    told = unescape(tight(page))
+    assert "The latest suitable run; a later one will take its place." in told
+    link = "/trust/?" + page.context["query"]
+    assert f'<a href="{link}">Permanent link to these figures</a>' in told
+    assert "Newer runs exist" not in tight(viewer.get(link))
+    shown = viewer.get(link).context["page"].personal
+
+    stage.tested(bea, parent, base="B" * 12, selected="B" * 12)
+    by_rubric(stage, ann, base="B" * 12)
+    newer = stage.tested(ann, run.parent, base="B" * 12, selected="A" * 12)
+    after, page = rows_of(viewer, ann)
+    assert page.context["scope"].run.id == newer.pk
+    assert after != before
+    kept = viewer.get(link)
+    assert {row.name: row.figures.agreement for row in kept.context["voices"]} == before
+    assert kept.context["page"].personal == shown
+    assert "Newer runs exist." in tight(kept)
+    assert f'name="until" value="{kept.context["scope"].until}"' in tight(kept)
+    for row in kept.context["voices"]:  # and so do the rows behind its numbers
+        judged_in = viewer.get(row.url).context["found"].run
+        assert (judged_in or 0) <= kept.context["scope"].until
+    _rows, page = rows_of(viewer, ann, run=run.pk)
+    assert f"Run {newer.pk} of " in tight(page)
+    # Another run than the link's is shown with all that is there.
+    _rows, page = rows_of(viewer, ann, run=newer.pk, was_run=run.pk, until=run.pk)
+    assert page.context["scope"].question.until is None
+    _rows, page = rows_of(viewer, ann, until=run.pk)
+    assert page.context["scope"].run.id == run.pk
 
 
 def test_a_run_by_a_rubric_is_read_only_where_it_is_asked_for(viewer):

@@ -330,7 +330,7 @@ def trust_page(question: TrustQuestion, reader: Reader) -> TrustPage:
         ),
         leanings=(
             leanings_of(cases, labels, dataset=scope.dataset, run=scope.run, seed=SEED)
-            if labels
+            if labels and reader.only is None
             else None
         ),
         personal=_personal(scope, cases) if cases and reader.only is None else None,

@@ -48,13 +48,17 @@ from judging.models import RunStatus
 @require_safe
 @login_required
 def trust(request: HttpRequest) -> HttpResponse:
-    """The figures of one annotator; to htmx the part below the filters alone."""
+    """The figures of one annotator; to htmx the part below the filters alone.
+
+    Annotators read in two sentences how far the judge decides as they did.
+    """
     question = asked(TrustForm, request.GET).question()
     reader = reader_of(request)
     # What an annotator may see changes with what they have answered elsewhere.
     is_whole = reader.only is None
     found = kept(trust_page, question, reader) if is_whole else Kept(trust_page(question, reader))
-    template = "benchmark/_trust.html" if _asks_for_figures(request) else "benchmark/trust.html"
+    is_part = is_whole and _asks_for_figures(request)
+    template = "benchmark/_trust.html" if is_part else "benchmark/trust.html"
     return render(request, template, {"kept": found, **_trust_context(found.page)})
 
 

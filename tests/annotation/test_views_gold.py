@@ -169,6 +169,15 @@ def test_one_click_in_the_list_of_a_draft_draws_its_gold_items(manager):
     assert plain.url == reverse("annotation:study", args=[study.slug])
 
 
+def test_the_pairs_of_a_session_are_marked_in_its_list(manager):
+    comparison = make_comparison()
+    GoldLabel.objects.create(comparison=comparison, verdict="B", source="MANAGER")
+    session = reverse("annotation:session", args=[comparison.turn.session_id])
+    html = manager.get(session).content.decode()
+    assert f'hx-post="{address(comparison)}"' in html
+    assert "Add a reason" in html
+
+
 def test_one_click_on_the_page_of_a_pair_says_nothing_of_studies(manager):
     comparison = make_comparison()
     GoldLabel.objects.create(comparison=comparison, verdict="B", source="DATASET")

@@ -32,7 +32,7 @@ from annotation.models import (
     StudyItem,
     User,
 )
-from annotation.queries.datasets import known_users, published
+from annotation.queries.datasets import known_users, written
 
 admin.site.unregister(Group)  # roles say what one may do
 admin.site.site_header = _("SenseJudge administration")
@@ -155,15 +155,17 @@ class ScenarioInline(admin.TabularInline[Scenario, Dataset]):
 class DatasetAdmin(admin.ModelAdmin[Dataset]):
     """Datasets; their rows come by import."""
 
-    list_display = ("name", "slug", "simulated", "session_count", "created_at")
-    list_filter = ("simulated",)
+    list_display = ("name", "slug", "simulated", "session_count", "created_at", "archived_at")
+    list_filter = ("simulated", ("archived_at", admin.EmptyFieldListFilter))
+    readonly_fields = ("archived_at",)
     search_fields = ("name", "slug")
     inlines = (ScenarioInline,)
     formfield_overrides = JSON_FIELDS
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Dataset]:
-        """With the number of sessions in one query."""
-        return super().get_queryset(request).annotate(sessions_in_all=Count("sessions"))
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Dataset]:  # noqa: ARG002
+        """Deleted ones too, with the number of sessions in one query."""
+        rows = Dataset.with_staged.filter(staged_at__isnull=True).order_by("pk")
+        return rows.annotate(sessions_in_all=Count("sessions"))
 
     @admin.display(description=_("sessions"))
     def session_count(self, row: Dataset) -> int:
@@ -268,7 +270,7 @@ class PairwiseLabelAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PairwiseLabel]:
         """Without what an import is still writing."""
-        return published(super().get_queryset(request), "comparison__turn__session")
+        return written(super().get_queryset(request), "comparison__turn__session")
 
 
 @admin.register(SatisfactionLabel)
@@ -291,7 +293,7 @@ class SatisfactionLabelAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SatisfactionLabel]:
         """Without what an import is still writing."""
-        return published(super().get_queryset(request), "response__turn__session", "session")
+        return written(super().get_queryset(request), "response__turn__session", "session")
 
 
 @admin.register(GoldLabel)
@@ -305,7 +307,7 @@ class GoldLabelAdmin(admin.ModelAdmin[GoldLabel]):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[GoldLabel]:
         """Without what an import is still writing."""
-        return published(
+        return written(
             super().get_queryset(request),
             "comparison__turn__session",
             "response__turn__session",

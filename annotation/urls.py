@@ -24,6 +24,7 @@ _managing = [
     path("studies/new/counts/", studies.new_study_counts, name="new-study-counts"),
     path("studies/<slug:slug>/live/", studies.live, name="study-live"),
     path("studies/<slug:slug>/status/", studies.study_status, name="study-status"),
+    path("studies/<slug:slug>/delete/", studies.delete_study, name="study-delete"),
     path("studies/<slug:slug>/rules/", studies.study_rules, name="study-rules"),
     path("studies/<slug:slug>/people/", participants.people, name="study-people"),
     path(
@@ -54,6 +55,9 @@ _managing = [
         study_work.release,
         name="study-release",
     ),
+    path("studies/<slug:slug>/work/return/", study_work.return_all, name="study-return"),
+    path("studies/<slug:slug>/work/pass-on/", study_work.pass_on, name="study-pass-on"),
+    path("studies/<slug:slug>/work/discard/", study_work.discard, name="study-discard"),
     path("studies/<slug:slug>/skips/", study_work.skips, name="study-skips"),
     path("studies/<slug:slug>/skips/offer/", study_work.offer, name="study-offer"),
     path("studies/<slug:slug>/flags/", study_work.flags, name="study-flags"),
@@ -71,6 +75,7 @@ _labelling = [
     path("studies/", studies.studies, name="studies"),
     path("studies/<slug:slug>/", studies.study, name="study"),
     path("studies/<slug:slug>/next/", labelling.next_item, name="next"),
+    path("studies/<slug:slug>/answers/", labelling.answers, name="answers"),
     path(ITEM, labelling.item, name="item"),
     path(f"{ITEM}ahead/", labelling.ahead, name="ahead"),
     path(f"{ITEM}answer/", labelling.answer, name="answer"),
@@ -135,6 +140,7 @@ _datasets = [
     path("datasets/", datasets.datasets, name="datasets"),
     path("datasets/import/", datasets.import_file, name="import"),
     path("datasets/<slug:slug>/", datasets.dataset, name="dataset"),
+    path("datasets/<slug:slug>/delete/", datasets.delete, name="delete-dataset"),
     path("datasets/<slug:slug>/sampling/", datasets.label_sampling, name="label-sampling"),
     re_path(
         r"^datasets/(?P<slug>[-\w]+)/export/"

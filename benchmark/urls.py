@@ -11,7 +11,7 @@ from benchmark.views.ablations import (
     estimate_new_ablation,
     new_ablation,
 )
-from benchmark.views.annotators import disagreements, people, people_csv
+from benchmark.views.annotators import disagreement, disagreements, people, people_csv
 from benchmark.views.construction import (
     construction,
     construction_item,
@@ -145,6 +145,11 @@ urlpatterns = [
     path("trust/people/", people, name="people"),
     path("trust/people.csv", people_csv, name="people-csv"),
     path("trust/disagreements/", disagreements, name="disagreements"),
+    path(
+        "trust/disagreements/<number:comparison_id>/<number:annotator_id>/",
+        disagreement,
+        name="disagreement",
+    ),
     path("trust/ablations/", ablations, name="ablations"),
     path("trust/ablations.csv", ablations_csv, name="ablations-csv"),
     path("trust/ablations/judgments/", ablation_judgments, name="ablation-judgments"),

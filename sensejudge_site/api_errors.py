@@ -20,11 +20,16 @@ def shaped(code: str, message: str) -> dict[str, Any]:
     return {"code": f"api:{code}", "message": message, "fields": {}}
 
 
+def refusal(refused: Refused) -> dict[str, Any]:
+    """The body of a refusal."""
+    said = {"code": refused.code, "message": refused.text, "detail": str(refused)}
+    return {**said, "fields": {}}
+
+
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """Give DRF's answer this project's shape; None lets Django report a bug as a bug."""
     if isinstance(error, Refused):
-        body = {"code": error.code, "message": error.text, "detail": str(error), "fields": {}}
-        return Response(body, status=error.status)
+        return Response(refusal(error), status=error.status)
     response = exception_handler(error, context)
     if response is None:
         return None

@@ -74,6 +74,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "sensejudge_site.sign_in.RefusedSignIns",
     "sensejudge_site.refusals.RefusalPages",
+    "sensejudge_site.archived.DeletedDatasets",
 ]
 
 ROOT_URLCONF = "sensejudge_site.urls"

@@ -10,7 +10,7 @@ from django.contrib.sessions.backends import db
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from annotation.models import User
+from annotation.models import Dataset, User
 from annotation.queries.sql import Joined
 from sensejudge_site.demo.accounts import PASSWORD
 from sensejudge_site.hashing import QUEUE
@@ -20,7 +20,13 @@ _SESSION: Final = Joined(
     "FROM django_session session WHERE session_key = %(key)s AND expire_date > %(now)s",
     session=Session,
 )
-_USER: Final = Joined("FROM annotation_user person WHERE id = %(user)s", person=User)
+_USER: Final = Joined(
+    "FROM annotation_user person LEFT JOIN annotation_dataset archived ON archived.id = "
+    "(SELECT MIN(id) FROM annotation_dataset WHERE archived_at IS NOT NULL) "
+    "WHERE person.id = %(user)s",
+    person=User,
+    archived=Dataset,
+)
 _LONGEST_NAME: Final = 255  # of an attempt; a user's is at most 150
 
 
@@ -70,5 +76,6 @@ class UserBackend(AxesBackend):  # type: ignore[misc]  # axes ships no types
         """The user of a session, unless they may not sign in any more."""
         for row in _USER.rows(user=user_id):
             person: User = row["person"]
+            person.__dict__["is_any_archived"] = row["archived"] is not None
             return person if self.user_can_authenticate(person) else None
         return None

@@ -47,6 +47,27 @@
     });
   }
 
+  /* A button copies the text of the field that it names, and says so for a while. */
+  const COPIED_MS = 2000;
+  document.addEventListener("click", async ({ target }) => {
+    const button = target.closest?.("button[data-copy]");
+    if (!button || button.ariaDisabled) return;
+    const field = document.getElementById(button.dataset.copy);
+    field.select();
+    try {
+      await navigator.clipboard.writeText(field.value);
+    } catch {
+      if (!document.execCommand("copy")) return; // the text is chosen: a key copies it
+    }
+    const before = button.textContent;
+    button.ariaDisabled = "true";
+    button.textContent = button.dataset.copied;
+    setTimeout(() => {
+      button.textContent = before;
+      button.ariaDisabled = null;
+    }, COPIED_MS);
+  });
+
   /* The raw text of a reply is fetched once it is asked for; without this file its link opens it. */
   const showRaw = async (link) => {
     let shown = link.nextElementSibling;
@@ -333,7 +354,7 @@
     closeMenus(element);
     cameFrom = document.activeElement;
     element.open = true;
-    const inside = "div :is(button, a, input:not([type=hidden]), textarea, select)";
+    const inside = "div :is(button, a, input:not([type=hidden]), textarea, select, [tabindex='0'])";
     const target = element.querySelector("div input:checked") || element.querySelector(inside);
     focusIn(element, target || element.querySelector("summary"));
   };
@@ -341,6 +362,8 @@
     !element.disabled &&
     element.closest("[data-turn]")?.hasAttribute("data-current") !== false &&
     element.checkVisibility();
+  const usesArrows = (target) =>
+    target.matches?.("[type=radio]") || (target.tabIndex === 0 && target.scrollWidth > target.clientWidth);
   document.addEventListener("keydown", (event) => {
     // 229 is what some browsers say of the key that ends a composition, after it.
     if (event.isComposing || event.keyCode === 229) return;
@@ -357,6 +380,7 @@
       if (menu) closeMenu(menu);
       return;
     }
+    if (event.key.startsWith("Arrow") && (event.shiftKey || usesArrows(target))) return;
     if ((event.key === "Enter" || event.key === " ") && target.closest?.("a, button, summary")) return;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     if (!menu && (key === "j" || key === "k")) move(key === "j" ? 1 : -1);
@@ -366,6 +390,18 @@
     event.preventDefault();
     if (found.closest("[data-settle]") && performance.now() - shownAt < SETTLE_MS) return;
     press(found);
+  });
+
+  /* All that is folded of the context opens, for whoever needs the rest, and folds again. */
+  let readAt = 0;
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-unfold]");
+    if (!button) return;
+    const opens = button.getAttribute("aria-pressed") !== "true";
+    button.setAttribute("aria-pressed", String(opens));
+    for (const each of document.querySelectorAll(".labelling details:not(.menu, .recent, .scale *)")) each.open = opens;
+    if (opens) readAt = scrollY;
+    scrollTo(0, opens ? 0 : readAt);
   });
 
   /* The rating page: one turn is current; a reason is kept only at 3 and below. */
@@ -389,10 +425,12 @@
     let to = at + step;
     while (all[to] && !all[to].checkVisibility()) to += step; // some show turns as they are rated
     const turn = all[to] || all[at];
-    if (!turn) return;
+    if (turn) goTo(turn, turn, "start");
+  };
+  const goTo = (turn, part, block) => {
     makeCurrent(turn);
     turn.focus({ preventScroll: true });
-    turn.scrollIntoView({ block: "start" });
+    part.scrollIntoView({ block });
   };
   const askReasons = (turn) => {
     const score = Number(turn.querySelector(".rate :checked")?.value);
@@ -405,9 +443,32 @@
     const place = document.getElementById("rated");
     if (!place) return;
     const rates = [...document.querySelectorAll(".rate")];
+    const open = turns().filter((turn) => !isComplete(turn));
+    if (open.length && document.querySelector("[data-missing]")) {
+      const names = [...new Set(open.map((turn) => turn.dataset.name ?? turn.getAttribute("aria-label")))];
+      place.textContent = `${place.dataset.open} ${names.slice(0, 3).join(", ")}${names.length > 3 ? " …" : ""}`;
+      return;
+    }
     const numbers = [rates.filter((each) => isComplete(each.closest("[data-turn]"))).length, rates.length];
     place.textContent = place.dataset.text.replace(/%d/g, () => numbers.shift());
   };
+  /* What is still open is named in the bar, marked, and gone to, not said of one field alone. */
+  const askForOpen = () => {
+    for (const turn of turns()) turn.toggleAttribute("data-missing", !isComplete(turn));
+    countRated();
+    const turn = document.querySelector("[data-missing]");
+    if (!turn) return;
+    const asks = (each) => each.checkVisibility() && !each.closest(".menu") && !each.querySelector(":checked");
+    goTo(turn, [...turn.querySelectorAll("fieldset")].find(asks) ?? turn, "center");
+  };
+  let asking = 0;
+  const refuse = (event) => {
+    if (!event.target.closest("[data-turn]")) return;
+    event.preventDefault();
+    cancelAnimationFrame(asking);
+    asking = requestAnimationFrame(askForOpen);
+  };
+  document.addEventListener("invalid", refuse, { capture: true });
   document.addEventListener("change", (event) => {
     const turn = event.target.closest("[data-turn]");
     if (!turn) return;
@@ -463,6 +524,9 @@
     for (const box of document.querySelectorAll(".table-wrap, .prose pre, .prose div.math, .prose > :has(math)")) {
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
     }
+    for (const box of document.querySelectorAll(".recent .prose")) {
+      if (box.scrollHeight > box.clientHeight) box.tabIndex = 0;
+    }
   };
   const begin = () => {
     shownAt = countedTo = lastInput = performance.now();
@@ -480,7 +544,10 @@
     if (scale && matchMedia("(max-width: 760px)").matches) scale.open = false;
   };
   document.addEventListener("htmx:afterSwap", () => (shownAt = performance.now())); // htmx settles later
-  document.addEventListener("htmx:afterSettle", begin);
+  document.addEventListener("htmx:afterSettle", ({ detail }) => {
+    if (labelling() && detail.target !== document.body) reachScrolling(); // a part of the page came
+    else begin();
+  });
   begin();
   for (const here of document.querySelectorAll(":is(.top nav, .tabs) [aria-current]")) {
     here.scrollIntoView({ inline: "center", block: "nearest" });

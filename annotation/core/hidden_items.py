@@ -51,6 +51,14 @@ class Rates:
     gold: float = 0.0
     repeats: float = 0.0
 
+    def repeats_among(self, targets: int) -> int:
+        """Repeats of so many targets; they make the plan longer: r = rate * (targets + r)."""
+        return round(targets * self.repeats / (1 - self.repeats))
+
+    def gold_among(self, targets: int, repeats: int) -> int:
+        """Wanted gold items of a plan of so many targets and repeats."""
+        return round(self.gold * (targets + repeats))
+
 
 def plan_items(
     targets: Sequence[T], candidates: Collection[T], *, rates: Rates, gap: int, seed: int
@@ -71,22 +79,17 @@ def plan_items(
         gap: The least number of places between a first and its repeat, 1 or more.
         seed: The same seed gives the same plan.
     """
-    repeats = _repeats_wanted(len(targets), rates)
+    repeats = rates.repeats_among(len(targets))
     while True:
         random = Random(seed)
         length = len(targets) + repeats
         known = [target for target in targets if target in candidates]
-        gold = random.sample(known, min(round(rates.gold * length), len(known)))
+        gold = random.sample(known, min(rates.gold_among(len(targets), repeats), len(known)))
         gold_places = _spread(range(length), len(gold), random)
         firsts = _firsts(length, frozenset(gold_places), repeats, gap, random)
         if len(firsts) == repeats:
             return _filled(targets, dict(zip(gold_places, gold, strict=True)), firsts)
         repeats = len(firsts)
-
-
-def _repeats_wanted(targets: int, rates: Rates) -> int:
-    """Repeats make the plan longer, so that r = rate * (targets + r)."""
-    return round(targets * rates.repeats / (1 - rates.repeats))
 
 
 def _firsts(

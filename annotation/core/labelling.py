@@ -17,7 +17,7 @@ from typing import Final
 
 from annotation.core.assignment import Progress, SkipReason
 from annotation.core.choices import Hallucination, LabelledEnum, Order, Reason, StudyKind, Verdict
-from annotation.core.conversations import Dialogue
+from annotation.core.conversations import Dialogue, Speaker
 from annotation.core.language import CHINESE, language_of
 from annotation.core.refusals import gettext_noop
 
@@ -298,6 +298,17 @@ class PairTask:
     second: ShownResponse
     given: OwnAnswer | None
 
+    @property
+    def last_exchange(self) -> Dialogue:
+        """The end of the conversation before the question, from the user's last message on."""
+        spoken = [at for at, each in enumerate(self.dialogue) if each.role is Speaker.USER]
+        return self.dialogue[spoken[-1] if spoken else 0 :]
+
+    @property
+    def before_last_exchange(self) -> Dialogue:
+        """What was said before that."""
+        return self.dialogue[: len(self.dialogue) - len(self.last_exchange)]
+
 
 @dataclass(frozen=True, slots=True)
 class Rating:
@@ -307,6 +318,7 @@ class Rating:
     reason: Reason | None = None
     hallucination: Hallucination | None = None
     flag: Flag | None = None
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)

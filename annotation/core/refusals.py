@@ -97,6 +97,17 @@ REFUSAL_TEXTS: Final = {
     "annotator:unknown": gettext_noop("The annotator was not found."),
     "consent:outdated": _OUTDATED,
     "study:outdated": _OUTDATED,
+    "dataset:archived": gettext_noop(
+        "This dataset was deleted, with its studies and runs. Its labels are kept: ask an "
+        "administrator if you need them."
+    ),
+    "dataset:other-name": gettext_noop(
+        "This is not the dataset's name. Nothing was deleted: type the name as it is shown."
+    ),
+    "dataset:runs-under-way": gettext_noop(
+        "Runs of this dataset are in progress, so nothing was deleted. Stop them or wait for "
+        "them to finish, then delete the dataset."
+    ),
     "dataset:too-many-comparisons": gettext_noop(
         "This would create more than 20,000 comparisons at once, so none was created. Choose a "
         "sample or fewer models."
@@ -108,6 +119,7 @@ REFUSAL_TEXTS: Final = {
         "Someone published a newer version in the meantime. Review it before you publish yours."
     ),
     "guidelines:unchanged": gettext_noop("Nothing has changed, so there is nothing to publish."),
+    "import:archived": gettext_noop("A deleted dataset has this name. Choose another name."),
     "import:columns": gettext_noop("This does not say which column is what."),
     "import:dataset": gettext_noop("This name is used by a page of the site. Choose another one."),
     "import:encoding": gettext_noop(
@@ -200,7 +212,11 @@ REFUSAL_TEXTS: Final = {
     "reassignment:paused": gettext_noop(
         "Nothing was changed: this annotator is paused. Resume them first."
     ),
+    "reassignment:own-words": gettext_noop(
+        "Nothing was changed: these conversations are the annotator’s own; nobody else can answer."
+    ),
     "study:empty": gettext_noop("They hold nothing that can be asked about in this way."),
+    "study:no-draft": gettext_noop("Only a draft can be deleted. Close this study instead."),
     "study:rules": gettext_noop("Nothing was changed: these rules would affect existing answers."),
     "study:status": gettext_noop(
         "The study cannot change to this status from its current one. Nothing was changed."
@@ -222,11 +238,14 @@ _OTHER_STATUSES: Final = {
         HTTPStatus.NOT_FOUND,
     ),
     **dict.fromkeys(
-        ["invitation:closed", "invitation:expired", "invitation:withdrawn"], HTTPStatus.GONE
+        ["dataset:archived", "invitation:closed", "invitation:expired", "invitation:withdrawn"],
+        HTTPStatus.GONE,
     ),
     "invitation:removed": HTTPStatus.FORBIDDEN,
     "invitation:too-many-accounts": HTTPStatus.TOO_MANY_REQUESTS,
-    "labelling:not-allowed": HTTPStatus.UNPROCESSABLE_ENTITY,
+    **dict.fromkeys(
+        ["dataset:other-name", "labelling:not-allowed"], HTTPStatus.UNPROCESSABLE_ENTITY
+    ),
 }
 
 register(REFUSAL_TEXTS, statuses=_OTHER_STATUSES)

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from annotation.core.assignment import Progress, lease_end
 from annotation.core.choices import StudyKind
+from annotation.core.hidden_items import Rates
 from annotation.core.labelling import Rules
 from annotation.core.participants import natural_key
 from annotation.core.study_items import EVERYTHING, ItemChoice
@@ -227,6 +228,18 @@ class StudyLive:
         return sum(each.facts.member and not each.facts.paused for each in self.annotators)
 
     @property
+    def paused(self) -> tuple[AnnotatorRow, ...]:
+        """Whom somebody could let go on."""
+        return tuple(each for each in self.annotators if each.facts.member and each.facts.paused)
+
+    @property
+    def used_up(self) -> bool:
+        """Whether answers are missing that nobody who could be given items can still give."""
+        able = [each.facts for each in self.annotators if each.facts.member]
+        able = [facts for facts in able if not facts.paused]
+        return self.missing > 0 and bool(able) and not any(facts.left for facts in able)
+
+    @property
     def out_of_reach(self) -> bool:
         """Whether fewer people than an item wants annotators can be given one."""
         return self.able < self.row.overlap and self.missing > 0
@@ -245,6 +258,8 @@ class PlannedCounts:
         repeats: Hidden repeats besides.
         annotators: People who are in from the beginning.
         overlap: Annotators wanted for each item.
+        rates: The wanted shares of gold items and repeats.
+        gap: The least number of items between a first and its repeat; 0 where none are repeated.
     """
 
     targets: int
@@ -255,6 +270,23 @@ class PlannedCounts:
     repeats: int
     annotators: int
     overlap: int
+    rates: Rates
+    gap: int
+
+    @property
+    def repeats_wanted(self) -> int:
+        """Repeats that the rate asks for."""
+        return self.rates.repeats_among(self.targets)
+
+    @property
+    def gold_wanted(self) -> int:
+        """Gold items that the rate asks for."""
+        return self.rates.gold_among(self.targets, self.repeats)
+
+    @property
+    def repeats_after(self) -> int:
+        """The number of items before the first repeat."""
+        return 2 * self.gap
 
     @property
     def wanted(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -67,6 +67,15 @@ class ItemChoice:
 
 
 EVERYTHING: Final = ItemChoice()
+
+
+def stored_choice(stored: Mapping[str, Any]) -> ItemChoice:
+    """The choice that `ItemChoice.stored` wrote."""
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
+    }
+    values["strata"] = tuple(Stratum(each) for each in values.get("strata", ()))
+    return ItemChoice(**values)
 
 
 class StudyTarget(NamedTuple):

@@ -29,6 +29,7 @@ UNTOUCHED: Final = (
     "min_turns",
     "gold_rate",
     "repeat_rate",
+    "sample",
 )
 """Rules that change what is asked, or which items there are: only in a draft."""
 

@@ -26,8 +26,8 @@ def _id() -> forms.IntegerField:
 class AgreementForm(forms.Form):
     """A question to the agreement page.
 
-    `was_dataset` and `was_kind` are what the filters were drawn for: in another dataset, or of
-    another kind of answer, the finer choices mean nothing.
+    `was_dataset`, `was_kind` and `was_study` are what the filters were drawn for: of others the
+    finer choices mean nothing.
     """
 
     dataset = forms.SlugField(required=False, max_length=80)
@@ -35,20 +35,24 @@ class AgreementForm(forms.Form):
     ties = forms.ChoiceField(required=False, choices=[("in", "in"), ("out", "out")])
     scenario = _id()
     models = forms.CharField(required=False, max_length=500, strip=False)
+    study = forms.SlugField(required=False, max_length=80)
     was_dataset = forms.SlugField(required=False, max_length=80)
     was_kind = forms.CharField(required=False, max_length=20)
+    was_study = forms.SlugField(required=False, max_length=80)
 
     def question(self) -> AgreementQuestion:
         """What is asked."""
         asked = self.cleaned_data
         same_dataset = asked["was_dataset"] in {"", asked["dataset"]}
         same_kind = same_dataset and asked["was_kind"] in {"", asked["kind"]}
+        same_study = same_kind and asked["was_study"] in {"", asked["study"]}
         return AgreementQuestion(
             dataset=asked["dataset"],
             kind=AnswerKind(asked["kind"]) if asked["kind"] and same_dataset else None,
             ties=asked["ties"] != "out",
             scenario=asked["scenario"] if same_dataset else None,
-            models=asked["models"] if same_kind else "",
+            models=asked["models"] if same_study else "",
+            study=asked["study"] if same_kind else "",
         )
 
 

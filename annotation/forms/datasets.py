@@ -91,6 +91,8 @@ _KEY_NAMES: Final = {
     "reason": _("Reason for a low score"),
     "annotator": _("Annotator"),
     "scenario": _("Scenario"),
+    "gold": _("Gold answer"),
+    "gold_reason": _("Reason for the gold answer"),
     "comment": _("Comment"),
     "system_prompt": _("System prompt"),
 }

@@ -60,9 +60,6 @@ SKIP_REASONS: Final = choices_of(SkipReason)
 FLAGS: Final = [("", _("No problem")), *choices_of(Flag)]
 """Why somebody should look at an answered pair, or a rated turn, again."""
 
-TURN_FLAGS: Final = FLAGS[:-1]
-"""Those that say all there is to say: a turn has no comment."""
-
 _ANSWERS: Final = {
     "FIRST_MUCH": (Answer.FIRST, 2),
     "FIRST_BETTER": (Answer.FIRST, 1),
@@ -73,6 +70,8 @@ _ANSWERS: Final = {
     "SECOND_MUCH": (Answer.SECOND, 2),
 }
 
+
+_CAPS: Final = {"ArrowLeft": "←", "ArrowRight": "→"}
 
 _LONGEST_SECONDS: Final = 30 * 24 * 3600
 
@@ -86,18 +85,24 @@ class AnswerButton:
     keys: str
     pressed: bool
 
+    @property
+    def caps(self) -> list[str]:
+        """The keys as the button shows them."""
+        return [_CAPS.get(key, key) for key in self.keys.split()]
+
 
 def answer_buttons(rules: Rules, given: OwnAnswer | None) -> list[AnswerButton]:
     """The answers a study allows, from the first response to the second.
 
-    The keys mean the same in every study: 1 and 2 the first, 3 a tie, 4 and 5 the second.
+    The keys mean the same in every study: 1 and 2 the first, 3 a tie, 4 and 5 the second. Where
+    strengths are not asked, the arrows choose too.
     """
     words: list[tuple[str, StrOrPromise, str, bool]] = [
         ("FIRST_MUCH", _("First, clearly"), "1", rules.allow_strength),
         ("FIRST_BETTER", _("First"), "2", rules.allow_strength),
-        ("FIRST", _("First"), "1 2", not rules.allow_strength),
+        ("FIRST", _("First"), "ArrowLeft 1 2", not rules.allow_strength),
         ("TIE", _("Tie"), "3", rules.allow_tie),
-        ("SECOND", _("Second"), "4 5", not rules.allow_strength),
+        ("SECOND", _("Second"), "ArrowRight 4 5", not rules.allow_strength),
         ("SECOND_BETTER", _("Second"), "4", rules.allow_strength),
         ("SECOND_MUCH", _("Second, clearly"), "5", rules.allow_strength),
     ]
@@ -192,7 +197,8 @@ class TurnForm(forms.Form):
         choices=[(value, label) for value, label, _key in HALLUCINATIONS],
         error_messages={"required": _("Say whether the reply makes up facts.")},
     )
-    flag = forms.ChoiceField(required=False, choices=TURN_FLAGS)
+    flag = forms.ChoiceField(required=False, choices=FLAGS)
+    comment = CommentField(required=False, max_length=COMMENT_CHARS)
 
     def __init__(self, turn: RatedTurn, data: QueryDict | None, *, ask_hallucination: bool) -> None:
         given = turn.given
@@ -223,6 +229,7 @@ class TurnForm(forms.Form):
             reason=Reason(reason) if reason else None,
             hallucination=Hallucination(hallucination) if hallucination else None,
             flag=Flag(flag) if flag else None,
+            comment=self.cleaned_data["comment"],
         )
 
 

@@ -44,7 +44,11 @@ class GoldForm(forms.Form):
 
     answer = forms.ChoiceField(label=_("Correct answer"), widget=forms.RadioSelect)
     rationale = forms.CharField(
-        label=_("Rationale"), max_length=4000, widget=forms.Textarea(attrs={"rows": 2})
+        label=_("Reason (optional)"),
+        required=False,
+        max_length=4000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text=_("Managers see it beside the answer."),
     )
 
     since = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput)
@@ -52,7 +56,7 @@ class GoldForm(forms.Form):
     def __init__(self, *args: Any, kind: TargetKind, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["answer"] = forms.ChoiceField(
-            label=_("Correct answer"), widget=forms.RadioSelect, choices=_choices(kind)
+            label=_("Correct answer"), widget=forms.RadioSelect, choices=gold_choices(kind)
         )
 
     def given(self) -> Verdict | int:
@@ -69,7 +73,8 @@ def seen_at(text: str) -> datetime | None:
         return None
 
 
-def _choices(kind: TargetKind) -> list[tuple[str, Any]]:
+def gold_choices(kind: TargetKind) -> list[tuple[str, Any]]:
+    """Every answer that may be held right, as it is sent and as it reads."""
     if kind is TargetKind.COMPARISON:
         return [
             (Verdict.A.value, _("A is better")),

@@ -32,6 +32,7 @@ _OF_KIND: Final = {
     "min_turns": {StudyKind.CONVERSATION},
     "gold_rate": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
     "repeat_rate": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
+    "sample": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
     "pause_gold_below": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
     "pause_repeats_below": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
     "pause_after": {StudyKind.PAIRWISE, StudyKind.SATISFACTION},
@@ -188,9 +189,12 @@ class RuleFields(forms.Form):
     @property
     def quality_rules(self) -> list[BoundField]:
         """Rules by which annotators are measured."""
-        return self.named(
-            "gold_rate", "repeat_rate", "pause_gold_below", "pause_repeats_below", "pause_after"
-        )
+        return self.named("gold_rate", "repeat_rate")
+
+    @property
+    def pause_rules(self) -> list[BoundField]:
+        """Rules by which annotators are paused."""
+        return self.named("pause_gold_below", "pause_repeats_below", "pause_after")
 
 
 class RulesForm(RuleFields):
@@ -198,9 +202,17 @@ class RulesForm(RuleFields):
 
     name = forms.CharField(label=_("Name"), max_length=200)
 
+    sample = forms.IntegerField(
+        label=_("Sample size"),
+        required=False,
+        min_value=1,
+        max_value=10_000_000,
+        help_text=_("The items are drawn again. Leave empty for all."),
+    )
+
     ask_profile = None  # type: ignore[assignment]  # asked for beside the consent
 
-    field_order = ("name", "overlap", "lease_minutes")
+    field_order = ("name", "sample", "overlap", "lease_minutes")
 
     def __init__(
         self,
@@ -368,8 +380,8 @@ class StudyForm(RuleFields):
 
     @property
     def item_choices(self) -> list[BoundField]:
-        """What items of every kind are chosen by, besides scenarios."""
-        return self.named("languages", "sample", "strata")
+        """What items of every kind are chosen by, besides scenarios and the sample's size."""
+        return self.named("languages", "strata")
 
     def item_choice(self) -> ItemChoice:
         """Which pairs or sessions come in; what says nothing of the kind is left out."""

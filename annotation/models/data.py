@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.item_names import ItemKey
 from annotation.core.pairing import CANDIDATE_CHARS
 from annotation.models.wording import PAIRING_KINDS, word_in
 
@@ -29,15 +30,16 @@ class PublishedManager(models.Manager["Dataset"]):
     """The datasets that anybody may see."""
 
     def get_queryset(self) -> models.QuerySet[Dataset]:
-        """All but those that an import is still writing."""
-        return super().get_queryset().filter(staged_at__isnull=True)
+        """All but those that an import is still writing, or that were deleted."""
+        return super().get_queryset().filter(staged_at__isnull=True, archived_at__isnull=True)
 
 
 class Dataset(models.Model):
     """A set of conversations imported together; `simulated` marks labels that no person gave.
 
     While a long import writes its conversations they hang on a dataset of their own, which has a
-    `staged_at` (its last sign of life) and is left out everywhere.
+    `staged_at` (its last sign of life) and is left out everywhere. So is one that was deleted, at
+    `archived_at`: its rows stay, and who asks for it by name or by an old address is told so.
     """
 
     slug = models.SlugField(_("short name"), max_length=80, unique=True)
@@ -49,6 +51,7 @@ class Dataset(models.Model):
     extra = models.JSONField(_("other fields"), default=dict, blank=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     staged_at = models.DateTimeField(null=True, blank=True, editable=False)
+    archived_at = models.DateTimeField(_("deleted"), null=True, blank=True, editable=False)
 
     objects: ClassVar[PublishedManager] = PublishedManager()
     with_staged: ClassVar[models.Manager[Dataset]] = models.Manager()
@@ -149,6 +152,16 @@ class Session(models.Model):
     def number(self) -> int:
         """Its place in the file, from 1."""
         return self.position + 1
+
+    @property
+    def name(self) -> ItemKey:
+        """What people call it; reads its turns, if they are not prefetched."""
+        opening = (turn.user_message for turn in self.turns.all() if turn.position == 0)
+        return self.named(next(opening, None))
+
+    def named(self, message: str | None) -> ItemKey:
+        """What people call it by a message of it."""
+        return ItemKey.of(self.key, self.position, message)
 
 
 class Turn(models.Model):
@@ -256,6 +269,11 @@ class Comparison(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+    @property
+    def name(self) -> ItemKey:
+        """What people call it; reads its turn."""
+        return ItemKey.of(self.key, self.position, self.turn.user_message)
 
 
 class PairingPlan(models.Model):

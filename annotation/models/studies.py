@@ -141,6 +141,17 @@ class Study(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def sample(self) -> int | None:
+        """How many items were to be drawn; None for all there are."""
+        size: int | None = self.selection.get("sample")
+        return size
+
+    @sample.setter
+    def sample(self, size: int | None) -> None:
+        others = {name: value for name, value in self.selection.items() if name != "sample"}
+        self.selection = others if size is None else {**others, "sample": size}
+
 
 class StudyItem(models.Model):
     """One comparison or one session in a study; a repeat names the item that it repeats.

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 from django.core.paginator import Page, Paginator
+from django.db.models import Q
 
 from annotation.core.agreement_report import (
     SCORE_SCALE,
@@ -19,10 +20,10 @@ from annotation.core.agreement_report import (
     finding_of,
     verdict_scale,
 )
-from annotation.core.choices import Verdict
+from annotation.core.choices import StudyKind, Verdict
 from annotation.core.labelling import VERDICT_VALUES, AnswerKind, target_of, written_answer
 from annotation.core.refusals import Refused
-from annotation.models import Dataset, Scenario
+from annotation.models import Dataset, Scenario, Study, StudyStatus
 from annotation.queries.labelling import DatasetOption, ReadAnswers, dataset_options, read_answers
 from annotation.queries.participants import names_of
 from annotation.queries.targets import TargetRow, target_rows
@@ -41,6 +42,7 @@ class AgreementQuestion:
         ties: Whether ties count as answers.
         scenario: Its number.
         models: Model pair, as `pair_label` writes it.
+        study: Short name; only the answers given in it.
     """
 
     dataset: str = ""
@@ -48,6 +50,7 @@ class AgreementQuestion:
     ties: bool = True
     scenario: int | None = None
     models: str = ""
+    study: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,7 @@ class AgreementScope:
         scenarios: Number and name of the dataset's scenarios that have answers.
         models: The model pairs that have answers.
         names: Of the annotators, by number.
+        studies: Number, short and shown name of the dataset's studies that ask for such answers.
     """
 
     question: AgreementQuestion
@@ -69,6 +73,7 @@ class AgreementScope:
     scenarios: tuple[tuple[int, str], ...] = ()
     models: tuple[str, ...] = ()
     names: dict[int, str] | None = None
+    studies: tuple[tuple[int, str, str], ...] = ()
 
     def name(self, annotator: int) -> str:
         """An annotator's name within the dataset."""
@@ -116,7 +121,7 @@ def pair_label(models: tuple[str, str]) -> str:
 
 
 def agreement_page(question: AgreementQuestion) -> AgreementPage:
-    """The agreement of a dataset's annotators. Four queries for verdicts, five for scores.
+    """The agreement of a dataset's annotators. Five queries for verdicts, six for scores.
 
     Raises:
         Refused: something asked for does not exist.
@@ -216,7 +221,12 @@ def _scope_and_answers(question: AgreementQuestion) -> tuple[AgreementScope, Ans
     kind = question.kind or dataset.kinds[0]
     if kind not in dataset.kinds:
         raise Refused("agreement:unknown-choice", f"no {kind} in {dataset.slug}")
-    found = read_answers(dataset.id, kind, ties=question.ties)
+    studies = _studies(dataset.id, kind)
+    chosen = {slug: number for number, slug, _name in studies}
+    if question.study and question.study not in chosen:
+        raise Refused("agreement:unknown-choice", "no such study")
+    study = chosen.get(question.study)
+    found = read_answers(dataset.id, kind, ties=question.ties, study=study)
     scope = AgreementScope(
         question=replace(question, dataset=dataset.slug, kind=kind),
         dataset=dataset,
@@ -224,6 +234,7 @@ def _scope_and_answers(question: AgreementQuestion) -> tuple[AgreementScope, Ans
         scenarios=_scenarios(dataset.id),
         models=tuple(pair_label(pair) for pair in found.models),
         names=names_of(dataset=Dataset(pk=dataset.id, slug=dataset.slug)),
+        studies=studies,
     )
     return scope, _narrowed(scope, found)
 
@@ -239,6 +250,13 @@ def _narrowed(scope: AgreementScope, found: ReadAnswers) -> Answers:
             raise Refused("agreement:unknown-choice", "no such model pair")
         answers = answers.chosen(answers.models == scope.models.index(question.models))
     return answers
+
+
+def _studies(dataset: int, kind: AnswerKind) -> tuple[tuple[int, str, str], ...]:
+    rows = Study.objects.filter(dataset=dataset).exclude(status=StudyStatus.DRAFT)
+    pairs = Q(kind=StudyKind.PAIRWISE)
+    rows = rows.filter(pairs if kind is AnswerKind.VERDICTS else ~pairs)
+    return tuple(rows.order_by("name", "pk").values_list("pk", "slug", "name"))
 
 
 def _scenarios(dataset: int) -> tuple[tuple[int, str], ...]:

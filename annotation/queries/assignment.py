@@ -12,7 +12,8 @@ from django.db import connection
 from django.db.models import Model
 
 from annotation.core.assignment import Progress
-from annotation.core.choices import Order, Verdict
+from annotation.core.choices import Order, StudyKind, Verdict
+from annotation.core.hidden_items import REPEAT_GAPS
 from annotation.core.labelling import FinishedItem, PastOrder, answer_of
 from annotation.models import (
     Claim,
@@ -29,6 +30,7 @@ from annotation.models import (
 )
 from annotation.queries import repeats
 from annotation.queries.sql import Joined, moment_of, rows_of
+from annotation.queries.withheld import withholds
 
 _ITEM_TABLES: Final[dict[str, type[Model]]] = {
     "item": StudyItem,
@@ -150,11 +152,17 @@ WHERE claim.annotator_id = %(annotator)s AND item.study_id = %(study)s
 _NEWEST: Final = "ORDER BY claim.finished_at DESC, claim.id DESC LIMIT 1"
 _FINISHED: Final = f"{_FINISHED_WHERE} AND claim.finished_at IS NOT NULL {_NEWEST}"
 _FINISHED_BEFORE: Final = f"{_FINISHED_WHERE} AND claim.finished_at < %(before)s {_NEWEST}"
+_FINISHED_ITEM: Final = (
+    f"{_FINISHED_WHERE} AND claim.finished_at IS NOT NULL AND claim.item_id = %(item)s"
+)
+_FINISHED_LIST: Final = f"""{_FINISHED_WHERE} AND claim.state IN ('DONE', 'SKIPPED')
+ORDER BY claim.finished_at DESC, claim.id DESC LIMIT %(most)s"""
 
 _COUNTS_A_SECOND: Final = 1000  # how long a count is kept: a second for so many rows counted
 _KEPT_AT_MOST: Final = 60  # seconds
 _ORDERS_KEPT: Final = 6 * 3600  # seconds
 _ORDERS_BLOCK: Final = 20
+_LISTED_AT_MOST: Final = 10_000
 
 _Shown: TypeAlias = tuple[str, str, Order]
 
@@ -368,9 +376,26 @@ def last_finished(
     """The item that the annotator answered or skipped last (before a moment)."""
     own: dict[str, Any] = {"study": study.pk, "annotator": annotator_id}
     found = rows_of(_FINISHED_BEFORE, **own, before=before) if before else rows_of(_FINISHED, **own)
-    if not found:
-        return None
-    ((item, state, finished_at, order, verdict),) = found
+    return _finished(*found[0]) if found else None
+
+
+def finished_item(study: Study, annotator_id: int, item: int) -> FinishedItem | None:
+    """An item that the annotator answered, skipped, or had to give back."""
+    found = rows_of(_FINISHED_ITEM, study=study.pk, annotator=annotator_id, item=item)
+    return _finished(*found[0]) if found else None
+
+
+def finished_items(study: Study, annotator_id: int) -> list[FinishedItem]:
+    """The items that the annotator answered or skipped, newest first.
+
+    While repeats are hidden, so few that none stands beside the first answer to it.
+    """
+    most = REPEAT_GAPS[StudyKind(study.kind)] if withholds(study) else _LISTED_AT_MOST
+    found = rows_of(_FINISHED_LIST, study=study.pk, annotator=annotator_id, most=most)
+    return [_finished(*row) for row in found]
+
+
+def _finished(item: int, state: str, finished_at: Any, order: str, verdict: str) -> FinishedItem:
     return FinishedItem(
         item,
         answered=state == ClaimState.DONE,

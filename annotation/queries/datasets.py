@@ -49,13 +49,20 @@ def dataset_of(slug: str) -> Dataset:
     """The dataset of a short name.
 
     Raises:
-        Refused: there is none; the message lists those that there are.
+        Refused: there is none, the message lists those that there are; or it was deleted.
     """
     found = Dataset.objects.filter(slug=slug).first()
     if found is None:
+        if is_archived(slug):
+            raise Refused("dataset:archived")
         known = ", ".join(Dataset.objects.order_by("slug").values_list("slug", flat=True)[:12])
         raise Refused("dataset:unknown", f"no dataset {slug!r}; known datasets: {known or 'none'}")
     return found
+
+
+def is_archived(slug: str) -> bool:
+    """Whether a deleted dataset has this short name."""
+    return Dataset.with_staged.filter(slug=slug, archived_at__isnull=False).exists()
 
 
 def datasets() -> list[tuple[Dataset, DatasetCounts]]:
@@ -213,6 +220,7 @@ def whole_session(session_id: int) -> Session | None:
             for_b=Count("labels", filter=Q(labels__verdict=Verdict.B)),
             ties=Count("labels", filter=Q(labels__verdict=Verdict.TIE)),
         )
+        .prefetch_related(_GOLD)
     )
     turns = Turn.objects.order_by("position").prefetch_related(
         Prefetch("responses", responses), Prefetch("comparisons", comparisons)
@@ -262,8 +270,17 @@ _Row = TypeVar("_Row", bound=Model)
 
 def published(rows: QuerySet[_Row], *sessions: str) -> QuerySet[_Row]:
     """The rows whose sessions, at these paths, belong to a dataset that anybody may see."""
-    shown = {f"{path}__dataset__staged_at__isnull": True for path in sessions}
-    return rows.filter(**shown)
+    return of_no_deleted(written(rows, *sessions), *(f"{path}__dataset" for path in sessions))
+
+
+def written(rows: QuerySet[_Row], *sessions: str) -> QuerySet[_Row]:
+    """The rows of `published`, and those of deleted datasets."""
+    return rows.filter(**{f"{path}__dataset__staged_at__isnull": True for path in sessions})
+
+
+def of_no_deleted(rows: QuerySet[_Row], *datasets: str) -> QuerySet[_Row]:
+    """The rows whose datasets, at these paths, were not deleted; lists of every dataset's rows."""
+    return rows.filter(**{f"{path}__archived_at__isnull": True for path in datasets})
 
 
 def known_users(rows: QuerySet[User]) -> QuerySet[User]:

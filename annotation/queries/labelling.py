@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -18,6 +18,7 @@ from annotation.core.labelling import (
     VERDICT_VALUES,
     AnswerKind,
     ConversationTask,
+    FinishedItem,
     Flag,
     OwnAnswer,
     PairTask,
@@ -27,6 +28,8 @@ from annotation.core.labelling import (
     RatingTask,
     Rules,
     ShownResponse,
+    Target,
+    TargetKind,
     Task,
     answer_of,
 )
@@ -45,6 +48,7 @@ from annotation.models import (
     Turn,
 )
 from annotation.queries.assignment import last_finished, progress_of, repeat_index
+from annotation.queries.targets import TargetRow, target_rows
 
 
 def rules_of(study: Study) -> Rules:
@@ -243,7 +247,30 @@ def rating_of(label: SatisfactionLabel) -> Rating:
         reason=Reason(label.reason) if label.reason else None,
         hallucination=Hallucination(label.hallucination) if label.hallucination else None,
         flag=flag_of(label.extra),
+        comment=label.comment,
     )
+
+
+class AnsweredItem(NamedTuple):
+    """An item in an annotator's list of their own answers, and what it is about."""
+
+    finished: FinishedItem
+    about: TargetRow
+
+
+def answered_items(finished: Sequence[FinishedItem], annotator_id: int) -> list[AnsweredItem]:
+    """The same items with what they are about; of a conversation held live, that conversation."""
+    claims = Claim.objects.filter(annotator=annotator_id, item__in=[each.item for each in finished])
+    targets = {
+        item: Target(TargetKind.COMPARISON, comparison)
+        if comparison
+        else Target(TargetKind.SESSION, held or session)
+        for item, comparison, held, session in claims.values_list(
+            "item", "item__comparison", "conversation", "item__session"
+        )
+    }
+    rows = target_rows(targets.values())
+    return [AnsweredItem(each, rows[targets[each.item]]) for each in finished]
 
 
 _VERDICT_NUMBERS = {verdict.value: number for number, verdict in enumerate(VERDICT_VALUES)}

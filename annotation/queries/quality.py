@@ -9,14 +9,17 @@ from typing import Any, Final
 from django.db.models import Count
 
 from annotation.core.choices import Order, StudyKind, Verdict
+from annotation.core.intervals import independent_share
 from annotation.core.labelling import Target
 from annotation.core.quality import (
     FAST_PAIR_SECONDS,
     FAST_REPLY_SECONDS,
     Answered,
+    HitShare,
     Measured,
     Quality,
     QualityMeasure,
+    UndefinedFigure,
     Yardstick,
     figures_of,
     holding,
@@ -126,6 +129,11 @@ def gold_changed(target: Target, *, since: datetime | None) -> bool:
         target="goldlabel", **{f"detail__{target.kind.value}": target.id}
     )
     return (traces if since is None else traces.filter(created_at__gt=since)).exists()
+
+
+def gold_rows(target: Target) -> list[GoldLabel]:
+    """What is held to be right of an item, of every source."""
+    return list(GoldLabel.objects.filter(**{f"{target.kind.value}_id": target.id}).order_by("pk"))
 
 
 def manager_gold(target: Target) -> dict[str, str] | None:
@@ -250,7 +258,7 @@ def _file_names(scope: QualityScope) -> dict[int, str]:
 
 def scope_of(question: QualityQuestion) -> tuple[QualityScope, dict[int, Participation]]:
     """The study and the parts of everybody who is in it. Four queries."""
-    study = Study.objects.filter(slug=question.study).first()
+    study = Study.objects.select_related("dataset").filter(slug=question.study).first()
     if study is None:
         raise Refused("quality:unknown-choice", "no such study")
     verdicts = study.kind == StudyKind.PAIRWISE
@@ -321,6 +329,30 @@ def yardstick_of(scope: QualityScope) -> Yardstick:
 def _skips(scope: QualityScope) -> dict[int, int]:
     skipped = Claim.objects.filter(item__study=scope.study, state=ClaimState.SKIPPED)
     return dict(skipped.values_list("annotator").annotate(n=Count("pk")).order_by())
+
+
+def repeatability(dataset: int, annotator: int) -> HitShare:
+    """How many hidden repeats of pairs an annotator answered alike, over all studies. One query."""
+    rows = PairwiseLabel.objects.filter(
+        study__isnull=False, comparison__turn__session__dataset=dataset, annotator=annotator
+    ).values_list("pk", "study", "comparison", "verdict", "repeat_index")
+    studies: dict[int | None, list[Answered]] = {}
+    for label, study, pair, verdict, repeat in rows:
+        answer = Answered(label, annotator, pair, Verdict(verdict), repeat)
+        studies.setdefault(study, []).append(answer)
+    yardstick = Yardstick(gold={}, fast_seconds=FAST_PAIR_SECONDS)
+    again = [
+        row
+        for answers in studies.values()
+        for row in measured(answers, QualityMeasure.REPEATS, yardstick)
+    ]
+    hits = sum(row.hit for row in again)
+    return HitShare(
+        hits=hits,
+        answers=len(again),
+        interval=independent_share(hits, len(again)),
+        undefined=None if again else UndefinedFigure.NO_REPEATS,
+    )
 
 
 _PAIRS_OF_GOLD: Final = """

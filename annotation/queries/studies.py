@@ -7,7 +7,18 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Exists, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import (
+    Count,
+    Exists,
+    IntegerField,
+    Max,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+)
 from django.db.models.functions import Coalesce
 
 from annotation.core.choices import StudyKind
@@ -46,9 +57,11 @@ from annotation.models import (
     Study,
     StudyItem,
     StudyStatus,
+    Turn,
     User,
 )
 from annotation.queries.assignment import progress_of
+from annotation.queries.datasets import of_no_deleted
 from annotation.queries.labelling import rules_of
 from annotation.queries.quality import gold_candidates
 from annotation.queries.withheld import withholds
@@ -68,8 +81,8 @@ def my_study(annotator: User, slug: str, now: datetime) -> MyStudy | None:
 
 
 def _parts(annotator: User) -> QuerySet[Participation]:
-    parts = Participation.objects.filter(annotator=annotator).select_related("study__dataset")
-    return parts.exclude(study__status=StudyStatus.DRAFT)
+    parts = of_no_deleted(Participation.objects.filter(annotator=annotator), "study__dataset")
+    return parts.select_related("study__dataset").exclude(study__status=StudyStatus.DRAFT)
 
 
 def _my_study(part: Participation, now: datetime) -> MyStudy:
@@ -93,7 +106,12 @@ def all_studies(*, status: str = "", sort: StudySort = StudySort.NEWEST) -> list
 
 def status_counts() -> dict[str, int]:
     """How many studies there are of each status that any has."""
-    counts = Study.objects.values_list("status").annotate(n=Count("pk")).order_by()
+    counts = (
+        of_no_deleted(Study.objects.all(), "dataset")
+        .values_list("status")
+        .annotate(n=Count("pk"))
+        .order_by()
+    )
     return dict(counts)
 
 
@@ -118,7 +136,23 @@ def study_items(slug: str) -> QuerySet[StudyItem]:
         StudyItem.objects.filter(study__slug=slug)
         .select_related("comparison__turn__session__scenario", "session__scenario")
         .defer("comparison__extra", "session__extra")
+        .prefetch_related(Prefetch("session__turns", Turn.objects.filter(position=0)))
         .order_by("position")
+    )
+
+
+def draft_pairs(slug: str) -> QuerySet[StudyItem]:
+    """The pairs of a draft with texts and gold answers, in an order that drawing anew keeps."""
+    return (
+        study_items(slug)
+        .exclude(kind=ItemKind.REPEAT)
+        .select_related(
+            "comparison__turn__session__scenario",
+            "comparison__response_a",
+            "comparison__response_b",
+        )
+        .prefetch_related("comparison__gold_labels")
+        .order_by("comparison_id")
     )
 
 
@@ -154,6 +188,13 @@ def my_seconds(annotator: User, slug: str) -> float | None:
 def is_touched(study: Study) -> bool:
     """Whether a study was opened ever, or anybody was given an item: it is no mere plan."""
     return study.status != StudyStatus.DRAFT or Claim.objects.filter(item__study=study).exists()
+
+
+def drafts_with_gold() -> QuerySet[Study]:
+    """The drafts that are to have gold items and of which nobody was given an item."""
+    claimed = Claim.objects.filter(item__study=OuterRef("pk"))
+    drafts = Study.objects.filter(status=StudyStatus.DRAFT, gold_rate__gt=0)
+    return drafts.exclude(Exists(claimed)).order_by("pk")
 
 
 def members_of(study: Study) -> QuerySet[Participation]:
@@ -198,7 +239,7 @@ def _counted() -> QuerySet[Study]:
         .annotate(n=Count("pk"))
         .values("n")
     )
-    return Study.objects.select_related("dataset").annotate(
+    return of_no_deleted(Study.objects.select_related("dataset"), "dataset").annotate(
         n_items=count(StudyItem.objects.filter(study=OuterRef("pk")).exclude(kind=ItemKind.REPEAT)),
         n_annotators=count(Study.annotators.through.objects.filter(study=OuterRef("pk"))),
         n_done=Coalesce(Subquery(done, output_field=IntegerField()), 0),
@@ -336,11 +377,12 @@ def planned_counts(plan: StudyPlan) -> PlannedCounts:
     study = Study(dataset=dataset, kind=plan.kind, allow_tie=plan.allow_tie)
     known = gold_candidates(study) & set(order)
     kinds = [PlannedKind.NORMAL] * len(order)
+    rates = Rates(gold=plan.gold_rate, repeats=plan.repeat_rate)
     if plan.kind in REPEAT_GAPS:
         items = plan_items(
             order,
             known if plan.gold_rate else frozenset(),
-            rates=Rates(gold=plan.gold_rate, repeats=plan.repeat_rate),
+            rates=rates,
             gap=REPEAT_GAPS[plan.kind],
             seed=plan.seed,
         )
@@ -354,6 +396,27 @@ def planned_counts(plan: StudyPlan) -> PlannedCounts:
         repeats=kinds.count(PlannedKind.REPEAT),
         annotators=len(plan.annotators),
         overlap=plan.overlap,
+        rates=rates,
+        gap=REPEAT_GAPS.get(plan.kind, 0),
+    )
+
+
+def drawn_counts(study: Study, row: StudyRow) -> PlannedCounts:
+    """What a study holds as it was drawn; `row`: its counts. Two queries."""
+    field = "comparison_id" if row.kind is StudyKind.PAIRWISE else "session_id"
+    items = list(study.items.values_list("kind", field))
+    kinds = [kind for kind, _target in items]
+    return PlannedCounts(
+        targets=row.items,
+        available=row.items,
+        left_out=0,
+        gold_known=len(gold_candidates(study) & {target for _kind, target in items}),
+        gold=kinds.count(ItemKind.GOLD),
+        repeats=kinds.count(ItemKind.REPEAT),
+        annotators=row.annotators,
+        overlap=row.overlap,
+        rates=Rates(gold=study.gold_rate, repeats=study.repeat_rate),
+        gap=REPEAT_GAPS.get(row.kind, 0),
     )
 
 

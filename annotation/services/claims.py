@@ -8,6 +8,7 @@ constraint may refuse, or an UPDATE that names the state it expects.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from random import Random
@@ -36,6 +37,7 @@ from annotation.models import (
 from annotation.queries.assignment import (
     claim_at_hand,
     claims_on,
+    finished_item,
     last_finished,
     next_free_item,
     own_claim_on,
@@ -103,12 +105,13 @@ class RefusalCode(StrEnum):
 
 
 def next_task(
-    *, study: str, annotator: User, now: datetime, language: str = ""
+    *, study: str, annotator: User, now: datetime, language: str = "", changed: int | None = None
 ) -> Task | NothingLeft:
     """The item at hand, or else the next one, claimed; first of those in a language, as `en`.
 
     Asking again gives the same item, and the same presentation, until it is answered or skipped;
-    asking renews the lease.
+    asking renews the lease. `changed` is an older item that the annotator just answered anew: it
+    stands as the previous one.
 
     Raises:
         Refused: `labelling:not-yours` where the annotator is not in the study.
@@ -121,7 +124,11 @@ def next_task(
     if claim is None:
         return _nothing(part, annotator, now)
     _renew(claim, row, now)
-    return task_of(claim, row, now)
+    task = task_of(claim, row, now)
+    previous = finished_item(row, annotator.pk, changed) if changed else None
+    if previous is None:
+        return task
+    return replace(task, place=replace(task.place, previous=previous))
 
 
 def own_task(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models import Max
 
+from annotation.core.refusals import Refused
 from annotation.models import (
     AuditEvent,
     Dataset,
@@ -16,6 +17,8 @@ from annotation.models import (
     Response,
     Scenario,
     Session,
+    Study,
+    StudyStatus,
     Turn,
     User,
     text_hash,
@@ -190,4 +193,49 @@ def state_sampling(*, dataset: str, statement: str, by: User | None, now: dateti
         target="dataset",
         target_id=row.pk,
         detail={"before": before.statement if before else "", "after": said},
+    )
+
+
+@transaction.atomic
+def archive_dataset(
+    *,
+    dataset: str,
+    name: str,
+    under_way: Callable[[Dataset], bool],
+    by: User,
+    now: datetime,
+) -> None:
+    """Delete a dataset from everything that people and scripts read; its rows stay stored.
+
+    Its studies are closed, and the trace says which status each had.
+
+    Args:
+        dataset: its short name.
+        name: what was typed to confirm: the name or the short name.
+        under_way: whether runs of the dataset go on.
+        by: who deletes it.
+        now: the moment.
+
+    Raises:
+        Dataset.DoesNotExist: there is no such dataset.
+        Refused: another name was typed, or runs go on.
+    """
+    row = Dataset.objects.select_for_update().get(slug=dataset)
+    if name.strip() not in {row.name.strip(), row.slug}:
+        raise Refused("dataset:other-name")
+    if under_way(row):
+        raise Refused("dataset:runs-under-way")
+    working = Study.objects.filter(
+        dataset=row, status__in=[StudyStatus.OPEN, StudyStatus.PAUSED]
+    ).order_by("pk")
+    statuses = dict(working.values_list("slug", "status"))
+    working.update(status=StudyStatus.CLOSED)
+    row.archived_at = now
+    row.save(update_fields=["archived_at"])
+    AuditEvent.objects.create(
+        actor=by,
+        action="dataset.archived",
+        target="dataset",
+        target_id=row.pk,
+        detail={"slug": row.slug, "studies": statuses},
     )

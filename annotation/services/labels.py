@@ -112,10 +112,13 @@ def answer_pair(
     submission: UUID,
     now: datetime,
     effort: Effort = NOT_MEASURED,
-) -> None:
+) -> bool:
     """Store which response is better, in the comparison's own coordinates.
 
     A flag is kept in the label's `extra`, under `flag`.
+
+    Returns:
+        Whether the item was answered before, so that an older answer may have changed.
 
     Raises:
         Refused: not theirs, the study not open, the item taken by others in the meantime, or an
@@ -125,7 +128,7 @@ def answer_pair(
     row = part.study
     claim = own_claim(row, item, annotator)
     if not accept(claim, SubmissionKind.ANSWER, submission, now, content=answer):
-        return
+        return False
     comparison = claim.item.comparison_id
     if comparison is None or not _allowed(answer, row):
         raise Refused(RefusalCode.NOT_ALLOWED)
@@ -144,6 +147,7 @@ def answer_pair(
         action = "label.given" if before is None else "label.changed"
         _record(claim, submission, action, {"before": before, "after": values})
     pause_if_careless(part, claim.item.kind, now)
+    return not first
 
 
 @transaction.atomic
@@ -157,7 +161,7 @@ def rate_session(
     now: datetime,
     efforts: Mapping[int, Effort] | None = None,
     questionnaire: Mapping[str, str] | None = None,
-) -> None:
+) -> bool:
     """Store the ratings of all assistant turns of a session and its questionnaire, or nothing.
 
     A flag is kept in the label's `extra`, under `flag`.
@@ -172,6 +176,9 @@ def rate_session(
         efforts: How each was given, by number of the turn, where the page measured it.
         questionnaire: The answers about the whole session, exactly where the study asks for them.
 
+    Returns:
+        Whether the session was rated before, so that older ratings may have changed.
+
     Raises:
         Refused: not theirs, the study not open, the item taken by others in the meantime, a turn or
             an answer of the questionnaire missing or unknown, or a reason at 4 and above or none
@@ -182,7 +189,7 @@ def rate_session(
     claim = own_claim(row, item, annotator)
     content = (sorted(ratings.items()), sorted((questionnaire or {}).items()))
     if not accept(claim, SubmissionKind.ANSWER, submission, now, content=content):
-        return
+        return False
     session = claim.conversation if row.kind == StudyKind.CONVERSATION else claim.item.session
     if session is None or not _answers_all(questionnaire, row):
         raise Refused(RefusalCode.NOT_ALLOWED)
@@ -193,7 +200,7 @@ def rate_session(
     }
     if set(responses) != set(ratings) or not all(_is_whole(each, row) for each in ratings.values()):
         raise Refused(RefusalCode.NOT_ALLOWED)
-    _finish(claim, row, now)
+    first = _finish(claim, row, now)
     by_response = {responses[number]: rating for number, rating in ratings.items()}
     measured = {responses[number]: each for number, each in (efforts or {}).items()}
     before = _store_ratings(claim, row, by_response, measured, submission, now)
@@ -208,6 +215,7 @@ def rate_session(
             detail["questionnaire"] = {"before": said_before, "after": dict(said)}
         _record(claim, submission, "ratings.changed" if before else "ratings.given", detail)
     pause_if_careless(part, claim.item.kind, now)
+    return not first
 
 
 def _allowed(answer: OwnAnswer, study: Study) -> bool:
@@ -334,6 +342,7 @@ def _store_ratings(
         label.score = rating.score
         label.reason = rating.reason
         label.hallucination = rating.hallucination
+        label.comment = rating.comment
         told = {name: value for name, value in label.extra.items() if name != "flag"}
         label.extra = told | ({"flag": rating.flag.value} if rating.flag else {})
         _add_effort(label, efforts.get(response, NOT_MEASURED))

@@ -32,6 +32,7 @@ from annotation.models import (
 from annotation.queries.adjudication import SEVERAL, given_answers
 from annotation.queries.quality import gold_changed, rule_rows
 from annotation.services.claims import release_claims
+from annotation.services.studies import draw_drafts_again
 
 
 @transaction.atomic
@@ -46,13 +47,13 @@ def mark_gold(
 ) -> None:
     """Store what a manager holds to be right of an item; a later answer replaces it.
 
-    Studies made from now on may take the item as a gold one; in those that hold it as gold, the
-    answer counts at once.
+    Drafts draw their gold items anew, and studies made from now on may take it as one; in those
+    that hold it as gold, the answer counts at once.
 
     Args:
         target: The item.
         answer: A verdict in the comparison's own coordinates, or a score of 1-5.
-        rationale: Why; not empty.
+        rationale: Why; may be empty.
         since: When they looked at what stands; None where they did not.
         by: Who says so.
         now: The moment.
@@ -86,6 +87,7 @@ def withdraw_gold(*, target: Target, since: datetime | None, by: User, now: date
     number = gold.pk
     gold.delete()
     _record_gold(target, number, "gold.withdrawn", by, {"before": before}, now)
+    draw_drafts_again(target)
 
 
 def _check_seen(target: Target, since: datetime | None) -> None:
@@ -117,6 +119,8 @@ def decide(
         Refused: see there; another decision stands than the one to be replaced.
     """
     try:
+        if not rationale.strip():
+            raise Refused("gold:refused", "a decision needs a reason")
         values = _gold_values(target, decision, rationale)
     except Refused as refused:
         raise Refused("adjudication:refused", str(refused)) from refused
@@ -135,11 +139,9 @@ def _gold_values(target: Target, answer: Verdict | int, rationale: str) -> dict[
     """The columns of an answer that fits its item.
 
     Raises:
-        Refused: It does not, or there is no reason.
+        Refused: It does not.
     """
     reason = rationale.strip()
-    if not reason:
-        raise Refused("gold:refused", "an answer needs a reason")
     if isinstance(answer, Verdict):
         if target.kind is not TargetKind.COMPARISON:
             raise Refused("gold:refused", "a verdict is of a comparison")
@@ -177,6 +179,7 @@ def _store_gold(
         gold.save()
     detail = {"before": before, "after": values}
     _record_gold(target, gold.pk, action if created else "gold.changed", by, detail, now)
+    draw_drafts_again(target)
 
 
 def _decision_in_force(target: Target) -> GoldLabel | None:

@@ -1,4 +1,4 @@
-"""What managers do about items that are stuck: take them back, give them to somebody, offer again.
+"""What managers do about items that are stuck: take them back, give them to somebody, ask again.
 
 Each is traced, and doing it again changes nothing. Overlap stays a constraint, and what an
 annotator was shown stays in its order.
@@ -6,26 +6,34 @@ annotator was shown stays in its order.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
 from django.db.models import F
 
 from annotation.core.assignment import RESERVED_FOR
+from annotation.core.choices import StudyKind
 from annotation.core.refusals import Refused
 from annotation.models import (
     AuditEvent,
     Claim,
     ClaimState,
     ItemKind,
+    PairwiseLabel,
     Participation,
+    SatisfactionLabel,
+    SessionQuestionnaire,
     Study,
     StudyItem,
     StudyStatus,
     User,
 )
 from annotation.services.claims import take
+from annotation.services.participants import remove_annotator
 
 
 class ReassignmentRefusal(StrEnum):
@@ -38,6 +46,7 @@ class ReassignmentRefusal(StrEnum):
     PAUSED = "reassignment:paused"
     FULL = "reassignment:full"
     NO_FIRST = "reassignment:no-first"
+    OWN_WORDS = "reassignment:own-words"
 
 
 @transaction.atomic
@@ -135,15 +144,107 @@ def offer_again(
     changed = skipped.update(state=ClaimState.RELEASED, slot=None, skip_reason="", finished_at=None)
     if changed:
         detail = {"claims": before, "item": item, "annotator": annotator}
-        AuditEvent.objects.create(
-            actor=by,
-            action="study.offered-again",
-            target="study",
-            target_id=row.pk,
-            detail=detail,
-            created_at=now,
-        )
+        _record_study(row, by, "study.offered-again", detail, now)
     return changed
+
+
+@transaction.atomic
+def release_all(*, study: str, by: User, now: datetime, annotator: int | None = None) -> int:
+    """Take back every item in progress, of one annotator or of all; how many.
+
+    Raises:
+        Refused: There is no such study.
+    """
+    row = _study(study)
+    held = Claim.objects.filter(item__study=row, state=ClaimState.ACTIVE)
+    if annotator is not None:
+        held = held.filter(annotator=annotator)
+    before = list(held.values_list("pk", flat=True).order_by("pk"))
+    changed = held.update(state=ClaimState.RELEASED, slot=None, finished_at=now)
+    if changed:
+        detail = {"claims": before, "annotator": annotator}
+        _record_study(row, by, "study.returned", detail, now)
+    return changed
+
+
+@transaction.atomic
+def give_all(*, study: str, source: int, annotator: int, by: User, now: datetime) -> int:
+    """Give what one annotator holds to another, as `give_item` does; how many items.
+
+    What the other has answered, or may not get, stays where it is.
+
+    Raises:
+        Refused: There is no such study, it gives out nothing, or the other is not in it or paused.
+    """
+    row = _study(study)
+    _participant(row, annotator)
+    held = Claim.objects.filter(item__study=row, annotator=source, state=ClaimState.ACTIVE)
+    given = 0
+    for claim in held.order_by("claimed_at", "pk"):
+        try:
+            with transaction.atomic():
+                give_item(
+                    study=study,
+                    item=claim.item_id,
+                    annotator=annotator,
+                    by=by,
+                    now=now,
+                    instead_of=claim.pk,
+                )
+        except Refused as refused:
+            if refused.code not in _STAYS:
+                raise
+        else:
+            given += 1
+    return given
+
+
+_STAYS = {ReassignmentRefusal.ANSWERED, ReassignmentRefusal.FULL, ReassignmentRefusal.NO_FIRST}
+
+
+@transaction.atomic
+def discard_answers(*, study: str, annotator: int, by: User, now: datetime) -> int:
+    """Let an annotator's answers in a study no longer count, and ask others again; how many.
+
+    They are taken out of the study and its answers, whole, are kept in the audit trail alone.
+    What judges learned of them before stays until they learn again.
+
+    Raises:
+        Refused: There is no such study, or its conversations are the annotator's own.
+    """
+    row = _study(study)
+    if row.kind == StudyKind.CONVERSATION:
+        raise Refused(ReassignmentRefusal.OWN_WORDS)
+    remove_annotator(study=study, annotator=annotator, by=by)
+    discarded = 0
+    for model in (PairwiseLabel, SatisfactionLabel, SessionQuestionnaire):
+        rows = model._default_manager.filter(study=row, annotator=annotator)  # noqa: SLF001
+        for values in rows.order_by("pk").values():
+            kept = json.loads(json.dumps(values, cls=DjangoJSONEncoder))
+            _record_study(row, by, "label.discarded", {"annotator": annotator, **kept}, now)
+            discarded += 1
+        rows.delete()
+    claims = Claim.objects.filter(item__study=row, annotator=annotator)
+    claims.exclude(state=ClaimState.RELEASED).update(
+        state=ClaimState.RELEASED, slot=None, skip_reason="", finished_at=now
+    )
+    if discarded:
+        detail = {"annotator": annotator, "answers": discarded}
+        _record_study(row, by, "study.answers-discarded", detail, now)
+    return discarded
+
+
+def _record_study(
+    study: Study, by: User, action: str, detail: Mapping[str, object], now: datetime
+) -> None:
+    AuditEvent.objects.create(
+        actor=by,
+        action=action,
+        target="study",
+        target_id=study.pk,
+        detail=dict(detail),
+        created_at=now,
+    )
 
 
 def _study(slug: str) -> Study:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from django.db import transaction
+from django.db.models import ProtectedError
 from django.utils.text import slugify
 
 from annotation.core.choices import StudyKind
@@ -18,6 +19,7 @@ from annotation.core.hidden_items import (
     Rates,
     plan_items,
 )
+from annotation.core.labelling import Target, TargetKind
 from annotation.core.refusals import Refused
 from annotation.core.studies import StudyPlan
 from annotation.core.study_items import (
@@ -25,6 +27,7 @@ from annotation.core.study_items import (
     StudyTarget,
     chosen_items,
     inclusion_chances,
+    stored_choice,
 )
 from annotation.core.study_rules import (
     ALWAYS,
@@ -45,7 +48,12 @@ from annotation.models import (
 )
 from annotation.queries.participants import setting_version
 from annotation.queries.quality import gold_candidates
-from annotation.queries.studies import is_touched, numbered_targets, study_targets
+from annotation.queries.studies import (
+    drafts_with_gold,
+    is_touched,
+    numbered_targets,
+    study_targets,
+)
 
 _BATCH: Final = 500
 Chances = Mapping[int, float | None]
@@ -295,15 +303,24 @@ def create_study(plan: StudyPlan, *, by: User | None) -> str:
     )
     keep_version_in_force(study, by)
     study.annotators.set(User.objects.filter(username__in=plan.annotators))
-    targets = study_targets(study.dataset, plan.kind, choice)
+    _record(study, by, "study.created", {**study.selection, **_draw(study)})
+    return study.slug
+
+
+def _draw(study: Study) -> dict[str, int]:
+    """Make the items of a study, which has none, by its selection; how many of which kind.
+
+    Raises:
+        Refused: There is nothing to ask about.
+    """
+    choice = stored_choice(study.selection)
+    targets = study_targets(study.dataset, StudyKind(study.kind), choice)
     order = chosen_items(targets, choice)
     if not order:
         raise Refused("study:empty")
     study.newest_target = max(each.target for each in targets)
     study.save(update_fields=["newest_target"])
-    chances = inclusion_chances(targets, choice, order) or {}
-    _record(study, by, "study.created", {**study.selection, **_store_items(study, order, chances)})
-    return study.slug
+    return _store_items(study, order, inclusion_chances(targets, choice, order) or {})
 
 
 @transaction.atomic
@@ -322,16 +339,36 @@ def set_status(*, study: str, status: StudyStatus, by: User) -> None:
 
 
 @transaction.atomic
-def change_rules(*, study: str, rules: Mapping[str, Any], since: int | None, by: User) -> None:
-    """Change rules of a study, by name, with a trace of each; those not named stay.
-
-    Other shares of gold and repeats choose the items anew, and so does allowing ties or not: a tie
-    is no gold answer where nobody may give one. `since` is the version that these rules are to
-    replace (`setting_version`).
+def delete_draft(*, study: str, by: User) -> str:
+    """Delete a study that was never opened, with its items, invitations and texts; its name.
 
     Raises:
         Study.DoesNotExist: There is no such study.
-        Refused: A change would harm answers, or other rules stand; nothing was changed.
+        Refused: It is no draft any more, or has labels.
+    """
+    row = Study.objects.select_for_update().get(slug=study)
+    if is_touched(row):
+        raise Refused("study:no-draft")
+    _record(row, by, "study.deleted", {"name": row.name, "slug": row.slug, **row.selection})
+    try:
+        row.delete()
+    except ProtectedError as error:
+        raise Refused("study:no-draft") from error
+    return row.name
+
+
+@transaction.atomic
+def change_rules(*, study: str, rules: Mapping[str, Any], since: int | None, by: User) -> None:
+    """Change rules of a study, by name, with a trace of each; those not named stay.
+
+    Another sample, other shares of gold and repeats choose the items anew, and so does allowing
+    ties or not: a tie is no gold answer where nobody may give one. `since` is the version that
+    these rules are to replace (`setting_version`).
+
+    Raises:
+        Study.DoesNotExist: There is no such study.
+        Refused: A change would harm answers, nothing remains to be asked about, or other rules
+            stand; nothing was changed.
     """
     row = Study.objects.select_for_update().get(slug=study)
     before = {name: getattr(row, name) for name in (*ALWAYS, *UNTOUCHED)}
@@ -346,8 +383,11 @@ def change_rules(*, study: str, rules: Mapping[str, Any], since: int | None, by:
         raise Refused("study:outdated")
     for name, value in changed.items():
         setattr(row, name, value)
-    row.save(update_fields=list(changed))
-    if _CHOOSE_ITEMS & set(changed):
+    row.save(update_fields=["selection" if name == "sample" else name for name in changed])
+    if "sample" in changed:
+        row.items.all().delete()
+        _draw(row)
+    elif _CHOOSE_ITEMS & set(changed):
         _choose_again(row)
     _record(
         row,
@@ -355,6 +395,24 @@ def change_rules(*, study: str, rules: Mapping[str, Any], since: int | None, by:
         "study.rules",
         {"before": {name: before[name] for name in changed}, "after": changed},
     )
+
+
+def draw_drafts_again(target: Target) -> None:
+    """Choose the gold items of drafts with this item anew: what is held right of it has changed."""
+    path = {
+        TargetKind.COMPARISON: "comparison",
+        TargetKind.RESPONSE: "session__turns__responses",
+        TargetKind.SESSION: "session",
+    }[target.kind]
+    items = StudyItem.objects.filter(**{path: target.id})
+    for study in drafts_with_gold().filter(pk__in=items.values("study")):
+        _choose_again(study)
+
+
+def draw_drafts_of(dataset: Dataset) -> None:
+    """Choose the gold items of a dataset's drafts anew."""
+    for study in drafts_with_gold().filter(dataset=dataset):
+        _choose_again(study)
 
 
 def _choose_again(study: Study) -> None:

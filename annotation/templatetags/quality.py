@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django import template
 from django.utils.translation import gettext as _
 
-from annotation.core.quality import HitShare, Quality, QualityMeasure
-from annotation.models import PauseReason
+from annotation.core.labelling import TargetKind
+from annotation.core.quality import PRECEDENCE, HitShare, Quality, QualityMeasure
+from annotation.forms.quality import gold_choices
+from annotation.models import GoldLabel, GoldSource, PauseReason
 
 register = template.Library()
+
+
+@register.filter
+def gold_answers(kind: str) -> list[tuple[str, str]]:
+    """The answers to an item of a kind, as they are sent and as they read."""
+    return [(value, str(words)) for value, words in gold_choices(TargetKind(kind))]
+
+
+@register.filter
+def holding_gold(rows: Iterable[GoldLabel]) -> dict[str, str]:
+    """Of an item's gold answers the one that holds, with its source and reason; may be empty."""
+    ranked = sorted(rows, key=lambda row: PRECEDENCE.index(row.source))
+    if not ranked:
+        return {}
+    row = ranked[0]
+    return {
+        "answer": row.verdict if row.verdict is not None else str(row.score),
+        "source": row.source,
+        "source_name": str(GoldSource(row.source).label),
+        "rationale": row.rationale,
+    }
 
 
 @register.filter

@@ -26,6 +26,7 @@ _DAY: Final = 24 * 3600
 
 EVENTS: Final[dict[str, StrOrPromise]] = {
     "study.created": _("Study created"),
+    "study.deleted": _("Draft deleted"),
     "study.status": _("Status changed"),
     "study.rules": _("Rules changed"),
     "study.guidelines": _("Guidelines changed"),
@@ -44,6 +45,9 @@ EVENTS: Final[dict[str, StrOrPromise]] = {
     "study.annotators-added": _("Annotators added"),
     "study.annotator-removed": _("Annotator removed"),
     "study.offered-again": _("Skipped items offered again"),
+    "study.returned": _("Items in progress returned"),
+    "study.answers-discarded": _("Answers discarded"),
+    "label.discarded": _("Answer discarded"),
     "claim.released": _("Item unassigned"),
     "claim.given": _("Item assigned"),
     "label.given": _("Pair answered"),
@@ -74,6 +78,7 @@ DETAILS: Final[dict[str, StrOrPromise]] = {
     "annotators": _("annotators"),
     "instead_of": _("instead of assignment"),
     "claims": _("assignments"),
+    "answers": _("answers"),
     "questionnaire": _("questionnaire"),
     "endpoints": _("models"),
     "system_prompt": _("system prompt"),

@@ -46,7 +46,7 @@ from annotation.views.access import (
 )
 
 COLUMNS = (
-    "dataset", "kind", "ties", "group", "name", "measure",
+    "dataset", "study", "kind", "ties", "group", "name", "measure",
     "value", "low", "high", "items", "answers", "undefined",
 )  # fmt: skip
 
@@ -73,6 +73,7 @@ def scope_query(scope: AgreementScope, **more: object) -> str:
         "ties": "in" if question.ties else "out",
         "scenario": question.scenario,
         "models": question.models,
+        "study": question.study,
         **more,
     }
     return urlencode({name: value for name, value in asked.items() if value not in {None, ""}})
@@ -179,6 +180,7 @@ def _table(page: AgreementPage, report: AgreementReport) -> Iterator[Row]:
 def _cells(scope: AgreementScope, each: Coefficient) -> Row:
     return {
         "dataset": scope.question.dataset,
+        "study": scope.question.study,
         "kind": scope.question.kind,
         "ties": "in" if scope.question.ties else "out",
         "measure": each.measure.value,
@@ -264,7 +266,7 @@ def item(request: SignedInRequest, kind: str, number: str) -> HttpResponse:
                 meanwhile = form.shown(found.decision.answer)
                 sent["replaces"] = found.decision.decided_at.isoformat()
         else:
-            messages.success(request, _("Decided: %(item)s.") % {"item": found.key})
+            messages.success(request, _("Decided: %(item)s.") % {"item": found.key.shown})
             return redirect(f"{reverse('annotation:adjudicate-next')}?{_query(question)}")
     names = (_("First response"), _("Second response")) if len(found.responses) > 1 else ("",)
     context = {

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -26,7 +28,7 @@ from annotation.models import Dataset
 from annotation.queries import datasets as queries
 from annotation.queries.label_sampling import stated_sampling
 from annotation.queries.participants import names_of
-from annotation.services.datasets import state_sampling
+from annotation.services.datasets import archive_dataset, state_sampling
 from annotation.services.imports import ImportFile, import_records
 from annotation.services.imports.uploads import forget, keep, kept_file
 from annotation.views.access import (
@@ -37,7 +39,7 @@ from annotation.views.access import (
     reader_required,
 )
 
-_OF_DATASETS: Final = ("import:dataset", "import:outrun")
+_OF_DATASETS: Final = ("import:archived", "import:dataset", "import:outrun")
 """Refusals of an import that are no fault of its file."""
 
 DOWNLOADS = (
@@ -121,6 +123,32 @@ def label_sampling(request: SignedInRequest, slug: str) -> HttpResponse:
         now=timezone.now(),
     )
     return redirect(reverse("annotation:dataset", args=[stored.slug]) + "#sampling")
+
+
+def _no_runs(_dataset: Dataset) -> bool:
+    return False
+
+
+@require_POST
+@manager_required
+def delete(
+    request: SignedInRequest, slug: str, under_way: Callable[[Dataset], bool] = _no_runs
+) -> HttpResponse:
+    """Delete a dataset whose name was typed; the site says whether runs of it go on."""
+    stored = _dataset(slug)
+    try:
+        archive_dataset(
+            dataset=stored.slug,
+            name=request.POST.get("name", ""),
+            under_way=under_way,
+            by=request.user,
+            now=timezone.now(),
+        )
+    except Refused as refused:
+        context = _of_dataset(request, stored) | {"refusal": _(refused.text)}
+        return render(request, "annotation/dataset.html", context, status=refused.status)
+    messages.success(request, gettext("Deleted: %(name)s.") % {"name": stored.name})
+    return redirect("annotation:datasets")
 
 
 @require_safe

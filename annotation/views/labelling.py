@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from typing import Final
 from uuid import uuid4
 
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import register_converter, reverse
@@ -36,7 +39,6 @@ from annotation.forms.labelling import (
     HALLUCINATIONS,
     REASONS,
     SKIP_REASONS,
-    TURN_FLAGS,
     AnswerForm,
     EffortForm,
     SessionForm,
@@ -44,6 +46,10 @@ from annotation.forms.labelling import (
     UndoSkipForm,
     answer_buttons,
 )
+from annotation.queries.assignment import finished_items
+from annotation.queries.labelling import answered_items
+from annotation.queries.participants import participation_of
+from annotation.queries.withheld import withholds
 from annotation.services.claims import (
     RefusalCode,
     next_task,
@@ -82,6 +88,8 @@ def item_key() -> bytes:
 register_converter(HiddenItemConverter, "hidden_item")
 
 
+ANSWERS_PER_PAGE: Final = 50
+
 SHOWS: Final = "X-Shows"
 """Header that names what a page shows of its item, see `annotation.core.labelling`."""
 
@@ -91,10 +99,37 @@ SHOWS: Final = "X-Shows"
 @refusals
 def next_item(request: SignedInRequest, slug: str) -> HttpResponse:
     """The item at hand, or the next one; the finished page where there is none."""
-    task = _next_task(request, slug)
+    task = _next_task(request, slug, changed=_hidden_item(request.GET.get("changed", "")))
     if isinstance(task, NothingLeft):
         return render(request, "annotation/done.html", {"nothing": task})
-    return _page(request, task)
+    page = _page(request, task)
+    page["HX-Replace-Url"] = request.path  # to come back here says nothing of what changed
+    return page
+
+
+def _hidden_item(written: str) -> int | None:
+    """The item that a number in an address stands for; None for anything else."""
+    converter = HiddenItemConverter()
+    return converter.to_python(written) if re.fullmatch(converter.regex, written) else None
+
+
+@require_safe
+@never_cache
+@login_required
+def answers(request: SignedInRequest, slug: str) -> HttpResponse:
+    """The annotator's own answers in a study, newest first; each leads to its item."""
+    part = participation_of(slug, request.user)
+    if part is None:
+        raise Http404
+    finished = finished_items(part.study, request.user.pk)
+    page = Paginator(finished, ANSWERS_PER_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "study": part.study,
+        "page": page,
+        "rows": answered_items(list(page), request.user.pk),
+        "withheld": withholds(part.study),
+    }
+    return render(request, "annotation/answers.html", context)
 
 
 @require_safe
@@ -145,7 +180,7 @@ def answer(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     form = AnswerForm(request.POST)
     if not form.is_valid():
         raise Refused(RefusalCode.NOT_ALLOWED)
-    answer_pair(
+    changed = answer_pair(
         study=slug,
         item=number,
         annotator=request.user,
@@ -154,6 +189,8 @@ def answer(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
         effort=EffortForm(request.POST).effort(),
         now=timezone.now(),
     )
+    if changed and "ahead" not in request.POST:
+        return _after_change(slug, number)
     return _go_on(request, slug)
 
 
@@ -167,7 +204,7 @@ def ratings(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     form = SessionForm(task, request.POST)
     if not form.is_valid():
         return _turns(request, task, form, status=422)
-    rate_session(
+    changed = rate_session(
         study=slug,
         item=number,
         annotator=request.user,
@@ -177,7 +214,7 @@ def ratings(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
         submission=form.submission,
         now=timezone.now(),
     )
-    return redirect("annotation:next", slug)
+    return _after_change(slug, number) if changed else redirect("annotation:next", slug)
 
 
 @require_POST
@@ -223,6 +260,12 @@ def lease(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
+def _after_change(slug: str, number: int) -> HttpResponse:
+    """To the item at hand, which says that the older one was changed."""
+    item = hidden(number, key=item_key())
+    return redirect(f"{reverse('annotation:next', args=[slug])}?changed={item}")
+
+
 def _go_on(request: SignedInRequest, slug: str) -> HttpResponse:
     """To the next item; where the browser has its page ready, only where in the study one is."""
     kept = request.POST.get("ahead")
@@ -244,11 +287,14 @@ def _given_now(request: SignedInRequest, slug: str) -> PairTask | None:
     return task if isinstance(task, PairTask) else None
 
 
-def _next_task(request: SignedInRequest, slug: str) -> Task | NothingLeft:
+def _next_task(
+    request: SignedInRequest, slug: str, changed: int | None = None
+) -> Task | NothingLeft:
     return next_task(
         study=slug,
         annotator=request.user,
         now=timezone.now(),
+        changed=changed,
         language=primary_language(get_language() or ""),
     )
 
@@ -294,7 +340,8 @@ def _turns(
         "anchors": ANCHORS,
         "reasons": REASONS,
         "hallucinations": HALLUCINATIONS,
-        "flags": TURN_FLAGS,
+        "flags": FLAGS,
+        "comment_chars": COMMENT_CHARS,
         "skip_reasons": SKIP_REASONS,
         "submission": uuid4(),
     }

@@ -259,6 +259,11 @@ def annotator(request: SignedInRequest, slug: str, annotator: int) -> HttpRespon
         "held": claim_rows(held, row, now),
         "latest": claim_rows(latest[:LATEST], row, now),
         "now": now,
+        "others": [
+            (person.id, person.name)
+            for person in live.annotators
+            if person.facts.member and not person.facts.paused and person.id != annotator
+        ],
     }
     return render(request, "annotation/study_annotator.html", context)
 

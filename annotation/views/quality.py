@@ -16,16 +16,19 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.core.choices import StudyKind
 from annotation.core.intervals import ends
-from annotation.core.labelling import Target, TargetKind
+from annotation.core.labelling import AnswerKind, Target, TargetKind
 from annotation.core.quality import Quality, QualityMeasure
 from annotation.core.refusals import Refused
 from annotation.core.tables import Row, csv_lines
 from annotation.exports import ExportFormat
 from annotation.forms.quality import SKIPPED, GoldForm, QualityForm, QualityRowsForm, seen_at
-from annotation.models import Participation
-from annotation.queries.quality import QualityPage, manager_gold, quality_page
+from annotation.models import Participation, Study, StudyStatus
+from annotation.queries.participants import study_named
+from annotation.queries.quality import QualityPage, gold_rows, manager_gold, quality_page
 from annotation.queries.quality_rows import quality_rows, skipped_rows
+from annotation.queries.studies import drawn_counts, study_page
 from annotation.queries.targets import TargetRow, target_rows
 from annotation.services.quality import mark_gold, pause, resume, withdraw_gold
 from annotation.views.access import SignedInRequest, download, manager_required, reader_required
@@ -51,14 +54,32 @@ def gold(request: SignedInRequest, kind: str, number: str) -> HttpResponse:
         refused = outdated
         form = GoldForm(kind=target.kind, initial=shown)
     else:
+        if done and "HX-Request" in request.headers:
+            return _marked(request, target)
         if done:
-            messages.success(request, done % {"item": row.key})
-            return redirect(back)
+            messages.success(request, done % {"item": row.key.shown})
+            draft = request.POST.get("draft", "")
+            return redirect("annotation:study", draft) if study_named(draft) else redirect(back)
     context = {"row": row, "form": form, "stands": stands, "back": back}
     if refused is not None:
         context["refused"] = _(refused.text)
     status = refused.status if refused else 422 if form.is_bound else 200
     return render(request, "annotation/gold.html", context, status=status)
+
+
+def _marked(request: SignedInRequest, target: Target) -> HttpResponse:
+    """The buttons of an item as they now are; with what the draft drew whose list they are in."""
+    context: dict[str, Any] = {
+        "kind": target.kind.value,
+        "number": target.id,
+        "gold": gold_rows(target),
+    }
+    found = study_page(request.POST.get("draft", ""))
+    if found is not None and found[0].status == StudyStatus.DRAFT:
+        study, page = found
+        counts = drawn_counts(study, page.row)
+        context |= {"draft": study.slug, "counts": counts, "no_ties": not study.allow_tie}
+    return render(request, "annotation/_gold_answer.html", context)
 
 
 def _done(request: SignedInRequest, target: Target, form: GoldForm, now: datetime) -> str:
@@ -134,6 +155,14 @@ def _page(request: SignedInRequest, slug: str, *, file_names: bool = False) -> Q
     return quality_page(question, file_names=file_names)
 
 
+def agreement_query(study: Study) -> str:
+    """The parameters of the agreement page for a study; empty where one person answers an item."""
+    if study.overlap == 1:
+        return ""
+    kind = AnswerKind.VERDICTS if study.kind == StudyKind.PAIRWISE else AnswerKind.SCORES
+    return urlencode({"dataset": study.dataset.slug, "kind": kind.value, "study": study.slug})
+
+
 @require_safe
 @reader_required
 def quality(request: SignedInRequest, slug: str) -> HttpResponse:
@@ -149,6 +178,7 @@ def quality(request: SignedInRequest, slug: str) -> HttpResponse:
             for each in page.annotators
         ],
         "all": {"quality": page.everybody, "skipped": page.skipped, "person": None, "who": ""},
+        "agreement": agreement_query(page.scope.study) if page.everybody.measured else "",
         "paused": [each.name for each in page.annotators if each.part and each.part.paused_at],
     }
     return render(request, "annotation/quality.html", context)

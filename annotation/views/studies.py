@@ -32,6 +32,8 @@ from annotation.queries.studies import (
     all_studies,
     annotator_choices,
     dataset_choices,
+    draft_pairs,
+    drawn_counts,
     is_touched,
     item_offers,
     my_seconds,
@@ -45,7 +47,13 @@ from annotation.queries.studies import (
 )
 from annotation.queries.study_claims import flag_rows, flags_of, most_skipped, study_of
 from annotation.queries.study_progress import study_live, trace_of, trace_rows
-from annotation.services.studies import change_rules, create_study, publish_guidelines, set_status
+from annotation.services.studies import (
+    change_rules,
+    create_study,
+    delete_draft,
+    publish_guidelines,
+    set_status,
+)
 from annotation.views.access import (
     UNPROCESSABLE,
     SignedInRequest,
@@ -54,6 +62,7 @@ from annotation.views.access import (
     reader_required,
 )
 from annotation.views.participants import invitations_context
+from annotation.views.quality import agreement_query
 
 ITEMS_PER_PAGE = 50
 SHOWN_BESIDE = 5  # skipped items and flags on a study's page; all of them have pages of their own
@@ -92,7 +101,10 @@ def study(request: SignedInRequest, slug: str) -> HttpResponse:
         own = {"study": mine, "seconds": my_seconds(request.user, slug)}
         return render(request, "annotation/my_study.html", own)
     row, page = _page(slug)
-    items = Paginator(study_items(slug), ITEMS_PER_PAGE).get_page(request.GET.get("page"))
+    draft = row.status == StudyStatus.DRAFT
+    to_mark = draft and row.kind == StudyKind.PAIRWISE and request.user.is_manager
+    rows = draft_pairs(slug) if to_mark else study_items(slug)
+    items = Paginator(rows, ITEMS_PER_PAGE).get_page(request.GET.get("page"))
     flags = flags_of(row)
     context = {
         "study": page,
@@ -102,7 +114,11 @@ def study(request: SignedInRequest, slug: str) -> HttpResponse:
         "live": study_live(row, page.row, now),
         "now": now,
         "page": items,
-        "items": with_claims(list(items)),
+        "items": [] if to_mark else with_claims(list(items)),
+        "pairs": list(items) if to_mark else [],
+        "agreement": agreement_query(row) if page.row.done else "",
+        "no_ties": to_mark and not row.allow_tie,
+        "drawn": drawn_counts(row, page.row) if draft else None,
         "skips": most_skipped(row, at_most=SHOWN_BESIDE),
         "flags": flag_rows(flags[:SHOWN_BESIDE]),
         "flag_count": flags.count(),
@@ -137,6 +153,21 @@ def study_status(request: SignedInRequest, slug: str) -> HttpResponse:
     except Refused as refused:
         messages.error(request, _(refused.text))
     return redirect("annotation:study", slug)
+
+
+@require_POST
+@manager_required
+def delete_study(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Delete a draft."""
+    try:
+        name = delete_draft(study=slug, by=request.user)
+    except Study.DoesNotExist as missing:
+        raise Http404 from missing
+    except Refused as refused:
+        messages.error(request, _(refused.text))
+        return redirect("annotation:study", slug)
+    messages.success(request, _("Deleted the draft “%(name)s”.") % {"name": name})
+    return redirect("annotation:studies")
 
 
 def _page(slug: str) -> tuple[Study, StudyPage]:

@@ -30,8 +30,11 @@ from annotation.queries.study_claims import (
 )
 from annotation.services.reassignment import (
     ReassignmentRefusal,
+    discard_answers,
+    give_all,
     give_item,
     offer_again,
+    release_all,
     release_claim,
 )
 from annotation.views.access import SignedInRequest, manager_required, reader_required
@@ -58,6 +61,8 @@ def claims(request: SignedInRequest, slug: str) -> HttpResponse:
         "now": now,
         "skipped": wanted["which"] is ClaimFilter.SKIPPED and page.paginator.count > 0,
         "annotator": wanted["annotator"],
+        "held": wanted == {"which": ClaimFilter.HELD, "annotator": None, "reason": ""}
+        and page.paginator.count > 0,
     }
     return render(request, "annotation/study_claims.html", context)
 
@@ -160,6 +165,67 @@ def offer(request: SignedInRequest, slug: str) -> HttpResponse:
     return redirect("annotation:study-skips", slug)
 
 
+@require_POST
+@manager_required
+def return_all(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Take back every item in progress, of one annotator or of all."""
+    annotator = _number(request.POST.get("annotator", ""))
+    items = release_all(study=slug, annotator=annotator, by=request.user, now=timezone.now())
+    text = ngettext(
+        "Returned %(n)d item; it is offered to others first.",
+        "Returned %(n)d items; they are offered to others first.",
+        items,
+    )
+    messages.success(request, text % {"n": items})
+    return redirect("annotation:study-claims", slug)
+
+
+@require_POST
+@manager_required
+def pass_on(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Give what one annotator holds to another."""
+    row, _context = _study(slug)
+    source, other = (_number(request.POST.get(name, "")) for name in ("source", "annotator"))
+    known = dict(annotators_of(row))
+    if source not in known or other not in known or source == other:
+        messages.error(request, _("Choose an annotator in the study."))
+        return redirect("annotation:study-claims", slug)
+    try:
+        items = give_all(
+            study=slug, source=source, annotator=other, by=request.user, now=timezone.now()
+        )
+    except Refused as refused:
+        _say(request, refused)
+    else:
+        text = ngettext(
+            "Assigned %(n)d item to %(name)s.", "Assigned %(n)d items to %(name)s.", items
+        )
+        messages.success(request, text % {"n": items, "name": known[other]})
+    return redirect("annotation:study-claims", slug)
+
+
+@require_POST
+@manager_required
+def discard(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Let an annotator's answers no longer count, and ask others."""
+    row, _context = _study(slug)
+    annotator = _number(request.POST.get("annotator", ""))
+    if annotator not in dict(annotators_of(row)):
+        raise Http404
+    try:
+        n = discard_answers(study=slug, annotator=annotator, by=request.user, now=timezone.now())
+    except Refused as refused:
+        _say(request, refused)
+    else:
+        text = ngettext(
+            "Discarded %(n)d answer; its item is offered to others again.",
+            "Discarded %(n)d answers; their items are offered to others again.",
+            n,
+        )
+        messages.success(request, text % {"n": n})
+    return redirect("annotation:study-people", slug)
+
+
 def _study(slug: str) -> tuple[Study, dict[str, Any]]:
     found = study_page(slug)
     if found is None:
@@ -169,7 +235,7 @@ def _study(slug: str) -> tuple[Study, dict[str, Any]]:
 
 
 def _item(study: Study, number: int) -> StudyItem:
-    rows = StudyItem.objects.select_related("comparison", "session")
+    rows = StudyItem.objects.select_related("comparison__turn", "session")
     item = rows.filter(study=study, pk=number).first()
     if item is None:
         raise Http404

@@ -31,6 +31,7 @@ from annotation.core.significance import sign_flip_p
 from benchmark.core.decisions import ABSENT, UNREAD, Decisions, Winners, codes, is_read, winners
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Integers = NDArray[np.int64]
 Statistic = Callable[[Floats], Floats]
 """Column sums of each draw (draws, columns) to one value a draw (draws,)."""

@@ -18,6 +18,7 @@ import numpy as np
 from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval, independent_share
 from benchmark.core.accuracy import (
+    Bools,
     Floats,
     Integers,
     bootstrap_sums,
@@ -25,36 +26,34 @@ from benchmark.core.accuracy import (
     pooled,
     share_interval,
 )
-from benchmark.core.bias import shown_side
-from benchmark.core.decisions import Decisions
-from benchmark.core.length_bias import Sized, slope_fit, wald
+from benchmark.core.bias import firsts_and_seconds, read_and_alike
+from benchmark.core.decisions import Winners, codes, is_read, winners
+from benchmark.core.length_bias import SlopeFit, doublings, slope_fit, wald
 from benchmark.core.response_bias import ResponsePair
-from benchmark.core.self_preference import Rivals, own_points
 from benchmark.core.trust import BASE, SELECTED, Condition, HumanLabel, JudgedComparison
 from judging.core.endpoints import family_of
-from judging.core.judge_agreement import is_consistent
 
 
 @dataclass(frozen=True, slots=True)
-class DecidedComparison:
-    """One comparison as somebody decided it; `shown` is what they leaned to in each order."""
+class DecidedColumns:
+    """Comparisons as somebody decided them; `human` and `won` as in benchmark.core.decisions.
 
-    comparison: int
-    annotator: int
-    human: Verdict
-    decisions: Decisions
-    unit: int
-    shown: Decisions
+    A row on which they decided nothing has no decision but ABSENT. `shown` is what they leaned to
+    in each order, `unit` the session that a row is drawn with. `longer` is 1 where A is known to be
+    the longer, -1 where B is, else 0; `doublings` how often B's length must be doubled to be A's.
+    """
 
-    @property
-    def key(self) -> tuple[int, int, int]:
-        """Comparison, annotator, and the session that it is drawn with."""
-        return self.comparison, self.annotator, self.unit
+    comparison: Integers
+    unit: Integers
+    human: Winners
+    won: Winners
+    shown: Winners
+    longer: Integers
+    doublings: Floats
 
 
-_Key = tuple[int, int, int]
-Counts = Callable[[DecidedComparison], tuple[float, ...] | None]
-"""What a figure counts on one comparison; None where it says nothing of it."""
+Counted = tuple[Bools, Floats]
+"""By row, whether a figure says something of it, and what it counts on it, a column each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,70 +64,58 @@ class BiasFigure:
     on different comparisons are independent trials though they are of one session.
     """
 
-    counts: Counts
+    counts: Callable[[DecidedColumns], Counted]
     statistic: Callable[[Floats], Floats]
     n_at: int
     less: float | None = None
     apart: bool = False
 
 
-def _sides(said: DecidedComparison) -> list[int | None]:
-    return [shown_side(winner, order) for order, winner in said.shown.items() if winner is not None]
+def _position_counts(said: DecidedColumns) -> Counted:
+    first, second = firsts_and_seconds(said.shown)
+    return first + second > 0, _columns(first, first + second)
 
 
-def _position_counts(said: DecidedComparison) -> tuple[float, ...] | None:
-    sides = _sides(said)
-    first, second = sides.count(1), sides.count(-1)
-    return (first, first + second) if first + second else None
-
-
-def gap(said: Iterable[DecidedComparison]) -> int:
+def _gap(said: DecidedColumns) -> int:
     """The paper's |#first - #second|, in verdicts."""
-    sides = [side for one in said for side in _sides(one)]
-    return abs(sides.count(1) - sides.count(-1))
+    first, second = firsts_and_seconds(said.shown)
+    return abs(int(first.sum()) - int(second.sum()))
 
 
-def _consistency_counts(said: DecidedComparison) -> tuple[float, ...] | None:
-    one, other = said.shown.get(Order.ORIGINAL), said.shown.get(Order.SWAPPED)
-    if one is None or other is None:
-        return None
-    return float(is_consistent(one, other)), 1.0
+def _consistency_counts(said: DecidedColumns) -> Counted:
+    readable, alike = read_and_alike(said.shown)
+    return readable, _columns(alike, readable)
 
 
-def _longer_counts(pairs: Mapping[int, ResponsePair]) -> Counts:
-    def counts(said: DecidedComparison) -> tuple[float, ...] | None:
-        lengths = lengths_of(pairs.get(said.comparison))
-        won = winners(tuple(said.decisions.values()))
-        if lengths is None or not won:
-            return None
-        longer = Verdict.A if lengths[0] > lengths[1] else Verdict.B
-        return won.count(longer), len(won)
+def _longer_counts(said: DecidedColumns) -> Counted:
+    named = np.abs(said.won) == 1
+    hits = named & (said.won == said.longer[:, None])
+    total = named.sum(axis=1)
+    return (said.longer != 0) & (total > 0), _columns(hits.sum(axis=1), total)
+
+
+def _own_counts(
+    pairs: Mapping[int, ResponsePair], family: str
+) -> Callable[[DecidedColumns], Counted]:
+    is_own = {
+        name: family != "" and family_of(name) == family
+        for name in {name for pair in pairs.values() for name in (pair.model_a, pair.model_b)}
+    }
+    own = {key: is_own[pair.model_a] - is_own[pair.model_b] for key, pair in pairs.items()}
+
+    def counts(said: DecidedColumns) -> Counted:
+        ours = np.array([own.get(key, 0) for key in said.comparison.tolist()], dtype=np.int64)
+        read = is_read(said.won).sum(axis=1)
+        points = (said.won == ours[:, None]) + 0.5 * (said.won == 0)
+        human = (said.human == ours) + 0.5 * (said.human == 0)
+        one = np.ones(len(ours))
+        return (ours != 0) & (read > 0), _columns(points.sum(axis=1), read, human, one, one)
 
     return counts
 
 
-def _own_counts(pairs: Mapping[int, ResponsePair], family: str) -> Counts:
-    def counts(said: DecidedComparison) -> tuple[float, ...] | None:
-        pair = pairs.get(said.comparison)
-        if pair is None:
-            return None
-        verdicts = tuple(said.decisions.values())
-        points = own_points(Rivals(pair.model_a, pair.model_b, said.human, verdicts), family)
-        return None if points is None else (*points, 1.0)
-
-    return counts
-
-
-def lengths_of(pair: ResponsePair | None) -> tuple[int, int] | None:
-    """Both lengths where they are known and differ."""
-    if pair is None or pair.length_a is None or pair.length_b is None:
-        return None
-    return None if pair.length_a == pair.length_b else (pair.length_a, pair.length_b)
-
-
-def winners(verdicts: Iterable[Verdict | None]) -> list[Verdict]:
-    """The verdicts with a winner."""
-    return [each for each in verdicts if each is Verdict.A or each is Verdict.B]
+def _columns(*counts: Integers | Bools | Floats) -> Floats:
+    return np.column_stack(counts).astype(np.float64)
 
 
 def _beyond_half(sums: Floats) -> Floats:
@@ -140,17 +127,14 @@ def _advantage(sums: Floats) -> Floats:
     return gap
 
 
-POSITION: Final = BiasFigure(_position_counts, _beyond_half, 1, less=0.5)
-POSITION_OF_PEOPLE: Final = BiasFigure(_position_counts, _beyond_half, 1, less=0.5, apart=True)
-CONSISTENCY: Final = BiasFigure(_consistency_counts, pooled, 1, less=0.0)
+_POSITION: Final = BiasFigure(_position_counts, _beyond_half, 1, less=0.5)
+_POSITION_OF_PEOPLE: Final = replace(_POSITION, apart=True)
+_CONSISTENCY: Final = BiasFigure(_consistency_counts, pooled, 1, less=0.0)
+_LONGER: Final = BiasFigure(_longer_counts, pooled, 1, less=0.0)
+"""P(longer wins)."""
 
 
-def longer_figure(pairs: Mapping[int, ResponsePair]) -> BiasFigure:
-    """P(longer wins)."""
-    return BiasFigure(_longer_counts(pairs), pooled, 1, less=0.0)
-
-
-def own_figure(pairs: Mapping[int, ResponsePair], family: str) -> BiasFigure:
+def _own_figure(pairs: Mapping[int, ResponsePair], family: str) -> BiasFigure:
     """The win rate of a family's responses minus the people's."""
     return BiasFigure(_own_counts(pairs, family), _advantage, 4)
 
@@ -229,32 +213,55 @@ def leans(
         voice: what is read as `selected`; PERSONAL, of cases that have it, is what stands in.
     """
     rows = list(cases)
-    before, after = (
-        [
-            DecidedComparison(
-                case.comparison,
-                case.annotator,
-                case.human,
-                case.decisions[each],
-                unit=case.unit,
-                shown=case.leaning(each),
-            )
-            for case in rows
-            if case.decisions.get(each)
-        ]
-        for each in (BASE, voice)
-    )
+    before, after = (_decided(rows, each, pairs) for each in (BASE, voice))
     family = family_of(judge)
-    settings = _Settings(before, after, pairs, seed, draws)
+    settings = _Settings(before, after, seed, draws)
     return Leans(
-        position=settings.told(POSITION),
-        gaps=(gap(before), gap(after)),
-        consistency=settings.told(CONSISTENCY),
-        longer=settings.told(longer_figure(pairs)),
+        position=settings.told(_POSITION),
+        gaps=(_gap(before), _gap(after)),
+        consistency=settings.told(_CONSISTENCY),
+        longer=settings.told(_LONGER),
         slope=settings.slope(),
-        own=settings.told(own_figure(pairs, family)),
+        own=settings.told(_own_figure(pairs, family)),
         family=family,
     )
+
+
+def _decided(
+    rows: Sequence[JudgedComparison], voice: Condition, pairs: Mapping[int, ResponsePair]
+) -> DecidedColumns:
+    won = winners(row.decisions.get(voice, {}) for row in rows)
+    leant = any(row.shown.get(voice) for row in rows)
+    shown = winners(row.leaning(voice) for row in rows) if leant else won
+    return _with_lengths([(row.comparison, row.unit, row.human) for row in rows], won, shown, pairs)
+
+
+def _with_lengths(
+    rows: Sequence[tuple[int, int, Verdict]],
+    won: Winners,
+    shown: Winners,
+    pairs: Mapping[int, ResponsePair],
+) -> DecidedColumns:
+    """The columns of rows with comparison, unit and the person's verdict."""
+    lengths = np.array(
+        [_lengths_of(pairs.get(key)) for key, _unit, _human in rows], dtype=np.float64
+    ).reshape(-1, 2)
+    return DecidedColumns(
+        comparison=np.array([key for key, _unit, _human in rows], dtype=np.int64),
+        unit=np.array([unit for _key, unit, _human in rows], dtype=np.int64),
+        human=codes(human for _key, _unit, human in rows),
+        won=won,
+        shown=shown,
+        longer=np.sign(lengths[:, 0] - lengths[:, 1]).astype(np.int64),
+        doublings=doublings(*lengths.T),
+    )
+
+
+def _lengths_of(pair: ResponsePair | None) -> tuple[int, int]:
+    """Both lengths; equal ones where either is unknown, which say nothing either."""
+    if pair is None or pair.length_a is None or pair.length_b is None:
+        return 0, 0
+    return pair.length_a, pair.length_b
 
 
 def people_lean(
@@ -272,17 +279,16 @@ def people_lean(
         seed: of every bootstrap.
         draws: of every bootstrap.
     """
-    said = [
-        DecidedComparison(one.comparison, who, one.verdict, own, unit=one.unit, shown=own)
-        for who, one in labels
-        for own in [{one.shown or Order.COMBINED: one.verdict}]
-    ]
-    settings = _Settings(said, (), pairs, seed, draws)
+    given = list(labels)
+    won = winners({one.shown or Order.COMBINED: one.verdict} for _who, one in given)
+    rows = [(one.comparison, one.unit, one.verdict) for _who, one in given]
+    said = _with_lengths(rows, won, won, pairs)
+    settings = _Settings(said, said, seed, draws)
     return AnnotatorBias(
-        position=settings.told(POSITION_OF_PEOPLE).base,
-        gap=gap(said),
-        longer=settings.told(longer_figure(pairs)).base,
-        slope=settings.slope().base,
+        position=settings.estimate(_POSITION_OF_PEOPLE),
+        gap=_gap(said),
+        longer=settings.estimate(_LONGER),
+        slope=_slope(said, _told_by_length(said)),
     )
 
 
@@ -299,101 +305,91 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """What the figures of one judge share."""
+    """What the figures of one judge share; both columns are of the same rows."""
 
-    before: Sequence[DecidedComparison]
-    after: Sequence[DecidedComparison]
-    pairs: Mapping[int, ResponsePair]
+    before: DecidedColumns
+    after: DecidedColumns
     seed: int
     draws: int
 
     def told(self, figure: BiasFigure) -> BeforeAfter:
-        before, after = _counted(self.before, figure), _counted(self.after, figure)
-        both = {key: (*before[key], *told) for key, told in after.items() if key in before}
-        width = len(next(iter(both.values()))) // 2 if both else 0
-        change = _Change(figure.statistic, width)
-
+        (had, before), (has, after) = figure.counts(self.before), figure.counts(self.after)
+        width = before.shape[1]
+        change = replace(
+            figure, statistic=_Change(figure.statistic, width), n_at=width + figure.n_at, less=None
+        )
         return BeforeAfter(
-            base=self._estimate(before, figure),
-            selected=self._estimate(after, figure),
-            change=self._estimate(both, BiasFigure(figure.counts, change, width + figure.n_at)),
+            base=self._estimate((had, before), figure),
+            selected=self._estimate((has, after), figure),
+            change=self._estimate((had & has, np.hstack([before, after])), change),
         )
 
-    def _estimate(self, counts: Mapping[_Key, tuple[float, ...]], figure: BiasFigure) -> Estimate:
-        if not counts:
+    def estimate(self, figure: BiasFigure) -> Estimate:
+        """The figure before alone."""
+        return self._estimate(figure.counts(self.before), figure)
+
+    def _estimate(self, counted: Counted, figure: BiasFigure) -> Estimate:
+        told, counts = counted
+        if not told.any():
             return NOTHING
-        sums = by_unit(_units(counts), np.array([*counts.values()]))
+        sums = by_unit(self.before.unit[told], counts[told])
         total = sums.sum(axis=0)
         value = float(figure.statistic(total[None])[0])
         if figure.less is None:
             interval = bootstrap_sums(sums, figure.statistic, seed=self.seed, draws=self.draws)
-        elif figure.apart and len({comparison for comparison, *_whose in counts}) == len(counts):
+        elif figure.apart and len(np.unique(self.before.comparison[told])) == int(told.sum()):
             interval = _shifted(independent_share(total[0], int(total[1])), -figure.less)
         else:
             interval = _shifted(share_interval(sums), -figure.less)
         return Estimate(value, interval, n=int(total[figure.n_at]))
 
     def slope(self) -> BeforeAfter:
-        before, after = (_sized(said, self.pairs) for said in (self.before, self.after))
-        both = [key for key in after if key in before]
+        had, has = _told_by_length(self.before), _told_by_length(self.after)
         return BeforeAfter(
-            base=_slope(before),
-            selected=_slope(after),
-            change=_slope_change(
-                {key: before[key] for key in both}, {key: after[key] for key in both}
-            ),
+            base=_slope(self.before, had),
+            selected=_slope(self.after, has),
+            change=_slope_change(self.before, self.after, had & has),
         )
 
 
-_Sizes = Mapping[_Key, Sized]
-"""By comparison and annotator, what was said of responses of known and different length."""
+def _told_by_length(said: DecidedColumns) -> Bools:
+    """Where responses of known and different length have a winner."""
+    told: Bools = (said.longer != 0) & (np.abs(said.won) == 1).any(axis=1)
+    return told
 
 
-def _slope(rows: _Sizes) -> Estimate:
-    fit = slope_fit(list(rows.values()))
+def _fit(said: DecidedColumns, told: Bools) -> SlopeFit | None:
+    won = said.won[told]
+    return slope_fit(said.doublings[told], (won == 1).sum(axis=1), (won == -1).sum(axis=1))
+
+
+def _slope(said: DecidedColumns, told: Bools) -> Estimate:
+    fit = _fit(said, told)
     if fit is None:
         return NOTHING
-    n = sum(len(winners(row.verdicts)) for row in rows.values())
+    n = _named(said, told)
     if fit.value is None:
         return Estimate(None, None, n, unbounded=True)
-    return Estimate(fit.value, wald(fit.value, _per_session(rows, fit.influence)), n)
+    return Estimate(fit.value, wald(fit.value, _per_session(said, told, fit.influence)), n)
 
 
-def _slope_change(before: _Sizes, after: _Sizes) -> Estimate:
-    first, second = slope_fit(list(before.values())), slope_fit(list(after.values()))
+def _slope_change(before: DecidedColumns, after: DecidedColumns, both: Bools) -> Estimate:
+    first, second = _fit(before, both), _fit(after, both)
     if first is None or second is None or first.value is None or second.value is None:
         return NOTHING
     value = second.value - first.value
-    influence = _per_session(before, second.influence - first.influence)
-    n = sum(len(winners(row.verdicts)) for row in after.values())
-    return Estimate(value, wald(value, influence), n)
+    influence = _per_session(before, both, second.influence - first.influence)
+    return Estimate(value, wald(value, influence), _named(after, both))
 
 
-def _per_session(rows: _Sizes, influence: Floats) -> Floats:
-    summed: Floats = by_unit(_units(rows), influence[:, None])[:, 0]
+def _named(said: DecidedColumns, told: Bools) -> int:
+    """The verdicts with a winner."""
+    return int((np.abs(said.won[told]) == 1).sum())
+
+
+def _per_session(said: DecidedColumns, told: Bools, influence: Floats) -> Floats:
+    summed: Floats = by_unit(said.unit[told], influence[:, None])[:, 0]
     return summed
-
-
-def _units(keys: Iterable[_Key]) -> Integers:
-    return np.fromiter((unit for _comparison, _who, unit in keys), dtype=np.int64)
-
-
-def _sized(
-    said: Iterable[DecidedComparison], pairs: Mapping[int, ResponsePair]
-) -> dict[_Key, Sized]:
-    found = {}
-    for one in said:
-        lengths = lengths_of(pairs.get(one.comparison))
-        verdicts = tuple(one.decisions.values())
-        if lengths is not None and winners(verdicts):
-            found[one.key] = Sized(*lengths, verdicts)
-    return found
-
-
-def _counted(
-    said: Iterable[DecidedComparison], figure: BiasFigure
-) -> dict[_Key, tuple[float, ...]]:
-    return {one.key: counts for one in said if (counts := figure.counts(one)) is not None}
 
 
 def _shifted(share: Interval | None, by: float) -> Interval | None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import Interval, independent_share
-from benchmark.core.accuracy import Integers, by_unit, session_units, share_interval
+from benchmark.core.accuracy import Bools, Integers, by_unit, session_units, share_interval
 from benchmark.core.decisions import SHOWN_FIRST, Decisions, Winners, is_read, winners
 
 
@@ -90,8 +90,7 @@ def judge_position_bias(
     won = winners(decisions)
     units = _units(won, sessions)
     named = np.abs(won) == 1
-    first = (named & (won == SHOWN_FIRST)).sum(axis=1)
-    second = (named & (won == -SHOWN_FIRST)).sum(axis=1)
+    first, second = firsts_and_seconds(won)
     named_one = first + second > 0
     wins = np.column_stack([first, first + second]).astype(np.float64)[named_one]
     firsts, seconds = int(first.sum()), int(second.sum())
@@ -115,18 +114,31 @@ def consistency(
     Arguments as for `judge_position_bias`.
     """
     won = winners(decisions)
-    original, swapped, _combined = won.T
-    readable = is_read(original) & is_read(swapped)
-    alike = readable & (original == swapped)
-    counted = np.column_stack([alike & (original != 0), readable])[readable].astype(np.float64)
+    readable, one_winner = read_and_alike(won)
+    both_tied = int((won[readable, :2] == 0).all(axis=1).sum())
+    counted = np.column_stack([one_winner, readable])[readable].astype(np.float64)
     by_session = by_unit(_units(won, sessions)[readable], counted)
     same, comparisons = (int(total) for total in counted.sum(axis=0))
     return Consistency(
         value=same / comparisons if comparisons else None,
         interval=share_interval(by_session),
         comparisons=comparisons,
-        both_tied=int(alike.sum()) - same,
+        both_tied=both_tied,
     )
+
+
+def firsts_and_seconds(won: Winners) -> tuple[Integers, Integers]:
+    """By comparison, in how many orders the first shown won, and in how many the second."""
+    named = np.abs(won) == 1
+    first, second = ((named & (won == shown)).sum(axis=1) for shown in (SHOWN_FIRST, -SHOWN_FIRST))
+    return first, second
+
+
+def read_and_alike(won: Winners) -> tuple[Bools, Bools]:
+    """By comparison, whether both orders could be read, and whether they name one winner."""
+    original, swapped, _combined = won.T
+    readable = is_read(original) & is_read(swapped)
+    return readable, readable & (original == swapped) & (original != 0)
 
 
 def _units(won: Winners, sessions: Integers | None) -> Integers:

@@ -8,7 +8,6 @@ one comparison the blocks are the cells.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import factorial
@@ -66,9 +65,14 @@ def outcome_of(
     model_a: str, model_b: str, verdicts: Iterable[Verdict], session: int | None = None
 ) -> VerdictCounts:
     """The outcome of one comparison from its verdicts, a tie being half a win for each."""
-    counts = Counter(verdicts)
-    half = counts[Verdict.TIE] / 2
-    wins_a, wins_b = counts[Verdict.A] + half, counts[Verdict.B] + half
+    wins_a = wins_b = 0.0
+    for verdict in verdicts:
+        if verdict is Verdict.TIE:
+            wins_a, wins_b = wins_a + 0.5, wins_b + 0.5
+        elif verdict is Verdict.A:
+            wins_a += 1
+        else:
+            wins_b += 1
     return VerdictCounts(model_a, model_b, wins_a, wins_b, session)
 
 

@@ -114,12 +114,17 @@ class Opinion:
         return abs(self.for_a - self.for_b) / self.ballots if self.ballots else 0.0
 
     @property
+    def winning(self) -> int | None:
+        """The ballots for the winner; None where nobody won."""
+        return {Verdict.A: self.for_a, Verdict.B: self.for_b}.get(self.verdict or Verdict.TIE)
+
+    @property
     def winner_chance(self) -> float | None:
         """0..1: P(winner) by the mean log-odds, else the winner's share of the ballots.
 
         None where nobody won. It is below a half where log-odds contradict the majority.
         """
-        won = {Verdict.A: self.for_a, Verdict.B: self.for_b}.get(self.verdict or Verdict.TIE)
+        won = self.winning
         if won is None:
             return None
         if self.log_odds is None:

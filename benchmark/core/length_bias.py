@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import log2, sqrt
+from math import sqrt
 from typing import Final
 
 import numpy as np
@@ -163,7 +163,9 @@ def _units(rows: Iterable[Sized]) -> Integers:
 
 
 def _slope(rows: Sequence[Sized]) -> Slope:
-    fit = slope_fit(rows)
+    won = [(row.won.count(Verdict.A), row.won.count(Verdict.B)) for row in rows]
+    lengths = np.array([(row.length_a, row.length_b) for row in rows], dtype=np.float64)
+    fit = slope_fit(doublings(*lengths.reshape(-1, 2).T), *np.array(won, int).reshape(-1, 2).T)
     if fit is None:
         return Slope(None, None, unbounded=False)
     if fit.value is None:
@@ -194,32 +196,37 @@ def wald(value: float, influence: Floats) -> Interval | None:
     return Interval(value - half, value + half)
 
 
-def slope_fit(rows: Sequence[Sized]) -> SlopeFit | None:
-    """The slope of the verdicts on some comparisons; None without a verdict to tell by."""
-    told = [
-        (place, log2((1 + row.length_a) / (1 + row.length_b)), float(verdict is Verdict.A))
-        for place, row in enumerate(rows)
-        for verdict in row.won
-    ]
-    if not told:
+def doublings(length_a: Floats, length_b: Floats) -> Floats:
+    """How often B's length must be doubled to be A's: the predictor of the slope."""
+    found: Floats = np.log2((1 + length_a) / (1 + length_b))
+    return found
+
+
+def slope_fit(x: Floats, wins_a: Integers, wins_b: Integers) -> SlopeFit | None:
+    """The slope of the verdicts on some comparisons; None without a verdict to tell by.
+
+    Args:
+        x: `doublings` of each comparison, none of them 0.
+        wins_a: of each comparison, the verdicts that name A.
+        wins_b: those that name B.
+    """
+    n = wins_a + wins_b
+    if not n.any():
         return None
-    places = np.array([place for place, _x, _y in told])
-    x, y = np.array([x for _place, x, _y in told]), np.array([y for _place, _x, y in told])
-    towards = x * (2 * y - 1)
-    if (towards > 0).all() or (towards < 0).all():
-        return SlopeFit(None, np.zeros(len(rows)))
-    value = _root(x, y)
+    to_longer, to_shorter = np.where(x > 0, wins_a, wins_b), np.where(x > 0, wins_b, wins_a)
+    if not to_longer.any() or not to_shorter.any():
+        return SlopeFit(None, np.zeros(len(x)))
+    value = _root(x, wins_a, n)
     chance = _logistic(value * x)
-    curvature = float((x * x * chance * (1 - chance)).sum())
-    scores = np.bincount(places, weights=x * (y - chance), minlength=len(rows))
-    return SlopeFit(value, scores / curvature)
+    curvature = float((x * x * n * chance * (1 - chance)).sum())
+    return SlopeFit(value, x * (wins_a - n * chance) / curvature)
 
 
-def _root(x: Floats, y: Floats) -> float:
+def _root(x: Floats, won: Integers, n: Integers) -> float:
     """Where the score of the likelihood is zero; it falls, and has both signs."""
 
     def score(slope: float) -> float:
-        return float((x * (y - _logistic(slope * x))).sum())
+        return float((x * (won - n * _logistic(slope * x))).sum())
 
     low, high = -1.0, 1.0
     while score(low) < 0:
@@ -228,6 +235,8 @@ def _root(x: Floats, y: Floats) -> float:
         high *= 2
     for _halving in range(_HALVINGS):
         middle = (low + high) / 2
+        if not low < middle < high:  # nothing lies between them
+            break
         if score(middle) > 0:
             low = middle
         else:

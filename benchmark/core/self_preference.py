@@ -52,7 +52,7 @@ def self_preference(
 ) -> SelfPreference:
     """The self-preference of a judge, by its name or its model's."""
     family = family_of(judge)
-    counts = [(row.session, told) for row in items if (told := own_points(row, family))]
+    counts = [(row.session, told) for row in items if (told := _own_points(row, family))]
     if not counts:
         return SelfPreference(family, None, None, None, None, 0)
     sums = by_unit(
@@ -70,7 +70,7 @@ def self_preference(
     )
 
 
-def own_points(row: Rivals, family: str) -> tuple[float, float, float, float] | None:
+def _own_points(row: Rivals, family: str) -> tuple[float, float, float, float] | None:
     """Points of the family's response and verdicts, the judge's and then the person's.
 
     None where not exactly one response is of the family, or no verdict could be read.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,8 @@ class ConditionKind(StrEnum):
     OTHER = "OTHER"  # the set selected for somebody else
     RUBRIC = "RUBRIC"  # another prompt, which takes no preferences
     LONGER = "LONGER"  # no judge: the longer response
+    SHORTER = "SHORTER"  # no judge: the shorter one
+    FIRST = "FIRST"  # no judge: the one that the annotator was shown first
     MAJORITY = "MAJORITY"  # no judge: what most other annotators said
 
 
@@ -64,13 +66,19 @@ STACK = Condition(ConditionKind.STACK)
 PERSONAL = Condition(ConditionKind.PERSONAL)
 SHUFFLED = Condition(ConditionKind.SHUFFLED)
 LONGER = Condition(ConditionKind.LONGER)
+SHORTER = Condition(ConditionKind.SHORTER)
+FIRST = Condition(ConditionKind.FIRST)
 MAJORITY = Condition(ConditionKind.MAJORITY)
+RULES: Final = (LONGER, SHORTER, FIRST)
+"""What decides without reading either response."""
 _OWN = frozenset({BASE, SELECTED, SHUFFLED, PERSONAL})
 _BESIDE = (
     ConditionKind.STACK,
     ConditionKind.OTHER,
     ConditionKind.RUBRIC,
     ConditionKind.LONGER,
+    ConditionKind.SHORTER,
+    ConditionKind.FIRST,
     ConditionKind.MAJORITY,
 )
 """What else may decide, in the order in which it is shown."""
@@ -153,6 +161,10 @@ class ControlFigures:
     agreement: Accuracy
     other_policy: Accuracy
 
+    def is_thin(self, result: Accuracy) -> bool:
+        """Whether it decided on fewer than half of the comparisons of a result beside it."""
+        return 2 * self.agreement.comparisons < result.comparisons
+
 
 @dataclass(frozen=True, slots=True)
 class ConditionFigures(ControlFigures):
@@ -182,6 +194,26 @@ class Figures:
     gain_over_shuffled: Gain
     own: ConditionFigures
     own_gain: Gain
+
+    @property
+    def result(self) -> ConditionFigures:
+        """What the controls stand beside: what stands in, else the base judge."""
+        return self.own if self.own.agreement.comparisons else self.base
+
+    @property
+    def best_rule(self) -> ControlFigures | None:
+        """Of RULES that which agrees most, in hindsight; None where none decided anything."""
+        rules = [each for each in self.others if each.voice in RULES and not self._thin(each)]
+        return max(rules, key=lambda each: each.agreement.value or 0.0, default=None)
+
+    @property
+    def rule_is_better(self) -> bool:
+        """Whether the best rule agrees more often than what stands in for the annotator."""
+        rule, result = self.best_rule, self.result.agreement.value
+        return rule is not None and (rule.agreement.value or 0.0) > (result or 0.0)
+
+    def _thin(self, each: ControlFigures) -> bool:
+        return each.is_thin(self.result.agreement)
 
 
 class TrustFinding(StrEnum):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Final, TypeVar
 
 from django import forms
-from django.http import Http404, QueryDict
+from django.http import QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.pairing import MOST_SAMPLED, PairingKind, PairingRules
+from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from annotation.models.wording import choices_of
 from annotation.queries.pairing import compared_models
@@ -83,6 +84,7 @@ class TrustForm(DatasetForm):
     scenario = id_field()
     rule = forms.ChoiceField(required=False, choices=RULES)
     policy = forms.ChoiceField(required=False, choices=POLICIES)
+    until = id_field()
     was_annotator = id_field()
     was_run = id_field()
 
@@ -91,6 +93,7 @@ class TrustForm(DatasetForm):
         asked = self.cleaned_data
         same_dataset = self.same_dataset()
         same_annotator = same_dataset and asked["was_annotator"] in {None, asked["annotator"]}
+        same_run = same_annotator and asked["was_run"] in {None, asked["run"]}
         return TrustQuestion(
             dataset=asked["dataset"],
             annotator=asked["annotator"] if same_dataset else None,
@@ -99,6 +102,7 @@ class TrustForm(DatasetForm):
             rule=VoteRule(asked["rule"] or VoteRule.DEFAULT),
             policy=InvalidPolicy(asked["policy"] or InvalidPolicy.EXCLUDED),
             rule_of=asked["was_run"],
+            until=asked["until"] if same_run else None,
         )
 
 
@@ -451,8 +455,12 @@ AnyForm = TypeVar("AnyForm", bound=forms.Form)
 
 
 def asked(form: type[AnyForm], parameters: QueryDict) -> AnyForm:
-    """The form of an address's parameters, checked: malformed ones name nothing that exists."""
+    """The form of an address's parameters, checked.
+
+    Raises:
+        Refused: one is malformed, so that it names nothing that exists.
+    """
     filled: AnyForm = form(parameters)
     if not filled.is_valid():
-        raise Http404
+        raise Refused("benchmark:unknown-choice", f"malformed: {', '.join(filled.errors)}")
     return filled

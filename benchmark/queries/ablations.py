@@ -15,6 +15,7 @@ from django.utils.text import Truncator
 from annotation.core.choices import Order, Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Dataset
+from annotation.queries.datasets import of_no_deleted
 from benchmark.core.ablation import RUN_KIND, AblationRow, Vary
 from benchmark.core.failures import FailureRow, GoldJudgment, GoldOutcome, gold_outcome
 from benchmark.models import VerificationReport
@@ -116,6 +117,7 @@ def ablation_of(run_id: int) -> StoredAblation | None:
 def ablations_page(*, dataset: str, page: str) -> AblationsPage:
     """The ablations of all datasets or of one, by its slug. Four queries."""
     reports = VerificationReport.objects.filter(kind=KIND).select_related("dataset")
+    reports = of_no_deleted(reports, "dataset")
     having = Dataset.objects.filter(
         Exists(VerificationReport.objects.filter(kind=KIND, dataset=OuterRef("pk")))
     )

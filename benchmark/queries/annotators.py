@@ -11,12 +11,13 @@ from typing import Final
 from django.db.models import Exists, OuterRef
 
 from annotation.core.choices import Verdict
+from annotation.core.item_names import ItemKey
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, Dataset, GoldLabel, PairwiseLabel
 from annotation.queries.participants import names_of
 from benchmark.core.bradley_terry import outcome_of
 from benchmark.core.ranking import win_rates
-from benchmark.core.trust import BASE, PERSONAL, SELECTED, Condition
+from benchmark.core.trust import BASE, PERSONAL, SELECTED, STACK, Condition
 from benchmark.core.vote_agreement import (
     AgreementTables,
     Votes,
@@ -30,6 +31,7 @@ from benchmark.queries.choices import (
     STANDING,
     VERDICT_RUNS,
     DatasetChoice,
+    RunChoice,
     best_last,
     dataset_of,
     datasets,
@@ -70,12 +72,26 @@ class JudgeOption:
     @property
     def key(self) -> str:
         """The run's number, with `s` where its selected preferences are heard, `v` its vote."""
-        return f"{self.run}{_LETTERS.get(self.voice, '')}"
+        return _key(self.run, self.voice)
 
     @property
     def recorded(self) -> bool:
         """Whether the verdicts were imported."""
         return self.kind is RunKind.RECORDED
+
+
+def _key(run: int, voice: Condition) -> str:
+    return f"{run}{_LETTERS.get(voice, '')}"
+
+
+def voice_key(run: RunChoice, voice: Condition) -> str:
+    """The key of the option of a run as which a voice of its trust page stands here.
+
+    Without a weighted vote the selected set stands in for the annotator, without a set nothing.
+    """
+    if voice in (STACK, PERSONAL):
+        voice = PERSONAL if run.stacked else SELECTED
+    return _key(run.id, voice if run.sets_of else BASE)
 
 
 def judge_options(dataset: DatasetChoice) -> tuple[JudgeOption, ...]:
@@ -181,12 +197,15 @@ def gold_answers(dataset: DatasetChoice) -> dict[int, tuple[str, str, int]]:
     return found
 
 
-def openings(comparisons: Iterable[int]) -> dict[int, tuple[str, str, str]]:
+def openings(comparisons: Iterable[int]) -> dict[int, tuple[ItemKey, str, str]]:
     """By comparison, its key, its session's key and the user's message."""
     rows = Comparison.objects.filter(pk__in=list(comparisons)).values_list(
-        "pk", "key", "turn__session__key", "turn__user_message"
+        "pk", "key", "position", "turn__session__key", "turn__user_message"
     )
-    return {pk: (key, session, message or "") for pk, key, session, message in rows}
+    return {
+        pk: (ItemKey.of(key, place, message), session, message or "")
+        for pk, key, place, session, message in rows
+    }
 
 
 _NUMBERED: Final = re.compile(r"^(.+?)[ _-]?\d+$")

@@ -3,31 +3,54 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from annotation.core.choices import Order, Verdict
 from annotation.models import Comparison, PairwiseLabel
 from benchmark.core.decisions import Decisions
 from benchmark.core.metrics import longer_wins, majority
-from benchmark.core.trust import BASE, LONGER, MAJORITY, Condition, ConditionKind, JudgedComparison
+from benchmark.core.trust import (
+    BASE,
+    FIRST,
+    LONGER,
+    MAJORITY,
+    SHORTER,
+    Condition,
+    ConditionKind,
+    HumanLabel,
+    JudgedComparison,
+)
 from benchmark.queries.choices import RUBRICS, AnnotatorChoice, RunChoice
 from benchmark.queries.evidence import voice_decisions
 from judging.models import JudgeRun, RunStatus
 
 
 def with_baselines(
-    cases: Sequence[JudgedComparison], run: RunChoice, annotator: AnnotatorChoice
+    cases: Sequence[JudgedComparison],
+    labels: Iterable[HumanLabel],
+    run: RunChoice,
+    annotator: AnnotatorChoice,
 ) -> tuple[JudgedComparison, ...]:
-    """The cases with what else decided on them: rubrics, the longer response, other annotators.
+    """The cases with what else decided on them: rubrics, rules of no judge, other annotators.
 
+    `labels` are the annotator's: they say which response was shown first.
     Three queries, and two more where the judge was asked by a rubric as well.
     """
     if not cases:
         return ()
     asked = {case.comparison for case in cases}
+    longer = _longer(asked)
     voices: dict[Condition, Mapping[int, Decisions]] = {
-        LONGER: _longer(asked),
+        LONGER: longer,
+        SHORTER: {key: _flipped(said) for key, said in longer.items()},
+        FIRST: {
+            one.comparison: {
+                Order.COMBINED: Verdict.A if one.shown == Order.ORIGINAL else Verdict.B
+            }
+            for one in labels
+            if one.shown is not None
+        },
         MAJORITY: _majority(asked, annotator.id),
         **_rubrics(run, annotator.id),
     }
@@ -54,6 +77,10 @@ def _longer(comparisons: Collection[int]) -> dict[int, Decisions]:
     return {
         key: {Order.COMBINED: longer_wins(first or "", second or "")} for key, first, second in rows
     }
+
+
+def _flipped(said: Decisions) -> Decisions:
+    return {order: verdict and verdict.flipped() for order, verdict in said.items()}
 
 
 def _majority(comparisons: Collection[int], annotator: int) -> dict[int, Decisions]:
@@ -92,4 +119,4 @@ def rubric_runs(run: RunChoice, annotator: int) -> dict[str, int]:
         .order_by("pk")
         .values_list("config__prompt", "pk")
     )
-    return dict(rows)
+    return dict(rows if run.until is None else rows.filter(pk__lte=run.until))

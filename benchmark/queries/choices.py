@@ -24,6 +24,7 @@ from django.db.models.fields.json import KT
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Scenario
 from annotation.queries.datasets import dataset_of as annotation_dataset_of
+from annotation.queries.datasets import is_archived
 from annotation.queries.participants import annotators as annotation_annotators
 from benchmark.core.ablation import RUN_KIND
 from judging.core.rules import JudgePrompt, SelectionMode
@@ -84,7 +85,7 @@ class RunChoice:
     run in nobody's stead; `by_log_odds` says that its verdicts are read by l*. `selected_by` is the
     judge that selected those preferences, `writer` who distilled them where that judge did not;
     `mode` names how they were selected, "" where none were; `stacked` says that a weighted vote
-    stands in for the annotator, beside that set.
+    stands in for the annotator, beside that set. What is read beside it is of no run after `until`.
     """
 
     id: int
@@ -102,6 +103,7 @@ class RunChoice:
     writer: str = ""
     mode: str = ""
     stacked: bool = False
+    until: int | None = None
 
     @property
     def is_paper(self) -> bool:
@@ -252,6 +254,8 @@ def latest_of_others(
         judge=run.judge,
         parent__annotator__in=others,
     )
+    if run.until is not None:
+        rows = rows.filter(pk__lte=run.until)
     if run.selected_by:
         rows = rows.filter(parent__judge=run.selected_by, parent__writer=run.writer)
     owners = best_last(rows).values_list("parent__annotator", "annotator", "id")
@@ -325,6 +329,8 @@ def picked_dataset(rows: tuple[DatasetChoice, ...], slug: str) -> DatasetChoice 
         return rows[0] if rows else None
     found = next((row for row in rows if row.slug == slug), None)
     if found is None:
+        if is_archived(slug):
+            raise Refused("dataset:archived")
         raise Refused("benchmark:unknown-choice", f"no dataset {slug!r}")
     return found
 

@@ -15,6 +15,7 @@ from annotation.core.conversations import Dialogue, Message, Speaker
 from annotation.core.language import language_of
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, Response, Session, Turn
+from annotation.queries.datasets import of_no_deleted
 from benchmark.core.construction import (
     BuildStage,
     DialogueLimits,
@@ -268,6 +269,7 @@ class ConstructionLine(NamedTuple):
 def construction_lines() -> list[ConstructionLine]:
     """Every construction, the newest first. Three queries."""
     runs = JudgeRun.objects.filter(kind=RUN_KIND).select_related("dataset").order_by("-pk")
+    runs = of_no_deleted(runs, "dataset")
     rows = ConstructionItem.objects.order_by().values_list("run")
     counted = rows.annotate(Count("pk"), left=Count("pk", filter=Q(dropped_at="")))
     counts = {run: (everything, left) for run, everything, left in counted}

@@ -9,10 +9,11 @@ from typing import Final
 from django.core.paginator import Page, Paginator
 from django.utils.text import Truncator
 
+from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, Dataset
 from annotation.queries.participants import names_of
-from benchmark.core.decisions import Disagreement, disagreements
+from benchmark.core.decisions import Disagreement, Opinion, disagreements
 from benchmark.queries.annotators import (
     OPENING_CHARS,
     JudgeOption,
@@ -64,6 +65,21 @@ class QueueScope:
     scenarios: tuple[ScenarioChoice, ...]
     scenario: ScenarioChoice | None
 
+    @property
+    def listed(self) -> set[int]:
+        """Whose labels: of the one asked for; else whom the judge stands in for; else everybody."""
+        if self.question.annotator is not None:
+            return {self.question.annotator}
+        of = self.judge.of if self.judge else ""
+        return {key for key, name in self.annotators.items() if of in {"", name}}
+
+    @property
+    def trusted(self) -> int | None:
+        """The annotator whose trust page has this run; None where it is of several."""
+        of = self.judge.of if self.judge else ""
+        found = {key for key in self.listed if of in {"", self.annotators[key]}}
+        return found.pop() if len(found) == 1 else None
+
 
 @dataclass(frozen=True, slots=True)
 class DisagreementRow:
@@ -104,19 +120,10 @@ def queue_page(question: DisagreementQuestion, *, page: str) -> QueuePage:
     if scope.dataset is None or scope.judge is None:
         return QueuePage(scope, (), None, 0, 0)
     human = human_verdicts(scope.dataset, scope.annotators)
-    said = voice_opinions(scope.judge.run, scope.judge.voice)
     names = _scenario_names(scope.dataset)
-    kept = _kept_annotators(scope)
-    wanted = scope.scenario.name if scope.scenario else None
-    labels = [
-        (comparison, annotator, verdict, said[comparison])
-        for comparison, given in human.items()
-        if comparison in said and wanted in {None, names[comparison]}
-        for annotator, verdict in given.items()
-        if annotator in kept and said[comparison].ballots
-    ]
+    labels = _labels(scope, human, voice_opinions(scope.judge.run, scope.judge.voice))
     found = disagreements(labels)
-    shown = [row for row in found if row.opposed] if question.opposed else found
+    shown = _asked(found, question)
     listed = Paginator(shown, ROWS_A_PAGE).get_page(page)
     rows = list(listed.object_list)
     texts = openings(row.comparison for row in rows)
@@ -140,6 +147,74 @@ def queue_page(question: DisagreementQuestion, *, page: str) -> QueuePage:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class QueuePlace:
+    """One label beside the judge's verdict, and the queue that it may stand in."""
+
+    scope: QueueScope
+    row: Disagreement
+    queue: Sequence[Disagreement]
+
+    @property
+    def number(self) -> int | None:
+        """Its place in the queue, from 1 on; None where the two agree, or the filter hides it."""
+        return self.queue.index(self.row) + 1 if self.row in self.queue else None
+
+    @property
+    def before(self) -> Disagreement | None:
+        """The disagreement that comes before it."""
+        return self.queue[self.number - 2] if self.number and self.number > 1 else None
+
+    @property
+    def after(self) -> Disagreement | None:
+        """The one that comes after it; of what is not in the queue its first."""
+        place = self.number or 0
+        return self.queue[place] if place < len(self.queue) else None
+
+    @property
+    def annotator(self) -> str:
+        """Who gave the label."""
+        return self.scope.annotators[self.row.annotator]
+
+
+def queue_place(question: DisagreementQuestion, comparison: int, annotator: int) -> QueuePlace:
+    """A person's verdict on one comparison beside the judge's, and what is next in the queue.
+
+    Raises:
+        Refused: something asked for does not exist; one of the two gave no verdict.
+    """
+    scope = _scope(question)
+    if scope.dataset is None or scope.judge is None or annotator not in scope.annotators:
+        raise Refused("benchmark:unknown-choice", "no such label")
+    human = human_verdicts(scope.dataset, scope.annotators)
+    opinions = voice_opinions(scope.judge.run, scope.judge.voice)
+    said = opinions.get(comparison)
+    verdict = human.get(comparison, {}).get(annotator)
+    if said is None or verdict is None:
+        raise Refused("benchmark:unknown-choice", f"nothing to compare on comparison {comparison}")
+    queue = _asked(disagreements(_labels(scope, human, opinions)), question)
+    return QueuePlace(scope, Disagreement(comparison, annotator, verdict, said), queue)
+
+
+def _asked(found: list[Disagreement], question: DisagreementQuestion) -> list[Disagreement]:
+    return [row for row in found if row.opposed] if question.opposed else found
+
+
+def _labels(
+    scope: QueueScope, human: Mapping[int, Mapping[int, Verdict]], said: Mapping[int, Opinion]
+) -> list[tuple[int, int, Verdict, Opinion]]:
+    """The labels asked for that have a ballot of the judge beside them."""
+    listed, wanted = scope.listed, scope.scenario and scope.scenario.name
+    names = _scenario_names(scope.dataset) if scope.dataset and wanted else {}
+    return [
+        (comparison, annotator, verdict, said[comparison])
+        for comparison, given in human.items()
+        if comparison in said and names.get(comparison) == wanted
+        for annotator, verdict in given.items()
+        if annotator in listed and said[comparison].ballots
+    ]
+
+
 def _scope(question: DisagreementQuestion) -> QueueScope:
     known = with_asked(datasets_with_labels(), question.dataset)
     dataset = picked_dataset(known, question.dataset)
@@ -161,14 +236,6 @@ def _scope(question: DisagreementQuestion) -> QueueScope:
         scenarios=topics,
         scenario=None if question.scenario is None else picked(topics, question.scenario),
     )
-
-
-def _kept_annotators(scope: QueueScope) -> set[int]:
-    """The one asked for; else whom the judge stands in for; else everybody."""
-    if scope.question.annotator is not None:
-        return {scope.question.annotator}
-    of = scope.judge.of if scope.judge else ""
-    return {key for key, name in scope.annotators.items() if of in {"", name}}
 
 
 def _scenario_names(dataset: DatasetChoice) -> dict[int, str]:

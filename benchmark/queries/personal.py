@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from django.core.cache import cache
@@ -53,10 +54,11 @@ def personal_claims(
         judge: whose runs; of each annotator the one to read.
         everybody: all who labelled there.
         seed: of bootstraps and signs.
-        chosen: a run that is read instead, for the annotator in whose stead it judged.
+        chosen: a run that is read instead, for the annotator in whose stead it judged; nothing is
+            read of a run after its `until`.
         cases: what is known already by run, with what the others' judges decided.
     """
-    runs = _runs(dataset, judge)
+    runs = _runs(dataset, judge, until=chosen.until if chosen is not None else None)
     if chosen is not None and chosen.annotator is not None and chosen.sets_of is not None:
         runs[chosen.annotator] = chosen
     labels = labels_by_annotator(dataset, {each.id for each in everybody})
@@ -88,14 +90,16 @@ def personal_claims(
     return personal_rows(evidence, judge=judge)
 
 
-def _runs(dataset: DatasetChoice, judge: str) -> dict[int, RunChoice]:
+def _runs(dataset: DatasetChoice, judge: str, *, until: int | None) -> dict[int, RunChoice]:
     """By annotator, the test run to read under their own preferences."""
     rows = JudgeRun.objects.filter(
         dataset=dataset.id, kind=RunKind.TEST, judge=judge, parent__annotator=F("annotator")
     )
+    if until is not None:
+        rows = rows.filter(pk__lte=until)
     # The last one of each is that to read; runs without sets come before those with some.
     found = {run.annotator: run for run in run_choices(best_last(rows)) if run.sets_of is not None}
-    return {annotator: run for annotator, run in found.items() if annotator is not None}
+    return {key: replace(run, until=until) for key, run in found.items() if key is not None}
 
 
 def _has_winner(labels: Sequence[HumanLabel]) -> bool:
@@ -123,7 +127,9 @@ def _gains(
     """By annotator, what their judge gains; left out where no preferences decided anything."""
     keys = {
         run.id: "personal:"
-        + hashlib.sha256(repr((run.id, seed, sorted(names.items()), state)).encode()).hexdigest()
+        + hashlib.sha256(
+            repr((run.id, run.until, seed, sorted(names.items()), state)).encode()
+        ).hexdigest()
         for _each, run in asked
     }
     kept: dict[str, PersonalGains | None] = cache.get_many(keys.values())

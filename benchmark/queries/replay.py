@@ -14,6 +14,7 @@ from annotation.core.intervals import Interval, ends
 from annotation.core.refusals import gettext_noop
 from annotation.core.tables import Row
 from annotation.models import Dataset, Response
+from annotation.queries.datasets import of_no_deleted
 from benchmark.core.replay import MACROS, ReplayScale
 from benchmark.core.replay_items import ReplayTurn
 from benchmark.models import ReplayAnswer, VerificationReport
@@ -335,9 +336,10 @@ class ReplaysPage(NamedTuple):
 def replays_page(*, page: str) -> ReplaysPage:
     """Every replay. Three queries."""
     reports = VerificationReport.objects.filter(kind=KIND, run__isnull=False).defer("rows")
-    reports = reports.select_related("dataset", "run").order_by("-pk")
+    reports = of_no_deleted(reports.select_related("dataset", "run"), "dataset").order_by("-pk")
     shown = Paginator(reports, REPLAYS_A_PAGE).get_page(page)
-    others = JudgeRun.objects.filter(kind=RUN_KIND).exclude(status=RunStatus.DONE)
+    others = of_no_deleted(JudgeRun.objects.filter(kind=RUN_KIND), "dataset")
+    others = others.exclude(status=RunStatus.DONE)
     runs = list(others.select_related("dataset").order_by("-pk"))
     return ReplaysPage(
         reports=list(shown.object_list),

@@ -13,7 +13,6 @@ from django.utils.text import Truncator
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.refusals import Refused
-from annotation.models import Comparison
 from benchmark.core.decisions import Decisions
 from benchmark.core.personal import common_cases
 from benchmark.core.trust import (
@@ -27,6 +26,7 @@ from benchmark.core.trust import (
     HumanLabel,
     JudgedComparison,
 )
+from benchmark.queries.annotators import openings, voice_key
 from benchmark.queries.trust import (
     Reader,
     TrustQuestion,
@@ -37,7 +37,7 @@ from benchmark.queries.trust import (
     voice_run,
 )
 from judging.core.votes import score
-from judging.models import JudgeRun
+from judging.models import JudgeRun, RunStatus
 from judging.queries.configurations import applied_plans
 
 PAGE_SIZE: Final = 50
@@ -45,7 +45,7 @@ _OPENING: Final = 160
 
 
 class NumberOwner(StrEnum):
-    """Whose number it is that the rows stand behind; the last six stand beside a result.
+    """Whose number it is that the rows stand behind; the last eight stand beside a result.
 
     OWN is what stands in for the annotator, PERSONAL the same where somebody else's judge decided,
     too.
@@ -61,6 +61,8 @@ class NumberOwner(StrEnum):
     OTHER = "other"
     RUBRIC = "rubric"
     LONGER = "longer"
+    SHORTER = "shorter"
+    FIRST = "first"
     MAJORITY = "majority"
 
 
@@ -80,6 +82,8 @@ VOICES: Final = {
     NumberOwner.OWN: PERSONAL,
     NumberOwner.STACK: STACK,
 }
+
+_QUEUED: Final = {NumberOwner.BASE, NumberOwner.SELECTED, NumberOwner.OWN, NumberOwner.STACK}
 
 
 def voice_behind(behind: NumberOwner, who: str = "") -> Condition:
@@ -149,6 +153,14 @@ class RowsPage:
     rows: Sequence[EvidenceRow]
     page: Page[FoundRow]
     sets: int = 1
+
+    @property
+    def judge(self) -> str:
+        """The run's key in the queue of disagreements; "" for what has none there."""
+        chosen = self.scope.run
+        if chosen is None or self.behind not in _QUEUED or chosen.status is not RunStatus.DONE:
+            return ""
+        return voice_key(chosen, VOICES[self.behind])
 
     @property
     def has_combined(self) -> bool:
@@ -235,20 +247,14 @@ def _of_case(
 
 
 def _with_texts(found: Sequence[FoundRow]) -> list[EvidenceRow]:
-    keys = [row.comparison for row in found]
-    texts = {
-        key: (name, message or "")
-        for key, name, message in Comparison.objects.filter(pk__in=keys).values_list(
-            "id", "key", "turn__user_message"
-        )
-    }
+    texts = openings(row.comparison for row in found)
     some_combined = any(_is_combined(row) for row in found)
     orders = tuple(Order) if some_combined else (Order.ORIGINAL, Order.SWAPPED)
     return [
         EvidenceRow(
             found=row,
             key=texts[row.comparison][0],
-            opening=Truncator(texts[row.comparison][1]).chars(_OPENING),
+            opening=Truncator(texts[row.comparison][2]).chars(_OPENING),
             cells=tuple(decision_cell(row, order) for order in orders),
         )
         for row in found

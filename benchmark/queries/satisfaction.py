@@ -103,7 +103,12 @@ class SatisfactionFigures:
 
 
 def satisfaction_figures(
-    dataset: DatasetChoice, *, user: int | None, seed: int, only: int | None = None
+    dataset: DatasetChoice,
+    *,
+    user: int | None,
+    seed: int,
+    only: int | None = None,
+    until: int | None = None,
 ) -> SatisfactionFigures | None:
     """The figures of the latest run over rated turns that scored any; None without one.
 
@@ -114,6 +119,7 @@ def satisfaction_figures(
         user: only this user's turns; None for all users.
         seed: of the bootstrap.
         only: the annotator who reads; nothing counts that is withheld from them. None for others.
+        until: no run after this one counts.
     """
     judgments = _readable(
         SatisfactionJudgment.objects.filter(
@@ -127,6 +133,8 @@ def satisfaction_figures(
     if user is not None:
         judgments = judgments.filter(user=user)
     done = judgments.filter(status=JudgmentStatus.DONE)
+    if until is not None:
+        done = done.filter(run__lte=until)
     # KT does not reach through a relation on PostgreSQL, so it is asked of the run itself.
     latest = (
         JudgeRun.objects.filter(pk__in=done.order_by("-run_id").values("run_id")[:1])

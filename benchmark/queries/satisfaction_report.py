@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from annotation.core.intervals import Interval, ends, missing_units
 from annotation.core.numbers import number_in
 from annotation.core.refusals import Refused
+from annotation.queries.datasets import of_no_deleted
 from benchmark.core.metrics import Metric, MetricName, UndefinedMetric
 from benchmark.core.satisfaction_chances import (
     ChanceBin,
@@ -348,6 +349,7 @@ def satisfaction_report(number: str = "") -> SatisfactionReport | None:
         Refused: there is no such report.
     """
     reports = VerificationReport.objects.filter(kind=REPORT_KIND).select_related("dataset")
+    reports = of_no_deleted(reports, "dataset")
     newest = list(reports.defer("rows").order_by("-pk")[:20])
     if number:
         chosen = number_in(number)

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from django.db.models import Count, Prefetch, Q
+from django.db.models import Count, Max, Prefetch, Q
 
+from annotation.core.quality import HitShare
 from annotation.models import Dataset
 from annotation.queries.participants import resolve_annotator
+from annotation.queries.quality import repeatability
 from annotation.queries.withheld import is_anything_withheld, withheld_comparisons
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.personal import PersonalRow
@@ -17,6 +19,8 @@ from benchmark.core.report import ControlRow, ReportRow, adjusted, control_rows,
 from benchmark.core.response_bias import ResponseBias, leaning_records
 from benchmark.core.trust import (
     BASE,
+    MAJORITY,
+    RULES,
     Condition,
     ConditionKind,
     HumanLabel,
@@ -46,6 +50,7 @@ from benchmark.queries.satisfaction import SatisfactionFigures, satisfaction_fig
 from judging.core.votes import VoteRule, check_rule
 from judging.models import (
     Control,
+    JudgeRun,
     Judgment,
     Preference,
     PreferenceSet,
@@ -113,7 +118,7 @@ def report(dataset: str, *, annotator: str = "", judge: str = "") -> Report:
         labels = labels_of(row, person, None)
         others = {each.id: each.name for each in everybody if each.id != person.id}
         cases = cases_of(labels, run, person, None, rule=VoteRule.DEFAULT, others=others)
-        cases = heard[run.id] = with_baselines(cases, run, person)
+        cases = heard[run.id] = with_baselines(cases, labels, run, person)
         figures = trust_figures(cases, labels, seed=SEED)
         rows += (
             replace(told, edited=run.id in edited) for told in report_rows(person.name, figures)
@@ -165,7 +170,8 @@ SEED: Final = 42
 class TrustQuestion:
     """What a reader asks: empty fields take the first choice there is.
 
-    `rule_of` is the run that the rule was chosen for, where that may be another one.
+    `rule_of` is the run that the rule was chosen for, where that may be another one. Nothing is
+    read of a run after `until`, so that a later one changes no figure; None reads all.
     """
 
     dataset: str = ""
@@ -175,6 +181,7 @@ class TrustQuestion:
     rule: VoteRule = VoteRule.DEFAULT
     policy: InvalidPolicy = InvalidPolicy.EXCLUDED
     rule_of: int | None = None
+    until: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +196,7 @@ class TrustScope:
     """What was asked, resolved, with what else could be asked; None where there is nothing.
 
     `withheld` are comparisons that count nowhere, for the reader may not know what a judge decided.
+    `latest` is the dataset's last run.
     """
 
     question: TrustQuestion
@@ -202,6 +210,18 @@ class TrustScope:
     scenario: ScenarioChoice | None
     withheld: frozenset[int] = frozenset()
     anything_withheld: bool = False
+    latest: int | None = None
+
+    @property
+    def until(self) -> int | None:
+        """The last run that the figures could be of: an address that names it always shows them."""
+        return self.question.until or self.latest
+
+    @property
+    def newer(self) -> RunChoice | None:
+        """The run that would be shown if none were asked for, where it came later."""
+        first = next(iter(self.runs), None)
+        return first if first and self.run and first.id > self.run.id else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +229,8 @@ class TrustPage:
     """Everything the trust page shows; parts are None or empty where nothing is stored.
 
     `progress` counts the run's judgments by status. `sets` are stored selections, each with whether
-    a person edited it after its test verdicts were there to see.
+    a person edited it after its test verdicts were there to see. `repeats` are the hidden ones that
+    the annotator answered, of which they are told nothing.
     """
 
     scope: TrustScope
@@ -221,6 +242,7 @@ class TrustPage:
     all_satisfaction: SatisfactionFigures | None
     leanings: ResponseBias | None = None
     personal: PersonalRow | None = None
+    repeats: HitShare | None = None
 
     @property
     def edited(self) -> bool:
@@ -252,7 +274,10 @@ def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
     annotator = picked(people if question.annotator or not judged else judged, question.annotator)
     topics = scenarios(dataset)
     runs = verdict_runs(dataset, annotator) if annotator else ()
-    run = picked(runs, question.run)
+    until = question.until
+    known = runs if until is None or question.run else [run for run in runs if run.id <= until]
+    run = picked(tuple(known), question.run)
+    run = run and replace(run, until=until)
     by_log_odds = run is not None and run.by_log_odds
     if run is not None and by_log_odds and question.rule_of not in {None, run.id}:
         question = replace(question, rule=VoteRule.DEFAULT)  # of the run that was looked at before
@@ -269,6 +294,7 @@ def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
         scenario=None if question.scenario is None else picked(topics, question.scenario),
         withheld=withheld_numbers(reader.only),
         anything_withheld=is_anything_withheld(reader.only),
+        latest=JudgeRun.objects.filter(dataset=dataset.id).aggregate(last=Max("pk"))["last"],
     )
 
 
@@ -291,19 +317,26 @@ def trust_page(question: TrustQuestion, reader: Reader) -> TrustPage:
         progress=_progress(scope.run, reader) if scope.run else {},
         sets=selected_sets(scope),
         own_satisfaction=satisfaction_figures(
-            scope.dataset, user=scope.annotator.id, seed=SEED, only=reader.only
+            scope.dataset,
+            user=scope.annotator.id,
+            seed=SEED,
+            only=reader.only,
+            until=question.until,
         ),
         all_satisfaction=(
-            satisfaction_figures(scope.dataset, user=None, seed=SEED)
+            satisfaction_figures(scope.dataset, user=None, seed=SEED, until=question.until)
             if reader.only is None
             else None
         ),
         leanings=(
             leanings_of(cases, labels, dataset=scope.dataset, run=scope.run, seed=SEED)
-            if labels
+            if labels and reader.only is None
             else None
         ),
         personal=_personal(scope, cases) if cases and reader.only is None else None,
+        repeats=(
+            repeatability(scope.dataset.id, scope.annotator.id) if reader.only is None else None
+        ),
     )
 
 
@@ -395,7 +428,7 @@ def scoped_cases(
         others=others if compare else {},
         without=scope.withheld,
     )
-    return with_baselines(cases, scope.run, scope.annotator) if compare else cases
+    return with_baselines(cases, labels, scope.run, scope.annotator) if compare else cases
 
 
 def voice_run(scope: TrustScope, voice: Condition) -> int | None:
@@ -412,7 +445,7 @@ def voice_run(scope: TrustScope, voice: Condition) -> int | None:
         return next(found, None)
     if voice.panel is ConditionKind.RUBRIC:
         return rubric_runs(scope.run, scope.annotator.id).get(voice.annotator)
-    return None if voice.panel in {ConditionKind.LONGER, ConditionKind.MAJORITY} else scope.run.id
+    return None if voice in {*RULES, MAJORITY} else scope.run.id
 
 
 def scoped_figures(

@@ -86,6 +86,8 @@ def verify(snapshot: Snapshot) -> list[SnapshotChange]:
     Raises:
         Refused: what it is about no longer exists.
     """
+    if snapshot.dataset is not None and snapshot.dataset.archived_at is not None:
+        raise Refused("dataset:archived")
     kind = SnapshotKind(snapshot.kind)
     figures = _figures(kind, snapshot.question)
     return [

@@ -15,11 +15,13 @@ from annotation.templatetags.look import percent
 from benchmark.core.vote_agreement import GapAgreement
 from benchmark.forms import DisagreementForm, PeopleForm, asked
 from benchmark.queries.annotators import PeopleScope, people_page
-from benchmark.queries.disagreements import queue_page
+from benchmark.queries.disagreements import QueueScope, queue_page, queue_place
 from benchmark.queries.kept import kept
 from benchmark.views.exports import csv_file, require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
 from judging.queries.generation import families_of_runs
+from judging.queries.run_pages import comparison_page
+from judging.queries.runs import applied_scenarios
 
 
 @require_safe
@@ -101,8 +103,55 @@ def disagreements(request: HttpRequest) -> HttpResponse:
         "scope": found.scope,
         "kin": families_of_runs([judge.run] if judge else []),
         "page": found.page,
+        "queue": _queue_query(found.scope),
+        "trust": _trust_query(found.scope),
         "figures_id": FIGURES_ID,
     }
     is_part = request.headers.get("HX-Target") == FIGURES_ID
     template = "benchmark/_disagreements.html" if is_part else "benchmark/disagreements.html"
     return render(request, template, context)
+
+
+def _queue_query(scope: QueueScope) -> str:
+    """The parameters of an address that asks for the same queue, of the same run."""
+    question = scope.question
+    asked = {
+        "dataset": scope.dataset.slug if scope.dataset else None,
+        "run": scope.judge.key if scope.judge else None,
+        "annotator": question.annotator,
+        "scenario": question.scenario,
+        "opposed": 1 if question.opposed else None,
+    }
+    return urlencode({name: value for name, value in asked.items() if value is not None})
+
+
+def _trust_query(scope: QueueScope) -> str:
+    """The parameters of the trust page of the same run, "" where it is of several annotators."""
+    if scope.dataset is None or scope.judge is None or scope.trusted is None:
+        return ""
+    asked = {"dataset": scope.dataset.slug, "annotator": scope.trusted, "run": scope.judge.run}
+    return urlencode(asked)
+
+
+@require_safe
+@login_required
+def disagreement(request: HttpRequest, comparison_id: int, annotator_id: int) -> HttpResponse:
+    """What a person and a judge said of one comparison, and every vote behind it."""
+    require_sees_everyone(request)
+    question = asked(DisagreementForm, request.GET).question()
+    place = queue_place(question, comparison_id, annotator_id)
+    judge = place.scope.judge
+    found = comparison_page(judge.run if judge else 0, comparison_id, annotator=annotator_id)
+    scenario = found.comparison.turn.session.scenario_id
+    context = {
+        "found": found,
+        "applied": next(
+            (each for each in applied_scenarios(found.run) if each.scenario_id == scenario), None
+        ),
+        "place": place,
+        "opinion": place.row.opinion,
+        "scope": place.scope,
+        "queue": _queue_query(place.scope),
+        "trust": _trust_query(place.scope),
+    }
+    return render(request, "benchmark/disagreement.html", context)

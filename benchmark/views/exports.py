@@ -61,11 +61,17 @@ def require_sees_everyone(request: HttpRequest) -> None:
 @require_safe
 @login_required
 def figures_csv(request: HttpRequest) -> HttpResponse:
-    """One annotator's figures, a row a scenario, as the trust page shows them."""
+    """One annotator's figures, a row a scenario, as the trust page shows them.
+
+    Of position bias annotators read nothing.
+    """
     question = asked(TrustForm, request.GET).question()
-    rows = asked_report(question, reader_of(request))
-    columns = [field.name for field in fields(ReportRow)]
-    return csv_file("figures", columns, (asdict(row) for row in rows))
+    reader = reader_of(request)
+    rows = asked_report(question, reader)
+    names = [field.name for field in fields(ReportRow)]
+    columns = [name for name in names if reader.only is None or "position_bias" not in name]
+    told = (asdict(row) for row in rows)
+    return csv_file("figures", columns, ({name: row[name] for name in columns} for row in told))
 
 
 @require_safe

@@ -23,6 +23,7 @@ from benchmark.core.metrics import ReliabilityPoint
 from benchmark.core.personal import PersonalRow
 from benchmark.core.trust import (
     BASE,
+    RULES,
     SELECTED,
     STACK,
     Condition,
@@ -48,18 +49,24 @@ _MARKS: Final = {
     ConditionKind.OTHER: ("control", Mark.DIAMOND),
     ConditionKind.RUBRIC: ("control", Mark.SQUARE),
     ConditionKind.LONGER: ("control", Mark.CIRCLE),
+    ConditionKind.SHORTER: ("control", Mark.CIRCLE),
+    ConditionKind.FIRST: ("control", Mark.CIRCLE),
     ConditionKind.MAJORITY: ("control", Mark.CIRCLE),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionRow:
-    """One voice of the agreement table, with the address of its rows."""
+    """One voice of the agreement table, with the address of its rows.
+
+    `is_thin` says that it rests on far fewer comparisons than the result.
+    """
 
     name: str
     figures: ControlFigures
     url: str
     is_control: bool
+    is_thin: bool = False
 
 
 def voice_name(voice: Condition) -> str:
@@ -68,6 +75,8 @@ def voice_name(voice: Condition) -> str:
         return prompt_name(voice.annotator)
     return {
         ConditionKind.LONGER: _("No judge: the longer response"),
+        ConditionKind.SHORTER: _("No judge: the shorter response"),
+        ConditionKind.FIRST: _("No judge: the response shown first"),
         ConditionKind.MAJORITY: _("No judge: the other annotators"),
         ConditionKind.STACK: _("Weighted vote of several ways"),
         ConditionKind.SELECTED: _("Selected preferences"),
@@ -79,21 +88,30 @@ def voice_name(voice: Condition) -> str:
 
 
 def voice_rows(figures: TrustFigures, scope: TrustScope, rows_url: str) -> list[ConditionRow]:
-    """The voices that decided anything: the result first, then what it is compared with."""
+    """The voices that decided anything: the result first, then what it is compared with.
+
+    Of the rules that ask no judge the best alone; last what decided on far fewer comparisons.
+    """
     overall = figures.overall
     stacked = tuple(each for each in overall.others if each.voice == STACK)
-    beside = tuple(each for each in overall.others if each.voice != STACK)
+    beside = tuple(
+        each
+        for each in overall.others
+        if each.voice not in {STACK, *RULES} or each == overall.best_rule
+    )
     own = (*stacked, overall.selected, overall.base, overall.shuffled)
-    return [
+    rows = [
         ConditionRow(
             name=voice_name(each.voice),
             figures=each,
             url=_rows_url(rows_url, scope, each),
             is_control=each.voice not in {SELECTED, STACK, BASE},
+            is_thin=each.is_thin(overall.result.agreement),
         )
         for each in (*own, *beside)
         if each.agreement.comparisons
     ]
+    return sorted(rows, key=lambda row: row.is_control and row.is_thin)
 
 
 def scenario_controls(
@@ -147,22 +165,35 @@ def trust_query(scope: TrustScope, **more: str | None) -> str:
         "rule": question.rule.value,
         "policy": question.policy.value,
         **more,
+        "until": scope.until,
     }
     return urlencode({name: value for name, value in parameters.items() if value is not None})
+
+
+def queue_query(scope: TrustScope, judge: str) -> str:
+    """The parameters of the queue of disagreements of one annotator with a run, by its key."""
+    asked = {
+        "dataset": scope.dataset.slug if scope.dataset else None,
+        "run": judge,
+        "annotator": scope.annotator.id if scope.annotator else None,
+        "scenario": scope.question.scenario,
+    }
+    return urlencode({name: value for name, value in asked.items() if value is not None})
 
 
 def agreement_plot(rows: list[ConditionRow]) -> IntervalPlot:
     """Agreement of every voice with its interval, against chance."""
     marks = [_agreement_row(row, strong=not place) for place, row in enumerate(rows)]
-    return interval_plot(marks, write=percent, reference=CHANCE)
+    return interval_plot(marks, write=percent, reference=CHANCE, include=(0.0, 1.0))
 
 
 def _agreement_row(row: ConditionRow, *, strong: bool) -> IntervalRow:
     css, mark = _MARKS[row.figures.voice.panel]
     agreement = row.figures.agreement
     low, high = _ends(agreement.interval)
+    few = _("▲ %(name)s, on %(n)d only") % {"name": row.name, "n": agreement.comparisons}
     return IntervalRow(
-        label=row.name,
+        label=few if row.is_thin else row.name,
         value=agreement.value,
         low=low,
         high=high,

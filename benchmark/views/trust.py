@@ -24,6 +24,7 @@ from benchmark.forms import (
     TrustForm,
     asked,
 )
+from benchmark.queries.annotators import voice_key
 from benchmark.queries.kept import Kept, kept
 from benchmark.queries.response_bias import CalibrationPage, calibration_page
 from benchmark.queries.rows import NumberOwner, RowsPage, VerdictMatch, evidence_rows
@@ -34,24 +35,30 @@ from benchmark.views.figures import (
     ConditionRow,
     agreement_plot,
     personal_links,
+    queue_query,
     reliability_plot,
     scenario_controls,
     trust_query,
     voice_name,
     voice_rows,
 )
+from judging.models import RunStatus
 
 
 @require_safe
 @login_required
 def trust(request: HttpRequest) -> HttpResponse:
-    """The figures of one annotator; to htmx the part below the filters alone."""
+    """The figures of one annotator; to htmx the part below the filters alone.
+
+    Annotators read in two sentences how far the judge decides as they did.
+    """
     question = asked(TrustForm, request.GET).question()
     reader = reader_of(request)
     # What an annotator may see changes with what they have answered elsewhere.
     is_whole = reader.only is None
     found = kept(trust_page, question, reader) if is_whole else Kept(trust_page(question, reader))
-    template = "benchmark/_trust.html" if _asks_for_figures(request) else "benchmark/trust.html"
+    is_part = is_whole and _asks_for_figures(request)
+    template = "benchmark/_trust.html" if is_part else "benchmark/trust.html"
     return render(request, template, {"kept": found, **_trust_context(found.page)})
 
 
@@ -81,6 +88,9 @@ def _trust_context(page: TrustPage) -> dict[str, Any]:
     if page.figures is not None:
         context |= _figures_context(page.figures, page.scope)
         context["stands_in"] = voice_name(page.stands_in)
+        run = page.scope.run
+        if run is not None and run.status is RunStatus.DONE:
+            context["queue"] = queue_query(page.scope, voice_key(run, page.stands_in))
     if page.personal is not None:
         rows_url = reverse("benchmark:trust-rows")
         context["personal_links"] = personal_links(page.personal, page.scope, rows_url)
@@ -100,6 +110,7 @@ def _figures_context(figures: TrustFigures, scope: TrustScope) -> dict[str, Any]
         "own_query": trust_query(
             scope, of="own" if figures.overall.own.agreement.comparisons else "base"
         ),
+        "rule": next((row for row in rows if row.figures == figures.overall.best_rule), None),
         "is_stacked": figures.overall.own.voice == STACK,
         "controls": [row.name for row in rows if row.is_control],
         "scenario_rows": [_scenario_row(each, rows, scope) for each in figures.scenarios],
@@ -170,6 +181,7 @@ def trust_rows(request: HttpRequest) -> HttpResponse:
         "scope": found.scope,
         "page": found.page,
         "back": trust_query(found.scope),
+        "queue": queue_query(found.scope, found.judge) if found.judge else "",
         "outcomes": [(each.value, found.counts[each]) for each in VerdictMatch],
     }
     return render(request, "benchmark/trust_rows.html", context)

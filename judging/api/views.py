@@ -19,6 +19,7 @@ from rest_framework.viewsets import ReadOnlyModelViewSet
 
 from annotation.api.views import SeesEveryone
 from annotation.models import User
+from annotation.queries.datasets import of_no_deleted
 from judging.api.serializers import (
     JudgeRunSerializer,
     JudgmentSerializer,
@@ -96,7 +97,7 @@ class PreferenceSetFilter(filters.FilterSet):  # type: ignore[misc]
 class JudgeRunViewSet(ReadOnlyModelViewSet[JudgeRun]):
     """Runs."""
 
-    queryset = JudgeRun.objects.select_related("dataset", "annotator")
+    queryset = of_no_deleted(JudgeRun.objects.select_related("dataset", "annotator"), "dataset")
     serializer_class = JudgeRunSerializer
     permission_classes = (SeesEveryone,)
     filterset_class = JudgeRunFilter
@@ -136,7 +137,9 @@ class JudgeRunViewSet(ReadOnlyModelViewSet[JudgeRun]):
 class PreferenceViewSet(ReadOnlyModelViewSet[Preference]):
     """Preferences, every version."""
 
-    queryset = with_calls(Preference.objects.select_related("edited_by"))
+    queryset = with_calls(
+        of_no_deleted(Preference.objects.select_related("edited_by"), "run__dataset")
+    )
     serializer_class = PreferenceSerializer
     permission_classes = (SeesEveryone,)
     filterset_class = PreferenceFilter
@@ -145,7 +148,7 @@ class PreferenceViewSet(ReadOnlyModelViewSet[Preference]):
 class PreferenceSetViewSet(ReadOnlyModelViewSet[PreferenceSet]):
     """Selected preference sets."""
 
-    queryset = PreferenceSet.objects.prefetch_related("members")
+    queryset = of_no_deleted(PreferenceSet.objects.prefetch_related("members"), "dataset")
     serializer_class = PreferenceSetSerializer
     permission_classes = (SeesEveryone,)
     filterset_class = PreferenceSetFilter
@@ -155,7 +158,9 @@ class JudgmentViewSet(ReadOnlyModelViewSet[Judgment]):
     """Pairwise judgments."""
 
     queryset = with_calls(
-        Judgment.objects.annotate(scenario=F("comparison__turn__session__scenario_id"))
+        of_no_deleted(Judgment.objects.all(), "run__dataset").annotate(
+            scenario=F("comparison__turn__session__scenario_id")
+        )
     ).prefetch_related("run")  # each once: its configuration is long
     serializer_class = JudgmentSerializer
     permission_classes = (SeesEveryone,)
@@ -165,7 +170,7 @@ class JudgmentViewSet(ReadOnlyModelViewSet[Judgment]):
 class SatisfactionJudgmentViewSet(ReadOnlyModelViewSet[SatisfactionJudgment]):
     """Satisfaction judgments."""
 
-    queryset = with_calls(SatisfactionJudgment.objects.all())
+    queryset = with_calls(of_no_deleted(SatisfactionJudgment.objects.all(), "run__dataset"))
     serializer_class = SatisfactionJudgmentSerializer
     permission_classes = (SeesEveryone,)
     filterset_fields = ("run", "user", "response", "status")

@@ -13,6 +13,7 @@ from django.db.models import Count, F, Q
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.conversations import Dialogue, Message, Speaker
 from annotation.core.refusals import Refused
+from annotation.queries.datasets import of_no_deleted
 from judging.core.injections import (
     AttackFamily,
     AttemptKind,
@@ -90,7 +91,8 @@ def check_lines(page: str) -> Page[InjectionCheck]:
             ("failed", Q(trials__status=JudgmentStatus.FAILED)),
         )
     }
-    checks = InjectionCheck.objects.select_related("run").annotate(**counts).order_by("-pk")
+    every = of_no_deleted(InjectionCheck.objects.select_related("run"), "run__dataset")
+    checks = every.annotate(**counts).order_by("-pk")
     checks = checks.defer("pairs", "config", "run__config")
     return Paginator(checks, CHECKS_A_PAGE).get_page(page)
 

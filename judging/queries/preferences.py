@@ -12,6 +12,7 @@ from django.db.models.query import QuerySet
 
 from annotation.core.guidelines import ChangedPiece, changes
 from annotation.models import Dataset
+from annotation.queries.datasets import of_no_deleted
 from judging.core.judge_prompts import PairTexts
 from judging.core.lexical.stack import is_stack
 from judging.core.lexical.vocabulary import parse
@@ -178,7 +179,8 @@ _WITH = ("dataset", "annotator", "endpoint")
 def distillations_of(user_id: int) -> list[JudgeRun]:
     """An annotator's finished distillations: of each dataset, judge and distiller the newest."""
     rows = (
-        JudgeRun.objects.filter(
+        of_no_deleted(JudgeRun.objects.all(), "dataset")
+        .filter(
             annotator=user_id,
             kind=RunKind.DISTIL,
             parent=None,
@@ -296,7 +298,7 @@ def visible_preference(preference_id: int, *, only: int | None) -> Preference | 
             "call",
             "root__call",
             "root__edited_by",
-            "source_comparison",
+            "source_comparison__turn",
         )
         .first()
     )

@@ -9,13 +9,15 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, F, Sum
+from django.db.models import Count, F, Q, Sum
 from django.db.models.fields.json import KT
 from django.db.models.query import QuerySet
 from django.utils.module_loading import import_string
 
 from annotation.core.choices import JudgmentStatus
-from judging.core.runs import REGISTERED
+from annotation.models import Dataset
+from annotation.queries.datasets import of_no_deleted
+from judging.core.runs import HISTORY, REGISTERED
 from judging.models import (
     GeneratedResponse,
     InducedRubric,
@@ -31,7 +33,7 @@ from judging.models import (
     SatisfactionJudgment,
     UserMemory,
 )
-from judging.queries.runs import DISTILLED
+from judging.queries.runs import DISTILLED, UNFINISHED
 
 RUNS_A_PAGE: Final = 30
 _UNPAID: Final = (0, None, 0)
@@ -75,7 +77,8 @@ def run_list(*, dataset: str, page: str) -> RunList:
     Eight queries; one more with each kind whose rows are its own, two more with ratings, and with
     steps whose rows are their run's.
     """
-    runs = JudgeRun.objects.select_related("dataset", "annotator").defer("config").order_by("-pk")
+    every = of_no_deleted(JudgeRun.objects.all(), "dataset")
+    runs = every.select_related("dataset", "annotator").defer("config").order_by("-pk")
     if dataset:
         runs = runs.filter(dataset__slug=dataset)
     shown = Paginator(runs, RUNS_A_PAGE).get_page(page)
@@ -88,7 +91,7 @@ def run_list(*, dataset: str, page: str) -> RunList:
         run: (calls, cost, calls - priced)
         for run, calls, cost, priced in paid.annotate(Count("pk"), Sum("cost"), Count("cost"))
     }
-    known = JudgeRun.objects.order_by("dataset__name").values_list("dataset__slug", "dataset__name")
+    known = every.order_by("dataset__name").values_list("dataset__slug", "dataset__name")
     return RunList(
         lines=[
             RunLine(
@@ -162,3 +165,10 @@ def row_counts(runs: Collection[int], *, kinds: Collection[str]) -> Mapping[int,
                 before.failed + (n if status == JudgmentStatus.FAILED else 0),
             )
     return counts
+
+
+def is_under_way(dataset: Dataset) -> bool:
+    """Whether a run judges in a dataset or reads it, or waits for answers from a batch file."""
+    reads = Q(dataset=dataset) | Q(config__train=dataset.slug)
+    runs = JudgeRun.objects.filter(reads | Q(**{f"config__{HISTORY}": dataset.slug}))
+    return runs.filter(status__in=(*UNFINISHED, RunStatus.BATCH)).exists()

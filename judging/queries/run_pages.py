@@ -13,7 +13,9 @@ from django.db.models import Count, OuterRef, Subquery
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.refusals import Refused
-from annotation.models import Comparison
+from annotation.models import Comparison, PairwiseLabel
+from annotation.queries.datasets import labelled_comparison
+from annotation.queries.participants import names_of
 from judging.core.judge_agreement import Cell, Share, alike, consistency, right
 from judging.core.judge_prompts import PairTexts
 from judging.core.rules import JudgePrompt
@@ -21,6 +23,7 @@ from judging.core.runs import REGISTERED, RunProgress
 from judging.core.verdicts import verdict_of_log_odds
 from judging.core.votes import mean_log_odds
 from judging.models import (
+    Control,
     JudgeRun,
     Judgment,
     Preference,
@@ -75,14 +78,39 @@ class PreferenceJudgments:
 class JudgedComparisonPage:
     """A comparison as a run judged it: the texts, and every reply in both orders.
 
-    `grades` are those of A and B where the run graded responses, else empty.
+    `labels` are people's, with their names, those of `annotator` first: the votes are held against
+    them. `grades` are those of A and B where the run graded responses, else empty.
     """
 
     run: JudgeRun
     comparison: Comparison
     texts: PairTexts | None
     judgments: Sequence[PreferenceJudgments]
+    labels: Sequence[tuple[str, PairwiseLabel]]
+    annotator: int | None
     grades: Sequence[ResponseScore | None] = ()
+
+    @property
+    def held_against(self) -> tuple[str, PairwiseLabel] | None:
+        """The first answer of whom the votes are held against, with the name."""
+        given = (each for each in self.labels if each[1].annotator_id == self.annotator)
+        return min(given, key=lambda each: (each[1].repeat_index, each[1].pk), default=None)
+
+    @property
+    def own(self) -> list[PreferenceJudgments]:
+        """The judgments that no control asked for; a weighted vote stands first."""
+        votes = [each for each in self.judgments if not self._is_control(each.preference)]
+        return sorted(votes, key=lambda each: each.preference.kind != PreferenceKind.STACK)
+
+    @property
+    def controls(self) -> list[PreferenceJudgments]:
+        """Those under preferences from shuffled labels, or of another annotator."""
+        return [each for each in self.judgments if self._is_control(each.preference)]
+
+    def _is_control(self, preference: Preference) -> bool:
+        owner = self.run.parent.annotator_id if self.run.parent else preference.annotator_id
+        is_others = preference.annotator_id not in {None, owner}
+        return preference.control == Control.SHUFFLED or is_others
 
     @property
     def rubric(self) -> bool:
@@ -90,8 +118,15 @@ class JudgedComparisonPage:
         return pairwise_settings(self.run.config).prompt is not JudgePrompt.PERSONAL
 
 
-def comparison_page(run_id: int, comparison_id: int) -> JudgedComparisonPage:
+def comparison_page(
+    run_id: int, comparison_id: int, *, annotator: int | None = None
+) -> JudgedComparisonPage:
     """What one run made of one comparison.
+
+    Args:
+        run_id: the run.
+        comparison_id: the comparison.
+        annotator: whom its votes are held against; None for whom it judged in the stead of.
 
     Raises:
         Refused: the run did not judge it.
@@ -101,13 +136,15 @@ def comparison_page(run_id: int, comparison_id: int) -> JudgedComparisonPage:
         .select_related("preference__annotator", "call")
         .order_by("preference__position", "preference_id", "order")
     )
-    if not rows:
+    comparison = labelled_comparison(comparison_id) if rows else None
+    if comparison is None:
         raise Refused("run:unknown")
     grouped: dict[int, list[Judgment]] = defaultdict(list)
     for row in rows:
         grouped[row.preference_id].append(row)
     run = JudgeRun.objects.select_related("dataset", "annotator", "parent").get(pk=run_id)
-    comparison = Comparison.objects.select_related("turn__session__scenario").get(pk=comparison_id)
+    names, whose = names_of(dataset=run.dataset), annotator or run.annotator_id
+    labels = sorted(comparison.labels.all(), key=lambda each: each.annotator_id != whose)
     return JudgedComparisonPage(
         run=run,
         comparison=comparison,
@@ -116,6 +153,8 @@ def comparison_page(run_id: int, comparison_id: int) -> JudgedComparisonPage:
             PreferenceJudgments(given[0].preference, _sides(given), _log_odds(run, given))
             for given in grouped.values()
         ],
+        labels=[(names[each.annotator_id], each) for each in labels],
+        annotator=whose,
         grades=_grades(run, comparison) if run.kind == RunKind.GRADE else (),
     )
 
@@ -361,7 +400,7 @@ def _comparison_lines(run_id: int, shown: Collection[int]) -> list[ComparisonLin
     return [
         ComparisonLine(
             id=row.pk,
-            key=row.key,
+            key=row.name,
             scenario=row.turn.session.scenario.name,
             done=counts[row.pk][JudgmentStatus.DONE],
             pending=counts[row.pk][JudgmentStatus.PENDING],

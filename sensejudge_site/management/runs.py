@@ -343,6 +343,8 @@ def retried_run(options: Mapping[str, Any], stream: OutputWrapper) -> JudgeRun:
     run = JudgeRun.objects.filter(pk=options["retry"]).first()
     if run is None:
         raise CommandError(f"run:unknown: no run {options['retry']}", returncode=INPUT_WRONG)
+    if run.dataset.archived_at is not None:
+        raise Refused("dataset:archived")
     if options["budget"] is not None:
         set_budget(run.pk, options["budget"])
     reset_failed(run.pk)

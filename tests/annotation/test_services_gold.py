@@ -11,11 +11,14 @@ from annotation.queries.quality import study_gold_verdicts
 from annotation.services.quality import mark_gold, withdraw_gold
 from tests.annotation.records import NOW
 from tests.factory import (
+    make_claim,
     make_comparison,
     make_item,
     make_response,
+    make_scenario,
     make_session,
     make_study,
+    make_turn,
     make_user,
 )
 from tests.refusals import refuses
@@ -90,15 +93,14 @@ def test_withdrawing_leaves_a_trace_and_happens_once(comparison):
 
 def test_what_does_not_fit_is_refused(comparison):
     response = Target(TargetKind.RESPONSE, make_response().pk)
-    for target, answer, rationale in (
-        (comparison, 4, "x"),
-        (comparison, Verdict.A, "  "),
-        (response, Verdict.A, "x"),
-        (response, 6, "x"),
-        (Target(TargetKind.COMPARISON, 999_999), Verdict.A, "x"),
+    for target, answer in (
+        (comparison, 4),
+        (response, Verdict.A),
+        (response, 6),
+        (Target(TargetKind.COMPARISON, 999_999), Verdict.A),
     ):
         with refuses("gold:refused") as refused:
-            mark(target, answer, rationale)
+            mark(target, answer, "")
         assert refused.value.code == "gold:refused"
     assert not GoldLabel.objects.exists()
     assert not AuditEvent.objects.exists()
@@ -111,3 +113,44 @@ def test_a_tie_is_not_held_right_in_a_study_where_nobody_may_give_one(allow_tie)
     make_item(study, comparison=comparison, kind="GOLD")
     mark(Target(TargetKind.COMPARISON, comparison.pk), Verdict.TIE)
     assert study_gold_verdicts(study) == ({comparison.pk: Verdict.TIE} if allow_tie else {})
+
+
+def gold_of(study):
+    return set(study.items.filter(kind="GOLD").values_list("comparison_id", flat=True))
+
+
+def test_drafts_draw_their_gold_items_anew(comparison):
+    dataset = make_comparison().turn.session.dataset
+    other = make_comparison(make_turn(make_session(make_scenario(dataset))))
+    target = Target(TargetKind.COMPARISON, other.pk)
+    studies = {
+        status: make_study(dataset, status=status, gold_rate=0.5) for status in ("DRAFT", "OPEN")
+    }
+    held = make_study(dataset, status="DRAFT", gold_rate=0.5)
+    for study in (*studies.values(), held):
+        make_item(study, comparison=other)
+    make_claim(held.items.get(), make_user())
+    mark(target, Verdict.B, "")
+    assert gold_of(studies["DRAFT"]) == set()  # half of one item is none
+    for study in studies.values():
+        make_item(study, comparison=dataset_pair(dataset))
+    mark(target, Verdict.A, "")
+    assert gold_of(studies["DRAFT"]) == {other.pk}
+    assert gold_of(studies["OPEN"]) == gold_of(held) == set()
+    withdraw_gold(target=target, since=NOW, by=make_user(), now=NOW)
+    assert gold_of(studies["DRAFT"]) == set()
+    assert studies["DRAFT"].items.count() == 2
+
+
+def dataset_pair(dataset):
+    return make_comparison(make_turn(make_session(make_scenario(dataset))))
+
+
+def test_a_draft_of_conversations_draws_anew_for_a_score():
+    response = make_response(original=True)
+    session = response.turn.session
+    study = make_study(session.dataset, kind="SATISFACTION", status="DRAFT", gold_rate=0.5)
+    make_item(study, session=session)
+    make_item(study, session=make_session(make_scenario(session.dataset)))
+    mark(Target(TargetKind.RESPONSE, response.pk), 2, "")
+    assert study.items.get(kind="GOLD").session_id == session.pk

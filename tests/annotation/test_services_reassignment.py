@@ -7,16 +7,27 @@ import pytest
 
 from annotation.core.assignment import RESERVED_FOR, SkipReason
 from annotation.core.labelling import NothingLeft
-from annotation.models import AuditEvent, Claim, PairwiseLabel, Participation, StudyItem
+from annotation.models import (
+    AuditEvent,
+    Claim,
+    PairwiseLabel,
+    Participation,
+    SatisfactionLabel,
+    SessionQuestionnaire,
+    StudyItem,
+)
 from annotation.services.claims import next_task, release_claims, renew_lease, skip
 from annotation.services.reassignment import (
     ReassignmentRefusal,
+    discard_answers,
+    give_all,
     give_item,
     offer_again,
+    release_all,
     release_claim,
 )
-from tests.annotation.labelling import NOW, answer, make_pair_study
-from tests.factory import make_claim, make_user
+from tests.annotation.labelling import NOW, answer, make_pair_study, make_session_study
+from tests.factory import make_claim, make_label, make_rating, make_study, make_user
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
@@ -295,3 +306,75 @@ def test_items_of_one_annotator_or_one_item_are_offered_alone():
     assert Claim.objects.get(state="SKIPPED").annotator == one
     with refused(ReassignmentRefusal.NOT_FOUND):
         offer_again(study="nowhere", by=by, now=LATER)
+
+
+def test_everything_in_progress_is_taken_back_at_once_of_one_or_of_all():
+    first, second = make_user(), make_user()
+    study, manager = make_pair_study([first, second], items=2, overlap=2), make_user()
+    take_next(study, first)
+    take_next(study, second)
+    back = {"study": study.slug, "by": manager, "now": LATER}
+    assert release_all(annotator=first.pk, **back) == 1
+    assert claim_of(first).state == "RELEASED"
+    assert [release_all(**back), release_all(**back)] == [1, 0]
+    events = AuditEvent.objects.filter(action="study.returned").order_by("pk")
+    assert [each.detail["annotator"] for each in events] == [first.pk, None]
+
+
+def test_what_one_holds_is_given_to_another_but_for_what_they_answered():
+    stuck, other = make_user(), make_user()
+    study = make_pair_study([stuck, other], items=3, overlap=2)
+    one, two, _three = items(study)
+    for item in (one, two):
+        make_claim(item, stuck, expires_at=LATER)
+    make_claim(one, other, state="DONE", slot=1)
+    give = {"study": study.slug, "source": stuck.pk, "by": make_user(), "now": NOW}
+    assert give_all(annotator=other.pk, **give) == 1
+    assert (claim_of(stuck, one).state, claim_of(stuck, two).state) == ("ACTIVE", "RELEASED")
+    assert take_next(study, other).place.item == two.pk
+    Participation.objects.filter(annotator=other).update(paused_at=NOW, pause_reason="MANAGER")
+    with refused(ReassignmentRefusal.PAUSED):
+        give_all(annotator=other.pk, **give)
+
+
+def discard(study, annotator):
+    by = make_user(role="MANAGER")
+    return discard_answers(study=study.slug, annotator=annotator.pk, by=by, now=LATER)
+
+
+def test_discarded_answers_count_no_longer_and_others_are_asked():
+    careless, other = make_user(), make_user()
+    study = make_pair_study([careless, other], items=2)
+    elsewhere = make_label(items(study)[1].comparison, annotator=careless)
+    answer(study, take_next(study, careless), careless)
+    take_next(study, careless)
+    assert discard(study, careless) == 1
+    assert PairwiseLabel.objects.get() == elsewhere
+    assert set(Claim.objects.values_list("state", "slot")) == {("RELEASED", None)}
+    assert not Participation.objects.filter(annotator=careless).exists()
+    assert take_next(study, other).place.item == items(study)[0].pk
+    kept = AuditEvent.objects.get(action="label.discarded").detail
+    assert (kept["annotator_id"], kept["verdict"]) == (careless.pk, "A")
+    told = AuditEvent.objects.get(action="study.answers-discarded")
+    assert told.detail == {"annotator": careless.pk, "answers": 1}
+    assert discard(study, careless) == 0
+
+
+def test_ratings_are_discarded_with_what_was_said_of_the_whole():
+    careless = make_user()
+    study = make_session_study([careless])
+    session = study.items.get().session
+    for turn in session.turns.all():
+        make_rating(turn.responses.get(), annotator=careless, study=study)
+    SessionQuestionnaire.objects.create(annotator=careless, session=session, study=study)
+    assert discard(study, careless) == 4
+    assert not SatisfactionLabel.objects.exists()
+    assert not SessionQuestionnaire.objects.exists()
+
+
+def test_ones_own_conversations_cannot_be_asked_again():
+    annotator = make_user()
+    study = make_study(kind="CONVERSATION", annotators=[annotator])
+    with refused(ReassignmentRefusal.OWN_WORDS):
+        discard(study, annotator)
+    assert Participation.objects.exists()

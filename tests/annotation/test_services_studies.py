@@ -7,13 +7,16 @@ from django.test.utils import CaptureQueriesContext
 from annotation.core.choices import StudyKind
 from annotation.core.studies import StudyPlan
 from annotation.core.study_items import ItemChoice, Stratum
-from annotation.models import AuditEvent, PairingPlan, Study, StudyStatus
-from annotation.services.studies import change_rules, create_study, set_status
-from tests.annotation.labelling import make_pair_study
+from annotation.models import AuditEvent, Dataset, PairingPlan, Study, StudyStatus
+from annotation.services.participants import invite
+from annotation.services.studies import change_rules, create_study, delete_draft, set_status
+from tests.annotation.labelling import NOW, make_pair_study
+from tests.annotation.records import import_rows, pair
 from tests.factory import (
     make_claim,
     make_comparison,
     make_dataset,
+    make_label,
     make_response,
     make_scenario,
     make_session,
@@ -239,3 +242,50 @@ def test_the_chance_of_each_item_is_stored_and_stays_when_items_are_chosen_again
     assert set(first.values_list("inclusion_chance", flat=True)) == {2 / 3}
     change_rules(study=slug, rules={"repeat_rate": 0.0}, since=0, by=make_user())
     assert list(study.items.values_list("inclusion_chance", flat=True)) == [2 / 3] * 4
+
+
+def test_a_draft_of_another_size_is_drawn_again_and_keeps_how_it_is_chosen(dataset):
+    choice = ItemChoice(scenarios=("Code", "Writing"), sample=4, strata=(Stratum.SCENARIO,))
+    study = Study.objects.get(slug=create_study(plan(dataset, items=choice), by=None))
+    change_rules(study=study.slug, rules={"sample": 2}, since=0, by=make_user())
+    scenarios = study.items.values_list("comparison__turn__session__scenario__name", flat=True)
+    assert sorted(scenarios) == ["Code", "Writing"]
+    study.refresh_from_db()
+    assert study.selection == {**choice.stored(), "sample": 2}
+    event = AuditEvent.objects.get(action="study.rules")
+    assert event.detail == {"before": {"sample": 4}, "after": {"sample": 2}}
+    change_rules(study=study.slug, rules={"sample": None}, since=event.pk, by=make_user())
+    assert study.items.count() == 6
+
+
+def test_an_import_of_gold_answers_draws_drafts_again(tmp_path):
+    import_rows(tmp_path, pair(), pair(prompt="q"), pair(prompt="r"))
+    dataset = Dataset.objects.get()
+    study = Study.objects.get(slug=create_study(plan(dataset, gold_rate=0.4), by=None))
+    assert not study.items.filter(kind="GOLD").exists()
+    import_rows(tmp_path, pair(prompt="q", gold="B"))
+    assert study.items.get(kind="GOLD").comparison.turn.user_message == "q"
+
+
+def test_a_draft_is_deleted_and_leaves_a_trace(dataset):
+    manager = make_user(role="MANAGER")
+    annotator = make_user()
+    drawn = plan(dataset, repeat_rate=0.4, annotators=(annotator.username,))
+    slug = create_study(drawn, by=manager)
+    invite(study=slug, by=manager, now=NOW, note="", places=3, expires_at=None)
+    number = Study.objects.get().pk
+    assert delete_draft(study=slug, by=manager) == "Pilot study"
+    assert not Study.objects.exists()
+    event = AuditEvent.objects.get(action="study.deleted")
+    assert (event.target_id, event.actor, event.detail["slug"]) == (number, manager, slug)
+
+
+def test_only_a_draft_without_answers_is_deleted():
+    opened = make_pair_study([make_user()])
+    labelled = make_pair_study([make_user()], status="DRAFT")
+    make_label(labelled.items.first().comparison, study=labelled)
+    for study in (opened, labelled):
+        with refuses("study:no-draft"):
+            delete_draft(study=study.slug, by=make_user())
+    assert Study.objects.count() == 2
+    assert not AuditEvent.objects.filter(action="study.deleted").exists()

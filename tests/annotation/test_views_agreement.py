@@ -6,17 +6,21 @@ import json
 
 import pytest
 
+from annotation.models import Comparison, PairwiseLabel
 from annotation.services.imports import import_records
 from tests.annotation.records import NOW
 from tests.factory import (
+    make_claim,
     make_comparison,
     make_dataset,
+    make_item,
     make_label,
     make_rater,
     make_rating,
     make_response,
     make_scenario,
     make_session,
+    make_study,
     make_turn,
     make_user,
 )
@@ -161,9 +165,49 @@ def test_one_scenario_can_be_asked_for(viewer, panel):
     assert f'<option value="{scenario}" selected>' in page.content.decode()
 
 
+def test_one_study_can_be_asked_for(viewer, panel):
+    study = make_study(panel.dataset, name="Pilot", status="CLOSED", overlap=2)
+    make_study(panel.dataset, kind="SATISFACTION", name="Ratings", status="CLOSED")
+    make_study(panel.dataset, name="Planned", status="DRAFT")
+    PairwiseLabel.objects.filter(comparison__key__in=["m1", "m2"]).update(study=study)
+    page = viewer.get(f"/agreement/?dataset=panel&study={study.slug}")
+    assert page.context["overall"].items == 2
+    html = page.content.decode()
+    assert f'<option value="{study.slug}" selected>Pilot</option>' in html
+    assert "Ratings" not in html
+    assert "Planned" not in html
+    assert f"study={study.slug}" in page.context["query"]
+    answer = viewer.get(f"/agreement/agreement.csv?{page.context['query']}")
+    rows = csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode()))
+    assert {row["study"] for row in rows} == {study.slug}
+    other = f"dataset=panel&study={study.slug}&models=beta+/+gamma&was_study="
+    assert viewer.get(f"/agreement/?{other}other").context["overall"].items == 2
+    assert viewer.get(f"/agreement/?{other}").status_code == 404
+
+
+def test_the_pages_of_a_study_lead_to_its_agreement(viewer, panel):
+    study = make_study(panel.dataset, status="CLOSED", overlap=2)
+    address = f"dataset=panel&amp;kind=verdicts&amp;study={study.slug}"
+    comparison = Comparison.objects.get(key="m1")
+    pages = (f"/studies/{study.slug}/", f"/studies/{study.slug}/quality/")
+    assert not any(address in viewer.get(page).content.decode() for page in pages)
+    annotator = make_user()
+    make_claim(make_item(study, comparison=comparison), annotator, state="DONE")
+    make_label(comparison, annotator=annotator, study=study, active_seconds=4)
+    assert all(address in viewer.get(page).content.decode() for page in pages)
+
+
 @pytest.mark.parametrize(
     "asked",
-    ["dataset=none", "kind=scores", "kind=odd", "scenario=999999", "scenario=x", "models=a+/+b"],
+    [
+        "study=none",
+        "dataset=none",
+        "kind=scores",
+        "kind=odd",
+        "scenario=999999",
+        "scenario=x",
+        "models=a+/+b",
+    ],
 )
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_what_is_not_there_is_not_found(viewer, panel, address, asked):
@@ -230,7 +274,7 @@ def test_the_items_behind_a_number(viewer, panel, outcome, keys):
     assert [target.key for target, *_more in answer.context["page"]] == keys
     page = answer.content.decode()
     assert "Ask" in page
-    assert all(f">{key}</a>" in page for key in keys)
+    assert all(f'title="{key}"' in page for key in keys)
 
 
 def test_the_items_of_two_annotators(viewer, panel):
@@ -268,12 +312,12 @@ def test_the_export_holds_every_figure(viewer, panel):
 
 def test_what_the_pages_cost(viewer, panel, django_assert_num_queries):
     panel.rated([5, 4, 0])
-    # Session and user, datasets, scenarios, names, answers.
-    with django_assert_num_queries(6):
+    # Session and user, datasets, studies, scenarios, names, answers.
+    with django_assert_num_queries(7):
         viewer.get("/agreement/?dataset=panel")
-    with django_assert_num_queries(7):  # of turns and of sessions
+    with django_assert_num_queries(8):  # of turns and of sessions
         viewer.get("/agreement/?dataset=panel&kind=scores")
-    with django_assert_num_queries(7):  # and the comparisons
+    with django_assert_num_queries(8):  # and the comparisons
         viewer.get("/agreement/rows/?dataset=panel")
 
 

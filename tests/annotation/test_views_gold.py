@@ -6,7 +6,15 @@ import pytest
 from django.urls import reverse
 
 from annotation.models import GoldLabel
-from tests.factory import make_comparison, make_response, make_session, make_turn, make_user
+from tests.annotation.labelling import make_pair_study
+from tests.factory import (
+    make_comparison,
+    make_response,
+    make_session,
+    make_study,
+    make_turn,
+    make_user,
+)
 
 NO_MOMENT = "0001-01-01T00:00:00+14:00"
 OUTDATED = "This was changed after you opened the page, so nothing was saved."
@@ -39,7 +47,7 @@ def test_a_manager_says_which_response_is_better(manager):
         (reverse("annotation:comparison", args=[comparison.pk]), 302)
     ]
     html = response.content.decode()
-    assert "Marked as gold: pair-7." in html
+    assert f"Marked as gold: {comparison.name.shown}." in html
     assert "A breaks off." in html
     gold = GoldLabel.objects.get()
     assert (gold.verdict, gold.source, gold.created_by) == ("B", "MANAGER", manager.user)
@@ -69,7 +77,9 @@ def test_what_was_said_comes_back_to_be_changed_or_withdrawn(manager):
     html = manager.get(address(comparison)).content.decode()
     assert "Both the same." in html
     assert 'value="TIE" required id="id_answer_2" checked' in html
-    assert "Change or withdraw" in page(manager, comparison)
+    html = page(manager, comparison)
+    assert "Change the reason" in html
+    assert 'name="withdraw" value="1" aria-pressed="true"' in " ".join(html.split())
     sent = {"withdraw": "1", "since": since(manager, comparison)}
     response = manager.post(address(comparison), sent, follow=True)
     assert "Withdrawn" in response.content.decode()
@@ -109,7 +119,6 @@ def test_an_old_answer_sent_again_replaces_nothing(manager):
 @pytest.mark.parametrize(
     "sent",
     [
-        {"answer": "B", "rationale": "  "},
         {"answer": "C", "rationale": "x"},
         {"answer": "4", "rationale": "x"},
         {},
@@ -141,3 +150,40 @@ def test_only_managers_mark(client):
 
 def test_wrong_methods_are_refused(manager):
     assert manager.put(address(make_comparison())).status_code == 405
+
+
+def test_one_click_in_the_list_of_a_draft_draws_its_gold_items(manager):
+    study = make_pair_study([], items=4, status="DRAFT", gold_rate=0.25)
+    html = manager.get(reverse("annotation:study", args=[study.slug])).content.decode()
+    assert "Gold answers set: 0 of 1 needed." in html
+    comparison = study.items.first().comparison
+    assert f'hx-post="{address(comparison)}"' in html
+    assert "Tie" not in html
+    sent = {"answer": "A", "draft": study.slug}
+    html = manager.post(address(comparison), sent, headers={"HX-Request": "true"}).content.decode()
+    assert 'id="drawn" hx-swap-oob="true"' in html
+    assert "4 items, 1 gold, 0 hidden repeats" in " ".join(html.split())
+    assert "Add a reason" in html
+    assert study.items.get(kind="GOLD").comparison == comparison
+    plain = manager.post(address(study.items.last().comparison), sent)
+    assert plain.url == reverse("annotation:study", args=[study.slug])
+
+
+def test_the_pairs_of_a_session_are_marked_in_its_list(manager):
+    comparison = make_comparison()
+    GoldLabel.objects.create(comparison=comparison, verdict="B", source="MANAGER")
+    session = reverse("annotation:session", args=[comparison.turn.session_id])
+    html = manager.get(session).content.decode()
+    assert f'hx-post="{address(comparison)}"' in html
+    assert "Add a reason" in html
+
+
+def test_one_click_on_the_page_of_a_pair_says_nothing_of_studies(manager):
+    comparison = make_comparison()
+    GoldLabel.objects.create(comparison=comparison, verdict="B", source="DATASET")
+    assert 'title="Dataset"' in page(manager, comparison)
+    for draft in ("", make_study(status="OPEN").slug):
+        sent = {"answer": "A", "draft": draft, "since": since(manager, comparison)}
+        response = manager.post(address(comparison), sent, headers={"HX-Request": "true"})
+        assert response.status_code == 200
+        assert "drawn" not in response.content.decode()

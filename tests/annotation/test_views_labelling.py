@@ -63,7 +63,7 @@ def test_an_answer_is_stored_and_the_next_pair_follows(client, annotator, header
     assert (response.status_code, response.url) == (302, next_url(study))
     label = PairwiseLabel.objects.get()
     assert label.annotator == annotator
-    assert "Previous: Second" in show(client, study).content.decode()
+    assert "Saved: Second" in show(client, study).content.decode()
 
 
 def test_the_raw_text_can_be_seen(client, annotator):
@@ -231,7 +231,7 @@ def test_a_session_is_shown_with_its_background_and_turns(client, annotator):
     html = page.content.decode()
     for text in ("Plan a trip.", "Question 3?", "Reply 3.", "Very dissatisfied", "not helpful"):
         assert text in html
-    assert html.count('type="radio"') == 3 * (5 + 5 + 4)
+    assert html.count('type="radio"') == 3 * (5 + 5 + 5)
 
 
 @pytest.mark.parametrize("headers", [{}, HTMX])

@@ -65,7 +65,7 @@ def test_the_status_says_what_was_stored_and_names_no_model(client, annotator):
     show(client, study)
     ready = look_ahead(client, study)
     went_on = go_on(client, study, ready[SHOWS], answer="SECOND")
-    assert "Previous: Second" in went_on.content.decode()
+    assert "Saved: Second" in went_on.content.decode()
     assert "secret-" not in ready.content.decode() + went_on.content.decode()
 
 

@@ -5,8 +5,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.models import StudyStatus
-from tests.annotation.labelling import make_pair_study, make_session_study
+from annotation.models import Claim, Participation, Study, StudyStatus
+from tests.annotation.labelling import NOW, make_pair_study, make_session_study
 from tests.factory import (
     make_claim,
     make_study,
@@ -158,8 +158,8 @@ def test_a_study_of_sessions_lists_their_keys(client, signed_in):
     study = make_session_study([])
     page = client.get(reverse("annotation:study", args=[study.slug]))
     session = study.items.get().session
-    link = f'<a href="/sessions/{session.pk}/">{session.key}</a>'
-    assert link in page.content.decode()
+    name = f'<span title="{session.key}">{session.name.words}</span>'
+    assert f'<a href="/sessions/{session.pk}/">{name}</a>' in page.content.decode()
     assert "This study has no annotators yet" in page.content.decode()
 
 
@@ -221,3 +221,48 @@ def test_wrong_methods_are_refused(client, signed_in):
     assert client.delete(NEW).status_code == 405
     assert client.post(reverse("annotation:study", args=[study.slug])).status_code == 405
     assert client.get(reverse("annotation:study-status", args=[study.slug])).status_code == 405
+
+
+def test_a_manager_deletes_a_draft_from_its_page(client, signed_in):
+    signed_in("MANAGER")
+    draft, opened = make_pair_study([], status="DRAFT", name="Trial"), make_pair_study([])
+    address = reverse("annotation:study-delete", args=[draft.slug])
+    assert f'action="{address}"' in client.get(f"/studies/{draft.slug}/").content.decode()
+    assert client.get(address).status_code == 405
+    page = client.post(address, follow=True).content.decode()
+    assert "Deleted the draft “Trial”." in page
+    assert client.post(address).status_code == 404
+    kept = client.post(reverse("annotation:study-delete", args=[opened.slug]), follow=True)
+    assert "Only a draft can be deleted." in kept.content.decode()
+    assert "study-delete" not in kept.content.decode()
+
+
+@pytest.mark.parametrize("role", ["ANNOTATOR", "VIEWER"])
+def test_nobody_else_deletes_a_draft(client, signed_in, role):
+    address = reverse("annotation:study-delete", args=[make_study(status="DRAFT").slug])
+    assert client.post(address).status_code == 302
+    signed_in(role)
+    assert client.post(address).status_code == 403
+    assert Study.objects.exists()
+
+
+def test_progress_says_who_is_missing_and_what_to_do(client, signed_in):
+    signed_in("MANAGER")
+    able, paused = make_user(), make_user()
+    study = make_pair_study([able, paused], items=2, overlap=2)
+    page = client.get(f"/studies/{study.slug}/").content.decode()
+    assert "needed annotator" not in page
+    Participation.objects.filter(annotator=paused).update(paused_at=NOW, pause_reason="MANAGER")
+    page = " ".join(client.get(f"/studies/{study.slug}/").content.decode().split())
+    assert "Only 1 of 2 needed annotators can work. One is paused." in page
+    assert reverse("annotation:study-resume", args=[study.slug, paused.pk]) in page
+    assert reverse("annotation:study-people", args=[study.slug]) in page
+    Study.objects.update(overlap=1)
+    for item in study.items.all():
+        make_claim(item, able, state="SKIPPED", slot=None)
+    page = " ".join(client.get(f"/studies/{study.slug}/").content.decode().split())
+    assert "2 answers are missing, but everyone who can work has answered or skipped" in page
+    Claim.objects.update(state="DONE", slot=0)
+    assert "All answers are in." in client.get(f"/studies/{study.slug}/").content.decode()
+    Study.objects.update(status="PAUSED", overlap=2)
+    assert "Annotators get no items" in client.get(f"/studies/{study.slug}/").content.decode()

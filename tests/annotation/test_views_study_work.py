@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import AuditEvent, Claim, Participation
+from annotation.models import AuditEvent, Claim, PairwiseLabel, Participation
 from tests.annotation.labelling import make_pair_study, make_session_study
 from tests.factory import make_claim, make_label, make_user
 from tests.markup import one_line
@@ -351,3 +351,50 @@ def test_downloads_hold_one_study_alone(client, signed_in):
 def test_annotators_download_nothing_of_a_study(client, signed_in, busy):
     signed_in("ANNOTATOR")
     assert client.get(url("export", busy, "labels", "csv")).status_code == 403
+
+
+def test_managers_return_pass_on_and_discard_in_bulk(client, signed_in):
+    signed_in("MANAGER")
+    stuck, other = make_user(), make_user(display_name="Helper Ma")
+    study = make_pair_study([stuck, other], items=2)
+    one, two = study.items.order_by("position")
+    make_claim(one, stuck)
+    listed = client.get(f"/studies/{study.slug}/work/?which=held").content.decode()
+    assert reverse("annotation:study-return", args=[study.slug]) in listed
+    page = f"/studies/{study.slug}/people/{stuck.pk}/"
+    sent = {"source": stuck.pk, "annotator": other.pk}
+    assert "Reassign all" in client.get(page).content.decode()
+    address = reverse("annotation:study-pass-on", args=[study.slug])
+    assert (
+        "Assigned 1 item to Helper Ma." in client.post(address, sent, follow=True).content.decode()
+    )
+    for odd in ({}, {**sent, "annotator": stuck.pk}, {**sent, "annotator": make_user().pk}):
+        assert "Choose an annotator" in client.post(address, odd, follow=True).content.decode()
+    back = client.post(reverse("annotation:study-return", args=[study.slug]), follow=True)
+    assert "Returned 1 item;" in back.content.decode()
+    make_claim(two, stuck, state="DONE")
+    make_label(two.comparison, annotator=stuck, study=study)
+    assert "Discard the answers of" in client.get(page).content.decode()
+    address = reverse("annotation:study-discard", args=[study.slug])
+    told = client.post(address, {"annotator": stuck.pk}, follow=True).content.decode()
+    assert "Discarded 1 answer;" in told
+    assert not PairwiseLabel.objects.exists()
+    assert client.post(address, {"annotator": make_user().pk}).status_code == 404
+    assert client.post(address).status_code == 404
+    make_claim(two, other)
+    Participation.objects.create(study=study, annotator=stuck)
+    Participation.objects.update(paused_at=timezone.now(), pause_reason="MANAGER")
+    sent = {"source": other.pk, "annotator": stuck.pk}
+    address = reverse("annotation:study-pass-on", args=[study.slug])
+    assert "this annotator is paused" in client.post(address, sent, follow=True).content.decode()
+
+
+@pytest.mark.parametrize("name", ["study-return", "study-pass-on", "study-discard"])
+def test_only_managers_work_in_bulk(client, signed_in, busy, name):
+    address = reverse(f"annotation:{name}", args=[busy.slug])
+    assert client.post(address).status_code == 302
+    signed_in("VIEWER")
+    assert client.post(address).status_code == 403
+    signed_in("MANAGER")
+    assert client.get(address).status_code == 405
+    assert client.post(reverse(f"annotation:{name}", args=["nowhere"])).status_code == 404

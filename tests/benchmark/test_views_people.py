@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from annotation.models import GoldLabel, Response, User
+from annotation.models import GoldLabel, PairwiseLabel, Response, User
 from tests.benchmark.stage import Stage
 from tests.benchmark.test_views_gold import record
 from tests.factory import make_user
@@ -126,7 +126,7 @@ def rows_of(page):
 
 
 def test_the_surest_disagreement_comes_first(viewer):
-    _stage, run = study()
+    stage, run = study()
     page = one_line(viewer.get(QUEUE))
     assert "4 of 12 labels differ from its verdict" in page
     rows = rows_of(page)
@@ -134,7 +134,9 @@ def test_the_surest_disagreement_comes_first(viewer):
     # author_1 on the first two: both orders name A, a person B. Last the comparison it is split on.
     assert all("author_1" in row and "100" in row for row in rows[:2])
     assert all("0 %" in row for row in rows[2:])
-    assert f"/runs/{run.pk}/comparisons/" in rows[0]
+    first = stage.comparisons["Writing"][0].pk
+    author = User.objects.get(display_name="author_1").pk
+    assert f"{QUEUE}{first}/{author}/?dataset=study&amp;run={run.pk}" in rows[0]
 
 
 def test_ties_can_be_left_out_and_one_annotator_chosen(viewer):
@@ -204,3 +206,90 @@ def test_a_judge_of_a_candidate_s_family_is_named(viewer):
     for address in (PEOPLE, QUEUE, "/trust/gold/", f"/runs/compare/?run={run.pk}"):
         page = one_line(viewer.get(address))
         assert "gpt-4 may favour the responses of gpt-3.5-turbo when judging" in page, address
+
+
+def heading(page):
+    return page.split("<h1>")[1].split("</h1>")[0].strip()
+
+
+def test_a_disagreement_says_both_verdicts_and_leads_to_the_next(viewer):
+    stage, run = study()
+    first, second = stage.comparisons["Writing"]
+    author = User.objects.get(display_name="author_1").pk
+    PairwiseLabel.objects.filter(comparison=first, annotator=author).update(comment="Too curt.")
+    GoldLabel.objects.create(comparison=first, verdict="B", source="MANAGER", rationale="Checked.")
+    page = one_line(viewer.get(f"{QUEUE}{first.pk}/{author}/?run={run.pk}"))
+    assert heading(page) == "author_1 said B, the judge says A (2 of 2 votes)"
+    assert "Disagreement 1 of 4" in page
+    assert page.count('class="status bad"') == 2  # the vote in each order
+    for told in ("Too curt.", "Checked.", "alpha", "chosen by author_1", "author_1 said B"):
+        assert told in page, told
+    following = f'href="{QUEUE}{second.pk}/{author}/?dataset=study&amp;run={run.pk}" data-key="j"'
+    assert following in page
+    assert 'data-key="k"' not in page
+    page = one_line(viewer.get(f"{QUEUE}{second.pk}/{author}/?run={run.pk}"))
+    assert f'{QUEUE}{first.pk}/{author}/?dataset=study&amp;run={run.pk}" data-key="k"' in page
+
+
+@pytest.mark.parametrize(
+    ("person", "place", "told"),
+    [
+        ("expert_1", 0, "expert_1 said A, and so does the judge (2 of 2 votes)"),
+        ("expert_1", 3, "expert_1 said B, the judge says tie (votes: A 1, B 1)"),
+        ("author_1", 3, "author_1 said tie, and so does the judge"),
+    ],
+)
+def test_what_both_said_is_one_sentence(viewer, person, place, told):
+    stage, run = study()
+    comparison = [*stage.comparisons["Writing"], *stage.comparisons["Code"]][place]
+    person = User.objects.get(display_name=person).pk
+    page = one_line(viewer.get(f"{QUEUE}{comparison.pk}/{person}/?run={run.pk}"))
+    assert heading(page) == told
+
+
+def test_a_tie_against_a_winner_and_votes_that_could_not_be_read(viewer):
+    stage = Stage.make(size=2)
+    ann = stage.rater("ann")
+    stage.label(ann, "TA")
+    run = record(stage, "gpt-4", "A?", "A?")
+    tie, unread = stage.comparisons["Writing"]
+    page = one_line(viewer.get(f"{QUEUE}{tie.pk}/{ann.pk}/?run={run.pk}"))
+    assert heading(page) == "ann said tie, the judge says A (2 of 2 votes)"
+    assert "ann said tie" in page.split("</h1>")[1]
+    page = one_line(viewer.get(f"{QUEUE}{unread.pk}/{ann.pk}/?run={run.pk}"))
+    assert heading(page) == "ann said A, no vote of the judge could be read"
+    assert "To the disagreements" in page
+
+
+def test_controls_are_folded(viewer):
+    stage = Stage.make(size=2)
+    ann = stage.rater("ann")
+    stage.label(ann, "AA")
+    run = stage.tested(ann, stage.distilled(ann), base="AB", selected="BB", shuffled="AA")
+    comparison = stage.comparisons["Writing"][0].pk
+    page = one_line(viewer.get(f"{QUEUE}{comparison}/{ann.pk}/?run={run.pk}s"))
+    assert heading(page) == "ann said A, the judge says B (2 of 2 votes)"
+    own, folded = page.split("1 control ")
+    assert "shuffled labels" in folded
+    assert "as ann said" in own  # the base judge
+    assert f"/trust/?dataset=study&amp;annotator={ann.pk}&amp;run={run.pk}" in page
+
+
+def test_a_label_without_a_judge_has_no_such_page(client):
+    stage, run = study()
+    first, expert = stage.comparisons["Writing"][0].pk, User.objects.get(display_name="expert_1").pk
+    address = f"{QUEUE}{first}/{expert}/?run={run.pk}"
+    assert client.get(address).status_code == 302
+    client.force_login(make_user(role="ANNOTATOR"))
+    assert client.get(address).status_code == 403
+    client.force_login(make_user(role="VIEWER"))
+    assert client.post(address).status_code == 405
+    for odd in (f"{first}/999999/", f"999999/{expert}/"):
+        assert client.get(f"{QUEUE}{odd}?run={run.pk}").status_code == 404
+
+
+def test_a_disagreement_costs_few_queries(viewer, django_assert_max_num_queries):
+    stage, run = study()
+    first, expert = stage.comparisons["Writing"][0].pk, User.objects.get(display_name="expert_1").pk
+    with django_assert_max_num_queries(32):
+        viewer.get(f"{QUEUE}{first}/{expert}/?run={run.pk}")

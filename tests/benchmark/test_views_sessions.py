@@ -102,11 +102,11 @@ def test_a_label_that_was_deleted_keeps_its_session(viewer, django_assert_num_qu
     stage, ann = study()
     gather(stage, 8)
     viewer.get("/trust/")
-    with django_assert_num_queries(28):
+    with django_assert_num_queries(30):
         before = tight(viewer.get(f"/trust/?annotator={ann.pk}"))
     assert TOO_FEW.format(2) in before
     PairwiseLabel.objects.filter(comparison=stage.comparisons["Writing"][0]).delete()
-    with django_assert_num_queries(29):
+    with django_assert_num_queries(31):
         after = tight(viewer.get(f"/trust/?annotator={ann.pk}"))
     assert TOO_FEW.format(2) in after
     assert "(24 comparisons)" in after

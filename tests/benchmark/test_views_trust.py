@@ -75,16 +75,6 @@ def test_labels_without_a_judge_have_no_answer_yet(client):
     assert "Annotator" in page
 
 
-def test_an_annotator_is_not_told_to_run_a_judge(client):
-    stage = Stage.make()
-    ann = stage.rater("ann")
-    stage.label(ann, "AB.T")
-    annotator_of(ann, client)
-    page = text(client.get("/trust/"))
-    assert "You gave 3 labels. Figures appear here once a judge has been run on them." in page
-    assert "Distil preferences" not in page
-
-
 def test_the_answer_comes_in_words_with_its_numbers(viewer):
     study()
     page = text(viewer.get("/trust/"))
@@ -92,6 +82,21 @@ def test_the_answer_comes_in_words_with_its_numbers(viewer):
     assert "Yes, more than without preferences: 91 % against 45 %." in page
     assert "On 22 unseen verdicts (11 comparisons)" in page
     assert "Control: shuffled labels" in page
+
+
+def test_figures_rows_and_disagreements_lead_to_one_another(viewer):
+    stage, ann, run = study()
+    queue = f"dataset=study&amp;run={run.pk}s&amp;annotator={ann.pk}"
+    page = text(viewer.get("/trust/"))
+    assert f'<a href="/trust/disagreements/?{queue}">Where they disagree</a>' in page
+    one = stage.comparisons["Writing"][0].pk
+    rows = text(viewer.get(f"{ROWS}?of=own"))
+    assert f'href="/trust/disagreements/{one}/{ann.pk}/?{queue}"' in rows
+    assert f'href="/trust/disagreements/?{queue}"' in rows
+    rows = text(viewer.get(f"{ROWS}?of=shuffled"))
+    assert f"/runs/{run.pk}/comparisons/{one}/" in rows  # controls stand in nobody's queue
+    listed = text(viewer.get("/trust/disagreements/"))
+    assert f"/trust/?dataset=study&amp;annotator={ann.pk}&amp;run={run.pk}" in listed
 
 
 def test_every_number_leads_to_its_rows(viewer):
@@ -258,54 +263,6 @@ def test_what_is_not_there_is_not_found(viewer, address):
     assert viewer.get(address).status_code == 404
 
 
-def annotator_of(rater, client):
-    rater.is_active = True
-    rater.save()
-    client.force_login(rater)
-    return client
-
-
-def test_an_annotator_reads_of_themselves_alone(client):
-    stage, ann, run = study()
-    other = stage.rater("other")
-    stage.label(other, "BBBBBB" * 2)
-    stage.tested(other, stage.distilled(other), base="A" * 12, selected="B" * 12)
-    annotator_of(ann, client)
-    page = text(client.get("/trust/"))
-    assert "91 % against 45 %" in page
-    assert "Preferences of other" not in page
-    assert "other" not in [each.name for each in client.get("/trust/").context["scope"].annotators]
-    assert client.get(f"/trust/?annotator={other.pk}").status_code == 404
-    assert client.get(f"{ROWS}?annotator={other.pk}").status_code == 404
-    assert client.get(ROWS).status_code == 200
-    assert f"/runs/{run.pk}/" not in page
-
-
-def test_an_annotator_never_reads_a_models_name(client):
-    _stage, ann, _run = study()
-    annotator_of(ann, client)
-    for address in ("/trust/", ROWS, f"{ROWS}?of=human"):
-        page = text(client.get(address))
-        assert "alpha" not in page
-        assert "beta" not in page
-
-
-def test_an_annotator_is_addressed_as_such(client):
-    annotator = make_rating().annotator
-    client.force_login(annotator)
-    page = text(client.get("/trust/"))
-    assert "Does this judge decide as you would?" in page
-    assert "You labelled here, but no judge has been run on your labels." in page
-    assert "this annotator" not in page
-
-
-def test_an_annotator_of_other_data_sees_none_of_this(client):
-    study()
-    client.force_login(make_user(role="ANNOTATOR"))
-    assert "No labels yet" in text(client.get("/trust/"))
-    assert client.get("/trust/?dataset=study").status_code == 404
-
-
 def test_rows_show_both_orders_and_the_outcome(viewer):
     study()
     page = viewer.get(ROWS)
@@ -403,9 +360,9 @@ def test_what_the_page_costs_does_not_grow_with_rows(viewer, django_assert_num_q
     stage.label(other, "BABABA" * 2)
     stage.tested(other, stage.distilled(other), base="A" * 12, selected="B" * 12)
     viewer.get("/trust/")
-    with django_assert_num_queries(30):
+    with django_assert_num_queries(32):
         viewer.get(f"/trust/?annotator={ann.pk}")
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(13):
         viewer.get(f"{ROWS}?annotator={ann.pk}")
 
 
@@ -429,15 +386,6 @@ def test_the_answer_is_of_the_weighted_vote_and_leads_to_its_rows(viewer):
     rows = text(viewer.get("/trust/rows/?of=own"))
     assert "Decided by what stands in for the annotator" in rows
     assert "12 comparisons" in rows
-
-
-def test_an_annotator_sees_the_rows_of_their_own_vote(client):
-    ann = voted()
-    ann.is_active = True
-    ann.save()
-    client.force_login(ann)
-    for of in ("own", "stack"):
-        assert "12 comparisons" in text(client.get(f"/trust/rows/?of={of}"))
 
 
 def test_the_base_judge_is_named_where_no_set_is_applied(viewer):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 import pytest
 from django.core.cache import cache
+from django.utils.html import escape
 
+from annotation.models import PairwiseLabel
 from benchmark.queries.choices import annotators, datasets, verdict_runs
 from judging.models import JudgeRun
 from tests.benchmark.stage import Stage
-from tests.factory import make_user
+from tests.factory import make_label, make_study, make_user
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
@@ -56,6 +60,60 @@ def test_the_longer_response_and_the_other_annotators_need_no_judge(viewer):
     assert "No judge: the longer response" in page.content.decode()
 
 
+def test_the_best_rule_that_reads_nothing_is_named_with_the_result(viewer):
+    stage = Stage.make(size=12)
+    ann = stage.rater("ann")
+    stage.label(ann, "A" * 9 + "BBB", shown="SWAPPED")  # the shorter, and the one shown second
+    run = stage.tested(ann, stage.distilled(ann), base="B" * 12, selected="A" * 6 + "B" * 6)
+    rows, page = rows_of(viewer, ann)
+    assert rows["No judge: the shorter response"].value == 0.75
+    assert "No judge: the longer response" not in rows
+    assert "No judge: the response shown first" not in rows
+    told = tight(page)
+    assert "Best rule without a judge: always the shorter response," in told
+    assert "more than this judge" not in told  # as often as the judge: 9 of 12
+    stage.tested(ann, run.parent, base="B" * 12, selected="AAAAA" + "B" * 7)
+    assert "more than this judge" in tight(rows_of(viewer, ann)[1])
+    for of, agreeing in (("longer", 3), ("shorter", 9), ("first", 3)):
+        found = viewer.get("/trust/rows/", {"annotator": ann.pk, "of": of}).context["found"]
+        assert (found.run, found.counts["agrees"]) == (None, agreeing)
+    PairwiseLabel.objects.filter(annotator=ann).update(shown_order="ORIGINAL")
+    PairwiseLabel.objects.filter(annotator=ann, verdict="B").update(shown_order="SWAPPED")
+    cache.clear()
+    assert "always the response shown first," in tight(rows_of(viewer, ann)[1])
+
+
+def test_a_control_on_few_comparisons_is_marked_and_stands_below(viewer):
+    stage, ann, _run = study()
+    stage.label(stage.rater("bea"), "B" * 5 + "." * 7)
+    by_rubric(stage, ann, base="B" * 12)
+    _rows, page = rows_of(viewer, ann)
+    last = page.context["voices"][-1]
+    assert (last.name, last.is_thin) == ("No judge: the other annotators", True)
+    assert not any(row.is_thin for row in page.context["voices"][:-1])
+    told = tight(page)
+    assert "▲ No judge: the other annotators, on 5 only" in told
+    assert told.count("far fewer than the result") == 2
+    ticks = page.context["plot"].ticks
+    assert (ticks[0].label, ticks[-1].label) == ("0\u202f%", "100\u202f%")
+
+
+def test_the_annotator_s_own_hidden_repeats_stand_beside_the_result(viewer, client):
+    stage, ann, _run = study()
+    assert "repeated their own answer" not in tight(rows_of(viewer, ann)[1])
+    quality = make_study(stage.dataset, repeat_rate=0.2, status="CLOSED")
+    for place, comparison in enumerate(stage.comparisons["Writing"][:4]):
+        make_label(comparison, annotator=ann, verdict="B", study=quality)
+        verdict = "A" if place == 0 else "B"
+        make_label(comparison, annotator=ann, verdict=verdict, study=quality, repeat_index=1)
+    said = "repeated their own answer on 75 % of 4 hidden repeats"
+    assert said in tight(rows_of(viewer, ann)[1])
+    ann.is_active = True
+    ann.save()
+    client.force_login(ann)
+    assert "hidden repeat" not in tight(rows_of(client, ann)[1])
+
+
 def test_nobody_else_labelled_so_there_is_no_majority(viewer):
     _stage, ann, _run = study()
     rows, _page = rows_of(viewer, ann)
@@ -78,6 +136,44 @@ def test_a_run_by_a_generic_rubric_is_a_control_of_the_same_judge(viewer):
     assert page.context["scope"].run.id == run.pk
     assert f"{newest.pk} · " in page.content.decode()
     assert "· Generic rubric</option>" in tight(page)
+
+
+def test_a_permanent_link_shows_the_same_figures_after_later_runs(viewer):
+    stage, ann, run = study()
+    bea = stage.rater("bea")
+    stage.label(bea, "A" * 6 + "B" * 6)
+    parent = stage.distilled(bea)
+    stage.tested(bea, parent, base="A" * 12, selected="A" * 6 + "B" * 6)
+    by_rubric(stage, ann)
+    before, page = rows_of(viewer, ann)
+    told = unescape(tight(page))
+    assert "The latest suitable run; a later one will take its place." in told
+    link = "/trust/?" + page.context["query"]
+    assert f'<a href="{link}">Permanent link to these figures</a>' in told
+    assert "Newer runs exist" not in tight(viewer.get(link))
+    shown = viewer.get(link).context["page"].personal
+
+    stage.tested(bea, parent, base="B" * 12, selected="B" * 12)
+    by_rubric(stage, ann, base="B" * 12)
+    newer = stage.tested(ann, run.parent, base="B" * 12, selected="A" * 12)
+    after, page = rows_of(viewer, ann)
+    assert page.context["scope"].run.id == newer.pk
+    assert after != before
+    kept = viewer.get(link)
+    assert {row.name: row.figures.agreement for row in kept.context["voices"]} == before
+    assert kept.context["page"].personal == shown
+    assert "Newer runs exist." in tight(kept)
+    assert f'name="until" value="{kept.context["scope"].until}"' in tight(kept)
+    for row in kept.context["voices"]:  # and so do the rows behind its numbers
+        judged_in = viewer.get(row.url).context["found"].run
+        assert (judged_in or 0) <= kept.context["scope"].until
+    _rows, page = rows_of(viewer, ann, run=run.pk)
+    assert f"Run {newer.pk} of " in tight(page)
+    # Another run than the link's is shown with all that is there.
+    _rows, page = rows_of(viewer, ann, run=newer.pk, was_run=run.pk, until=run.pk)
+    assert page.context["scope"].question.until is None
+    _rows, page = rows_of(viewer, ann, until=run.pk)
+    assert page.context["scope"].run.id == run.pk
 
 
 def test_a_run_by_a_rubric_is_read_only_where_it_is_asked_for(viewer):
@@ -131,9 +227,15 @@ def test_every_control_leads_to_its_comparisons_and_the_run_that_judged_them(vie
         assert (found.total, found.counts["agrees"]) == (12, agreeing)
         assert found.run == judged_in
         address = f"/runs/{judged_in}/comparisons/{comparison}/"
+        if judged_in == run.pk:
+            letter = "s" if name == "Selected preferences" else ""
+            address = (
+                f"/trust/disagreements/{comparison}/{ann.pk}/?dataset=study"
+                f"&run={run.pk}{letter}&annotator={ann.pk}"
+            )
         if judged_in is None:
             address = f"/comparisons/{comparison}/"
-        assert f'href="{address}"' in answer.content.decode()
+        assert f'href="{escape(address)}"' in answer.content.decode()
         assert viewer.get(address).status_code == 200
     title = viewer.get(links(page)["Preferences of bea"]).content.decode()
     assert "Decided with the preferences of bea" in title
@@ -156,7 +258,7 @@ def test_a_control_that_is_not_there_has_no_rows(viewer):
         assert "No comparisons" in answer.content.decode()
 
 
-@pytest.mark.parametrize("of", ["other", "rubric", "longer", "majority"])
+@pytest.mark.parametrize("of", ["other", "rubric", "longer", "shorter", "first", "majority"])
 def test_annotators_do_not_see_the_rows_beside_their_result(client, of):
     _stage, ann, _run = study()
     ann.is_active = True

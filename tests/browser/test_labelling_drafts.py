@@ -71,13 +71,13 @@ def test_an_answer_to_a_pair_is_sent_after_signing_in_again(open_page):
     page = open_page(f"/studies/{study.slug}/next/", user=annotator, quiet=False)
     press_answer(page, "1")
     expect_progress(page, "1 of 3")
-    expect(page.get_by_text("Previous: First")).to_be_visible()
+    expect(page.get_by_text("Saved: First")).to_be_visible()
     first, second = shown_texts(page)
     page.context.clear_cookies(name="sessionid")
     press_answer(page, "b")
     press_answer(page, "4")
     expect(page.get_by_role("alert")).to_contain_text(SIGNED_OUT)
-    expect(page.get_by_text("Previous: First")).to_have_count(0)
+    expect(page.get_by_text("Saved: First")).to_have_count(0)
     assert shown_texts(page) == [first, second]
     assert PairwiseLabel.objects.count() == 1
     sign_in_again(page, annotator)

@@ -131,6 +131,7 @@ def test_a_reply_is_flagged_by_keys_that_rate_nothing(open_page, annotator):
     study = make_session_study([annotator], turns=2)
     page = open_page(f"/studies/{study.slug}/next/", user=annotator)
     turn = page.locator("#turn-1")
+    flag = turn.locator(".flag", has_text="Report")
     page.keyboard.press("f")
     for key in ("1", "4", "5", "j", "2"):
         page.keyboard.press(key)
@@ -138,10 +139,10 @@ def test_a_reply_is_flagged_by_keys_that_rate_nothing(open_page, annotator):
     expect(page.locator("#rated")).to_have_text("0 of 2 rated")
     expect(page.locator("#turn-1[data-current]")).to_be_visible()
     page.keyboard.press("f")
-    expect(turn.locator(".flag")).not_to_have_attribute("open", "")
-    turn.locator(".flag summary").click()
+    expect(flag).not_to_have_attribute("open", "")
+    flag.locator("summary").click()
     turn.get_by_role("button", name="Close").click()
-    expect(turn.locator(".flag")).not_to_have_attribute("open", "")
+    expect(flag).not_to_have_attribute("open", "")
     for key in ("4", "j", "5", "Enter"):
         page.keyboard.press(key)
     expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()

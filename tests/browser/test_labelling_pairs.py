@@ -58,13 +58,13 @@ def test_a_slip_is_seen_and_mended_with_two_keys(open_page):
     page = open_page(f"/studies/{study.slug}/next/", user=annotator)
     first, second = shown_texts(page)
     press_answer(page, "1")
-    expect(page.get_by_text("Previous: First")).to_be_visible()
+    expect(page.get_by_text("Saved: First")).to_be_visible()
     page.keyboard.press("u")
     pressed = page.get_by_role("button", name="First", pressed=True)
     expect(pressed).to_be_visible()
     assert shown_texts(page) == [first, second]
     press_answer(page, "5")
-    expect(page.get_by_text("Previous: Second")).to_be_visible()
+    expect(page.get_by_text("Saved: Second")).to_be_visible()
     assert page.url.endswith("/next/")
     (row,) = LABELS.rows(study.dataset)
     assert winner(row) == second
@@ -122,9 +122,9 @@ def test_a_key_of_an_answer_that_the_study_does_not_allow_does_nothing(open_page
     expect(page.get_by_role("button", name="Tie")).to_have_count(0)
     expect(page.get_by_label("Both bad")).to_have_count(0)
     page.keyboard.press("2")
-    expect(page.get_by_text("Previous: First")).to_be_visible()
+    expect(page.get_by_text("Saved: First")).to_be_visible()
     press_answer(page, "4")
-    expect(page.get_by_text("Previous: Second")).to_be_visible()
+    expect(page.get_by_text("Saved: Second")).to_be_visible()
 
 
 def test_the_sheet_of_keys_opens_and_closes_by_a_key_and_tells_what_holds_here(open_page):
@@ -136,10 +136,12 @@ def test_the_sheet_of_keys_opens_and_closes_by_a_key_and_tells_what_holds_here(o
     expect(sheet).to_be_visible()
     told = dict(zip(*(sheet.locator(each).all_inner_texts() for each in ("dt", "dd")), strict=True))
     assert {keys.strip(): what for keys, what in told.items()} == {
-        "1 2": "First",
+        "← 1 2": "First",
         "3": "Tie",
-        "4 5": "Second",
+        "→ 4 5": "Second",
         "b": "Both are bad",
+        "e": "Show the whole context",
+        "a": "My answers",
         "c": "Comment",
         "f": "Report",
         "Esc": "Close this menu",
@@ -341,3 +343,49 @@ def test_everything_works_without_javascript(open_page):
     page.locator("summary", has_text="Skip").click()
     page.get_by_role("button", name="Another reason").click()
     expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
+
+
+def test_arrows_choose_where_strengths_are_not_asked(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=3)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    shown = []
+    for number, key in enumerate(("ArrowLeft", "ArrowRight"), start=1):
+        shown.append(shown_texts(page)[number - 1])
+        press_answer(page, key)
+        expect_progress(page, f"{number} of 3")
+    press_answer(page, "Shift+ArrowLeft")  # it chooses text
+    page.wait_for_timeout(SETTLED_MS)
+    rows = {row["comparison"]: winner(row) for row in LABELS.rows(study.dataset)}
+    order = study.items.order_by("position").values_list("comparison__key", flat=True)
+    assert [rows[key] for key in order if key in rows] == shown
+
+
+def test_the_guidelines_the_context_and_an_older_answer_are_a_key_away(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=4, guidelines="Be **fair**.")
+    study.dataset.sessions.update(task_context="A kitchen.")
+    study.participations.update(guidelines_read=1)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    page.keyboard.press("g")
+    expect(page.get_by_role("region", name="Guidelines").get_by_text("Be fair.")).to_be_visible()
+    press_answer(page, "1")  # not while they are open
+    page.keyboard.press("Escape")
+    context = page.get_by_text("A kitchen.")
+    expect(context).to_be_hidden()
+    page.keyboard.press("e")
+    expect(context).to_be_visible()
+    page.keyboard.press("e")
+    expect(context).to_be_hidden()
+    for number, key in enumerate("111", start=1):
+        press_answer(page, key)
+        expect_progress(page, f"{number} of 4")
+    page.keyboard.press("a")
+    expect(page.get_by_role("heading", name="My answers")).to_be_visible()
+    page.keyboard.press("3")
+    expect(page.get_by_text("Question 1?")).to_be_visible()
+    press_answer(page, "5")
+    expect(page.locator(".previous")).to_contain_text("Saved: Second")
+    expect(page.get_by_text("Question 4?")).to_be_visible()
+    assert page.url.endswith("/next/")
+    assert PairwiseLabel.objects.order_by("pk")[0].edits == 1

@@ -110,9 +110,9 @@ def test_the_reason_is_asked_for_exactly_at_three_and_below(open_page):
     for score in "123":
         page.keyboard.press(score)
         expect(reasons(page, 1)).to_be_visible()
-    page.keyboard.press("Enter")  # the browser asks for the reason, nothing is sent
+    page.keyboard.press("Enter")  # the reason is asked for, nothing is sent
+    expect(page.locator("#rated")).to_have_text("Still open: Turn 1")
     assert not SatisfactionLabel.objects.exists()
-    expect(page.locator("#rated")).to_have_text("0 of 1 rated")
     page.keyboard.press("o")
     expect(page.get_by_role("radio", name="Other")).to_be_checked()
     expect(page.locator("#rated")).to_have_text("1 of 1 rated")
@@ -295,3 +295,27 @@ def test_a_reply_is_flagged_by_keys_and_the_flag_survives_a_reload(open_page):
     expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()
     labels = SatisfactionLabel.objects.order_by("response__turn__position")
     assert [(label.score, label.extra) for label in labels] == [(5, {}), (4, {"flag": "UNCLEAR"})]
+
+
+def test_what_is_still_open_is_named_and_gone_to(open_page):
+    annotator = make_user()
+    study = make_session_study([annotator], turns=9, ask_questionnaire=True)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    rated = page.locator("#rated")
+    for key in "5j2j" + "5j" * 3:
+        page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    expect(rated).to_have_text("Still open: Turn 2, Turn 6, Turn 7 …")
+    expect(page.locator("#turn-2[data-current]")).to_be_visible()
+    expect(reasons(page, 2)).to_be_in_viewport()
+    page.keyboard.press("o")
+    expect(rated).to_have_text("Still open: Turn 6, Turn 7, Turn 8 …")
+    page.keyboard.press("Enter")
+    expect(page.locator("#turn-6 .rate")).to_be_in_viewport()
+    for key in "5j" * 4:
+        page.keyboard.press(key)
+    expect(rated).to_have_text("Still open: About the whole conversation")
+    for key in "1j1j1j1c":
+        page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="All done, thank you")).to_be_visible()

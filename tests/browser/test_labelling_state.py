@@ -51,11 +51,11 @@ def test_an_earlier_item_tells_its_own_answer(open_page, annotator):
     for number, key in enumerate("15", start=1):
         press_answer(page, key)
         expect_progress(page, f"{number} of 4")
-    expect(state(page)).to_contain_text("Previous: Second")
+    expect(state(page)).to_contain_text("Saved: Second")
     for answer in ("Second", "First"):
         page.keyboard.press("u")
         expect(state(page)).to_contain_text(f"Answered: {answer}")
-        expect(page.get_by_text("Previous: ")).to_have_count(0)
+        expect(page.get_by_text("Saved: ")).to_have_count(0)
     page.get_by_role("link", name="Back to current item").click()
     expect(state(page)).to_contain_text("Unanswered")
 
@@ -80,7 +80,7 @@ def test_a_skip_is_confirmed_and_undone(open_page, annotator, ready):
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Question 2?")).to_be_visible()
     expect(state(page)).to_contain_text("Unanswered")
-    expect(state(page)).to_contain_text("Previous: First")
+    expect(state(page)).to_contain_text("Saved: First")
     expect(page.locator(".done-of")).to_have_text("1 of 3")
     assert at_hand() == {1, 2}
     press_answer(page, "5")
@@ -144,7 +144,7 @@ def test_an_earlier_session_tells_that_it_is_rated(open_page, annotator):
     boxes = page.evaluate(BOXES)
     page.keyboard.press("5")
     page.keyboard.press("Enter")
-    expect(state(page)).to_contain_text("Previous: rated")
+    expect(state(page)).to_contain_text("Ratings saved")
     page.wait_for_timeout(SETTLED_MS)
     assert page.evaluate(BOXES) == boxes
     page.keyboard.press("u")
@@ -156,4 +156,4 @@ def test_an_earlier_session_tells_that_it_is_rated(open_page, annotator):
     expect(state(page)).to_contain_text("Previous: skipped")
     expect_progress(page, "1 of 3 · 1 skipped")
     page.get_by_role("button", name="Undo").click()
-    expect(state(page)).to_contain_text("Previous: rated")
+    expect(state(page)).to_contain_text("Ratings saved")

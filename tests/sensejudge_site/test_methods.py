@@ -67,6 +67,7 @@ PAGES = {
     "benchmark/_style_effects.html": {"style-control"},
     "benchmark/_trust.html": {"correlation", "trust-answer"},
     "benchmark/_trust_agreement.html": {"agreement", "unreadable"},
+    "benchmark/_trust_answer.html": {"controls"},
     "benchmark/_trust_bias.html": {"consistency", "position-bias"},
     "benchmark/_trust_leanings.html": {"length-bias", "own-family"},
     "benchmark/_trust_personal.html": {"personal"},

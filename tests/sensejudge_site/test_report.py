@@ -125,6 +125,8 @@ def test_controls_stand_beside_every_result_with_n_and_interval():
         ("shuffled", ""),
         ("other", "bob"),
         ("longer", ""),
+        ("shorter", ""),
+        ("first", ""),
         ("majority", ""),
     ]
     other = beside["ann", None, "other", "bob"]

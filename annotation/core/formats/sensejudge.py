@@ -151,8 +151,15 @@ def _once_each(fields: Fields, name: str) -> list[Fields]:
 
 
 def gold_labels(fields: Fields) -> tuple[GoldRecord, ...]:
-    """The gold answers of a comparison (a verdict), a response or a session (a score)."""
+    """The gold answers of a comparison (a verdict), a response or a session (a score).
+
+    An answer that stands alone, no list of them, is the dataset's.
+    """
     labels: dict[str, GoldRecord] = {}
+    alone = fields.data.get("gold")
+    if isinstance(alone, str | int):
+        name = "verdict" if _of_comparison(fields) else "score"
+        fields = Fields({**fields.data, "gold": [{name: alone}]}, fields.notes, fields.path)
     for item in fields.items("gold"):
         item.refuse_unknown("source", "verdict", "score", "rationale")
         source = item.text_or("source", "DATASET")
@@ -169,7 +176,7 @@ def gold_labels(fields: Fields) -> tuple[GoldRecord, ...]:
 
 
 def _of_comparison(fields: Fields) -> bool:
-    return "a" in fields.data and "b" in fields.data
+    return {"a", "b"} <= fields.data.keys() or {"text_a", "text_b"} <= fields.data.keys()
 
 
 _PAIR: Final = (
@@ -189,6 +196,7 @@ _PAIR: Final = (
     "variant_b",
     "text_b",
     "labels",
+    "gold",
 )
 _ROLES: Final = {"user": Speaker.USER, "assistant": Speaker.ASSISTANT}
 
@@ -262,6 +270,7 @@ def _pair_comparison(fields: Fields, a: ResponseRecord, b: ResponseRecord) -> Co
         b="b",
         position=fields.whole_or_none("position", 0, 2**31 - 1),
         labels=_labels(fields),
+        gold=gold_labels(fields),
     )
 
 

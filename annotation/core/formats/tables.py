@@ -50,6 +50,8 @@ PAIR_KEYS: Final = (
     "model_b",
     "annotator",
     "verdict",
+    "gold",
+    "gold_reason",
     "comment",
     "scenario",
     "session",
@@ -62,6 +64,8 @@ RATING_KEYS: Final = (
     "annotator",
     "score",
     "reason",
+    "gold",
+    "gold_reason",
     "comment",
     "scenario",
     "system_prompt",
@@ -70,7 +74,7 @@ KEYS: Final = tuple(dict.fromkeys((*PAIR_KEYS, *RATING_KEYS)))
 _NEEDED_OF_PAIRS: Final = ("prompt", "text_a", "text_b")
 _NEEDED_OF_RATINGS: Final = ("prompt", "response", "score")
 _MAY_BE_EMPTY: Final = ("prompt", "text_a", "text_b", "response")
-_TEXTS: Final = (*_MAY_BE_EMPTY, "system_prompt", "comment")
+_TEXTS: Final = (*_MAY_BE_EMPTY, "system_prompt", "comment", "gold_reason")
 """Keys whose texts are kept as they are; from others spaces around them are taken away."""
 
 Columns = Mapping[str, str | int]
@@ -353,18 +357,25 @@ def parse(fields: Fields) -> SessionRecord:
 def _pair(fields: Fields) -> SessionRecord:
     """The row as this project's own format has pairs; an empty verdict is no label."""
     told = {key: fields.data[key] for key in PAIR_KEYS if key in fields.data}
+    told.pop("gold_reason", None)
     told.setdefault("scenario", SCENARIO)
+    if "gold" in told:
+        told["gold"] = [{"verdict": _verdict(fields, "gold"), **_gold_reason(fields)}]
     if "verdict" in told:
-        told["verdict"] = _verdict(fields)
+        told["verdict"] = _verdict(fields, "verdict")
         told.setdefault("annotator", ANNOTATOR)
     else:
         told.pop("annotator", None)
     return sensejudge.parse_pair(Fields(told, fields.notes))
 
 
-def _verdict(fields: Fields) -> Verdict:
+def _gold_reason(fields: Fields) -> dict[str, object]:
+    return {"rationale": fields.data["gold_reason"]} if "gold_reason" in fields.data else {}
+
+
+def _verdict(fields: Fields, key: str) -> Verdict:
     """What a word means: a letter, a tie, or the header or the model of the better response."""
-    word = fields.text("verdict").casefold()
+    word = fields.text(key).casefold()
     meant = [Verdict.TIE] if word == "tie" else []
     for side, verdict in (("a", Verdict.A), ("b", Verdict.B)):
         names = (fields.data.get(f"{told}_{side}", side) for told in ("header", "model"))
@@ -374,7 +385,7 @@ def _verdict(fields: Fields) -> Verdict:
         return meant[0]
     reason = gettext_noop("Expected A, B or tie, or the header or the model of the better response")
     several = gettext_noop("This can mean more than one answer")
-    fields.fault("verdict", several if meant else reason, fields.data["verdict"])
+    fields.fault(key, several if meant else reason, fields.data[key])
     return Verdict.TIE
 
 
@@ -395,7 +406,9 @@ def _rating(fields: Fields) -> SessionRecord:
         told["reason"] = REASONS.get(reason, reason.replace(" ", "_"))
     rated = "score" in told or "reason" in told
     ratings = (sensejudge.rating(Fields(told, fields.notes)),) if rated else ()
-    response = ResponseRecord("0", text, model, original=True, satisfaction=ratings)
+    known = [{"score": fields.data["gold"], **_gold_reason(fields)}] if fields.has("gold") else []
+    gold = sensejudge.gold_labels(Fields({"gold": known}, fields.notes))
+    response = ResponseRecord("0", text, model, original=True, satisfaction=ratings, gold=gold)
     return SessionRecord(
         key=content_key(scenario, system_prompt, prompt, model, text),
         scenario=scenario,
@@ -426,6 +439,8 @@ _GUESSES: Final[Mapping[str, str]] = {
         "model": "model,generator,model name,模型",
         "score": "score,rating,satisfaction,stars,grade,评分,分数,满意度",
         "reason": "reason,原因",
+        "gold": "gold,gold answer,gold label,gold verdict,gold score,ground truth,金标,标准答案",
+        "gold_reason": "gold reason,gold rationale,gold explanation",
     }.items()
     for word in words.split(",")
 }

@@ -37,7 +37,9 @@ from annotation.models import (
     Turn,
     User,
 )
+from annotation.queries.datasets import is_archived
 from annotation.services.imports.staging import Staging
+from annotation.services.studies import draw_drafts_of
 
 _log = logging.getLogger(__name__)
 
@@ -93,9 +95,15 @@ class ImportTarget:
 
     @classmethod
     def of(cls, slug: str) -> Self:
-        """The dataset of a short name, stored or not."""
+        """The dataset of a short name, stored or not.
+
+        Raises:
+            Refused: it was deleted.
+        """
         stored = Dataset.objects.filter(slug=slug).first()
         if stored is None:
+            if is_archived(slug):
+                raise Refused("import:archived")
             return cls(Dataset(slug=slug, name=slug), None)
         return cls(stored, _last_import(stored))
 
@@ -129,6 +137,8 @@ def publish(
                     target_id=dataset.pk,
                     detail=dict(detail),
                 )
+                if "gold" in detail:
+                    draw_drafts_of(dataset)
     except BaseException as error:
         if hidden is not None:
             _clear_if_possible(hidden)

@@ -11,6 +11,7 @@ from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 
 from annotation.core.intervals import missing_units
 from annotation.models import Dataset
+from annotation.queries.datasets import of_no_deleted
 from judging.core.rules import Level
 from judging.core.satisfaction_model import VERSION
 from judging.models import JudgeRun, LearnedModel, RunKind
@@ -66,7 +67,8 @@ def newest_models() -> QuerySet[LearnedModel]:
         dataset=OuterRef("dataset"), level=OuterRef("level")
     ).order_by("-version")
     return (
-        LearnedModel.objects.filter(pk=Subquery(newest.values("pk")[:1]))
+        of_no_deleted(LearnedModel.objects.all(), "dataset")
+        .filter(pk=Subquery(newest.values("pk")[:1]))
         .select_related("dataset")
         .defer("artefact", "held_out")
         .order_by("pk")

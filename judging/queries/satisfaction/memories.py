@@ -14,6 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from annotation.core.choices import JudgmentStatus
 from annotation.models import Response, SatisfactionLabel, Session, Turn
 from annotation.models.wording import REASONS
+from annotation.queries.datasets import of_no_deleted
 from judging.core.calibration import LOWEST
 from judging.core.memory import HistoryChange, Memory, history_of_evidence
 from judging.core.memory_parsing import memory_from_content
@@ -286,8 +287,9 @@ def memories_of_user(user_id: int, *, only: int | None = None) -> tuple[MemoryRo
 
     To an annotator (`only`) none that was written from what is withheld, and no count of it.
     """
+    done = UserMemory.objects.filter(user_id=user_id, status=JudgmentStatus.DONE)
     rows = (
-        newest(UserMemory.objects.filter(user_id=user_id, status=JudgmentStatus.DONE))
+        newest(of_no_deleted(done, "run__dataset"))
         .select_related("run", "user", "target_scenario")
         .order_by("-run_id", "target_scenario__position", "target_scenario_id")
     )

@@ -42,6 +42,8 @@ _CONTROLS: Final = {
     "other": "preferences of {of}",
     "rubric": "no preferences, prompt {of}",
     "longer": "no judge: the longer response",
+    "shorter": "no judge: the shorter response",
+    "first": "no judge: the response shown first",
     "majority": "no judge: the other annotators",
 }
 """What stands beside a result, by the word of its panel."""

@@ -6,7 +6,9 @@ import pytest
 
 from annotation.core.assignment import Progress, SkipReason
 from annotation.core.choices import StudyKind
+from annotation.core.conversations import Message, Speaker
 from annotation.core.labelling import (
+    PairTask,
     Place,
     RatedTurn,
     RatingTask,
@@ -75,3 +77,27 @@ def test_an_item_is_finished_once_it_is_answered_or_skipped():
     assert not PLACE.finished
     assert replace(PLACE, answered=True).finished
     assert replace(PLACE, skipped=SkipReason.BROKEN).finished
+
+
+SAID = tuple(
+    Message(role, text)
+    for role, text in [
+        (Speaker.USER, "one"),
+        (Speaker.ASSISTANT, "two"),
+        (Speaker.USER, "three"),
+        (Speaker.ASSISTANT, "four"),
+        (Speaker.ASSISTANT, "five"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("dialogue", "before"), [(SAID, 2), (SAID[:3], 2), (SAID[:2], 0), (SAID[1:2], 0), ((), 0)]
+)
+def test_the_last_exchange_begins_with_the_user_s_last_message(dialogue, before):
+    shown = ShownResponse("")
+    task = PairTask(RULES, PLACE, "", "", dialogue, None, shown, shown, None)
+    assert (task.before_last_exchange, task.last_exchange) == (
+        dialogue[:before],
+        dialogue[before:],
+    )

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from annotation.core.choices import StudyKind
+from annotation.core.hidden_items import Rates
 from annotation.core.studies import (
     AnnotatorRow,
     HeldPhase,
@@ -37,14 +38,14 @@ def row(**changes):
     return StudyRow(**{**fields, **changes})
 
 
-def person(standing=AnnotatorStatus.AWAY, *, done=0, running=0, member=True, paused=False):
+def person(standing=AnnotatorStatus.AWAY, *, done=0, running=0, member=True, paused=False, left=1):
     facts = Facts(
         member=member,
         paused=paused,
         joined=NOW,
         done=done,
         skipped=0,
-        left=1,
+        left=left,
         running=running,
         lapsed=0,
         reserved=0,
@@ -118,6 +119,15 @@ def test_a_study_is_summed_over_its_annotators():
     assert (found.active, found.able) == (1, 2)
     assert [each.standing for each in found.stuck] == [AnnotatorStatus.SLOW, AnnotatorStatus.PAUSED]
     assert found.out_of_reach  # three are wanted for each item
+    assert [each.standing for each in found.paused] == [AnnotatorStatus.PAUSED]
+
+
+def test_a_study_is_used_up_once_nobody_who_works_has_anything_left():
+    idle = person(left=0)
+    assert live(idle, person(AnnotatorStatus.PAUSED, paused=True)).used_up
+    assert not live(idle, person(left=1)).used_up
+    assert not live(idle, done=30).used_up
+    assert not live(person(member=False)).used_up
 
 
 def test_what_is_finished_is_not_out_of_reach():
@@ -145,6 +155,9 @@ def test_the_size_of_a_plan(annotators, overlap, each, too_few):
         repeats=2,
         annotators=annotators,
         overlap=overlap,
+        rates=Rates(gold=0.25, repeats=0.2),
+        gap=4,
     )
     assert counts.wanted == 10 * overlap
+    assert (counts.gold_wanted, counts.repeats_wanted, counts.repeats_after) == (3, 2, 8)
     assert (counts.each, counts.too_few) == (each, too_few)

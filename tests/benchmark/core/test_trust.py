@@ -1,10 +1,15 @@
+from dataclasses import replace
+
 import pytest
 
 from annotation.core.choices import Order, Verdict
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.trust import (
     BASE,
+    FIRST,
+    LONGER,
     SELECTED,
+    SHORTER,
     SHUFFLED,
     STACK,
     Condition,
@@ -70,6 +75,28 @@ def test_figures_stand_beside_their_controls():
     ]
     assert (figures.overall.human.verdicts, figures.overall.human.unknown) == (1, 1)
     assert [each.human.verdicts for each in figures.scenarios] == [1, 0]
+
+
+def test_the_best_rule_is_the_one_that_agrees_most_on_as_much():
+    def figures(*rules):
+        rows = cases((4, A, A, A), (2, A, B, A))
+        said = [{voice: {Order.COMBINED: won} for voice, won in each} for each in rules]
+        said += [{}] * (len(rows) - len(said))
+        made = [
+            replace(row, decisions={**row.decisions, **more})
+            for row, more in zip(rows, said, strict=True)
+        ]
+        return trust_figures(made, [], seed=1).overall
+
+    found = figures(*[((LONGER, A), (SHORTER, B))] * 5, ((LONGER, A), (SHORTER, B), (FIRST, A)))
+    assert (found.best_rule.voice, found.rule_is_better) == (LONGER, True)  # FIRST decided once
+    thin = [each.voice for each in found.others if each.is_thin(found.result.agreement)]
+    assert thin == [FIRST]
+    found = figures(*[((LONGER, B), (SHORTER, TIE))] * 6)
+    assert (found.best_rule.voice, found.rule_is_better) == (SHORTER, False)
+    assert (figures().best_rule, figures().rule_is_better) == (None, False)
+    alone = trust_figures(cases((3, A, None, None)), [], seed=1).overall
+    assert alone.result.voice == BASE
 
 
 def test_each_scenario_has_its_own_figures():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import wilson
 from benchmark.core import bias
-from benchmark.core.before_after import CONSISTENCY, DecidedComparison
+from benchmark.core.decisions import winners
 from judging.core.judge_agreement import Share, alike, consistency, right
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
@@ -49,11 +49,8 @@ def test_every_page_has_one_rule_for_consistency(pairs):
     on_trust = bias.consistency(decisions)
     assert here.value == on_trust.value
     assert here.interval == on_trust.interval
-    in_change = [
-        CONSISTENCY.counts(DecidedComparison(key, 1, A, row, key, row))
-        for key, row in enumerate(decisions)
-    ]
-    assert sum(hits for hits, _n in in_change) == here.hits
+    _readable, one_winner = bias.read_and_alike(winners(decisions))
+    assert one_winner.sum() == here.hits
 
 
 def test_alike_is_what_two_judges_share_of_comparisons():

@@ -381,7 +381,7 @@ def test_what_the_pages_cost_does_not_grow_with_rows(viewer, django_assert_num_q
         ("/runs/", 10),
         (f"/runs/{run.pk}/", 16),
         (f"/runs/{run.pk}/progress/", 9),
-        (f"/runs/{run.pk}/comparisons/{comparison.pk}/", 6),
+        (f"/runs/{run.pk}/comparisons/{comparison.pk}/", 9),
     ):
         with django_assert_num_queries(queries):
             viewer.get(address)

@@ -135,6 +135,13 @@ def test_a_comparison_may_have_a_gold_verdict_and_a_place():
     assert (comparison.gold[0].verdict, comparison.gold[0].score) == (Verdict.TIE, None)
 
 
+def test_a_gold_answer_that_stands_alone_is_the_datasets():
+    comparison = only_comparison(record_of(pair_in_turn(gold="a"), parse))
+    assert [(each.source, each.verdict) for each in comparison.gold] == [("DATASET", Verdict.A)]
+    assert record_of(session(gold=4), parse).gold[0].score == 4
+    assert faults_of(session(gold="A"), parse)
+
+
 def test_without_a_key_the_content_names_the_comparison():
     key = only_comparison(record_of(pair_in_turn(), parse)).key
     other = session(turn(response("x"), response("z"), comparisons=[{"a": "0", "b": "1"}]))

@@ -347,12 +347,36 @@ def test_a_preview_is_short(tmp_path):
         ("prompt,text_a,text_b,model_a,model_b", "prompt text_a text_b model_a model_b"),
         ("Question,Answer,Model,Rating,User", "prompt response model score annotator"),
         ("Question,A,B,Which is better?,Note", "prompt text_a text_b verdict comment"),
+        ("Question,A,B,Gold,Gold reason", "prompt text_a text_b gold gold_reason"),
         ("id,foo,bar", ""),
         ("Answer,Answer,Score,verdict", "response score"),
     ],
 )
 def test_common_headers_are_guessed(header, expected):
     assert " ".join(tables.guess(header.split(","))) == expected
+
+
+def test_a_gold_answer_may_have_a_reason_and_an_empty_cell_is_none(tmp_path):
+    header = "prompt,text_a,text_b,model_b,gold,gold_reason\n"
+    rows = read(tmp_path, header + "p,1,2,m, M ,it is so\nq,1,2,m,tie,\nr,1,2,m,,\ns,1,2,m,C,\n")
+    gold = [session_of(row).turns[0].comparisons[0].gold for row in rows[:3]]
+    assert [[(one.verdict, one.rationale) for one in each] for each in gold] == [
+        [(Verdict.B, "it is so")],
+        [(Verdict.TIE, "")],
+        [],
+    ]
+    assert faults(rows) == [(5, "gold", WRONG_VERDICT, "C")]
+
+
+def test_a_reply_may_have_a_gold_score(tmp_path):
+    header = "prompt,response,score,gold,gold_reason\n"
+    rows = read(tmp_path, header + "p,a,,4,fair\nq,b,2,,\nr,c,,6,\n")
+    replies = [session_of(row).turns[0].responses[0] for row in rows[:2]]
+    assert [[(one.score, one.rationale) for one in each.gold] for each in replies] == [
+        [(4, "fair")],
+        [],
+    ]
+    assert [each.field for row in rows for each in row.faults] == ["gold[0].score"]
 
 
 def test_a_mapping_is_read_as_it_is_typed():

@@ -37,6 +37,11 @@ def test_a_column_is_an_annotator_and_an_empty_cell_no_label():
     assert [each.text for each in both.turns[0].responses] == ["1", None]
 
 
+def test_a_gold_column_holds_what_is_right():
+    [comparison] = record_of(row(gold="b"), parse).turns[-1].comparisons
+    assert [(each.source, each.verdict) for each in comparison.gold] == [("DATASET", Verdict.B)]
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [

@@ -7,7 +7,18 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Exists, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import (
+    Count,
+    Exists,
+    IntegerField,
+    Max,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+)
 from django.db.models.functions import Coalesce
 
 from annotation.core.choices import StudyKind
@@ -46,6 +57,7 @@ from annotation.models import (
     Study,
     StudyItem,
     StudyStatus,
+    Turn,
     User,
 )
 from annotation.queries.assignment import progress_of
@@ -124,6 +136,7 @@ def study_items(slug: str) -> QuerySet[StudyItem]:
         StudyItem.objects.filter(study__slug=slug)
         .select_related("comparison__turn__session__scenario", "session__scenario")
         .defer("comparison__extra", "session__extra")
+        .prefetch_related(Prefetch("session__turns", Turn.objects.filter(position=0)))
         .order_by("position")
     )
 

@@ -57,7 +57,7 @@ def gold(request: SignedInRequest, kind: str, number: str) -> HttpResponse:
         if done and "HX-Request" in request.headers:
             return _marked(request, target)
         if done:
-            messages.success(request, done % {"item": row.key})
+            messages.success(request, done % {"item": row.key.shown})
             draft = request.POST.get("draft", "")
             return redirect("annotation:study", draft) if study_named(draft) else redirect(back)
     context = {"row": row, "form": form, "stands": stands, "back": back}

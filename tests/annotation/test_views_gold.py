@@ -47,7 +47,7 @@ def test_a_manager_says_which_response_is_better(manager):
         (reverse("annotation:comparison", args=[comparison.pk]), 302)
     ]
     html = response.content.decode()
-    assert "Marked as gold: pair-7." in html
+    assert f"Marked as gold: {comparison.name.shown}." in html
     assert "A breaks off." in html
     gold = GoldLabel.objects.get()
     assert (gold.verdict, gold.source, gold.created_by) == ("B", "MANAGER", manager.user)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import Final
 
 from django.core.handlers.exception import response_for_exception
 from django.http import Http404, HttpRequest, HttpResponse
@@ -25,6 +26,9 @@ register(
     }
 )
 
+UNKNOWN_CHOICE: Final = ":unknown-choice"
+"""How the codes end of what an address asks for after its question mark and does not exist."""
+
 
 class RefusalPages:
     """Middleware: a page with the sentence of the refusal and its status."""
@@ -37,9 +41,14 @@ class RefusalPages:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """The page of a refusal; what does not exist has the page of any such address."""
+        """The page of a refusal; what does not exist has the page of any such address.
+
+        Where an address asks a page for a choice that is not there, it leads to the page without.
+        """
         if not isinstance(error, Refused):
             return None
+        if request.method == "GET" and request.GET and error.code.endswith(UNKNOWN_CHOICE):
+            return render(request, "unknown_choice.html", status=error.status)
         if error.status == HTTPStatus.NOT_FOUND:
             return response_for_exception(request, Http404(str(error)))
         text = gettext(error.text)

@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.item_names import ItemKey
 from annotation.core.pairing import CANDIDATE_CHARS
 from annotation.models.wording import PAIRING_KINDS, word_in
 
@@ -152,6 +153,16 @@ class Session(models.Model):
         """Its place in the file, from 1."""
         return self.position + 1
 
+    @property
+    def name(self) -> ItemKey:
+        """What people call it; reads its turns, if they are not prefetched."""
+        opening = (turn.user_message for turn in self.turns.all() if turn.position == 0)
+        return self.named(next(opening, None))
+
+    def named(self, message: str | None) -> ItemKey:
+        """What people call it by a message of it."""
+        return ItemKey.of(self.key, self.position, message)
+
 
 class Turn(models.Model):
     """One user message with its responses; without any response it is an unanswered turn.
@@ -258,6 +269,11 @@ class Comparison(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+    @property
+    def name(self) -> ItemKey:
+        """What people call it; reads its turn."""
+        return ItemKey.of(self.key, self.position, self.turn.user_message)
 
 
 class PairingPlan(models.Model):

@@ -12,6 +12,7 @@ from django.core.paginator import Page, Paginator
 from annotation.core.adjudication import QueuePart, ValueCounts, shown_order, shuffled, tallies
 from annotation.core.choices import Order, Verdict
 from annotation.core.conversations import Message, Speaker
+from annotation.core.item_names import ItemKey
 from annotation.core.labelling import (
     SCORES,
     VERDICT_VALUES,
@@ -40,7 +41,7 @@ from annotation.queries.labelling import (
     original_line,
     read_answers,
 )
-from annotation.queries.targets import TargetRow, target_keys, target_rows
+from annotation.queries.targets import TargetRow, target_keys, target_rows, turn_key
 
 SEED: Final = 42
 SEVERAL: Final = 2
@@ -113,7 +114,7 @@ class DisputedItem:
     """
 
     target: Target
-    key: str
+    key: ItemKey
     dataset: str
     dataset_name: str
     scenario: str
@@ -296,7 +297,7 @@ def _comparison(number: int, order: Order) -> dict[str, Any]:
     responses = (ShownResponse(side.text, line) for side, line in zip(sides, own, strict=True))
     return {
         "session": row.turn.session,
-        "key": row.key,
+        "key": row.name,
         "dialogue": dialogue,
         "question": row.turn.user_message,
         "responses": tuple(responses),
@@ -308,7 +309,7 @@ def _response(number: int, _order: Order) -> dict[str, Any]:
     dialogue, _own = earlier_of(row.turn, [row])
     return {
         "session": row.turn.session,
-        "key": f"{row.turn.session.key} · {row.turn.position + 1}",
+        "key": turn_key(row.turn),
         "dialogue": dialogue,
         "question": row.turn.user_message,
         "responses": (ShownResponse(row.text),),
@@ -325,7 +326,7 @@ def _session(number: int, _order: Order) -> dict[str, Any]:
             messages.append(Message(Speaker.ASSISTANT, response.text))
     return {
         "session": row,
-        "key": row.key,
+        "key": row.name,
         "dialogue": tuple(messages),
         "question": None,
         "responses": (),

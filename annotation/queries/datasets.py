@@ -220,6 +220,7 @@ def whole_session(session_id: int) -> Session | None:
             for_b=Count("labels", filter=Q(labels__verdict=Verdict.B)),
             ties=Count("labels", filter=Q(labels__verdict=Verdict.TIE)),
         )
+        .prefetch_related(_GOLD)
     )
     turns = Turn.objects.order_by("position").prefetch_related(
         Prefetch("responses", responses), Prefetch("comparisons", comparisons)

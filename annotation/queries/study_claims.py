@@ -7,9 +7,21 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import (
+    Count,
+    Exists,
+    F,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    TextField,
+    Value,
+)
 from django.db.models.functions import Coalesce
 
+from annotation.core.item_names import ItemKey
 from annotation.core.studies import ClaimFilter, ClaimRow, FlagRow, SkippedItem, held_phase
 from annotation.core.study_progress import ACTIVE_WITHIN
 from annotation.models import (
@@ -21,10 +33,20 @@ from annotation.models import (
     SatisfactionLabel,
     Study,
     StudyItem,
+    Turn,
     User,
 )
 
-_KEY: Final = Coalesce(F("item__comparison__key"), F("item__session__key"), Value(""))
+KEY: Final = Coalesce(F("item__comparison__key"), F("item__session__key"), Value(""))
+MESSAGE: Final = Coalesce(
+    F("item__comparison__turn__user_message"),
+    Subquery(
+        Turn.objects.filter(session=OuterRef("item__session"), position=0).values("user_message")
+    ),
+    Value(""),
+    output_field=TextField(),
+)
+"""Of a claim: the key of its item, and how the item begins."""
 
 
 def study_of(slug: str) -> Study | None:
@@ -51,13 +73,14 @@ def claims_of(
         wanted = wanted.filter(skip_reason=reason)
     part = Participation.objects.filter(study=study, annotator=OuterRef("annotator"))
     return (
-        wanted.annotate(key=_KEY, member=Exists(part))
+        wanted.annotate(key=KEY, message=MESSAGE, member=Exists(part))
         .order_by("-claimed_at", "-pk")
         .values(
             "pk",
             "item_id",
             "item__position",
             "key",
+            "message",
             "annotator_id",
             "annotator__username",
             "annotator__display_name",
@@ -90,7 +113,7 @@ def claim_rows(claims: Iterable[Mapping[str, Any]], study: Study, now: datetime)
             claim=row["pk"],
             item=row["item_id"],
             position=row["item__position"] + 1,
-            key=row["key"],
+            key=ItemKey.of(row["key"], row["item__position"], row["message"]),
             annotator=row["annotator_id"],
             name=row["annotator__display_name"] or row["annotator__username"],
             member=row["member"],
@@ -124,7 +147,7 @@ def skipped_items(
 def _skips(study: Study) -> QuerySet[Claim, Any]:
     skipped = Claim.objects.filter(item__study=study, state=ClaimState.SKIPPED)
     return (
-        skipped.values("item_id", "item__position", key=_KEY)
+        skipped.values("item_id", "item__position", key=KEY, message=MESSAGE)
         .annotate(times=Count("pk"))
         .order_by("-times", "item__position")
     )
@@ -144,7 +167,7 @@ def _skipped(study: Study, items: list[Any]) -> list[SkippedItem]:
         SkippedItem(
             item=row["item_id"],
             position=row["item__position"] + 1,
-            key=row["key"],
+            key=ItemKey.of(row["key"], row["item__position"], row["message"]),
             times=row["times"],
             reasons=tuple(reasons[row["item_id"]]),
         )
@@ -163,6 +186,8 @@ def flags_of(study: Study) -> QuerySet[PairwiseLabel, Any]:
         conversation=none,
         turn=none,
         key=F("comparison__key"),
+        place=F("comparison__position"),
+        message=F("comparison__turn__user_message"),
         said=F("comment"),
     )
     of_turns = turns.annotate(
@@ -171,6 +196,8 @@ def flags_of(study: Study) -> QuerySet[PairwiseLabel, Any]:
         conversation=F("response__turn__session_id"),
         turn=F("response__turn__position"),
         key=F("response__turn__session__key"),
+        place=F("response__turn__session__position"),
+        message=F("response__turn__user_message"),
         said=F("comment"),
     )
     turn_rows = of_turns.values(*_FLAG_FIELDS)
@@ -185,6 +212,8 @@ _FLAG_FIELDS: Final = (
     "conversation",
     "turn",
     "key",
+    "place",
+    "message",
     "annotator_id",
     "annotator__username",
     "annotator__display_name",
@@ -208,7 +237,7 @@ def flag_rows(flags: Iterable[Mapping[str, Any]]) -> list[FlagRow]:
             comparison=row["pair"],
             session=row["conversation"],
             turn=None if row["turn"] is None else row["turn"] + 1,
-            key=row["key"],
+            key=ItemKey.of(row["key"], row["place"], row["message"]),
             annotator=row["annotator_id"],
             name=row["annotator__display_name"] or row["annotator__username"],
             flag=str(row["extra"]["flag"]),

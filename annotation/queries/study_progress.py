@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum, Value
+from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from annotation.core.assignment import lease_end
 from annotation.core.choices import StudyKind
+from annotation.core.item_names import ItemKey
 from annotation.core.studies import (
     AnnotatorRow,
     HeldRow,
@@ -41,6 +42,7 @@ from annotation.models import (
     User,
 )
 from annotation.queries.sql import rows_of
+from annotation.queries.study_claims import KEY, MESSAGE
 
 HELD_SHOWN: Final = 50
 _TIMES_READ: Final = 500  # answers whose time counts: the latest of the study
@@ -250,7 +252,8 @@ def _held(study: Study, people: Collection[int], now: datetime) -> tuple[HeldRow
             "annotator__display_name",
             "claimed_at",
             "expires_at",
-            key=Coalesce(F("item__comparison__key"), F("item__session__key"), Value("")),
+            key=KEY,
+            message=MESSAGE,
         )
     )
     return tuple(
@@ -258,7 +261,7 @@ def _held(study: Study, people: Collection[int], now: datetime) -> tuple[HeldRow
             claim=row["pk"],
             item=row["item_id"],
             position=row["item__position"] + 1,
-            key=row["key"],
+            key=ItemKey.of(row["key"], row["item__position"], row["message"]),
             annotator=row["annotator_id"],
             name=row["annotator__display_name"] or row["annotator__username"],
             since=row["claimed_at"],
@@ -335,7 +338,7 @@ def _told(detail: dict[str, Any], names: dict[int, str]) -> Iterable[tuple[str, 
             yield name, names.get(value, str(value))
         elif name == "annotators":
             yield name, ", ".join(names.get(each, str(each)) for each in value)
-        elif name not in {"submission", "item", "study"}:
+        elif name not in {"submission", "item", "study", "worker"}:
             yield name, _in_words(value)[:_SHOWN_CHARS]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from annotation.core.item_names import ItemKey
 from annotation.core.labelling import AnswerKind, Target, TargetKind
 from annotation.models import Comparison, Response, Session, Turn
 
@@ -17,7 +18,7 @@ class TargetRow:
     """A target in a list: its name, the beginning of the request, and its place in a session."""
 
     target: Target
-    key: str
+    key: ItemKey
     opening: str
     scenario: str
     session: int
@@ -57,10 +58,16 @@ def target_keys(dataset: int, kind: AnswerKind) -> dict[Target, tuple[str, int]]
     return keys
 
 
+def turn_key(turn: Turn) -> ItemKey:
+    """The key of a turn that is rated, by its session's; people read the words of the turn."""
+    session = turn.session
+    return ItemKey.of(f"{session.key} · {turn.number}", session.position, turn.user_message)
+
+
 def _comparisons(ids: list[int]) -> list[TargetRow]:
     rows = Comparison.objects.filter(pk__in=ids).select_related("turn__session__scenario")
     return [
-        _of_turn(Target(TargetKind.COMPARISON, row.pk), row.key, row.turn)
+        _of_turn(Target(TargetKind.COMPARISON, row.pk), row.name, row.turn)
         for row in rows.defer("extra", "turn__session__extra")
     ]
 
@@ -70,7 +77,7 @@ def _responses(ids: list[int]) -> list[TargetRow]:
     return [
         _of_turn(
             Target(TargetKind.RESPONSE, row.pk),
-            f"{row.turn.session.key} · {row.turn.position + 1}",
+            turn_key(row.turn),
             row.turn,
         )
         for row in rows.defer("text", "extra", "turn__session__extra")
@@ -83,7 +90,7 @@ def _sessions(ids: list[int]) -> list[TargetRow]:
     return [
         TargetRow(
             Target(TargetKind.SESSION, row.pk),
-            row.key,
+            row.named(openings.get(row.pk)),
             _shortened(openings.get(row.pk)),
             row.scenario.name,
             row.pk,
@@ -93,7 +100,7 @@ def _sessions(ids: list[int]) -> list[TargetRow]:
     ]
 
 
-def _of_turn(target: Target, key: str, turn: Turn) -> TargetRow:
+def _of_turn(target: Target, key: ItemKey, turn: Turn) -> TargetRow:
     return TargetRow(
         target,
         key,

@@ -9,11 +9,12 @@ from django import template
 from django.core.exceptions import FieldDoesNotExist
 from django.template import Context
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
 from annotation.core.formats.records import Fault
+from annotation.core.item_names import ItemKey
 from annotation.core.markdown import to_html
 from annotation.core.refusals import text_of
 from annotation.models import AnnotatorProfile
@@ -104,6 +105,28 @@ def label(word: object) -> str:
     """A word of a vocabulary as people read it; any other value as it stands."""
     text = getattr(word, "label", "")
     return gettext(text) if text else str(word)
+
+
+@register.filter
+def item(key: str) -> SafeString:
+    """An item as people call it, `#3 How do I boil an egg?`; its key shows on hover."""
+    return _item(key, key.shown) if isinstance(key, ItemKey) else escape(key)
+
+
+@register.filter
+def item_number(key: str) -> SafeString:
+    """`#3`, beside the words of the item; its key shows on hover."""
+    return _item(key, f"#{key.number}") if isinstance(key, ItemKey) else escape(key)
+
+
+@register.filter
+def item_words(key: str) -> SafeString:
+    """The first words of an item, beside its number; its key shows on hover."""
+    return _item(key, key.words) if isinstance(key, ItemKey) else escape(key)
+
+
+def _item(key: str, name: str) -> SafeString:
+    return format_html('<span title="{}">{}</span>', key, name)
 
 
 @register.filter

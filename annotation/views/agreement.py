@@ -269,7 +269,7 @@ def item(request: SignedInRequest, kind: str, number: str) -> HttpResponse:
                 meanwhile = form.shown(found.decision.answer)
                 sent["replaces"] = found.decision.decided_at.isoformat()
         else:
-            messages.success(request, _("Decided: %(item)s.") % {"item": found.key})
+            messages.success(request, _("Decided: %(item)s.") % {"item": found.key.shown})
             return redirect(f"{reverse('annotation:adjudicate-next')}?{_query(question)}")
     names = (_("First response"), _("Second response")) if len(found.responses) > 1 else ("",)
     context = {

@@ -235,7 +235,7 @@ def _study(slug: str) -> tuple[Study, dict[str, Any]]:
 
 
 def _item(study: Study, number: int) -> StudyItem:
-    rows = StudyItem.objects.select_related("comparison", "session")
+    rows = StudyItem.objects.select_related("comparison__turn", "session")
     item = rows.filter(study=study, pk=number).first()
     if item is None:
         raise Http404

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Final, TypeVar
 
 from django import forms
-from django.http import Http404, QueryDict
+from django.http import QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.pairing import MOST_SAMPLED, PairingKind, PairingRules
+from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from annotation.models.wording import choices_of
 from annotation.queries.pairing import compared_models
@@ -454,8 +455,12 @@ AnyForm = TypeVar("AnyForm", bound=forms.Form)
 
 
 def asked(form: type[AnyForm], parameters: QueryDict) -> AnyForm:
-    """The form of an address's parameters, checked: malformed ones name nothing that exists."""
+    """The form of an address's parameters, checked.
+
+    Raises:
+        Refused: one is malformed, so that it names nothing that exists.
+    """
     filled: AnyForm = form(parameters)
     if not filled.is_valid():
-        raise Http404
+        raise Refused("benchmark:unknown-choice", f"malformed: {', '.join(filled.errors)}")
     return filled

@@ -11,6 +11,7 @@ from typing import Final
 from django.db.models import Exists, OuterRef
 
 from annotation.core.choices import Verdict
+from annotation.core.item_names import ItemKey
 from annotation.core.refusals import Refused
 from annotation.models import Comparison, Dataset, GoldLabel, PairwiseLabel
 from annotation.queries.participants import names_of
@@ -196,12 +197,15 @@ def gold_answers(dataset: DatasetChoice) -> dict[int, tuple[str, str, int]]:
     return found
 
 
-def openings(comparisons: Iterable[int]) -> dict[int, tuple[str, str, str]]:
+def openings(comparisons: Iterable[int]) -> dict[int, tuple[ItemKey, str, str]]:
     """By comparison, its key, its session's key and the user's message."""
     rows = Comparison.objects.filter(pk__in=list(comparisons)).values_list(
-        "pk", "key", "turn__session__key", "turn__user_message"
+        "pk", "key", "position", "turn__session__key", "turn__user_message"
     )
-    return {pk: (key, session, message or "") for pk, key, session, message in rows}
+    return {
+        pk: (ItemKey.of(key, place, message), session, message or "")
+        for pk, key, place, session, message in rows
+    }
 
 
 _NUMBERED: Final = re.compile(r"^(.+?)[ _-]?\d+$")

@@ -14,7 +14,7 @@ from django.utils.text import Truncator
 
 from annotation.core.choices import StudyKind, Verdict
 from annotation.core.refusals import Refused
-from annotation.models import Comparison, PairwiseLabel
+from annotation.models import PairwiseLabel
 from annotation.queries.label_sampling import Ground, LabelOrigin, RandomLabels, random_labels
 from benchmark.core.corrected import FEWEST_LABELS, CorrectedFigure
 from benchmark.core.corrected_ranking import (
@@ -24,6 +24,7 @@ from benchmark.core.corrected_ranking import (
     corrected_ranking,
     win_figures,
 )
+from benchmark.queries.annotators import openings
 from benchmark.queries.choices import dataset_of
 from benchmark.queries.ranking import (
     DRAWS,
@@ -375,18 +376,12 @@ def model_rows(
     if not own:
         raise Refused("benchmark:unknown-choice", f"no comparison of {model!r}")
     shown = Paginator(_shown(own, labelled=labelled), ROWS_A_PAGE).get_page(page)
-    keys = {row.comparison for row in shown.object_list}
-    texts = {
-        pk: (key, message or "")
-        for pk, key, message in Comparison.objects.filter(pk__in=keys).values_list(
-            "pk", "key", "turn__user_message"
-        )
-    }
+    texts = openings({row.comparison for row in shown.object_list})
     found = []
     for row in shown.object_list:
         score, label, _unit = row.pair.of(model)
         one, other = row.pair[:2]
-        key, message = texts[row.comparison]
+        key, _session, message = texts[row.comparison]
         opening = Truncator(message).chars(_OPENING)
         opponent = other if one == model else one
         found.append(ModelVerdictRow(row.comparison, key, opening, opponent, score, label))

@@ -453,7 +453,7 @@ def answer_rows(
     own.sort(key=lambda answer: (answer.session, answer.target, answer.user))
     shown = Paginator(own, ROWS_A_PAGE).get_page(page)
     sessions = {answer.session for answer in shown.object_list}
-    keys = dict(Session.objects.filter(pk__in=sessions).values_list("pk", "key"))
+    rows_of = Session.objects.only("key", "position").in_bulk(sessions)
     names = _names(answer.user for answer in shown.object_list)
     rows: QuerySet[Any] = Response.objects.filter(
         pk__in={answer.target for answer in shown.object_list}
@@ -465,7 +465,7 @@ def answer_rows(
     return [
         AnswerRow(
             answer,
-            keys[answer.session],
+            rows_of[answer.session].named(messages.get(answer.target)),
             Truncator(messages.get(answer.target) or "").chars(_OPENING),
             names[answer.user],
         )

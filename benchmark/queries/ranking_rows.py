@@ -12,7 +12,7 @@ from django.utils.text import Truncator
 
 from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
-from annotation.models import Comparison
+from benchmark.queries.annotators import openings
 from benchmark.queries.ranking import (
     LeaderboardQuestion,
     LeaderboardScope,
@@ -76,13 +76,8 @@ def leaderboard_rows(
         message = f"no comparison of {model!r}" + (f" with {opponent!r}" if opponent else "")
         raise Refused("benchmark:unknown-choice", message)
     shown = Paginator(sorted(grouped), ROWS_A_PAGE).get_page(page)
-    texts = {
-        key: (name, message or "")
-        for key, name, message in Comparison.objects.filter(
-            pk__in=list(shown.object_list)
-        ).values_list("id", "key", "turn__user_message")
-    }
-    rows = [_model_row(grouped[key], model, *texts[key]) for key in shown.object_list]
+    texts = openings(shown.object_list)
+    rows = [_model_row(grouped[key], model, *texts[key][::2]) for key in shown.object_list]
     voted = is_voted(scope, runs_heard(scope, source, judge))
     return ModelRows(scope, source, model, opponent, rows, shown, judge, voted)
 

@@ -13,7 +13,6 @@ from django.utils.text import Truncator
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.refusals import Refused
-from annotation.models import Comparison
 from benchmark.core.decisions import Decisions
 from benchmark.core.personal import common_cases
 from benchmark.core.trust import (
@@ -27,7 +26,7 @@ from benchmark.core.trust import (
     HumanLabel,
     JudgedComparison,
 )
-from benchmark.queries.annotators import voice_key
+from benchmark.queries.annotators import openings, voice_key
 from benchmark.queries.trust import (
     Reader,
     TrustQuestion,
@@ -248,20 +247,14 @@ def _of_case(
 
 
 def _with_texts(found: Sequence[FoundRow]) -> list[EvidenceRow]:
-    keys = [row.comparison for row in found]
-    texts = {
-        key: (name, message or "")
-        for key, name, message in Comparison.objects.filter(pk__in=keys).values_list(
-            "id", "key", "turn__user_message"
-        )
-    }
+    texts = openings(row.comparison for row in found)
     some_combined = any(_is_combined(row) for row in found)
     orders = tuple(Order) if some_combined else (Order.ORIGINAL, Order.SWAPPED)
     return [
         EvidenceRow(
             found=row,
             key=texts[row.comparison][0],
-            opening=Truncator(texts[row.comparison][1]).chars(_OPENING),
+            opening=Truncator(texts[row.comparison][2]).chars(_OPENING),
             cells=tuple(decision_cell(row, order) for order in orders),
         )
         for row in found

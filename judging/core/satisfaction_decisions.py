@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations_with_replacement
 from typing import Final
 
@@ -37,6 +38,8 @@ _GRID: Final = (
 )
 """Quantiles of the expected scores that a cut may stand at; dissatisfaction is the rare class."""
 _RESAMPLES: Final = 41
+_AT_ONCE: Final = 12_000
+"""Choices of cuts that are weighed together; what many more take is fetched from main memory."""
 _REACH: Final = 2.0
 """How far a whole score may lie below its expectation, in points.
 
@@ -68,36 +71,53 @@ def choose_cuts(
     cell = np.searchsorted(grid, expected, side="right")
     by_user = np.zeros((users.max() + 1, len(grid) + 1, LEVELS))
     np.add.at(by_user, (users, cell, gold - LOWEST), 1.0)
-    choices = np.array(list(combinations_with_replacement(range(len(grid)), LEVELS - 1)))
-    choices = choices[(grid[choices] <= np.arange(LOWEST, HIGHEST) + _REACH).all(axis=1)]
+    choices = _ascending(len(grid))
+    nearest = np.arange(LOWEST, HIGHEST)[:, np.newaxis]
+    choices = choices.compress((grid.take(choices) <= nearest + _REACH).all(axis=0), axis=1)
     by_user = by_user[by_user.any(axis=(1, 2))]
     random = np.random.default_rng(seed)
     drawn = random.integers(len(by_user), size=(_RESAMPLES, len(by_user)))
-    best = [choices[np.argmax(_merit(by_user[draw].sum(axis=0), choices))] for draw in drawn]
+    parts = [choices[:, at : at + _AT_ONCE] for at in range(0, choices.shape[1], _AT_ONCE)]
+    best = []
+    for draw in drawn:
+        cells = by_user[draw].sum(axis=0)
+        merit = np.concatenate([_merit(cells, part) for part in parts])
+        best.append(choices[:, np.argmax(merit)])
     found: FloatArray = grid[np.array(best)].mean(axis=0)
     return found
 
 
+@cache
+def _ascending(places: int) -> NDArray[np.intp]:
+    """All ways to put the cuts at some of the places, 4 x n: sums over long rows are quick."""
+    ways = combinations_with_replacement(range(places), LEVELS - 1)
+    return np.ascontiguousarray(np.fromiter(ways, dtype=(np.intp, LEVELS - 1)).T)
+
+
 def _merit(cells: FloatArray, choices: NDArray[np.intp]) -> FloatArray:
-    """Pearson + QWK + F1-DSAT of each choice of cuts, from counts by cell and gold score."""
+    """Pearson + QWK + F1-DSAT of each choice of cuts, from counts by cell and gold score.
+
+    Args:
+        cells: by place of the expected score among the cuts, and by gold score.
+        choices: 4 x n places of cuts.
+    """
     levels = np.arange(LEVELS, dtype=np.float64)
     above = cells.sum(axis=0) - np.cumsum(cells, axis=0)  # by cell: beyond it, by gold score
     # A level is how many cuts are reached, so its moments are sums of what lies beyond each cut.
     beyond, gold = above.sum(axis=1), above @ levels
-    reached = beyond[choices]
+    reached = beyond.take(choices)
     total, actual = cells.sum(), cells.sum(axis=0)
-    mean_p, mean_a = reached.sum(axis=1) / total, actual @ levels / total
-    variance_p = reached @ (2 * levels[:-1] + 1) / total - mean_p**2
+    mean_p, mean_a = reached.sum(axis=0) / total, actual @ levels / total
+    variance_p = (2 * levels[:-1] + 1) @ reached / total - mean_p**2
     variance_a = actual @ levels**2 / total - mean_a**2
-    covariance = gold[choices].sum(axis=1) / total - mean_p * mean_a
+    covariance = gold.take(choices).sum(axis=0) / total - mean_p * mean_a
     pearson = covariance / np.sqrt(np.maximum(variance_p * variance_a, _TINY))
     # Weighted kappa with squared weights is a ratio of moments.
     spread = np.maximum(variance_p + variance_a + (mean_p - mean_a) ** 2, _TINY)
     cut = SATISFIED_FROM - LOWEST
-    highest = choices[:, cut - 1]
-    hits = (actual - above)[:, :cut].sum(axis=1)[highest]
-    named = total - beyond[highest] + actual[:cut].sum()
-    merit: FloatArray = pearson + 2 * covariance / spread + 2 * hits / np.maximum(named, _TINY)
+    hits = (actual - above)[:, :cut].sum(axis=1)
+    f1 = 2 * hits / np.maximum(total - beyond + actual[:cut].sum(), _TINY)
+    merit: FloatArray = pearson + 2 * covariance / spread + f1.take(choices[cut - 1])
     return merit
 
 

@@ -298,7 +298,7 @@ def visible_preference(preference_id: int, *, only: int | None) -> Preference | 
             "call",
             "root__call",
             "root__edited_by",
-            "source_comparison",
+            "source_comparison__turn",
         )
         .first()
     )

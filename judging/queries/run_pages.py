@@ -400,7 +400,7 @@ def _comparison_lines(run_id: int, shown: Collection[int]) -> list[ComparisonLin
     return [
         ComparisonLine(
             id=row.pk,
-            key=row.key,
+            key=row.name,
             scenario=row.turn.session.scenario.name,
             done=counts[row.pk][JudgmentStatus.DONE],
             pending=counts[row.pk][JudgmentStatus.PENDING],

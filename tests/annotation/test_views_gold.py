@@ -47,7 +47,7 @@ def test_a_manager_says_which_response_is_better(manager):
         (reverse("annotation:comparison", args=[comparison.pk]), 302)
     ]
     html = response.content.decode()
-    assert "Marked as gold: pair-7." in html
+    assert f"Marked as gold: {comparison.name.shown}." in html
     assert "A breaks off." in html
     gold = GoldLabel.objects.get()
     assert (gold.verdict, gold.source, gold.created_by) == ("B", "MANAGER", manager.user)
@@ -107,6 +107,9 @@ def test_an_old_answer_sent_again_replaces_nothing(manager):
         assert OUTDATED in html
         assert "Correct." in html
         assert "Complete." not in html
+        part = manager.post(address(comparison), old, headers={"HX-Request": "true"})
+        assert part.status_code == 200
+        assert OUTDATED in part.content.decode()
         assert GoldLabel.objects.get().verdict == "B"
     manager.post(address(comparison), {**withdrawal, "since": since(manager, comparison)})
     assert manager.post(address(comparison), first).status_code == 409
@@ -167,6 +170,15 @@ def test_one_click_in_the_list_of_a_draft_draws_its_gold_items(manager):
     assert study.items.get(kind="GOLD").comparison == comparison
     plain = manager.post(address(study.items.last().comparison), sent)
     assert plain.url == reverse("annotation:study", args=[study.slug])
+
+
+def test_the_pairs_of_a_session_are_marked_in_its_list(manager):
+    comparison = make_comparison()
+    GoldLabel.objects.create(comparison=comparison, verdict="B", source="MANAGER")
+    session = reverse("annotation:session", args=[comparison.turn.session_id])
+    html = manager.get(session).content.decode()
+    assert f'hx-post="{address(comparison)}"' in html
+    assert "Add a reason" in html
 
 
 def test_one_click_on_the_page_of_a_pair_says_nothing_of_studies(manager):

@@ -234,7 +234,7 @@ def test_every_number_leads_to_its_rows(viewer, pairs):
 )
 def test_the_rows_behind_a_figure(viewer, pairs, figure, outcome, keys):
     response = rows_of(viewer, figure, annotator=pairs.ada.pk, outcome=outcome)
-    assert set(re.findall(r">(pair-\d)<", response.content.decode())) == keys
+    assert set(re.findall(r'title="(pair-\d)"', response.content.decode())) == keys
 
 
 def test_rows_of_everybody_name_the_annotator(viewer, pairs):

@@ -158,8 +158,8 @@ def test_a_study_of_sessions_lists_their_keys(client, signed_in):
     study = make_session_study([])
     page = client.get(reverse("annotation:study", args=[study.slug]))
     session = study.items.get().session
-    link = f'<a href="/sessions/{session.pk}/">{session.key}</a>'
-    assert link in page.content.decode()
+    name = f'<span title="{session.key}">{session.name.words}</span>'
+    assert f'<a href="/sessions/{session.pk}/">{name}</a>' in page.content.decode()
     assert "This study has no annotators yet" in page.content.decode()
 
 

@@ -24,6 +24,26 @@ _TOO_WIDE = """() => [...document.querySelectorAll("body *")]
 # What Swagger UI draws of the API is not ours, and comes when it comes.
 _RUN = """(options) => axe.run({exclude: [["#swagger-ui"]]}, options)
   .then((results) => results.violations)"""
+_MARK_REPEATED = """() => {
+  const told = /^(class|type|role|hidden|open|disabled|checked|selected|aria-.*)$/;
+  const kind = (each) => [
+    each.tagName,
+    ...[...each.attributes].map(({name, value}) => told.test(name) ? `${name}=${value}` : name),
+    [...each.childNodes].some((own) => own.nodeType === Node.TEXT_NODE && own.data.trim()),
+    "(", ...[...each.children].map(kind), ")",
+  ].join(" ");
+  const mark = (parent) => {
+    const times = new Map();
+    for (const each of parent.children) {
+      const own = kind(each);
+      times.set(own, (times.get(own) ?? 0) + 1);
+      if (times.get(own) <= 2) { mark(each); continue; }
+      for (const one of [each, ...each.querySelectorAll("*")]) one.setAttribute("data-again", "");
+    }
+  };
+  mark(document.body);
+  axe.configure({rules: [{id: "color-contrast", selector: ":not([data-again])"}]});
+}"""
 
 
 def faults_of(page: Page, *, rules: tuple[str, ...] = ()) -> list[str]:
@@ -34,8 +54,7 @@ def faults_of(page: Page, *, rules: tuple[str, ...] = ()) -> list[str]:
         rules: axe's rules to apply; all of them where there is none.
     """
     page.evaluate(_SETTLED)
-    if not page.evaluate("'axe' in window"):
-        page.evaluate(AXE_SCRIPT)
+    _load_axe(page)
     options: dict[str, Any] = {"resultTypes": ["violations"]}
     if rules:
         options["runOnly"] = {"type": "rule", "values": list(rules)}
@@ -50,6 +69,21 @@ def faults_of(page: Page, *, rules: tuple[str, ...] = ()) -> list[str]:
     if width > size["width"]:
         faults.append(f"{width} px wide: {page.evaluate(_TOO_WIDE)}")
     return faults
+
+
+def read_each_kind(page: Page) -> None:
+    """Have the colours of a page as it stands read of two neighbours of a kind: more repeat them.
+
+    Of one kind are elements of one structure whose classes, states and attributes are the same:
+    the rows of a table, say. Whatever else axe asks is asked of all.
+    """
+    _load_axe(page)
+    page.evaluate(_MARK_REPEATED)
+
+
+def _load_axe(page: Page) -> None:
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
 
 
 def assert_accessible(page: Page) -> None:

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from annotation.models import Claim, Response, StudyItem
 from tests.annotation.pages import answered
-from tests.browser.looks import NARROW, OF_THE_LOOK, WIDE, faults_of
+from tests.browser.looks import NARROW, OF_THE_LOOK, WIDE, faults_of, read_each_kind
 from tests.browser.visitors import Walk, everybody
 from tests.paths import ROOT
 
@@ -40,6 +40,7 @@ def look(page):
     page.evaluate(
         "document.querySelectorAll('details:not(.menu)').forEach((each) => { each.open = true })"
     )
+    read_each_kind(page)
     faults = [f"wide, light: {each}" for each in faults_of(page)]
     page.set_viewport_size(NARROW)
     page.emulate_media(color_scheme="dark")

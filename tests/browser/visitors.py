@@ -110,7 +110,7 @@ def everybody() -> list[Visitor]:
         Visitor("nobody", None, ("/sign-in/", "/nowhere/", join, "/join/wrong/")),
         Visitor("manager", demo[Role.MANAGER], (*_for_managers(), *of_studies)),
         Visitor("admin", demo[Role.ADMIN], ("/admin/", "/api/")),
-        Visitor("viewer", demo[Role.VIEWER], ("/datasets/import/",)),
+        Visitor("viewer", demo[Role.VIEWER], ("/datasets/import/", "/trust/?run=999999")),
         Visitor("annotator", demo[Role.ANNOTATOR], (join, "/memories/", "/goodbye/")),
         Visitor("labeller", labeller, tuple(f"{each}next/" for each in of_studies)),
         *(

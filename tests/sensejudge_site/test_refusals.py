@@ -35,6 +35,17 @@ def test_what_does_not_exist_has_the_page_of_any_unknown_address():
     assert answer(Refused("dataset:unknown")).status_code == 404
 
 
+def test_a_choice_that_is_not_there_leads_to_the_page_without_it():
+    error = Refused("benchmark:unknown-choice")
+    request = RequestFactory().get("/trust/?run=999999")
+    page = RefusalPages(lambda _request: None).process_exception(request, error)
+    assert page.status_code == 404
+    told = page.content.decode()
+    assert "A number or name in this address does not exist, or you may not see it." in told
+    assert '<a class="button primary" href="/trust/">' in told
+    assert "without filters" not in answer(error).content.decode()
+
+
 def test_other_errors_are_left_alone():
     assert answer(ValueError("a fault of ours")) is None
 

@@ -294,6 +294,7 @@ def _measure(response: str, request: str) -> Measures:
     return tuple(measured(anatomy, asked) for measured in _MEASURES)
 
 
+@lru_cache(maxsize=2_048)  # a pair is judged under many preferences
 def contrast(first: Measures, second: Measures) -> Measures:
     """What sets the first response apart: differences in spreads, bent towards +-2.
 

@@ -27,6 +27,7 @@ from django.db.models.functions import Abs, Coalesce, NullIf
 
 from annotation.core.choices import SATISFIED_FROM, JudgmentStatus
 from annotation.core.conversations import Dialogue
+from annotation.core.item_names import ItemKey
 from annotation.core.numbers import number_in
 from annotation.models import SatisfactionLabel, Scenario, Turn, User
 from annotation.models.wording import REASONS
@@ -247,6 +248,7 @@ _FIELDS: Final = (
     "user__display_name",
     "scenario_name",
     "session_key",
+    "session_position",
     "position",
     "request",
     "status",
@@ -295,6 +297,7 @@ def _judged(run: JudgeRun) -> QuerySet[SatisfactionJudgment]:
         scenario_id=F(f"{session}__scenario_id"),
         scenario_name=F(f"{session}__scenario__name"),
         session_key=F(f"{session}__key"),
+        session_position=F(f"{session}__position"),
         task_context=F(f"{session}__task_context"),
         position=Value(None, IntegerField()) if whole else F("response__turn__position"),
         request=first if whole else F("response__turn__user_message"),
@@ -356,7 +359,7 @@ def _row(values: Mapping[str, Any]) -> TurnRow:
         id=values["pk"],
         user=values["user__display_name"] or values["user__username"],
         scenario=values["scenario_name"],
-        session=values["session_key"],
+        session=ItemKey.of(values["session_key"], values["session_position"], values["request"]),
         position=None if values["position"] is None else values["position"] + 1,
         request=values["request"] or "",
         status=JudgmentStatus(values["status"]),

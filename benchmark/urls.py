@@ -60,6 +60,7 @@ from benchmark.views.satisfaction import (
     satisfaction,
     satisfaction_csv,
     satisfaction_evaluator,
+    satisfaction_runs,
     satisfaction_training,
 )
 from benchmark.views.snapshots import (
@@ -126,6 +127,7 @@ urlpatterns = [
         satisfaction_evaluator,
         name="satisfaction-evaluator",
     ),
+    path("trust/satisfaction/runs/", satisfaction_runs, name="satisfaction-runs"),
     path("trust/satisfaction/training/", satisfaction_training, name="satisfaction-training"),
     path("trust/satisfaction/models/<number:run_id>/", models, name="model-scores"),
     path("trust/calibration/<number:run_id>/", calibration, name="calibration"),

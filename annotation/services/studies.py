@@ -272,6 +272,7 @@ _RULES: Final = (
     "pause_repeats_below",
     "pause_after",
     "consent",
+    "contact",
     "ask_profile",
     "min_turns",
     "seed",
@@ -398,20 +399,23 @@ def change_rules(*, study: str, rules: Mapping[str, Any], since: int | None, by:
 
 
 def draw_drafts_again(target: Target) -> None:
-    """Choose the gold items of drafts with this item anew: what is held right of it has changed."""
+    """Choose the gold items of drafts with this item anew: what is held right of it has changed.
+
+    Call it within a transaction.
+    """
     path = {
         TargetKind.COMPARISON: "comparison",
         TargetKind.RESPONSE: "session__turns__responses",
         TargetKind.SESSION: "session",
     }[target.kind]
     items = StudyItem.objects.filter(**{path: target.id})
-    for study in drafts_with_gold().filter(pk__in=items.values("study")):
+    for study in drafts_with_gold().filter(pk__in=items.values("study")).select_for_update():
         _choose_again(study)
 
 
 def draw_drafts_of(dataset: Dataset) -> None:
-    """Choose the gold items of a dataset's drafts anew."""
-    for study in drafts_with_gold().filter(dataset=dataset):
+    """Choose the gold items of a dataset's drafts anew. Call it within a transaction."""
+    for study in drafts_with_gold().filter(dataset=dataset).select_for_update():
         _choose_again(study)
 
 

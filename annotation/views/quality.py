@@ -51,6 +51,8 @@ def gold(request: SignedInRequest, kind: str, number: str) -> HttpResponse:
     try:
         done = _done(request, target, form, now)
     except Refused as outdated:
+        if "HX-Request" in request.headers:
+            return _marked(request, target, refused=_(outdated.text))
         refused = outdated
         form = GoldForm(kind=target.kind, initial=shown)
     else:
@@ -67,12 +69,13 @@ def gold(request: SignedInRequest, kind: str, number: str) -> HttpResponse:
     return render(request, "annotation/gold.html", context, status=status)
 
 
-def _marked(request: SignedInRequest, target: Target) -> HttpResponse:
+def _marked(request: SignedInRequest, target: Target, *, refused: str = "") -> HttpResponse:
     """The buttons of an item as they now are; with what the draft drew whose list they are in."""
     context: dict[str, Any] = {
         "kind": target.kind.value,
         "number": target.id,
         "gold": gold_rows(target),
+        "refused": refused,
     }
     found = study_page(request.POST.get("draft", ""))
     if found is not None and found[0].status == StudyStatus.DRAFT:

@@ -107,6 +107,9 @@ def test_an_old_answer_sent_again_replaces_nothing(manager):
         assert OUTDATED in html
         assert "Correct." in html
         assert "Complete." not in html
+        part = manager.post(address(comparison), old, headers={"HX-Request": "true"})
+        assert part.status_code == 200
+        assert OUTDATED in part.content.decode()
         assert GoldLabel.objects.get().verdict == "B"
     manager.post(address(comparison), {**withdrawal, "since": since(manager, comparison)})
     assert manager.post(address(comparison), first).status_code == 409

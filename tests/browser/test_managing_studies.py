@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from annotation.models import Claim, PairwiseLabel, Study
 from tests.annotation.labelling import make_pair_study
 from tests.browser.labelling import expect_progress, press_answer, shown_texts
+from tests.browser.looks import assert_accessible
 from tests.factory import (
     make_comparison,
     make_dataset,
@@ -52,7 +53,13 @@ def make_study_of_writing(page):
     page.get_by_label("Annotators for each item").fill("2")
     expect(counts).to_contain_text(re.compile(r"4\s*answers wanted"))
     page.get_by_label("Name").fill("Pilot")
+    page.get_by_label("Gold items, %").fill("50")
     page.get_by_role("button", name="Create study").click()
+    expect(page.locator("#drawn")).to_contain_text("0 gold")
+    page.get_by_role("button", name="A is better").first.click()
+    expect(page.locator("#drawn")).to_contain_text("1 gold")
+    expect(page.get_by_role("button", name="A is better", pressed=True)).to_be_focused()
+    assert_accessible(page)
     page.get_by_role("button", name="Open to annotators").click()
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
     study = Study.objects.get()

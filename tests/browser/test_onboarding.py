@@ -144,6 +144,8 @@ def test_a_manager_makes_and_withdraws_a_link_on_the_study_s_page(open_page):
     assert address.input_value().endswith(f"/join/{token_of(Invitation.objects.get())}/")
     address.click()
     assert page.evaluate("getSelection().toString()") == address.input_value()
+    block.get_by_role("button", name="Copy").first.click()
+    expect(block.get_by_role("button", name="Copied")).to_be_visible()
     expect(block.get_by_text("0 of 20 joined")).to_be_visible()
     block.get_by_role("button", name="Withdraw Course 101").click()
     expect(block.get_by_text("withdrawn")).to_be_visible()

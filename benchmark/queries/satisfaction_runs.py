@@ -120,10 +120,11 @@ def turns_of_runs(
     if user is not None:
         labels, judgments = labels.filter(annotator=user), judgments.filter(user=user)
     gold: dict[tuple[int, int | None, int | None], int] = {}
-    for annotator, response, session, score in labels.order_by("created_at", "id").values_list(
+    for annotator, response, session, stated in labels.order_by("created_at", "id").values_list(
         "annotator_id", "response_id", "session_id", "score"
     ):
-        gold.setdefault((annotator, response, session), score)
+        gold.setdefault((annotator, response, session), stated)
+    found: dict[int, list[EvaluatedTurn]] = {run: [] for run in runs}
     rows = judgments.order_by("id").values_list(
         "run_id",
         "user_id",
@@ -135,15 +136,14 @@ def turns_of_runs(
         "score",
         "calibrated",
     )
-    found: dict[int, list[EvaluatedTurn]] = {run: [] for run in runs}
-    for run, rater, response, session, own, one, other, score, calibrated in rows:
-        if (rater, response, session) in gold and score is not None:
+    for run, rater, response, whole, own, one, other, score, calibrated in rows:
+        if (rater, response, whole) in gold and score is not None:
             turn = EvaluatedTurn(
                 user=rater,
-                target=(response, session),
+                target=(response, whole),
                 scenario=one or other or 0,
-                session=own or session or 0,
-                gold=gold[rater, response, session],
+                session=own or whole or 0,
+                gold=gold[rater, response, whole],
                 raw=score,
                 calibrated=calibrated,
             )

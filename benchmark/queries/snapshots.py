@@ -197,7 +197,8 @@ def figures_of(kind: SnapshotKind, question: Question) -> list[dict[str, Any]]:
             boards = list(leaderboard_page(scope.question, **settings).boards)
         rows: Iterable[Any] = [row for each in boards for row in each.records()]
     elif kind is SnapshotKind.TRUST:
-        rows = [asdict(row) for row in asked_report(_trust_question(question), _EVERYBODY)]
+        found = trust_scope(_trust_question(question), _EVERYBODY)
+        rows = [asdict(row) for row in asked_report(found)]
     else:
         rows = [asdict(row) for row in _report(question).rows]
     if not rows:

@@ -17,6 +17,7 @@ from annotation.core.choices import Hallucination, Reason
 from annotation.core.profiles import QUESTIONS
 from annotation.core.tables import Row
 from annotation.templatetags.look import decimal, label
+from annotation.views.access import csv_file
 from benchmark.core.corrected import MeanEstimate
 from benchmark.core.model_satisfaction import (
     ModelDifference,
@@ -37,7 +38,7 @@ from benchmark.queries.model_satisfaction import (
     models_page,
     questionnaire_rows,
 )
-from benchmark.views.exports import csv_file, require_sees_everyone
+from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
 from benchmark.views.ranking import without_stale_choices
 
@@ -86,8 +87,16 @@ def model_satisfaction_csv(request: HttpRequest) -> HttpResponse:
     if table not in _TABLES:
         raise Http404
     board = fresh(models_page, asked(ModelsForm, request.GET).question())
-    rows = list(_TABLES[table](board))
-    return csv_file(f"satisfaction-by-model-{table}", list(rows[0]) if rows else [], rows)
+    heard = board.run if board.voice is not Voice.PEOPLE else None
+    said = {
+        "dataset": board.dataset and board.dataset.slug,
+        "judge": heard and heard.judge,
+        "run": heard and heard.id,
+        "voice": board.voice.value,
+        "filter_scenario": board.scenario and board.scenario.name,
+        "study": board.study and board.study.slug,
+    }
+    return csv_file(f"satisfaction-by-model-{table}", _TABLES[table](board), said)
 
 
 def _asked(request: HttpRequest) -> Kept[ModelsBoard]:

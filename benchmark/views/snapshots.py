@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.core.charts import IntervalPlot, IntervalRow, interval_plot
 from annotation.core.refusals import Refused, gettext_noop
 from annotation.templatetags.look import percent
-from annotation.views.access import SignedInRequest, manager_required, reader_required
+from annotation.views.access import SignedInRequest, csv_file, manager_required, reader_required
 from benchmark.core.ranking import RatingMethod
 from benchmark.core.snapshots import (
     KEYS,
@@ -36,7 +36,6 @@ from benchmark.forms.ranking import LeaderboardForm, SnapshotForm
 from benchmark.models import Snapshot
 from benchmark.queries.snapshots import page_of, snapshot_numbered, snapshots_of
 from benchmark.services.snapshots import keep_board, keep_replay_figures, keep_trust, verify
-from benchmark.views.exports import csv_file
 from benchmark.views.replay import asked_replay_page
 
 
@@ -259,7 +258,11 @@ def snapshot_file(_request: SignedInRequest, number: int, form: str) -> HttpResp
     """Its figures as CSV, or its chart as SVG."""
     found = snapshot_numbered(number)
     if form == "csv":
-        return csv_file(f"snapshot-{number}", _all_columns(found), found.figures)
+        columns = _all_columns(found)
+        rows = [{name: row.get(name) for name in columns} for row in found.figures]
+        said = {"snapshot": number, **found.question, "kept_at": found.created_at.isoformat()}
+        said["version"] = found.basis[BasisPart.VERSIONS.value]["sensejudge"]
+        return csv_file(f"snapshot-{number}", rows, said)
     if form != "svg":
         raise Http404
     response = render(

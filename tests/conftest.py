@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from hypothesis import settings
 
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings
-from judging.services import learned
+from judging.services import batches, learned
 from tests.migrated import copy_migrated, create_migrated, drop, remove
 
 settings.register_profile("unhurried", deadline=None, max_examples=25)
@@ -60,6 +61,14 @@ def _few_trees() -> Iterator[None]:
     few = partial(Settings, general=GeneralSettings(trees=20))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learned, "Settings", few)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _still_frozen() -> Iterator[None]:
+    """Have no batch unfreeze what was collected: pytest looks for garbage five times at its end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches, "_few_collections", nullcontext)
         yield
 
 

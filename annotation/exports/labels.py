@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
+
+from django.db.models import QuerySet
 
 from annotation.core.formats.records import PROFILE_FIELDS
 from annotation.core.formats.sensejudge import CHANCE
@@ -34,11 +36,11 @@ from annotation.models import (
     Comparison,
     Dataset,
     PairwiseLabel,
-    Participation,
     Study,
     Turn,
 )
 from annotation.queries.participants import names_of
+from annotation.queries.studies import members_of
 from annotation.queries.withheld import own_labels
 
 _COLUMNS: Final = (
@@ -150,24 +152,29 @@ COLUMNS: Final = (
     "paused_at",
     "pause_reason",
     "resumed_at",
+    "answered",
+    "active_seconds",
     "profile",
 )
+_OF_WORKERS: Final = ("worker_id", "worker")
 
 
-def participant_blocks(study: Study, format_: ExportFormat) -> Iterator[str]:
-    """The file, in blocks of text; annotators go by the names that they have in exported labels."""
-    rows = _participant_rows(study)
+def participant_blocks(study: Study, format_: ExportFormat, *, workers: bool) -> Iterator[str]:
+    """The file, in blocks of text; annotators go by the names that they have in exported labels.
+
+    `workers` says whether it tells who they are on a platform of paid work.
+    """
+    columns = (*COLUMNS, *_OF_WORKERS) if workers else COLUMNS
+    rows = ({name: row[name] for name in columns} for row in _participant_rows(study))
     if format_ is ExportFormat.CSV:
-        return in_blocks(csv_lines(COLUMNS, rows))
+        return in_blocks(csv_lines(columns, rows))
     return in_blocks(json_lines(rows))
 
 
 def _participant_rows(study: Study) -> Iterator[Row]:
     dataset = study.dataset
     names = names_of(dataset=dataset)
-    rows = Participation.objects.filter(study=study).select_related(
-        "annotator__profile", "invitation"
-    )
+    rows: QuerySet[Any] = members_of(study).select_related("annotator__profile", "invitation")
     for row in rows.order_by("joined_at", "pk").iterator(chunk_size=500):
         user = row.annotator
         yield {
@@ -182,7 +189,11 @@ def _participant_rows(study: Study) -> Iterator[Row]:
             "paused_at": moment(row.paused_at),
             "pause_reason": row.pause_reason,
             "resumed_at": moment(row.resumed_at),
+            "answered": row.n_done,
+            "active_seconds": row.seconds,
             "profile": _profile(getattr(user, "profile", None)),
+            "worker_id": row.worker_id,
+            "worker": in_key_order(row.worker),
         }
 
 

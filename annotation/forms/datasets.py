@@ -43,7 +43,9 @@ _FORMAT_NAMES: Final = {
 
 
 class ImportForm(forms.Form):
-    """A file, and the dataset that it goes to."""
+    """A file, or one that is kept from an earlier try, and the dataset that it goes to."""
+
+    kept = forms.CharField(required=False, widget=forms.HiddenInput)
 
     file = forms.FileField(
         label=_("File"),
@@ -63,10 +65,18 @@ class ImportForm(forms.Form):
         ),
         widget=forms.TextInput(attrs={"list": "known-datasets", "autocomplete": "off"}),
     )
-    dry_run = forms.BooleanField(label=_("Validate only"), required=False)
 
-    def __init__(self, *args: Any, formats: Mapping[str, Format] = FORMATS, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        formats: Mapping[str, Format] = FORMATS,
+        kept: str = "",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["file"].required = not kept
+        if kept:
+            self.fields["file"].label = _("Another file (optional)")
         self.fields["format"] = forms.ChoiceField(
             label=_("Format"),
             choices=[

@@ -21,7 +21,7 @@ from annotation.core.datasets import answers_of, facts_of
 from annotation.core.formats.detect import AUTO, FORMATS, Format, format_of_text, with_columns
 from annotation.core.formats.tables import NAME as TABLES
 from annotation.core.formats.tables import preview
-from annotation.core.refusals import Refused
+from annotation.core.refusals import Refused, text_of
 from annotation.exports import EXPORTS, ExportFormat
 from annotation.forms.datasets import ImportForm, SamplingForm, SessionFilterForm, TableForm
 from annotation.models import Dataset
@@ -228,36 +228,61 @@ def import_file(
 def _import_upload(
     request: SignedInRequest, run: ImportFile, formats: Mapping[str, Format]
 ) -> dict[str, Any]:
-    """The form, and what came of a file that was sent; a table is kept until it is explained."""
+    """The form, and what came of a file that was sent.
+
+    Unless it was imported or has errors, it is kept: a table until it is explained, any other
+    until it is imported after a check or under another name.
+    """
     initial = {"dataset": request.GET.get("dataset", "")}
-    form = ImportForm(request.POST or None, request.FILES or None, initial=initial, formats=formats)
-    context: dict[str, Any] = {"form": form}
-    if request.method != "POST" or not form.is_valid():
+    if request.method != "POST":
+        return {"form": ImportForm(initial=initial, formats=formats)}
+    token, path = _kept_upload(request)
+    data = request.POST.copy()
+    data["kept"] = token
+    form = ImportForm(data, request.FILES or None, formats=formats, kept=token)
+    context: dict[str, Any] = {"form": form, "path": path}
+    if request.POST.get("kept") and path is None:
+        form.fields["file"].error_messages["required"] = _(text_of("import:expired"))
+    if not form.is_valid() or path is None:
         return context
     wanted = form.cleaned_data
-    token = keep(wanted["file"], request.user)
+    keeps = False
     try:
-        path = kept_file(token, request.user)
         if _is_table(path, wanted["format"], formats):
             header, rows = preview(path)
             initial = {"upload": token, "dataset": wanted["dataset"]}
+            keeps = True
             return {"table": TableForm(header=header, initial=initial), "rows": rows, "path": path}
-        context["report"] = run(
+        report = context["report"] = run(
             path=path,
             dataset_slug=wanted["dataset"],
             now=timezone.now(),
             format_name=wanted["format"],
-            dry_run=wanted["dry_run"],
+            dry_run="dry_run" in request.POST,
             actor=request.user,
             formats=formats,
         )
+        keeps = report.dry_run and not report.fault_count
     except Refused as refused:
-        form.add_error("dataset" if refused.code in _OF_DATASETS else "file", _(refused.text))
-    except BaseException:
-        forget(token, request.user)
-        raise
-    forget(token, request.user)
+        keeps = refused.code in _OF_DATASETS
+        form.add_error("dataset" if keeps else "file", _(refused.text))
+    finally:
+        if not keeps:
+            forget(token, request.user)
+    if not keeps:
+        data["kept"], context["path"] = "", None
+        form.fields["file"].required = True
     return context
+
+
+def _kept_upload(request: SignedInRequest) -> tuple[str, Path | None]:
+    """The token and path of the file that is sent, or else of the one that was kept before."""
+    sent = request.FILES.get("file")
+    token = keep(sent, request.user) if sent else request.POST.get("kept", "")
+    try:
+        return (token, kept_file(token, request.user)) if token else ("", None)
+    except Refused:
+        return "", None
 
 
 def _is_table(path: Path, format_name: str, formats: Mapping[str, Format]) -> bool:

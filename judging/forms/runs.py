@@ -48,6 +48,7 @@ from judging.forms.fields import again_field, budget_field
 from judging.models import ModelEndpoint, RunKind
 from judging.queries.preferences import learned_elsewhere, selected_by
 from judging.queries.satisfaction.targets import filters_of, rated_elsewhere
+from judging.services.endpoints import all_endpoints
 from judging.services.judges import LEXICAL
 from judging.services.run_requests import RunRequest
 
@@ -314,7 +315,7 @@ class RunForm(forms.Form):
             *((kind.lower(), gettext(kind.label)) for kind in TURN_TARGETS),
             *_studies(dataset, StudyKind.SATISFACTION),
         ]
-        endpoints = ModelEndpoint.objects.filter(enabled=True).order_by("name")
+        endpoints = all_endpoints().filter(enabled=True)
         others = Dataset.objects.exclude(pk=dataset.pk).order_by("name").values_list("slug", "name")
         self._field("train").choices = [("", _("others of this dataset")), *others]
         names = [(name, name) for name in (LEXICAL, LEARNED)]

@@ -7,14 +7,23 @@ import re
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
 
 from annotation.core.formats.detect import FORMATS
 from annotation.core.pairing import PairingRules
-from annotation.models import AuditEvent, Comparison, Dataset, PairwiseLabel, Session
-from annotation.services.imports import comparisons
+from annotation.models import (
+    AuditEvent,
+    Comparison,
+    Dataset,
+    PairwiseLabel,
+    SatisfactionLabel,
+    Session,
+)
+from annotation.services.imports import comparisons, import_records
 from annotation.services.imports.uploads import keep
 from tests.annotation.records import pair, rated
 from tests.factory import make_user
+from tests.paths import ROOT
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
@@ -90,6 +99,48 @@ def test_a_dry_run_stores_nothing(manager):
     page = send(manager, lines(pair()), dry_run="on").content.decode()
     assert "Check passed: 1 valid row, 1 new. Nothing was imported." in page
     assert not Dataset.objects.exists()
+
+
+def kept_in(page):
+    return re.search(r'name="kept" value="([0-9a-f]{32})"', page.content.decode())
+
+
+def test_a_file_is_chosen_once_and_imported_after_the_check(manager):
+    checked = send(manager, lines(pair()), dry_run="on")
+    assert "rows.jsonl is kept for the next step" in checked.content.decode()
+    assert 'type="hidden" name="dry_run"' not in checked.content.decode()
+    form = {"format": "auto", "dataset": "data", "kept": kept_in(checked)[1]}
+    done = manager.post(ADDRESS, form)
+    assert "Imported 1 row" in done.content.decode()
+    assert not kept_in(done)
+    again = manager.post(ADDRESS, form)
+    assert (again.status_code, kept_in(again)) == (422, None)
+    assert "This upload is no longer here." in again.content.decode()
+
+
+def test_a_file_is_kept_while_its_dataset_is_named_anew_but_not_with_errors(manager):
+    assert kept_in(send(manager, lines(pair()), dataset="import"))
+    assert kept_in(send(manager, lines(pair()), dataset="a b"))
+    assert not kept_in(send(manager, lines(pair(verdict="maybe"))))
+
+
+def test_nobody_else_imports_a_kept_file(client, manager):
+    kept = kept_in(send(manager, lines(pair()), dry_run="on"))[1]
+    client.force_login(make_user(role="MANAGER"))
+    assert client.post(ADDRESS, {"format": "auto", "dataset": "x", "kept": kept}).status_code == 422
+    assert not Dataset.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"), [("pairs.csv", 3), ("ratings.csv", 2), ("conversations.jsonl", 2)]
+)
+def test_each_example_file_is_offered_and_has_no_error(manager, name, labels):
+    assert f'download="{name}"' in manager.get(ADDRESS).content.decode()
+    report = import_records(
+        path=ROOT / "static/examples" / name, dataset_slug="example", now=timezone.now()
+    )
+    assert report.fault_count == 0
+    assert PairwiseLabel.objects.count() + SatisfactionLabel.objects.count() == labels
 
 
 def test_faults_are_listed_and_nothing_is_stored(manager):

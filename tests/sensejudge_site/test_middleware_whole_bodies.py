@@ -13,7 +13,6 @@ from django.urls import reverse
 
 from annotation.models import Dataset, Role
 from sensejudge_site.middleware import CutBodyError, WholeBodies, WholeBody
-from sensejudge_site.wsgi import application
 from tests.factory import make_dataset, make_user
 
 FORM = b"csrfmiddlewaretoken=%s&text=Rule+one.%%0ARule+two.%%0ARule+three.&note=third"
@@ -34,6 +33,8 @@ class Trickle:
 
 def asked(path: str, body: bytes, **environ: str) -> tuple[int, str]:
     """What the site answers to a signed-in manager, as a server would ask it."""
+    from sensejudge_site.wsgi import application  # it collects garbage, little now
+
     started: list[str] = []
 
     def start_response(status: str, _headers: Any, _error: Any = None) -> Callable[..., object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from django.db.models import QuerySet
@@ -19,6 +19,7 @@ from annotation.core.tables import (
     in_key_order,
     json_lines,
 )
+from annotation.exports.explained import EXPLAINED, item_numbers, skippers
 from annotation.exports.export import (
     GIVEN,
     Export,
@@ -30,7 +31,7 @@ from annotation.exports.export import (
     names_of_studies,
 )
 from annotation.exports.sessions import dialogues_before
-from annotation.exports.streams import ExportedPair, labels_on, pairs_in_order
+from annotation.exports.streams import ExportedLabel, ExportedPair, labels_on, pairs_in_order
 from annotation.models import (
     AnnotatorProfile,
     Comparison,
@@ -40,6 +41,7 @@ from annotation.models import (
     Turn,
 )
 from annotation.queries.participants import names_of
+from annotation.queries.quality import gold_verdicts
 from annotation.queries.studies import members_of
 from annotation.queries.withheld import own_labels
 
@@ -68,8 +70,15 @@ _COLUMNS: Final = (
 )
 
 
+_WINNER: Final = "winning_model"
+
+
 def _rows(
-    dataset: Dataset, annotator_id: int | None = None, *, study_id: int | None = None
+    dataset: Dataset,
+    annotator_id: int | None = None,
+    *,
+    study_id: int | None = None,
+    explain: Callable[[ExportedPair, ExportedLabel], Row] | None = None,
 ) -> Iterator[Row]:
     names = names_of(dataset=dataset)
     studies = names_of_studies(dataset)
@@ -82,6 +91,7 @@ def _rows(
     asked = Comparison.objects.filter(pk__in=labels.order_by().values("comparison"))
     for pairs in pairs_in_order(asked):
         dialogues = dialogues_before(_turns(pairs))
+        by_key = {pair.pk: pair for pair in pairs}
         heads = {pair.pk: _head(pair, dialogues[pair.turn]) for pair in pairs}
         for label in labels_on(pairs, labels):
             own = {
@@ -93,7 +103,33 @@ def _rows(
                 **given(label, studies),
                 CHANCE: chances.get((label.study_id, label.comparison)),
             }
+            if explain is not None:
+                own |= explain(by_key[label.comparison], label)
             yield HeadedRow(heads[label.comparison], own)
+
+
+def _flat_rows(dataset: Dataset, *, study_id: int | None = None) -> Iterator[Row]:
+    """The same rows, which say besides what would need other files. Three queries more."""
+    items = item_numbers(dataset, "comparison")
+    gold = gold_verdicts(dataset)
+    skipped = skippers(dataset, "comparison", names_of(dataset=dataset))
+
+    def explain(pair: ExportedPair, label: ExportedLabel) -> Row:
+        place = (label.study_id, pair.pk)
+        models = {"A": pair.model_a, "B": pair.model_b}
+        return {
+            "item": items.get((*place, label.repeat_index)),
+            "flag": label.extra.get("flag"),
+            "gold": gold.get(pair.pk),
+            "skipped_by": skipped.get(place),
+            _WINNER: models.get(label.verdict),
+        }
+
+    return _rows(dataset, study_id=study_id, explain=explain)
+
+
+def _study_flat_rows(study: Study) -> Iterator[Row]:
+    return _flat_rows(study.dataset, study_id=study.pk)
 
 
 def _turns(pairs: Sequence[ExportedPair]) -> Iterator[Turn]:
@@ -137,7 +173,16 @@ def _study_rows(study: Study) -> Iterator[Row]:
     return _rows(study.dataset, study_id=study.pk)
 
 
-LABELS: Final = Export("labels", _COLUMNS, _rows, own_rows=_own_rows, study_rows=_study_rows)
+LABELS: Final = Export(
+    "labels",
+    _COLUMNS,
+    _rows,
+    flat_rows=_flat_rows,
+    own_rows=_own_rows,
+    study_rows=_study_rows,
+    study_flat_rows=_study_flat_rows,
+    flat_columns=(*EXPLAINED, _WINNER),
+)
 
 
 COLUMNS: Final = (

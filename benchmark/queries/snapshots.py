@@ -43,7 +43,7 @@ from benchmark.queries.snapshot_questions import (
     satisfaction_question,
     trust_question,
 )
-from benchmark.queries.trust import asked_report, report
+from benchmark.queries.trust import asked_report, report, trust_scope
 from judging.core.prompts import load_prompt
 from judging.models import (
     JudgeRun,
@@ -130,7 +130,7 @@ _PEOPLE: Final = {
 
 
 def _of_trust(question: Question) -> Iterable[Row]:
-    return map(asdict, asked_report(trust_question(question), EVERYBODY))
+    return map(asdict, asked_report(trust_scope(trust_question(question), EVERYBODY)))
 
 
 def _of_report(question: Question) -> Iterable[Row]:

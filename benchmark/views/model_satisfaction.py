@@ -15,6 +15,7 @@ from annotation.core.charts import IntervalPlot, IntervalRow, interval_plot
 from annotation.core.choices import Hallucination, Reason
 from annotation.core.profiles import QUESTIONS
 from annotation.templatetags.look import decimal, label
+from annotation.views.access import csv_file
 from benchmark.core.corrected import MeanEstimate
 from benchmark.core.model_satisfaction import (
     ModelDifference,
@@ -34,7 +35,7 @@ from benchmark.queries.model_satisfaction import (
     questionnaire_rows,
 )
 from benchmark.queries.model_tables import MODEL_TABLES
-from benchmark.views.exports import csv_file, require_sees_everyone
+from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
 from benchmark.views.ranking import without_stale_choices
 
@@ -83,8 +84,16 @@ def model_satisfaction_csv(request: HttpRequest) -> HttpResponse:
     if table not in MODEL_TABLES:
         raise Http404
     board = fresh(models_page, asked(ModelsForm, request.GET).question())
-    rows = list(MODEL_TABLES[table](board))
-    return csv_file(f"satisfaction-by-model-{table}", list(rows[0]) if rows else [], rows)
+    heard = board.run if board.voice is not Voice.PEOPLE else None
+    said = {
+        "dataset": board.dataset and board.dataset.slug,
+        "judge": heard and heard.judge,
+        "run": heard and heard.id,
+        "voice": board.voice.value,
+        "filter_scenario": board.scenario and board.scenario.name,
+        "study": board.study and board.study.slug,
+    }
+    return csv_file(f"satisfaction-by-model-{table}", MODEL_TABLES[table](board), said)
 
 
 def _asked(request: HttpRequest) -> Kept[ModelsBoard]:

@@ -24,7 +24,7 @@ from annotation.core.intervals import ends
 from annotation.core.refusals import Refused
 from annotation.core.tables import Row
 from annotation.templatetags.look import decimal, percent
-from annotation.views.access import UNPROCESSABLE, SignedInRequest, manager_required
+from annotation.views.access import UNPROCESSABLE, SignedInRequest, csv_file, manager_required
 from benchmark.core.learning_curve import CURVE_METRICS, CurveOn, CurvePoint
 from benchmark.core.metrics import MetricName
 from benchmark.core.paper_satisfaction import TABLE_2, TABLE_3, ours_beside
@@ -43,7 +43,7 @@ from benchmark.queries.trust import SEED
 from benchmark.services.evaluation_runs import estimate_evaluation, plan_evaluation
 from benchmark.submission import submit
 from benchmark.views.ablations import say_if_attached
-from benchmark.views.exports import csv_file, require_sees_everyone
+from benchmark.views.exports import require_sees_everyone
 from judging.core.estimates import total_of
 from judging.queries.generation import families_of_judges
 
@@ -225,7 +225,15 @@ def satisfaction_csv(request: HttpRequest) -> HttpResponse:
             for cells in _TABLES[table](row)
         ]
     name = "satisfaction" if table == "figures" else f"satisfaction-{table}"
-    return csv_file(name, list(rows[0]) if rows else [], rows)
+    settings = found.chosen.settings if found else {}
+    said = {
+        "dataset": found and found.chosen.dataset.slug,
+        "trained_on": settings.get("train"),
+        "report": found and found.chosen.pk,
+        "run": found and found.run,
+        "seed": found and found.seed,
+    }
+    return csv_file(name, rows, said)
 
 
 def _figures(row: EvaluatorRow) -> Iterator[Row]:

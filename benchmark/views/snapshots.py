@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.refusals import Refused
-from annotation.views.access import SignedInRequest, manager_required, reader_required
+from annotation.views.access import SignedInRequest, csv_file, manager_required, reader_required
 from benchmark.core.snapshots import (
     THERE,
     BasisPart,
@@ -44,7 +44,6 @@ from benchmark.queries.snapshot_questions import (
 from benchmark.queries.snapshots import snapshot_numbered, snapshots_of
 from benchmark.services.snapshots import keep, verify
 from benchmark.views.corrected import corrected_question
-from benchmark.views.exports import csv_file
 from benchmark.views.replay import asked_replay_page
 from benchmark.views.snapshot_figures import (
     all_columns,
@@ -208,7 +207,11 @@ def snapshot_file(_request: SignedInRequest, number: int, form: str) -> HttpResp
     """Its figures as CSV, or its chart as SVG."""
     found = snapshot_numbered(number)
     if form == "csv":
-        return csv_file(f"snapshot-{number}", all_columns(found), found.figures)
+        columns = all_columns(found)
+        rows = [{name: row.get(name) for name in columns} for row in found.figures]
+        said = {"snapshot": number, **found.question, "kept_at": found.created_at.isoformat()}
+        said["version"] = found.basis[BasisPart.VERSIONS.value]["sensejudge"]
+        return csv_file(f"snapshot-{number}", rows, said)
     if form != "svg":
         raise Http404
     response = render(

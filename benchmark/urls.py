@@ -65,9 +65,8 @@ from benchmark.views.satisfaction import (
 )
 from benchmark.views.snapshots import (
     compare_snapshots,
-    keep_board_now,
+    keep_now,
     keep_replay_now,
-    keep_trust_now,
     snapshot,
     snapshot_file,
     snapshots,
@@ -101,8 +100,7 @@ urlpatterns = [
     path("benchmarks/versions/<slug:name>/", version, name="version"),
     path("benchmarks/versions/<slug:name>/<slug:form>/", version_download, name="version-download"),
     path("snapshots/", snapshots, name="snapshots"),
-    path("snapshots/keep/leaderboard/", keep_board_now, name="keep-board"),
-    path("snapshots/keep/trust/", keep_trust_now, name="keep-trust"),
+    path("snapshots/keep/<slug:page>/", keep_now, name="keep"),
     path("snapshots/keep/replay/<number:run_id>/", keep_replay_now, name="keep-replay"),
     path("snapshots/<number:number>/", snapshot, name="snapshot"),
     path("snapshots/<number:number>/compare/", compare_snapshots, name="snapshot-compare"),

@@ -371,10 +371,10 @@ class RunForm(forms.Form):
             self._field(name).choices = [("", _("the judge")), *((one, one) for one in writers)]
         self.has_endpoints = bool(endpoints)
         self.shut = shut_for(self._chosen(), endpoints)
-        for name, values in self.shut.items():
+        for name, reasons in self.shut.items():
             widget = self._field(name).widget
             assert isinstance(widget, Limited)  # noqa: S101 - declared above
-            widget.shut = values
+            widget.shut = reasons
         self._field("combine").choices = [("", _("Usual")), *choices_of(Combine)]
         self._field("sets").choices = [
             ("", _("the judge")),

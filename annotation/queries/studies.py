@@ -46,6 +46,7 @@ from annotation.models import (
     ClaimState,
     Comparison,
     Dataset,
+    Invitation,
     ItemKind,
     PairingPlan,
     PairwiseLabel,
@@ -69,10 +70,16 @@ from annotation.queries.withheld import withholds
 
 
 def my_studies(annotator: User, now: datetime) -> list[MyStudy]:
-    """The studies somebody is in, but drafts: what is left first, then by name."""
+    """The studies somebody is in, but drafts: what is left first, of it what was begun, by name."""
     parts = _parts(annotator).order_by("study__name", "study_id")
     studies = [_my_study(part, now) for part in parts]
-    return sorted(studies, key=lambda study: not (study.open and study.progress.left))
+    return sorted(
+        studies,
+        key=lambda study: (
+            not (study.open and study.progress.left),
+            not study.progress.finished,
+        ),
+    )
 
 
 def my_study(annotator: User, slug: str, now: datetime) -> MyStudy | None:
@@ -192,6 +199,19 @@ def seconds_worked(slug: str, kind: StudyKind, annotator: int) -> float | None:
 def _answers(kind: str) -> QuerySet[Any]:
     labels = PairwiseLabel if kind == StudyKind.PAIRWISE else SatisfactionLabel
     return labels.objects.all()
+
+
+def begun_study(datasets: Collection[str]) -> tuple[str, bool] | None:
+    """The newest study of some datasets, of those with people if any has: its short name.
+
+    With it, whether it has people; an invitation counts. None where there is no study.
+    """
+    parts = Participation.objects.filter(study=OuterRef("pk"))
+    links = Invitation.objects.filter(study=OuterRef("pk"))
+    rows = Study.objects.filter(dataset__slug__in=datasets).annotate(
+        peopled=Q(Exists(parts)) | Q(Exists(links))
+    )
+    return rows.order_by("-peopled", "-pk").values_list("slug", "peopled").first()
 
 
 def is_touched(study: Study) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
@@ -73,8 +73,13 @@ def corrected_csv(request: HttpRequest) -> HttpResponse:
 
 def _asked(request: HttpRequest) -> tuple[LeaderboardQuestion, Source]:
     require_sees_everyone(request)
-    is_own = request.GET.get("source") == Source.SELECTED
-    question = asked(LeaderboardForm, request.GET).question()
+    return corrected_question(request.GET)
+
+
+def corrected_question(parameters: QueryDict) -> tuple[LeaderboardQuestion, Source]:
+    """What an address asks: of which part, and which judge is corrected."""
+    is_own = parameters.get("source") == Source.SELECTED
+    question = asked(LeaderboardForm, parameters).question()
     return question, Source.SELECTED if is_own else Source.BASE
 
 

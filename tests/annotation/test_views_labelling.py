@@ -233,6 +233,7 @@ class TestWhoIsPaid:
             assert 'value="C0DE-7"' in page
             assert "Ada &lt;b&gt;, " in page
             assert 'href="mailto:ada@example.org"' in page
+        assert "Completion code" in client.get("/studies/").content.decode()
 
     def test_is_led_to_the_address_by_who_they_are_there(self, client, study):
         paid_by(study, "https://pay.org/?w={worker}&c=1")

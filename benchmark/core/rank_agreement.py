@@ -103,7 +103,7 @@ def groups_alike(ranking: Ranking) -> tuple[tuple[str, ...], ...]:
     Each is above the next of its group in less than CLEAR of the draws.
     """
     rated = [row.model for row in ranking.models if row.rating is not None]
-    groups = [(model,) for model in rated[:1]]
+    groups: list[tuple[str, ...]] = [(model,) for model in rated[:1]]
     for one, other in pairwise(rated):
         is_clear = ranking.above.get((one, other), 0.0) >= CLEAR
         groups.append((other,) if is_clear else (*groups.pop(), other))

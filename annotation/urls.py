@@ -64,7 +64,7 @@ _managing = [
     path("studies/<slug:slug>/history/", studies.history, name="study-history"),
     re_path(
         r"^studies/(?P<slug>[-\w]+)/export/"
-        r"(?P<kind>labels|satisfaction|sessions)\.(?P<format_name>jsonl|csv)$",
+        r"(?P<kind>labels|labels_wide|satisfaction|sessions)\.(?P<format_name>jsonl|csv)$",
         studies.export,
         name="study-export",
     ),

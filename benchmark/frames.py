@@ -13,8 +13,8 @@ ALL_SCENARIOS: Final = "all"
 _SHOWN: Final = ("n", "base", "selected", "low", "high")
 
 
-def agreement_table(rows: Sequence[ReportRow]) -> tuple[list[str], list[Mapping[str, object]]]:
-    """Agreement by scenario (rows) and annotator (columns), as columns and records.
+def agreement_table(rows: Sequence[ReportRow]) -> list[Mapping[str, object]]:
+    """Agreement by scenario (rows) and annotator (columns), as records.
 
     Columns are `scenario`, then `<annotator> <figure>` for each annotator in the order of the
     rows; a scenario that an annotator has no figures in is None. All scenarios together are `all`.
@@ -22,7 +22,7 @@ def agreement_table(rows: Sequence[ReportRow]) -> tuple[list[str], list[Mapping[
     import pandas as pd
 
     if not rows:
-        return ["scenario"], []
+        return []
     frame = pd.DataFrame([asdict(row) for row in rows], dtype=object)  # whole n stay whole
     frame["scenario"] = frame["scenario"].fillna(ALL_SCENARIOS)
     scenarios = list(dict.fromkeys(frame["scenario"]))
@@ -35,8 +35,7 @@ def agreement_table(rows: Sequence[ReportRow]) -> tuple[list[str], list[Mapping[
     )
     table = ordered.astype(object).where(ordered.notna(), None)
     names = [" ".join(pair) for pair in product(annotators, _SHOWN)]
-    records: list[Mapping[str, object]] = [
+    return [
         {"scenario": scenario, **dict(zip(names, values, strict=True))}
         for scenario, values in zip(scenarios, table.to_numpy().tolist(), strict=True)
     ]
-    return ["scenario", *names], records

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 from django.contrib import admin, messages
 from django.db.models.query import QuerySet
@@ -13,6 +11,8 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.admin import JSON_FIELDS, ReadOnlyAdmin
 from annotation.core.refusals import Refused
+from annotation.models import User
+from judging.forms.endpoints import EndpointForm
 from judging.models import (
     JudgeRun,
     LearnedModel,
@@ -24,21 +24,14 @@ from judging.models import (
     UserMemory,
 )
 from judging.services.abilities import ABILITIES, find_abilities
-
-
-class ModelEndpointForm(forms.ModelForm[ModelEndpoint]):
-    """An endpoint; an empty field of further fields says that there are none."""
-
-    def clean_extra_sampling(self) -> dict[str, Any]:
-        """The object, never NULL."""
-        return self.cleaned_data["extra_sampling"] or {}
+from judging.services.endpoints import save_endpoint
 
 
 @admin.register(ModelEndpoint)
 class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
     """Endpoints (admins only): the key itself stays in the environment."""
 
-    form = ModelEndpointForm
+    form = EndpointForm
     formfield_overrides = JSON_FIELDS
     list_display = (
         "name",
@@ -129,13 +122,11 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
         request: HttpRequest,
         obj: ModelEndpoint,
         form: forms.ModelForm[ModelEndpoint],
-        change: bool,  # noqa: FBT001 - Django calls it so
+        change: bool,  # noqa: ARG002, FBT001 - Django calls it so
     ) -> None:
         """What somebody states holds for the address that it was stated for."""
-        changed = {f"has_{ability}" for ability in ABILITIES} & set(form.changed_data)
-        if changed:
-            obj.state({name: getattr(obj, name) for name in changed})
-        super().save_model(request, obj, form, change)
+        assert isinstance(request.user, User)  # noqa: S101 - the console asks for one
+        save_endpoint(obj, changed=form.changed_data, by=request.user)
 
 
 def _in_words(row: ModelEndpoint) -> str:

@@ -7,6 +7,7 @@ from django.urls import URLPattern, path, re_path
 from annotation.views.labelling import ITEM
 from judging.views import (
     conversations,
+    endpoints,
     generation,
     injections,
     memories,
@@ -50,6 +51,16 @@ _runs = [
         name="comparison",
     ),
     path("preference-sets/<number:set_id>/", preferences.preference_set, name="preference-set"),
+]
+
+# Endpoints that runs may ask.
+_ENDPOINT = "runs/endpoints/<number:endpoint_id>/"
+_endpoints = [
+    path("runs/endpoints/", endpoints.endpoints, name="endpoints"),
+    path("runs/endpoints/new/", endpoints.edit_endpoint, name="endpoint-new"),
+    path(_ENDPOINT, endpoints.edit_endpoint, name="endpoint"),
+    path(f"{_ENDPOINT}test/", endpoints.test_endpoint, name="endpoint-test"),
+    path(f"{_ENDPOINT}switch/", endpoints.switch_endpoint, name="endpoint-switch"),
 ]
 
 # Preferences, which their annotators and managers edit.
@@ -157,6 +168,7 @@ _injections = [
 urlpatterns: list[URLPattern] = [
     *_exports,
     *_runs,
+    *_endpoints,
     *_preferences,
     *_satisfaction,
     *_learned,

@@ -16,7 +16,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
-from judging.core.endpoints import SITE_SECRETS, may_hold_key
+from judging.core.endpoints import KNOWN_HOSTS, SITE_SECRETS, may_hold_key
 from sensejudge_site.kept_secret import kept_secret
 
 django_stubs_ext.monkeypatch()  # ModelAdmin[Row] and the like, where Django has no generics
@@ -257,6 +257,8 @@ if not may_hold_key(LLM_KEY_VARIABLE, listed=LLM_KEY_VARIABLES):
         f"LLM_KEY_VARIABLE must name a variable that begins with LLM_ or is listed in "
         f"LLM_KEY_VARIABLES, not {LLM_KEY_VARIABLE}."
     )
+# Hosts at which managers may add endpoints: a key goes to where an endpoint is. Admins name any.
+LLM_HOSTS = frozenset(env.list("LLM_HOSTS", default=KNOWN_HOSTS))
 LLM_CONCURRENCY = env.int("LLM_CONCURRENCY", default=16)
 LLM_TIMEOUT_SECONDS = env.float("LLM_TIMEOUT_SECONDS", default=120.0)
 if LLM_CONCURRENCY < 1:

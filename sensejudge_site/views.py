@@ -10,9 +10,16 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import get_language
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation.core.choices import StudyKind
 from annotation.models import User
+from annotation.queries.datasets import dataset_of, slugs
+from annotation.queries.studies import begun_study, studies_of_kind
 from annotation.services.claims import release_claims
+from annotation.views.access import reader_required
+from benchmark.queries.disagreements import DisagreementQuestion, queue_page
+from judging.queries.run_lists import has_runs
 from sensejudge_site.context_processors import THEMES
+from sensejudge_site.demo import SLUG
 from sensejudge_site.methods import chapters
 
 ONE_YEAR = 365 * 24 * 3600
@@ -21,10 +28,43 @@ ONE_YEAR = 365 * 24 * 3600
 @require_safe
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
-    """To what this person came for: labelling, or the figures."""
+    """To what this person came for: labelling, first steps, or the figures of one's own data."""
     user = request.user
-    sees_everyone = isinstance(user, User) and user.sees_everyone
-    return redirect("benchmark:trust" if sees_everyone else "annotation:studies")
+    if not (isinstance(user, User) and user.sees_everyone):
+        return redirect("annotation:studies")
+    datasets = slugs()
+    begins = not has_runs([each for each in datasets if each != SLUG])
+    return redirect(
+        "start" if begins and (user.is_manager or SLUG in datasets) else "benchmark:trust"
+    )
+
+
+@require_safe
+@reader_required
+def start(request: HttpRequest) -> HttpResponse:
+    """The first minutes: what the demo shows, and the first steps with one's own data."""
+    datasets = slugs()
+    own = [each for each in datasets if each != SLUG]
+    study = begun_study(own)
+    done = {"import": bool(own), "study": bool(study and study[1]), "run": has_runs(own)}
+    context = {
+        "demo": _demo() if SLUG in datasets else None,
+        "done": done,
+        "next": next((step for step, is_done in done.items() if not is_done), ""),
+        "study": study[0] if study else "",
+    }
+    return render(request, "start.html", context)
+
+
+def _demo() -> dict[str, object]:
+    """What of the demo to look at first: a disagreement, and a study; "" where there is none."""
+    found = queue_page(DisagreementQuestion(dataset=SLUG), page="1").rows
+    studies = studies_of_kind(dataset_of(SLUG), StudyKind.PAIRWISE)
+    return {
+        "slug": SLUG,
+        "disagreement": found[0].found if found else None,
+        "study": studies[0][0] if studies else "",
+    }
 
 
 @require_safe

@@ -389,6 +389,9 @@ class NothingLeft:
         closed: Whether it is over.
         paused: Whether this annotator is paused in it.
         ask: Whom a paused annotator may ask, by name; "" where nobody is known.
+        contact: Whom annotators may ask, in the study's own words; "" where it has none.
+        completion: The code or address that they are to give the platform that pays them; "" before
+            they are through, and where their invitation has none.
     """
 
     rules: Rules
@@ -398,6 +401,8 @@ class NothingLeft:
     closed: bool = False
     paused: bool = False
     ask: str = ""
+    contact: str = ""
+    completion: str = ""
 
 
 Task = PairTask | RatingTask | ConversationTask

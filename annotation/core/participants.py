@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache
 from typing import Final
+from urllib.parse import quote
 
 from annotation.core.choices import LabelledEnum
 from annotation.core.refusals import gettext_noop
@@ -173,6 +174,7 @@ class InvitationRow:
         made_by: Who made it.
         made_at: When.
         refusal: Why it lets nobody in now; None where it does.
+        completion: What who is through is shown: a code, or an address; "" for neither.
     """
 
     number: int
@@ -184,6 +186,66 @@ class InvitationRow:
     made_by: str
     made_at: datetime
     refusal: InvitationRefusal | None
+    completion: str
+
+
+WORKER_IDS: Final = (
+    "PROLIFIC_PID",
+    "PROLIFIC_ID",
+    "workerId",
+    "worker_id",
+    "participantId",
+    "participant_id",
+    "participant",
+    "SONA_ID",
+    "survey_code",
+    "user_id",
+    "rid",
+)
+"""Parameters by which platforms of paid work name a person in a link, the surest first."""
+
+_OF_THE_TASK: Final = ("STUDY_ID", "SESSION_ID", "assignmentId", "hitId", "turkSubmitTo")
+_KNOWN: Final = {name.casefold(): name for name in (*WORKER_IDS, *_OF_THE_TASK)}
+_NOBODY: Final = "ASSIGNMENT_ID_NOT_AVAILABLE"  # what Mechanical Turk sends to who only looks
+_VALUE: Final = re.compile(r"[\w.@+:/=~-]{1,200}")
+_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+
+
+def worker_of(link: Mapping[str, str]) -> dict[str, str]:
+    """What a link's parameters say of who follows it for a platform, under the usual names.
+
+    Left out is what no platform sends: long or odd values, and placeholders that nobody filled in.
+    """
+    said = {name.casefold(): value.strip() for name, value in link.items()}
+    return {
+        name: said[key]
+        for key, name in _KNOWN.items()
+        if _VALUE.fullmatch(said.get(key, "")) and said[key] != _NOBODY
+    }
+
+
+def worker_id(worker: Mapping[str, str]) -> str:
+    """By what the platform knows them; "" where the link did not say."""
+    return next((worker[name] for name in WORKER_IDS if name in worker), "")
+
+
+def unknown_placeholders(completion: str) -> list[str]:
+    """The placeholders of an address that `completion_for` cannot fill in."""
+    named = _PLACEHOLDER.findall(completion)
+    return [name for name in named if name != "worker" and name.casefold() not in _KNOWN]
+
+
+def completion_for(completion: str, worker: Mapping[str, str]) -> str:
+    """A code as it is; an address with what is known of the worker in its placeholders."""
+    if not completion.startswith("https://"):
+        return completion
+
+    def told(found: re.Match[str]) -> str:
+        name = found[1]
+        value = worker_id(worker) if name == "worker" else worker.get(_KNOWN[name.casefold()], "")
+        return quote(value, safe="")
+
+    return _PLACEHOLDER.sub(told, completion)
 
 
 def refusal_of(

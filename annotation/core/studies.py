@@ -40,7 +40,8 @@ class MyStudy:
     """One of an annotator's studies, with how far they are; `dataset` is its short name.
 
     `open` says whether it gives them items; `paused` that it would, were they not paused in it;
-    `withheld` that what they answered there is kept from them until the study is closed.
+    `withheld` that what they answered there is kept from them until the study is closed. `contact`
+    is whom they may ask; `completion` the code or address that they are shown in the end.
     """
 
     rules: Rules
@@ -49,6 +50,8 @@ class MyStudy:
     progress: Progress
     paused: bool = False
     withheld: bool = False
+    contact: str = ""
+    completion: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +181,7 @@ class Limits:
     ask_profile: bool
     min_turns: int
     consent: str
+    contact: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +336,7 @@ class StudyPlan:
         pause_repeats_below: The same for repeats answered alike.
         pause_after: Answers to gold items, or to repeats, before the rule counts.
         consent: What annotators agree to before they begin, in Markdown; empty: nothing.
+        contact: Whom annotators ask, as they read it.
         ask_profile: Whether annotators fill in their profile first.
         min_turns: Turns before a conversation may end.
         items: Which of the dataset's pairs or sessions come in.
@@ -357,6 +362,7 @@ class StudyPlan:
     pause_repeats_below: float | None = None
     pause_after: int = 5
     consent: str = ""
+    contact: str = ""
     ask_profile: bool = False
     min_turns: int = 1
     items: ItemChoice = EVERYTHING

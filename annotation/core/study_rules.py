@@ -16,6 +16,7 @@ ALWAYS: Final = (
     "pause_gold_below",
     "pause_repeats_below",
     "pause_after",
+    "contact",
 )
 """Rules that change nothing about answers that were given; the overlap only goes up."""
 

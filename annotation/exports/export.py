@@ -37,7 +37,8 @@ class Export:
 
     `rows` reads a dataset's rows; `flat_rows` those of the CSV where they differ; `own_rows` what
     an annotator may have of it: their own labels, without the names of models and what came again.
-    `columns_of` says the columns where they depend on the dataset.
+    `columns_of` says the columns where they depend on the dataset or study; `flat_columns` stand
+    last in the CSV alone, and are none for annotators.
     `study_rows` and `study_flat_rows` read what belongs to one study.
     """
 
@@ -48,14 +49,19 @@ class Export:
     own_rows: OwnRows | None = None
     study_rows: StudyRows | None = None
     study_flat_rows: StudyRows | None = None
-    columns_of: Callable[[Dataset], tuple[str, ...]] | None = None
+    columns_of: Callable[[Dataset | Study], tuple[str, ...]] | None = None
+    flat_columns: tuple[str, ...] = ()
 
     def blocks(self, dataset: Dataset, format_: ExportFormat) -> Iterator[str]:
         """The file, in blocks of text."""
         if format_ is ExportFormat.CSV:
-            columns = self.columns if self.columns_of is None else self.columns_of(dataset)
-            return in_blocks(csv_lines(columns, (self.flat_rows or self.rows)(dataset)))
+            rows = (self.flat_rows or self.rows)(dataset)
+            return in_blocks(csv_lines(self._flat(dataset), rows))
         return in_blocks(json_lines(self.rows(dataset)))
+
+    def _flat(self, of: Dataset | Study) -> tuple[str, ...]:
+        columns = self.columns if self.columns_of is None else self.columns_of(of)
+        return (*columns, *self.flat_columns)
 
     def study_blocks(self, study: Study, format_: ExportFormat) -> Iterator[str] | None:
         """The file of one study; None where there is none of this kind."""
@@ -63,7 +69,7 @@ class Export:
             return None
         if format_ is ExportFormat.CSV:
             rows = (self.study_flat_rows or self.study_rows)(study)
-            return in_blocks(csv_lines(self.columns, rows))
+            return in_blocks(csv_lines(self._flat(study), rows))
         return in_blocks(json_lines(self.study_rows(study)))
 
     def own_blocks(

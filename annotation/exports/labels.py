@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from django.db.models import QuerySet
 
 from annotation.core.formats.records import PROFILE_FIELDS
 from annotation.core.formats.sensejudge import CHANCE
@@ -17,6 +19,7 @@ from annotation.core.tables import (
     in_key_order,
     json_lines,
 )
+from annotation.exports.explained import EXPLAINED, item_numbers, skippers
 from annotation.exports.export import (
     GIVEN,
     Export,
@@ -28,17 +31,18 @@ from annotation.exports.export import (
     names_of_studies,
 )
 from annotation.exports.sessions import dialogues_before
-from annotation.exports.streams import ExportedPair, labels_on, pairs_in_order
+from annotation.exports.streams import ExportedLabel, ExportedPair, labels_on, pairs_in_order
 from annotation.models import (
     AnnotatorProfile,
     Comparison,
     Dataset,
     PairwiseLabel,
-    Participation,
     Study,
     Turn,
 )
 from annotation.queries.participants import names_of
+from annotation.queries.quality import gold_verdicts
+from annotation.queries.studies import members_of
 from annotation.queries.withheld import own_labels
 
 _COLUMNS: Final = (
@@ -66,8 +70,15 @@ _COLUMNS: Final = (
 )
 
 
+_WINNER: Final = "winning_model"
+
+
 def _rows(
-    dataset: Dataset, annotator_id: int | None = None, *, study_id: int | None = None
+    dataset: Dataset,
+    annotator_id: int | None = None,
+    *,
+    study_id: int | None = None,
+    explain: Callable[[ExportedPair, ExportedLabel], Row] | None = None,
 ) -> Iterator[Row]:
     names = names_of(dataset=dataset)
     studies = names_of_studies(dataset)
@@ -80,6 +91,7 @@ def _rows(
     asked = Comparison.objects.filter(pk__in=labels.order_by().values("comparison"))
     for pairs in pairs_in_order(asked):
         dialogues = dialogues_before(_turns(pairs))
+        by_key = {pair.pk: pair for pair in pairs}
         heads = {pair.pk: _head(pair, dialogues[pair.turn]) for pair in pairs}
         for label in labels_on(pairs, labels):
             own = {
@@ -91,7 +103,33 @@ def _rows(
                 **given(label, studies),
                 CHANCE: chances.get((label.study_id, label.comparison)),
             }
+            if explain is not None:
+                own |= explain(by_key[label.comparison], label)
             yield HeadedRow(heads[label.comparison], own)
+
+
+def _flat_rows(dataset: Dataset, *, study_id: int | None = None) -> Iterator[Row]:
+    """The same rows, which say besides what would need other files. Three queries more."""
+    items = item_numbers(dataset, "comparison")
+    gold = gold_verdicts(dataset)
+    skipped = skippers(dataset, "comparison", names_of(dataset=dataset))
+
+    def explain(pair: ExportedPair, label: ExportedLabel) -> Row:
+        place = (label.study_id, pair.pk)
+        models = {"A": pair.model_a, "B": pair.model_b}
+        return {
+            "item": items.get((*place, label.repeat_index)),
+            "flag": label.extra.get("flag"),
+            "gold": gold.get(pair.pk),
+            "skipped_by": skipped.get(place),
+            _WINNER: models.get(label.verdict),
+        }
+
+    return _rows(dataset, study_id=study_id, explain=explain)
+
+
+def _study_flat_rows(study: Study) -> Iterator[Row]:
+    return _flat_rows(study.dataset, study_id=study.pk)
 
 
 def _turns(pairs: Sequence[ExportedPair]) -> Iterator[Turn]:
@@ -135,7 +173,16 @@ def _study_rows(study: Study) -> Iterator[Row]:
     return _rows(study.dataset, study_id=study.pk)
 
 
-LABELS: Final = Export("labels", _COLUMNS, _rows, own_rows=_own_rows, study_rows=_study_rows)
+LABELS: Final = Export(
+    "labels",
+    _COLUMNS,
+    _rows,
+    flat_rows=_flat_rows,
+    own_rows=_own_rows,
+    study_rows=_study_rows,
+    study_flat_rows=_study_flat_rows,
+    flat_columns=(*EXPLAINED, _WINNER),
+)
 
 
 COLUMNS: Final = (
@@ -150,24 +197,29 @@ COLUMNS: Final = (
     "paused_at",
     "pause_reason",
     "resumed_at",
+    "answered",
+    "active_seconds",
     "profile",
 )
+_OF_WORKERS: Final = ("worker_id", "worker")
 
 
-def participant_blocks(study: Study, format_: ExportFormat) -> Iterator[str]:
-    """The file, in blocks of text; annotators go by the names that they have in exported labels."""
-    rows = _participant_rows(study)
+def participant_blocks(study: Study, format_: ExportFormat, *, workers: bool) -> Iterator[str]:
+    """The file, in blocks of text; annotators go by the names that they have in exported labels.
+
+    `workers` says whether it tells who they are on a platform of paid work.
+    """
+    columns = (*COLUMNS, *_OF_WORKERS) if workers else COLUMNS
+    rows = ({name: row[name] for name in columns} for row in _participant_rows(study))
     if format_ is ExportFormat.CSV:
-        return in_blocks(csv_lines(COLUMNS, rows))
+        return in_blocks(csv_lines(columns, rows))
     return in_blocks(json_lines(rows))
 
 
 def _participant_rows(study: Study) -> Iterator[Row]:
     dataset = study.dataset
     names = names_of(dataset=dataset)
-    rows = Participation.objects.filter(study=study).select_related(
-        "annotator__profile", "invitation"
-    )
+    rows: QuerySet[Any] = members_of(study).select_related("annotator__profile", "invitation")
     for row in rows.order_by("joined_at", "pk").iterator(chunk_size=500):
         user = row.annotator
         yield {
@@ -182,7 +234,11 @@ def _participant_rows(study: Study) -> Iterator[Row]:
             "paused_at": moment(row.paused_at),
             "pause_reason": row.pause_reason,
             "resumed_at": moment(row.resumed_at),
+            "answered": row.n_done,
+            "active_seconds": row.seconds,
             "profile": _profile(getattr(user, "profile", None)),
+            "worker_id": row.worker_id,
+            "worker": in_key_order(row.worker),
         }
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Final, cast
 
 from annotation.core.tables import Row
+from annotation.exports.explained import EXPLAINED, item_numbers, skippers
 from annotation.exports.export import GIVEN, Export, given, is_for_readers, names_of_studies
 from annotation.exports.streams import in_order
 from annotation.models import Dataset, Response, SatisfactionLabel, Session, Study
 from annotation.queries.participants import names_of
+from annotation.queries.quality import gold_scores
 from annotation.queries.withheld import own_labels
 
 _COLUMNS: Final = (
@@ -31,7 +33,11 @@ _COLUMNS: Final = (
 
 
 def _rows(
-    dataset: Dataset, annotator_id: int | None = None, *, study_id: int | None = None
+    dataset: Dataset,
+    annotator_id: int | None = None,
+    *,
+    study_id: int | None = None,
+    explain: Callable[[SatisfactionLabel], Row] = lambda _label: {},
 ) -> Iterator[Row]:
     names = names_of(dataset=dataset)
     studies = names_of_studies(dataset)
@@ -50,7 +56,7 @@ def _rows(
         "pk",
     )
     for label in chain.from_iterable(of_responses):
-        yield {**_of_response(label), **_answer(label, names, studies)}
+        yield {**_of_response(label), **_answer(label, names, studies), **explain(label)}
     of_sessions = in_order(
         labels.filter(session__dataset=dataset),
         SatisfactionLabel.objects.select_related("session__scenario"),
@@ -59,7 +65,30 @@ def _rows(
         "pk",
     )
     for label in chain.from_iterable(of_sessions):
-        yield {**_of_session(label), **_answer(label, names, studies)}
+        yield {**_of_session(label), **_answer(label, names, studies), **explain(label)}
+
+
+def _flat_rows(dataset: Dataset, *, study_id: int | None = None) -> Iterator[Row]:
+    """The same rows, which say besides what would need other files."""
+    items = item_numbers(dataset, "session")
+    gold = gold_scores(dataset)
+    skipped = skippers(dataset, "session", names_of(dataset=dataset))
+
+    def explain(label: SatisfactionLabel) -> Row:
+        session = label.response.turn.session_id if label.response else label.session_id
+        place = (label.study_id, session or 0)
+        return {
+            "item": items.get((*place, label.repeat_index)),
+            "flag": label.extra.get("flag"),
+            "gold": gold.get(label.response_id or 0, (0, None))[1],
+            "skipped_by": skipped.get(place),
+        }
+
+    return _rows(dataset, study_id=study_id, explain=explain)
+
+
+def _study_flat_rows(study: Study) -> Iterator[Row]:
+    return _flat_rows(study.dataset, study_id=study.pk)
 
 
 def _of_response(label: SatisfactionLabel) -> Row:
@@ -111,5 +140,12 @@ def _study_rows(study: Study) -> Iterator[Row]:
 
 
 SATISFACTION: Final = Export(
-    "satisfaction", _COLUMNS, _rows, own_rows=_own_rows, study_rows=_study_rows
+    "satisfaction",
+    _COLUMNS,
+    _rows,
+    flat_rows=_flat_rows,
+    own_rows=_own_rows,
+    study_rows=_study_rows,
+    study_flat_rows=_study_flat_rows,
+    flat_columns=EXPLAINED,
 )

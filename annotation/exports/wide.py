@@ -6,42 +6,50 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
+from django.db.models import QuerySet
+
 from annotation.core.formats.wide import COLUMNS, TYPE, VERDICT_OF
 from annotation.core.tables import Row
 from annotation.exports.export import Export
 from annotation.exports.sessions import dialogues_before
 from annotation.exports.streams import in_order
-from annotation.models import Comparison, Dataset, PairwiseLabel
+from annotation.models import Comparison, Dataset, PairwiseLabel, Study
 from annotation.queries.participants import names_of
 
 
-def _annotators(dataset: Dataset) -> dict[int, str]:
+def _labels(of: Dataset | Study) -> QuerySet[PairwiseLabel]:
+    """First answers of a dataset, or of a study alone."""
+    labels = PairwiseLabel.objects.filter(repeat_index=0)
+    if isinstance(of, Study):
+        return labels.filter(study=of)
+    return labels.filter(comparison__turn__session__dataset=of)
+
+
+def _annotators(of: Dataset | Study) -> dict[int, str]:
     """The columns of those who labelled, by number, in the order of their names."""
-    names = names_of(dataset=dataset)
-    rows = PairwiseLabel.objects.filter(comparison__turn__session__dataset=dataset)
-    who = rows.filter(repeat_index=0).order_by().values_list("annotator_id", flat=True).distinct()
+    names = names_of(dataset=of.dataset if isinstance(of, Study) else of)
+    who = _labels(of).order_by().values_list("annotator_id", flat=True).distinct()
     return {key: f"{VERDICT_OF}{names[key]}" for key in sorted(who, key=lambda key: names[key])}
 
 
-def _columns(dataset: Dataset) -> tuple[str, ...]:
-    return (*COLUMNS, *_annotators(dataset).values())
+def _columns(of: Dataset | Study) -> tuple[str, ...]:
+    return (*COLUMNS, *_annotators(of).values())
 
 
-def _rows(dataset: Dataset) -> Iterator[Row]:
-    columns = _annotators(dataset)
+def _rows(of: Dataset | Study) -> Iterator[Row]:
+    columns = _annotators(of)
     nobody = dict.fromkeys(columns.values())
-    comparisons = Comparison.objects.filter(turn__session__dataset=dataset)
+    comparisons = Comparison.objects.filter(pk__in=_labels(of).order_by().values("comparison"))
     rows = Comparison.objects.select_related("response_a", "response_b", "turn__session__scenario")
     for chunk in in_order(comparisons, rows, "position", "pk"):
         verdicts: dict[int, dict[str, str]] = defaultdict(dict)
-        labels = PairwiseLabel.objects.filter(comparison__in=chunk, repeat_index=0).order_by("pk")
+        labels = _labels(of).filter(comparison__in=chunk).order_by("pk")
         for comparison, annotator, verdict in labels.values_list(
             "comparison_id", "annotator_id", "verdict"
         ):
             verdicts[comparison][columns[annotator]] = verdict
-        labelled = [each for each in chunk if each.pk in verdicts]
-        dialogues = dialogues_before({each.turn for each in labelled})
-        for each in labelled:
+        dialogues = dialogues_before({each.turn for each in chunk})
+        for each in chunk:
             yield {**_pair(each, dialogues[each.turn_id]), **nobody, **verdicts[each.pk]}
 
 
@@ -65,4 +73,4 @@ def _pair(comparison: Comparison, dialogue: list[dict[str, str]]) -> Row:
     }
 
 
-LABELS_WIDE: Final = Export("labels_wide", COLUMNS, _rows, columns_of=_columns)
+LABELS_WIDE: Final = Export("labels_wide", COLUMNS, _rows, study_rows=_rows, columns_of=_columns)

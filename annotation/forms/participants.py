@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth import authenticate
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.core.validators import RegexValidator
+from django.core.validators import RegexValidator, URLValidator
 from django.http import HttpRequest, QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -29,7 +29,7 @@ from annotation.core.guidelines import (
     QuizQuestion,
 )
 from annotation.core.numbers import number_in
-from annotation.core.participants import NEW_ACCOUNTS
+from annotation.core.participants import NEW_ACCOUNTS, completion_for, unknown_placeholders
 from annotation.core.profiles import QUESTIONS
 from annotation.models import User, validate_name
 from annotation.services.participants import NewAccount
@@ -113,6 +113,15 @@ class InvitationForm(forms.Form):
         initial=_usual_last_day,
         help_text=_("Leave empty to keep it open until all places are taken."),
     )
+    completion = forms.CharField(
+        label=_("Completion code or address"),
+        max_length=500,
+        required=False,
+        help_text=_(
+            "For paid work: shown once somebody has answered all their items. In an https "
+            "address, {worker} is replaced by the worker ID."
+        ),
+    )
 
     def __init__(self, data: QueryDict | None = None) -> None:
         super().__init__(data)
@@ -133,6 +142,24 @@ class InvitationForm(forms.Form):
             text = _("Choose a day within the next 100 years.")
             raise ValidationError(text, code="invitation:far")
         return day
+
+    def clean_completion(self) -> str:
+        """Refuse an address that no browser should open, or that cannot be filled in."""
+        completion = str(self.cleaned_data["completion"])
+        if "://" not in completion:
+            return completion
+        unknown = unknown_placeholders(completion)
+        if unknown:
+            raise ValidationError(
+                gettext("Unknown placeholder {%(name)s}. Use {worker}.") % {"name": unknown[0]},
+                code="invitation:placeholder",
+            )
+        try:
+            URLValidator(schemes=["https"])(completion_for(completion, {}))
+        except ValidationError as wrong:
+            text = _("Enter a code, or an address that begins with https://.")
+            raise ValidationError(text, code="invitation:completion") from wrong
+        return completion
 
     def clean(self) -> dict[str, Any]:
         """Refuse a link that would never end."""

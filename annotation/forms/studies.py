@@ -162,6 +162,13 @@ class RuleFields(forms.Form):
         help_text=_("Age, occupation, interests and the like; stored with each conversation."),
     )
 
+    contact = forms.CharField(
+        label=_("Contact"),
+        required=False,
+        max_length=300,
+        help_text=_("Shown to annotators: an email address, or whom to ask."),
+    )
+
     def named(self, *names: str) -> list[BoundField]:
         """These fields, as far as the form has them."""
         return [self[name] for name in names if name in self.fields]

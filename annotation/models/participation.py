@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.participants import worker_id
 from annotation.models.studies import Study
 
 
@@ -47,7 +48,8 @@ class GuidelinesVersion(models.Model):
 class Invitation(models.Model):
     """A link by which people join a study; the link is signed, so no secret is stored.
 
-    It ends by itself: after so many places, or at its time.
+    It ends by itself: after so many places, or at its time. Who came by it and is through is shown
+    `completion`: a code, or an https address.
     """
 
     study = models.ForeignKey(
@@ -59,6 +61,9 @@ class Invitation(models.Model):
     )
     expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
     revoked_at = models.DateTimeField(_("withdrawn"), null=True, blank=True)
+    completion = models.CharField(
+        _("completion code or address"), max_length=500, blank=True, default=""
+    )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("created by"),
@@ -96,7 +101,11 @@ class PauseReason(models.TextChoices):
 
 
 class Participation(models.Model):
-    """One annotator's part in one study: when they joined, what they agreed to, whether paused."""
+    """One annotator's part in one study: when they joined, what they agreed to, whether paused.
+
+    `worker` is what the link said of them, by parameter (`annotation.core.participants`): who they
+    are on the platform that pays them. It is for managers alone, and never shown to a model.
+    """
 
     study = models.ForeignKey(
         Study, verbose_name=_("study"), on_delete=models.CASCADE, related_name="participations"
@@ -115,6 +124,7 @@ class Participation(models.Model):
         blank=True,
         related_name="participations",
     )
+    worker = models.JSONField(_("worker"), default=dict, blank=True)
     joined_at = models.DateTimeField(_("joined"), default=timezone.now)
     consented_at = models.DateTimeField(_("consent given"), null=True, blank=True)
     guidelines_read = models.PositiveIntegerField(
@@ -142,3 +152,8 @@ class Participation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.study_id}:{self.annotator_id}"
+
+    @property
+    def worker_id(self) -> str:
+        """By what a platform of paid work knows them; "" where their link did not say."""
+        return worker_id(self.worker)

@@ -101,6 +101,7 @@ class Study(models.Model):
         _("answers before the pause rule applies"), default=5, validators=[MinValueValidator(1)]
     )
     consent = models.TextField(_("consent"), blank=True, default="")
+    contact = models.CharField(_("contact"), max_length=300, blank=True, default="")
     quiz = models.JSONField(_("quiz"), default=list, blank=True)
     ask_profile = models.BooleanField(_("ask for the annotator profile"), default=False)
     min_turns = models.PositiveSmallIntegerField(

@@ -185,7 +185,7 @@ class User(AbstractBaseUser):
         """Admins may do all; managers what concerns data, studies and profiles, not endpoints.
 
         An endpoint names the environment variable its key is read from, so whoever edits one could
-        send that key anywhere: admins only.
+        send that key anywhere: here admins only, on its page managers at the hosts of LLM_HOSTS.
         """
         if self.is_admin:
             return True

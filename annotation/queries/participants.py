@@ -9,6 +9,7 @@ from typing import Final
 from django.core.signing import BadSignature, Signer
 from django.db.models import Count, Q
 
+from annotation.core.assignment import Progress
 from annotation.core.guidelines import ChangedPiece, Quiz, changes, from_records
 from annotation.core.participants import (
     NEW_ACCOUNTS,
@@ -18,6 +19,7 @@ from annotation.core.participants import (
     InvitationRow,
     Step,
     StudySteps,
+    completion_for,
     finished,
     first_open,
     natural_key,
@@ -299,12 +301,34 @@ def refusal_now(invitation: Invitation, now: datetime) -> InvitationRefusal | No
     return _refusal(invitation, invitation.participations.count(), now)
 
 
-def study_joined(token: str, user: User) -> Study | None:
-    """The study of a link, where somebody is in it already, however they came to it."""
+def part_joined(token: str, user: User) -> Participation | None:
+    """Somebody's part in the study of a link, with the study, however they came to it."""
     found = invitation_of(token)
-    if found is None or not found.study.participations.filter(annotator=user).exists():
+    if found is None:
         return None
-    return found.study
+    return (
+        Participation.objects.select_related("study")
+        .filter(study=found.study_id, annotator=user)
+        .first()
+    )
+
+
+def completion_of(part: Participation, progress: Progress, *, more: bool) -> str:
+    """The code or address that shows a platform of paid work that somebody is through.
+
+    Empty before they are, where they answered nothing, while they or the study are paused, and
+    where they came by no invitation, or by one without.
+
+    Args:
+        part: Their part, with its study and invitation.
+        progress: How far they are.
+        more: Whether the study, while it is open, may have another item for them.
+    """
+    status = part.study.status
+    through = status == StudyStatus.CLOSED or (status == StudyStatus.OPEN and not more)
+    if part.invitation is None or part.paused_at is not None or not (through and progress.done):
+        return ""
+    return completion_for(part.invitation.completion, part.worker)
 
 
 def was_taken_out(invitation: Invitation, user: User) -> bool:
@@ -357,6 +381,7 @@ def invitation_rows(slug: str, now: datetime) -> list[InvitationRow]:
             made_by=str(row.created_by) if row.created_by else "",
             made_at=row.created_at,
             refusal=_refusal(row, row.joined, now),
+            completion=row.completion,
         )
         for row in rows
     ]

@@ -46,6 +46,7 @@ from annotation.models import (
     ClaimState,
     Comparison,
     Dataset,
+    Invitation,
     ItemKind,
     PairingPlan,
     PairwiseLabel,
@@ -63,15 +64,22 @@ from annotation.models import (
 from annotation.queries.assignment import progress_of
 from annotation.queries.datasets import of_no_deleted
 from annotation.queries.labelling import rules_of
+from annotation.queries.participants import completion_of
 from annotation.queries.quality import gold_candidates
 from annotation.queries.withheld import withholds
 
 
 def my_studies(annotator: User, now: datetime) -> list[MyStudy]:
-    """The studies somebody is in, but drafts: what is left first, then by name."""
+    """The studies somebody is in, but drafts: what is left first, of it what was begun, by name."""
     parts = _parts(annotator).order_by("study__name", "study_id")
     studies = [_my_study(part, now) for part in parts]
-    return sorted(studies, key=lambda study: not (study.open and study.progress.left))
+    return sorted(
+        studies,
+        key=lambda study: (
+            not (study.open and study.progress.left),
+            not study.progress.finished,
+        ),
+    )
 
 
 def my_study(annotator: User, slug: str, now: datetime) -> MyStudy | None:
@@ -82,17 +90,22 @@ def my_study(annotator: User, slug: str, now: datetime) -> MyStudy | None:
 
 def _parts(annotator: User) -> QuerySet[Participation]:
     parts = of_no_deleted(Participation.objects.filter(annotator=annotator), "study__dataset")
-    return parts.select_related("study__dataset").exclude(study__status=StudyStatus.DRAFT)
+    return parts.select_related("study__dataset", "invitation").exclude(
+        study__status=StudyStatus.DRAFT
+    )
 
 
 def _my_study(part: Participation, now: datetime) -> MyStudy:
+    progress = progress_of(part.study, part.annotator_id, now)
     return MyStudy(
         rules=rules_of(part.study),
         dataset=part.study.dataset.slug,
         open=part.study.status == StudyStatus.OPEN and part.paused_at is None,
-        progress=progress_of(part.study, part.annotator_id, now),
+        progress=progress,
         paused=part.study.status == StudyStatus.OPEN and part.paused_at is not None,
         withheld=withholds(part.study),
+        contact=part.study.contact,
+        completion=completion_of(part, progress, more=progress.left > 0),
     )
 
 
@@ -176,13 +189,29 @@ def scenario_choices(dataset: str) -> list[str]:
     return list(rows.values_list("name", flat=True))
 
 
-def my_seconds(annotator: User, slug: str) -> float | None:
+def seconds_worked(slug: str, kind: StudyKind, annotator: int) -> float | None:
     """How long somebody was at a study, as far as it was measured."""
-    study = Study.objects.get(slug=slug)
-    labels = PairwiseLabel if study.kind == StudyKind.PAIRWISE else SatisfactionLabel
-    own = labels.objects.filter(study=study, annotator=annotator)
+    own = _answers(kind).filter(study__slug=slug, annotator=annotator)
     seconds: float | None = own.aggregate(seconds=Sum("active_seconds"))["seconds"]
     return seconds
+
+
+def _answers(kind: str) -> QuerySet[Any]:
+    labels = PairwiseLabel if kind == StudyKind.PAIRWISE else SatisfactionLabel
+    return labels.objects.all()
+
+
+def begun_study(datasets: Collection[str]) -> tuple[str, bool] | None:
+    """The newest study of some datasets, of those with people if any has: its short name.
+
+    With it, whether it has people; an invitation counts. None where there is no study.
+    """
+    parts = Participation.objects.filter(study=OuterRef("pk"))
+    links = Invitation.objects.filter(study=OuterRef("pk"))
+    rows = Study.objects.filter(dataset__slug__in=datasets).annotate(
+        peopled=Q(Exists(parts)) | Q(Exists(links))
+    )
+    return rows.order_by("-peopled", "-pk").values_list("slug", "peopled").first()
 
 
 def is_touched(study: Study) -> bool:
@@ -198,7 +227,10 @@ def drafts_with_gold() -> QuerySet[Study]:
 
 
 def members_of(study: Study) -> QuerySet[Participation]:
-    """Who is in a study, by user name, with how they came in and `n_done` answers; one query."""
+    """Who is in a study, by user name, with how they came in; one query.
+
+    Each with `n_done` answers and their `seconds` of active time, None where none was measured.
+    """
     done = (
         Claim.objects.filter(
             item__study=study, annotator=OuterRef("annotator"), state=ClaimState.DONE
@@ -208,10 +240,17 @@ def members_of(study: Study) -> QuerySet[Participation]:
         .annotate(n=Count("pk"))
         .values("n")
     )
+    answers = _answers(study.kind).filter(study=study, annotator=OuterRef("annotator"))
+    seconds = (
+        answers.order_by().values("annotator").annotate(all=Sum("active_seconds")).values("all")
+    )
     return (
         Participation.objects.filter(study=study)
         .select_related("annotator", "invitation")
-        .annotate(n_done=Coalesce(Subquery(done, output_field=IntegerField()), 0))
+        .annotate(
+            n_done=Coalesce(Subquery(done, output_field=IntegerField()), 0),
+            seconds=Subquery(seconds),
+        )
         .order_by("annotator__username")
     )
 

@@ -338,7 +338,7 @@ def _told(detail: dict[str, Any], names: dict[int, str]) -> Iterable[tuple[str, 
             yield name, names.get(value, str(value))
         elif name == "annotators":
             yield name, ", ".join(names.get(each, str(each)) for each in value)
-        elif name not in {"submission", "item", "study"}:
+        elif name not in {"submission", "item", "study", "worker"}:
             yield name, _in_words(value)[:_SHOWN_CHARS]
 
 

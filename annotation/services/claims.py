@@ -46,7 +46,7 @@ from annotation.queries.assignment import (
     progress_of,
 )
 from annotation.queries.labelling import rules_of, task_of
-from annotation.queries.participants import open_step, participation_of
+from annotation.queries.participants import completion_of, open_step, participation_of
 
 _KEEP: Final = """
 INSERT INTO annotation_submission (claim_id, kind, uuid, accepted_at)
@@ -264,14 +264,17 @@ def hold(claim: Claim, study: Study, now: datetime) -> None:
 def _nothing(part: Participation, annotator: User, now: datetime) -> NothingLeft:
     study = part.study
     last = last_finished(study, annotator.pk)
+    progress = progress_of(study, annotator.pk, now)
     return NothingLeft(
         rules=rules_of(study),
-        progress=progress_of(study, annotator.pk, now),
+        progress=progress,
         last=last,
         open=study.status == StudyStatus.OPEN,
         closed=study.status == StudyStatus.CLOSED,
         paused=part.paused_at is not None,
         ask=str(study.created_by or "") if part.paused_at is not None else "",
+        contact=study.contact,
+        completion=completion_of(part, progress, more=False),
     )
 
 

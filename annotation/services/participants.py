@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
+from typing import Final
 
 from django.db import IntegrityError, transaction
 from django.db.models import F
@@ -85,6 +87,7 @@ def remove_annotator(*, study: str, annotator: int, by: User) -> None:
         "invitation": part.invitation_id,
         "paused_at": part.paused_at.isoformat() if part.paused_at else None,
         "pause_reason": part.pause_reason,
+        "worker": part.worker_id,
     }
     part.delete()
     held = Claim.objects.filter(item__study=row, annotator=annotator, state=ClaimState.ACTIVE)
@@ -199,6 +202,9 @@ class NewAccount:
     display_name: str = ""
 
 
+NO_WORKER: Final[Mapping[str, str]] = MappingProxyType({})
+
+
 @transaction.atomic
 def invite(
     *,
@@ -208,8 +214,11 @@ def invite(
     note: str = "",
     places: int | None = None,
     expires_at: datetime | None = None,
+    completion: str = "",
 ) -> Invitation:
     """Make a link by which people join a study; it has places, or a time at which it expires.
+
+    `completion` is the code, or the https address, that they are shown once they are through.
 
     Raises:
         IntegrityError: It has neither.
@@ -217,7 +226,13 @@ def invite(
     """
     row = Study.objects.get(slug=study)
     made = Invitation.objects.create(
-        study=row, note=note, places=places, expires_at=expires_at, created_by=by, created_at=now
+        study=row,
+        note=note,
+        places=places,
+        expires_at=expires_at,
+        completion=completion,
+        created_by=by,
+        created_at=now,
     )
     detail: dict[str, object] = {
         "invitation": made.pk,
@@ -252,21 +267,29 @@ def open_invitation(*, token: str, user: User | None, now: datetime) -> Invitati
 
 
 @transaction.atomic
-def join(*, token: str, user: User, now: datetime) -> Study:
+def join(*, token: str, user: User, now: datetime, worker: Mapping[str, str] = NO_WORKER) -> Study:
     """Become an annotator of the study that a link invites to; who is in it stays as they are.
+
+    `worker` is what the link said of them (`worker_of`); of who is in it, it is kept where nothing
+    was said before.
 
     Raises:
         Refused: The link is made up, withdrawn, expired or full, the study closed, or a manager
             took them out of it; nobody who is in the study is told so.
     """
     invitation = _held(token)
-    if not invitation.study.participations.filter(annotator=user).exists():
-        _take_place(invitation, user, now)
+    parts = invitation.study.participations.filter(annotator=user)
+    if not parts.exists():
+        _take_place(invitation, user, now, worker)
+    elif worker:
+        parts.filter(worker={}).update(worker=dict(worker))
     return invitation.study
 
 
 @transaction.atomic
-def join_as_newcomer(*, token: str, account: NewAccount, now: datetime) -> tuple[User, Study]:
+def join_as_newcomer(
+    *, token: str, account: NewAccount, now: datetime, worker: Mapping[str, str] = NO_WORKER
+) -> tuple[User, Study]:
     """Make an annotator's account and join by a link, or neither.
 
     Raises:
@@ -286,7 +309,7 @@ def join_as_newcomer(*, token: str, account: NewAccount, now: datetime) -> tuple
         target_id=invitation.pk,
         created_at=now,
     )
-    _take_place(invitation, user, now)
+    _take_place(invitation, user, now, worker)
     return user, invitation.study
 
 
@@ -332,13 +355,15 @@ def _check(invitation: Invitation, user: User | None, now: datetime) -> None:
         raise Refused(refusal)
 
 
-def _take_place(invitation: Invitation, user: User, now: datetime) -> None:
+def _take_place(
+    invitation: Invitation, user: User, now: datetime, worker: Mapping[str, str]
+) -> None:
     """Store the part in the study; the place was counted under the invitation's lock."""
     _check(invitation, user, now)
     _part, is_new = Participation.objects.get_or_create(
         study=invitation.study,
         annotator=user,
-        defaults={"invitation": invitation, "joined_at": now},
+        defaults={"invitation": invitation, "joined_at": now, "worker": dict(worker)},
     )
     if is_new:
         _record(invitation.study, user, "study.joined", {"invitation": invitation.pk})

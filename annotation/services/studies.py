@@ -272,6 +272,7 @@ _RULES: Final = (
     "pause_repeats_below",
     "pause_after",
     "consent",
+    "contact",
     "ask_profile",
     "min_turns",
     "seed",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from http import HTTPStatus
 from typing import Concatenate, Final, ParamSpec
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
@@ -18,6 +19,7 @@ from django.utils.http import content_disposition_header
 from django.utils.translation import gettext
 
 from annotation.core.refusals import Refused
+from annotation.core.tables import Row, csv_lines
 from annotation.exports import ExportFormat
 from annotation.models import User
 from annotation.services.claims import RefusalCode
@@ -70,6 +72,23 @@ def download(blocks: Iterator[str], *, name: str, format_: ExportFormat) -> Stre
     header = content_disposition_header(as_attachment=True, filename=f"{name}.{format_.value}")
     response.headers["Content-Disposition"] = header or "attachment"
     response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def csv_file(name: str, rows: Iterable[Row], said: Row) -> HttpResponse:
+    """Figures as a CSV file `name`.csv to be saved, which tells what they are of.
+
+    The last columns are the same in every row: what was `said` of the figures where the rows do not
+    say it themselves (dataset, run, judge, filters), and the version that computed them. Without
+    rows the file is empty.
+    """
+    told = [*rows]
+    said = {**said, "version": said.get("version", settings.APP_VERSION)}
+    columns = dict.fromkeys(column for row in (*told, said) for column in row) if told else ()
+    lines = csv_lines([*columns], ({**said, **row} for row in told))
+    response = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")
+    header = content_disposition_header(as_attachment=True, filename=f"{name}.csv")
+    response.headers["Content-Disposition"] = header or "attachment"
     return response
 
 

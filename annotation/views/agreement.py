@@ -21,8 +21,7 @@ from annotation.core.agreement_report import AgreementReport
 from annotation.core.intervals import ends
 from annotation.core.labelling import Target, TargetKind
 from annotation.core.refusals import Refused
-from annotation.core.tables import Row, csv_lines
-from annotation.exports import ExportFormat
+from annotation.core.tables import Row
 from annotation.forms.agreement import AgreementForm, AgreementRowsForm, DecisionForm, QueueForm
 from annotation.queries.adjudication import (
     AdjudicationQuestion,
@@ -40,7 +39,7 @@ from annotation.services.quality import decide
 from annotation.views.access import (
     UNPROCESSABLE,
     SignedInRequest,
-    download,
+    csv_file,
     manager_required,
     reader_required,
 )
@@ -156,10 +155,14 @@ def agreement_csv(request: SignedInRequest) -> HttpResponseBase:
     page = _page(request)
     if page.report is None:
         raise Http404
-    lines = csv_lines(COLUMNS, _table(page, page.report))
-    return download(
-        lines, name=f"{page.scope.question.dataset}-agreement", format_=ExportFormat.CSV
-    )
+    question, names = page.scope.question, dict(page.scope.scenarios)
+    rows = ({**dict.fromkeys(COLUMNS), **row} for row in _table(page, page.report))
+    said = {
+        "filter_scenario": names.get(question.scenario or 0),
+        "filter_models": question.models,
+        "seed": page.seed,
+    }
+    return csv_file(f"{question.dataset}-agreement", rows, said)
 
 
 def _table(page: AgreementPage, report: AgreementReport) -> Iterator[Row]:

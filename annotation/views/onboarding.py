@@ -259,14 +259,10 @@ def edit_quiz(request: SignedInRequest, slug: str) -> HttpResponse:
 
 @require_safe
 @reader_required
-def participants(
-    request: SignedInRequest,  # noqa: ARG001 - asked by the check above
-    slug: str,
-    format_name: str,
-) -> HttpResponseBase:
+def participants(request: SignedInRequest, slug: str, format_name: str) -> HttpResponseBase:
     """Who takes part, with what they agreed to, read and answered, as a file."""
     study, format_ = _study(slug), ExportFormat(format_name)
-    blocks = participant_blocks(study, format_)
+    blocks = participant_blocks(study, format_, workers=request.user.is_manager)
     return download(blocks, name=f"{slug}-participants", format_=format_)
 
 

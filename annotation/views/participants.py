@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -19,13 +20,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.core.participants import worker_of
 from annotation.core.refusals import Refused
 from annotation.core.studies import ClaimFilter
 from annotation.forms.participants import InvitationForm, NewcomerForm, PasswordForm
 from annotation.forms.study_filters import MembersForm
 from annotation.models import Invitation, LookAlikeError, Study, StudyStatus, User
-from annotation.queries.participants import invitation_rows, study_joined, study_named
-from annotation.queries.studies import annotator_choices, members_of, study_page
+from annotation.queries.participants import invitation_rows, part_joined, study_named
+from annotation.queries.studies import annotator_choices, members_of, seconds_worked, study_page
 from annotation.queries.study_claims import claim_rows, claims_of
 from annotation.queries.study_progress import study_live
 from annotation.services.participants import (
@@ -73,6 +75,7 @@ def invitations(request: SignedInRequest, slug: str) -> HttpResponse:
             note=form.cleaned_data["note"],
             places=form.cleaned_data["places"],
             expires_at=form.expires_at(),
+            completion=form.cleaned_data["completion"],
         )
         return _listed(request, slug)
     status = UNPROCESSABLE if form.is_bound else 200
@@ -104,38 +107,47 @@ def _listed(request: SignedInRequest, slug: str) -> HttpResponse:
 def join_study(request: HttpRequest, token: str) -> HttpResponse:
     """Where a link leads: to join as oneself, to sign in first, or to make an account.
 
-    Who has no account sends the form of one; it is made only where the link lets them in.
+    Who has no account sends the form of one; it is made only where the link lets them in. What the
+    link says of a worker is kept once they join: its parameters stay with every step until then.
     """
     now = timezone.now()
     user = request.user if isinstance(request.user, User) else None
-    study = study_joined(token, user) if user else None
-    if study is not None:
-        return _to_study(request, study)
+    part = part_joined(token, user) if user else None
+    worker = worker_of(request.GET.dict())
+    if part is not None and (part.worker or not worker):
+        return _to_study(request, part.study)
     try:
-        invitation = open_invitation(token=token, user=user, now=now)
-        if user is None:
-            return _newcomer(request, token, invitation)
-        if request.method == "POST":
-            return _to_study(request, join(token=token, user=user, now=now))
+        if user is not None and request.method == "POST":
+            return _to_study(request, join(token=token, user=user, now=now, worker=worker))
+        if part is not None:
+            study = part.study
+        else:
+            invitation = open_invitation(token=token, user=user, now=now)
+            if user is None:
+                return _newcomer(request, token, invitation, worker)
+            study = invitation.study
     except Refused as refused:
         return _refused(request, refused)
-    context = {"study": invitation.study, "token": token}
-    return render(request, "annotation/join.html", context)
+    return render(request, "annotation/join.html", {"study": study, "joined": part is not None})
 
 
-def _newcomer(request: HttpRequest, token: str, invitation: Invitation) -> HttpResponse:
+def _newcomer(
+    request: HttpRequest, token: str, invitation: Invitation, worker: dict[str, str]
+) -> HttpResponse:
     now = timezone.now()
     form = NewcomerForm(request.POST if request.method == "POST" else None)
     wait: timedelta | None = None
     if form.is_valid():
         try:
-            user, study = join_as_newcomer(token=token, account=form.account(), now=now)
+            user, study = join_as_newcomer(
+                token=token, account=form.account(), now=now, worker=worker
+            )
         except Refused as refused:
             wait = _explained(form, refused, now)
         else:
             login(request, user, backend=settings.AUTHENTICATION_BACKENDS[-1])
             return _with_language(_to_study(request, study), form.cleaned_data["language"])
-    context = {"study": invitation.study, "token": token, "form": form}
+    context = {"study": invitation.study, "form": form}
     response = render(request, "annotation/join.html", context)
     if wait is not None:
         response.status_code = TOO_MANY
@@ -233,7 +245,15 @@ def people(request: SignedInRequest, slug: str) -> HttpResponse:
         text = ngettext("%(n)d annotator added.", "%(n)d annotators added.", added)
         messages.success(request, text % {"n": added})
         return redirect("annotation:study-people", slug)
-    context = {"study": page, "form": form, "members": members, "choices": choices}
+    workers = Counter(member.worker_id for member in members if member.worker_id)
+    context = {
+        "study": page,
+        "form": form,
+        "members": members,
+        "choices": choices,
+        "workers": workers,
+        "twice": {worker for worker, accounts in workers.items() if accounts > 1},
+    }
     status = UNPROCESSABLE if form.errors else 200
     return render(request, "annotation/study_people.html", context, status=status)
 
@@ -258,6 +278,7 @@ def annotator(request: SignedInRequest, slug: str, annotator: int) -> HttpRespon
         "each": each,
         "held": claim_rows(held, row, now),
         "latest": claim_rows(latest[:LATEST], row, now),
+        "seconds": seconds_worked(slug, page.row.kind, each.id),
         "now": now,
         "others": [
             (person.id, person.name)

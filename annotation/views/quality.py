@@ -21,8 +21,7 @@ from annotation.core.intervals import ends
 from annotation.core.labelling import AnswerKind, Target, TargetKind
 from annotation.core.quality import Quality, QualityMeasure
 from annotation.core.refusals import Refused
-from annotation.core.tables import Row, csv_lines
-from annotation.exports import ExportFormat
+from annotation.core.tables import Row
 from annotation.forms.quality import SKIPPED, GoldForm, QualityForm, QualityRowsForm, seen_at
 from annotation.models import Participation, Study, StudyStatus
 from annotation.queries.participants import study_named
@@ -31,7 +30,7 @@ from annotation.queries.quality_rows import quality_rows, skipped_rows
 from annotation.queries.studies import drawn_counts, study_page
 from annotation.queries.targets import TargetRow, target_rows
 from annotation.services.quality import mark_gold, pause, resume, withdraw_gold
-from annotation.views.access import SignedInRequest, download, manager_required, reader_required
+from annotation.views.access import SignedInRequest, csv_file, manager_required, reader_required
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -214,8 +213,9 @@ def rows(request: SignedInRequest, slug: str) -> HttpResponse:
 def quality_csv(request: SignedInRequest, slug: str) -> HttpResponseBase:
     """Every figure of the page as a table; annotators go by their names in exported labels."""
     page = _page(request, slug, file_names=True)
-    lines = csv_lines(COLUMNS, _table(page))
-    return download(lines, name=f"{slug}-quality", format_=ExportFormat.CSV)
+    rows = ({**dict.fromkeys(COLUMNS), **row} for row in _table(page))
+    said = {"dataset": page.scope.study.dataset.slug, "too_fast_below": page.scope.seconds}
+    return csv_file(f"{slug}-quality", rows, said)
 
 
 def _table(page: QualityPage) -> Iterator[Row]:

@@ -36,10 +36,10 @@ from annotation.queries.studies import (
     drawn_counts,
     is_touched,
     item_offers,
-    my_seconds,
     my_studies,
     my_study,
     planned_counts,
+    seconds_worked,
     status_counts,
     study_items,
     study_page,
@@ -98,7 +98,8 @@ def study(request: SignedInRequest, slug: str) -> HttpResponse:
         mine = my_study(request.user, slug, now)
         if mine is None:
             raise Http404
-        own = {"study": mine, "seconds": my_seconds(request.user, slug)}
+        seconds = seconds_worked(slug, mine.rules.kind, request.user.pk)
+        own = {"study": mine, "seconds": seconds}
         return render(request, "annotation/my_study.html", own)
     row, page = _page(slug)
     draft = row.status == StudyStatus.DRAFT

@@ -13,6 +13,7 @@ import numpy as np
 
 from annotation.core.choices import Reason, is_satisfied
 from annotation.core.intervals import (
+    DEFAULT_DRAWS,
     MIN_UNITS,
     FloatArray,
     Interval,
@@ -79,14 +80,29 @@ def gains(
         pulse: called before every metric.
     """
     pairs = [
-        (gold, one, other, block.user)
+        (gold, one.score, other.score, block.user)
         for block, own, theirs in zip(blocks, predictions, reference, strict=True)
         for gold, one, other in zip(block.gold, own, theirs, strict=True)
         if one is not None and other is not None
     ]
-    gold, users = [row[0] for row in pairs], [row[3] for row in pairs]
-    first = scored(gold, [row[1].score for row in pairs], users)
-    second = scored(gold, [row[2].score for row in pairs], users)
+    return paired_gains(pairs, seed=seed, draws=draws, pulse=pulse)
+
+
+def paired_gains(
+    turns: Sequence[tuple[int, int, int, int]],
+    *,
+    seed: int,
+    draws: int = DEFAULT_DRAWS,
+    pulse: Callable[[], None] = lambda: None,
+) -> Mapping[MetricName, EvaluatorGain]:
+    """The same for turns that both scored: the user's score, the evaluator's, the reference's.
+
+    The last number of each turn is the unit that is drawn, its user or, of one user, its session.
+    Other arguments as for `gains`.
+    """
+    gold, units = [turn[0] for turn in turns], [turn[3] for turn in turns]
+    first = scored(gold, [turn[1] for turn in turns], units)
+    second = scored(gold, [turn[2] for turn in turns], units)
 
     def gain(name: MetricName) -> EvaluatorGain:
         pulse()
@@ -96,13 +112,13 @@ def gains(
             result: FloatArray = metric(first, weights) - metric(second, weights)
             return result
 
-        value = float(difference(np.ones((1, len(pairs))))[0]) if pairs else np.nan
+        value = float(difference(np.ones((1, len(turns))))[0]) if turns else np.nan
         if np.isnan(value):
             return EvaluatorGain(None)
         if not draws or first.user_count < MIN_UNITS:
             return EvaluatorGain(value)
         drawn = bootstrap_values(
-            difference, units=len(pairs), seed=seed, clusters=users, draws=draws
+            difference, units=len(turns), seed=seed, clusters=units, draws=draws
         )
         interval = percentile_interval(drawn, units=first.user_count)
         p = None if interval is None else _two_sided(drawn, first.user_count)
@@ -174,6 +190,11 @@ def by_user(blocks: Sequence[GoldBlock], predictions: Predictions) -> tuple[User
     rows: dict[int, list[tuple[int, int]]] = {}
     for block, gold, one in _known(blocks, predictions):
         rows.setdefault(block.user, []).append((gold, one.score))
+    return figures_of_users(rows)
+
+
+def figures_of_users(rows: Mapping[int, Sequence[tuple[int, int]]]) -> tuple[UserFigures, ...]:
+    """The same from each user's pairs of stated and predicted scores, of at least one turn."""
     found = []
     for user, own in rows.items():
         stated, predicted = [row[0] for row in own], [row[1] for row in own]

@@ -20,7 +20,11 @@ class SnapshotKind(LabelledEnum):
     """What is kept."""
 
     BOARD = "BOARD", gettext_noop("Leaderboard")
+    CORRECTED = "CORRECTED", gettext_noop("People, judge, corrected")
+    PAIRS = "PAIRS", gettext_noop("Models two by two")
+    SATISFACTION = "SATISFACTION", gettext_noop("Satisfaction by model")
     TRUST = "TRUST", gettext_noop("Trust")
+    PEOPLE = "PEOPLE", gettext_noop("Judges compared with people")
     REPORT = "REPORT", gettext_noop("Report")
     REPLAY = "REPLAY", gettext_noop("Replay")
 
@@ -31,22 +35,31 @@ class BasisPart(LabelledEnum):
     QUESTION = "question", gettext_noop("setting %(name)s")
     COMPARISONS = "comparisons", gettext_noop("comparisons of %(name)s")
     LABELS = "labels", gettext_noop("labels of %(name)s")
+    RESPONSES = "responses", gettext_noop("responses of %(name)s")
+    RATINGS = "ratings", gettext_noop("ratings of %(name)s")
+    QUESTIONNAIRES = "questionnaires", gettext_noop("questionnaires of %(name)s")
     ANSWERS = "answers", gettext_noop("answers of replay %(name)s")
     JUDGMENTS = "judgments", gettext_noop("judgments of run %(name)s")
     SETTINGS = "settings", gettext_noop("settings of run %(name)s")
     PROMPTS = "prompts", gettext_noop("prompt %(name)s")
     REPLIES = "replies", gettext_noop("replies of run %(name)s")
-    READ_AGAIN = "read_again", gettext_noop("verdicts of run %(name)s, read again")
+    READ_AGAIN = "read_again", gettext_noop("answers of run %(name)s, read again")
     VERSIONS = "versions", gettext_noop("version of %(name)s")
 
 
 KEYS: Final = {
     SnapshotKind.BOARD: ("model", "source"),
+    SnapshotKind.CORRECTED: ("model", "figure"),
+    SnapshotKind.PAIRS: ("pair",),
+    SnapshotKind.SATISFACTION: (
+        *("model", "first", "second", "scenario", "question", "option", "figure"),
+    ),
+    SnapshotKind.PEOPLE: ("of", "setup"),
     SnapshotKind.TRUST: ("annotator", "scenario"),
     SnapshotKind.REPORT: ("annotator", "scenario"),
     SnapshotKind.REPLAY: ("candidate", "role"),
 }
-"""The columns that tell a row; the second is named only where there are several of it."""
+"""The columns that tell a row; but for the first each is named only where it has several values."""
 
 
 class SnapshotChange(NamedTuple):
@@ -109,15 +122,15 @@ def named_rows(
     """
     columns = KEYS[kind]
     first_table, second_table = (
-        {tuple(row[each] for each in columns): row for row in rows} for rows in (was, now)
+        {tuple(row.get(each) for each in columns): row for row in rows} for rows in (was, now)
     )
     keys = list({**first_table, **second_table})
-    several = len({second for _first, second in keys}) > 1
+    told = [place for place, values in enumerate(zip(*keys, strict=True)) if len(set(values)) > 1]
     return [
         (
-            ", ".join(str(each) for each in (first, several and second) if each),
-            first_table.get((first, second)),
-            second_table.get((first, second)),
+            ", ".join(str(key[place]) for place in dict.fromkeys((0, *told)) if key[place]),
+            first_table.get(key),
+            second_table.get(key),
         )
-        for first, second in keys
+        for key in keys
     ]

@@ -27,7 +27,7 @@ from benchmark.core.metrics import ReliabilityPoint, reliability
 from benchmark.core.response_bias import ResponseBias, ResponsePair, leanings
 from benchmark.core.trust import BASE, SELECTED, HumanLabel, JudgedComparison
 from benchmark.queries.choices import DatasetChoice, RunChoice
-from benchmark.queries.satisfaction import scored_turns
+from benchmark.queries.satisfaction_runs import scored_turns
 from judging.core.calibration import Calibration, Fallback, score_counts
 from judging.core.rules import Level
 from judging.core.targets import TurnPart

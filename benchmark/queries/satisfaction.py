@@ -2,77 +2,37 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from django.core.cache import cache
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
 
 from annotation.core.choices import JudgmentStatus, Reason
 from annotation.core.intervals import Interval, missing_units
 from annotation.models import Dataset, SatisfactionLabel
-from annotation.queries.withheld import withheld_responses, withheld_sessions
 from benchmark.core.learning_curve import CURVE_METRICS, CurveFigure, CurveOn, CurvePoint
-from benchmark.core.metrics import (
-    Metric,
-    MetricName,
-    ReliabilityPoint,
-    evaluate,
-    reliability,
-    scored,
-)
+from benchmark.core.metrics import ReliabilityPoint, reliability
 from benchmark.core.replay import Grouping, Replayed, summarise, user_interval
 from benchmark.core.satisfaction_evaluation import GoldBlock, JudgedTurn
 from benchmark.models import VerificationReport
-from benchmark.queries.choices import DatasetChoice, RunChoice, run_choices
+from benchmark.queries.choices import DatasetChoice, RunChoice, dataset_of, run_choices
+from benchmark.queries.satisfaction_runs import (
+    MetricRow,
+    kept_metrics,
+    over_rated_turns,
+    readable,
+    scored_turns,
+)
 from judging.core.calibration import score_counts
 from judging.core.retrieval import Block
 from judging.core.rules import LEARNED, Level
-from judging.core.runs import TARGETS
 from judging.core.targets import TurnPart
 from judging.models import JudgeRun, RunKind, SatisfactionJudgment
 from judging.queries.satisfaction.blocks import StoredBlock, gold_ratings, stored_blocks
-
-KEPT_SECONDS: Final = 24 * 3600
-METRICS: Final = (
-    MetricName.PEARSON,
-    MetricName.WITHIN_USER_PEARSON,
-    MetricName.WITHIN_BLOCK_PEARSON,
-    MetricName.QWK,
-    MetricName.F1_DSAT,
-    MetricName.MAE,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluatedTurn:
-    """One rated target: the user's own score, the judge's raw and calibrated one."""
-
-    user: int
-    scenario: int
-    session: int
-    gold: int
-    raw: int
-    calibrated: int | None
-
-    @property
-    def final(self) -> int:
-        """The score that counts: one that could not be calibrated stands as it is."""
-        return self.raw if self.calibrated is None else self.calibrated
-
-
-@dataclass(frozen=True, slots=True)
-class MetricRow:
-    """One metric on the calibrated scores, and on the raw ones."""
-
-    name: MetricName
-    calibrated: Metric
-    raw: Metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +81,12 @@ def satisfaction_figures(
         only: the annotator who reads; nothing counts that is withheld from them. None for others.
         until: no run after this one counts.
     """
-    judgments = _readable(
+    judgments = readable(
         SatisfactionJudgment.objects.filter(
             run__dataset=dataset.id,
             run__kind=RunKind.SATISFACTION,
             part=TurnPart.RATED,
-            run__in=_over_rated_turns(),
+            run__in=over_rated_turns(),
         ),
         only,
     )
@@ -156,106 +116,9 @@ def satisfaction_figures(
         unreadable=sum(status == JudgmentStatus.UNPARSEABLE for status, _ in states),
         failed=sum(status == JudgmentStatus.FAILED for status, _ in states),
         fallbacks=sum(bool(reason) for _, reason in states),
-        metrics=_kept_metrics(turns, single=user is not None, seed=seed),
+        metrics=kept_metrics(turns, single=user is not None, seed=seed),
         reliability=reliability((turn.final, turn.gold) for turn in turns),
         seed=seed,
-    )
-
-
-def _over_rated_turns() -> QuerySet[JudgeRun]:
-    return JudgeRun.objects.filter(**{f"config__{TARGETS}__isnull": True})
-
-
-def _readable(
-    judgments: QuerySet[SatisfactionJudgment], only: int | None
-) -> QuerySet[SatisfactionJudgment]:
-    """Those of targets that are not withheld from the reader."""
-    return judgments.exclude(response__in=withheld_responses(only)).exclude(
-        session__in=withheld_sessions(only)
-    )
-
-
-def _labels(dataset_id: int) -> QuerySet[SatisfactionLabel]:
-    return SatisfactionLabel.objects.filter(
-        Q(response__turn__session__dataset=dataset_id) | Q(session__dataset=dataset_id),
-        repeat_index=0,
-    )
-
-
-def scored_turns(
-    dataset_id: int, run_id: int, user: int | None = None, *, only: int | None = None
-) -> list[EvaluatedTurn]:
-    """Rated targets that a run scored, with the user's first label of each. Two queries.
-
-    What was rated after the run began is not among them.
-
-    Arguments as for `satisfaction_figures`.
-    """
-    labels = _labels(dataset_id)
-    judgments = _readable(
-        SatisfactionJudgment.objects.filter(
-            run=run_id, status=JudgmentStatus.DONE, part=TurnPart.RATED
-        ),
-        only,
-    )
-    if user is not None:
-        labels, judgments = labels.filter(annotator=user), judgments.filter(user=user)
-    gold: dict[tuple[int, int | None, int | None], int] = {}
-    for annotator, response, session, score in labels.order_by("created_at", "id").values_list(
-        "annotator_id", "response_id", "session_id", "score"
-    ):
-        gold.setdefault((annotator, response, session), score)
-    rows = judgments.order_by("id").values_list(
-        "user_id",
-        "response_id",
-        "session_id",
-        "response__turn__session_id",
-        "response__turn__session__scenario_id",
-        "session__scenario_id",
-        "score",
-        "calibrated",
-    )
-    return [
-        EvaluatedTurn(
-            user=rater,
-            scenario=one or other or 0,
-            session=own or session or 0,
-            gold=gold[rater, response, session],
-            raw=score,
-            calibrated=calibrated,
-        )
-        for rater, response, session, own, one, other, score, calibrated in rows
-        if (rater, response, session) in gold and score is not None
-    ]
-
-
-def _kept_metrics(
-    turns: Sequence[EvaluatedTurn], *, single: bool, seed: int
-) -> tuple[MetricRow, ...]:
-    """The metrics of exactly these turns, kept: a bootstrap over thousands takes seconds."""
-    digest = hashlib.sha256(repr((turns, single, seed)).encode()).hexdigest()
-    key = f"satisfaction-metrics:{digest}"
-    found: tuple[MetricRow, ...] | None = cache.get(key)
-    if found is None:
-        found = _metrics(turns, single=single, seed=seed)
-        cache.set(key, found, KEPT_SECONDS)
-    return found
-
-
-def _metrics(turns: Sequence[EvaluatedTurn], *, single: bool, seed: int) -> tuple[MetricRow, ...]:
-    gold = [turn.gold for turn in turns]
-    raw = [turn.raw for turn in turns]
-    final = [turn.final for turn in turns]
-    units = [turn.session if single else turn.user for turn in turns]
-    blocks = [(turn.user, turn.scenario) for turn in turns]
-    names = [name for name in METRICS if not (single and name is MetricName.WITHIN_USER_PEARSON)]
-    return tuple(
-        MetricRow(
-            name,
-            evaluate(scored(gold, final, units, blocks), name, seed=seed),
-            evaluate(scored(gold, raw, units, blocks), name, seed=seed),
-        )
-        for name in names
     )
 
 
@@ -422,6 +285,33 @@ def with_ratings() -> QuerySet[Dataset]:
         Q(response__turn__session__dataset=OuterRef("pk")) | Q(session__dataset=OuterRef("pk"))
     )
     return Dataset.objects.filter(Exists(rated)).order_by("name")
+
+
+class SatisfactionScope(NamedTuple):
+    """The dataset whose ratings a page is about, of those that have any (None: none has)."""
+
+    dataset: DatasetChoice | None
+    datasets: tuple[DatasetChoice, ...]
+    rated: bool
+
+
+def satisfaction_scope(slug: str) -> SatisfactionScope:
+    """The dataset asked for, or else the one that was scored last. At most three queries.
+
+    Raises:
+        Refused: there is no such dataset.
+    """
+    found = tuple(
+        DatasetChoice(row.pk, row.slug, row.name, row.simulated) for row in with_ratings()
+    )
+    known = {one.slug: one for one in found}
+    if slug:
+        one = known.get(slug) or dataset_of(slug)
+        return SatisfactionScope(one, found if slug in known else (one, *found), slug in known)
+    scored = over_rated_turns().filter(kind=RunKind.SATISFACTION, dataset__in=[o.id for o in found])
+    last = scored.order_by("-pk").values_list("dataset__slug", flat=True).first()
+    first = known[last] if last else next(iter(found), None)
+    return SatisfactionScope(first, found, rated=bool(found))
 
 
 CURVE_KIND: Final = "learning_curve"

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from annotation.core.intervals import Interval, ends, missing_units
 from annotation.core.numbers import number_in
+from annotation.core.participants import natural_key
 from annotation.core.refusals import Refused
 from annotation.queries.datasets import of_no_deleted
 from benchmark.core.metrics import Metric, MetricName, UndefinedMetric
@@ -50,6 +51,37 @@ class UserRow:
     stated: float
     predicted: float
     metrics: dict[str, Metric]
+
+
+class UserLine(NamedTuple):
+    """One user with a cell an evaluator, None where it scored none of their turns.
+
+    `turns` and `stated`, the mean score they gave, are of the evaluator that scored the most.
+    """
+
+    name: str
+    turns: int
+    stated: float
+    cells: tuple[UserRow | None, ...]
+
+    @property
+    def least_error(self) -> float | None:
+        """The lowest mean absolute error of two or more; None where there is nothing to choose."""
+        errors = [cell.metrics[MetricName.MAE].value for cell in self.cells if cell is not None]
+        known = [error for error in errors if error is not None]
+        return min(known) if len(known) > 1 else None
+
+
+def user_lines(columns: Sequence[Sequence[UserRow]]) -> tuple[UserLine, ...]:
+    """The users of several evaluators side by side, by name."""
+    cells = [{row.id: row for row in column} for column in columns]
+    fullest: dict[int, UserRow] = {}
+    for row in sorted((row for column in columns for row in column), key=lambda row: row.turns):
+        fullest[row.id] = row
+    return tuple(
+        UserLine(row.name, row.turns, row.stated, tuple(own.get(user) for own in cells))
+        for user, row in sorted(fullest.items(), key=lambda each: natural_key(each[1].name))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +355,16 @@ class SatisfactionReport:
         return tuple(dict.fromkeys(found))
 
     @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """What tells the lines apart in a table by user: the evaluator and its setting."""
+        return tuple((row.name, row.setting) for row in self.rows)
+
+    @property
+    def users_beside(self) -> tuple[UserLine, ...]:
+        """Every user with a cell a line."""
+        return user_lines([row.details.users for row in self.rows])
+
+    @property
     def few_users(self) -> tuple[EvaluatorRow, ...]:
         """The lines that have no intervals because of too few users."""
         if not self.draws:
@@ -342,8 +384,12 @@ def evaluations_under_way() -> list[JudgeRun]:
     return list(running.select_related("dataset").order_by("-pk"))
 
 
-def satisfaction_report(number: str = "") -> SatisfactionReport | None:
-    """A report by its number, the newest without one; None where nothing was compared yet.
+def satisfaction_report(number: str = "", *, dataset: str = "") -> SatisfactionReport | None:
+    """A report by its number, or the newest; None where nothing was compared yet.
+
+    Args:
+        number: of the report.
+        dataset: without a number, the slug of the one whose ratings were predicted; "" for any.
 
     Raises:
         Refused: there is no such report.
@@ -357,7 +403,8 @@ def satisfaction_report(number: str = "") -> SatisfactionReport | None:
         if wanted is None:
             raise Refused("benchmark:unknown-choice")
     else:
-        wanted = reports.order_by("-pk").first()
+        of_dataset = reports.filter(dataset__slug=dataset) if dataset else reports
+        wanted = of_dataset.order_by("-pk").first()
     if wanted is None:
         return None
     return SatisfactionReport(

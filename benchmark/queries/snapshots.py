@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -16,33 +17,34 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Q, QuerySet
 
 from annotation.core.refusals import Refused
-from annotation.models import Comparison, Dataset, PairwiseLabel
+from annotation.core.tables import Row
+from annotation.models import (
+    Comparison,
+    Dataset,
+    PairwiseLabel,
+    Response,
+    SatisfactionLabel,
+    SessionQuestionnaire,
+)
 from annotation.queries.participants import names_of
-from benchmark.core.accuracy import InvalidPolicy
-from benchmark.core.ranking import RatingMethod
 from benchmark.core.snapshots import BasisPart, SnapshotKind
 from benchmark.models import ReplayAnswer, Snapshot
-from benchmark.queries.boards import board, leaderboard_page, part_of
-from benchmark.queries.ranking import (
-    DRAWS,
-    LeaderboardQuestion,
-    LeaderboardScope,
-    Source,
-    latest_judge,
-    leaderboard_scope,
-    runs_of,
-)
+from benchmark.queries.annotators import PeopleQuestion, people_page
+from benchmark.queries.boards import board, leaderboard_page, pairs_page
+from benchmark.queries.corrected import corrected_board
+from benchmark.queries.model_satisfaction import models_board
+from benchmark.queries.model_tables import MODEL_TABLES
+from benchmark.queries.ranking import Source, latest_judge, runs_of
 from benchmark.queries.replay import StoredReplay, replay_report_of
-from benchmark.queries.trust import (
-    SEED,
-    Reader,
-    TrustQuestion,
-    asked_report,
-    report,
-    trust_scope,
+from benchmark.queries.snapshot_questions import (
+    EVERYBODY,
+    Question,
+    board_scope,
+    satisfaction_question,
+    trust_question,
 )
+from benchmark.queries.trust import asked_report, report, trust_scope
 from judging.core.prompts import load_prompt
-from judging.core.votes import VoteRule
 from judging.models import (
     JudgeRun,
     Judgment,
@@ -54,125 +56,10 @@ from judging.models import (
 from judging.queries.asked_prompts import asked_labels
 from judging.queries.prompts import owner_of, prompts_in_force
 
-Question = Mapping[str, Any]
-"""What was asked, in names, with seed, draws and settings; in JSON's types."""
-
-_EVERYBODY: Final = Reader(only=None)
-_PART: Final = ("scenario", "annotator", "language")
 _PACKAGES: Final = ("numpy", "scipy", "django")
 _APPS: Final = ("annotation", "judging", "benchmark")
 _ROOMS: Final = ("core", "queries", "judges", "llm", "services")
 """Whose code shapes a figure."""
-
-
-def board_question(
-    dataset: str,
-    verdicts: str = "",
-    *,
-    judge: str = "",
-    part: Mapping[str, str] | None = None,
-    method: RatingMethod = RatingMethod.BRADLEY_TERRY,
-    style: bool = False,
-    draws: int = DRAWS,
-    seed: int = SEED,
-    anchor: str | None = None,
-) -> Question:
-    """A leaderboard by one kind of verdict (`Source`), or "" for all that the page shows."""
-    part = part or {}
-    return {
-        "dataset": dataset,
-        "verdicts": verdicts,
-        "judge": judge,
-        **{name: part.get(name, "") for name in _PART},
-        "method": method.value,
-        "style": style,
-        "bootstrap": draws,
-        "seed": seed,
-        "anchor": anchor,
-    }
-
-
-def asked_board(question: LeaderboardQuestion) -> Question:
-    """What the page of leaderboards was asked, in names.
-
-    Raises:
-        Refused: there is no dataset, or something asked for does not exist.
-    """
-    scope = leaderboard_scope(question)
-    if scope.dataset is None:
-        raise Refused("snapshot:nothing", "there is no dataset")
-    part = {
-        "scenario": scope.scenario.name if scope.scenario else "",
-        "annotator": scope.annotator.name if scope.annotator else "",
-        "language": question.language,
-    }
-    return board_question(
-        scope.dataset.slug,
-        judge=question.judge,
-        part=part,
-        method=question.method,
-        style=question.style,
-    )
-
-
-def asked_trust(question: TrustQuestion) -> Question:
-    """What the trust page was asked, in names, with the run that it shows.
-
-    Raises:
-        Refused: something asked for does not exist; nobody's labels are there, or no run on them.
-    """
-    scope = trust_scope(question, _EVERYBODY)
-    if scope.dataset is None or scope.annotator is None or scope.run is None:
-        raise Refused("snapshot:nothing", "no judge has been run on anybody's labels here")
-    return {
-        "dataset": scope.dataset.slug,
-        "annotator": scope.annotator.name,
-        "run": scope.run.id,
-        "scenario": scope.scenario.name if scope.scenario else "",
-        "rule": scope.question.rule.value,
-        "policy": scope.question.policy.value,
-        "seed": SEED,
-    }
-
-
-def report_question(dataset: str, *, annotator: str = "", judge: str = "") -> Question:
-    """A report on all annotators, or on one."""
-    return {"dataset": dataset, "annotator": annotator, "judge": judge, "seed": SEED}
-
-
-def asked_replay(found: StoredReplay) -> Question:
-    """A replay on one scale.
-
-    Raises:
-        Refused: its dataset is gone.
-    """
-    if found.run.dataset is None:
-        raise Refused("snapshot:nothing", "the dataset of this replay is gone")
-    return {
-        "dataset": found.run.dataset.slug,
-        "run": found.run.pk,
-        "scale": found.scale.value,
-        "evaluator": found.settings["evaluator_name"],
-        "items": found.settings["items"],
-        "seed": found.settings["seed"],
-        "bootstrap": found.settings["draws"],
-    }
-
-
-def page_of(kind: SnapshotKind, question: Question) -> dict[str, Any]:
-    """The parameters that ask a page for the same today; rows behind figures are found there.
-
-    Raises:
-        Refused: something asked for no longer exists.
-    """
-    if kind is SnapshotKind.REPLAY:
-        return {"scale": question["scale"]}
-    part = part_of(question["dataset"], question)
-    words = {name: question.get(name) for name in ("run", "rule", "policy", "judge", "method")}
-    if question.get("style"):
-        words["style"] = "on"
-    asked = {name: getattr(part, name) for name in ("dataset", *_PART)} | words
-    return {name: value for name, value in asked.items() if value}
 
 
 def replay_figures(found: StoredReplay) -> list[dict[str, Any]]:
@@ -188,21 +75,77 @@ def figures_of(kind: SnapshotKind, question: Question) -> list[dict[str, Any]]:
     Raises:
         Refused: something asked for does not exist, or no longer.
     """
-    if kind is SnapshotKind.BOARD:
-        scope, settings = _board_scope(question), {"seed": question["seed"]}
-        if question["verdicts"]:
-            settings |= {"draws": question["bootstrap"], "anchor": question["anchor"]}
-            boards = [board(scope, Source(question["verdicts"]), **settings)]
-        else:
-            boards = list(leaderboard_page(scope.question, **settings).boards)
-        rows: Iterable[Any] = [row for each in boards for row in each.records()]
-    elif kind is SnapshotKind.TRUST:
-        rows = [asdict(row) for row in asked_report(_trust_question(question), _EVERYBODY)]
-    else:
-        rows = [asdict(row) for row in _report(question).rows]
+    rows = list(_FIGURES[kind](question))
     if not rows:
         raise Refused("snapshot:nothing", "there are no figures here yet")
     return list(_plain(rows))
+
+
+def _of_boards(question: Question) -> Iterable[Row]:
+    scope, settings = board_scope(question), {"seed": question["seed"]}
+    if question["verdicts"]:
+        settings |= {"draws": question["bootstrap"], "anchor": question["anchor"]}
+        boards = [board(scope, Source(question["verdicts"]), **settings)]
+    else:
+        boards = list(leaderboard_page(scope.question, **settings).boards)
+    return (row for each in boards for row in each.records())
+
+
+def _of_corrected(question: Question) -> Iterable[Row]:
+    """A row a model, and one of the judge's agreement with people."""
+    asked, source = board_scope(question).question, Source(question["verdicts"])
+    found = corrected_board(asked, source, seed=question["seed"], draws=question["bootstrap"])
+    if found is None:
+        return ()
+    return (*found.records(), {"figure": "agreement", **found.agreement.cells()})
+
+
+def _of_pairs(question: Question) -> Iterable[Row]:
+    asked, source = board_scope(question).question, Source(question["verdicts"])
+    rows = pairs_page(asked, source, question["anchor"] or "").records()
+    return ({"pair": f"{row['left']} – {row['right']}", **row} for row in rows)
+
+
+def _of_satisfaction(question: Question) -> Iterable[Row]:
+    """The rows of all tables of the page, one after another."""
+    found = models_board(satisfaction_question(question))
+    return (row for table in MODEL_TABLES.values() for row in table(found))
+
+
+def _of_people(question: Question) -> Iterable[Row]:
+    """Rows by turn, by scenario and by two models, in MT-Bench's setups: S1 counts ties."""
+    asked = PeopleQuestion(question["dataset"], question["run"], question["people"])
+    return (
+        {"of": _PEOPLE[by].format_map(row), "setup": "S1" if row["ties"] else "S2", **row}
+        for by, rows in people_page(asked).tables.records().items()
+        for row in rows
+    )
+
+
+_PEOPLE: Final = {
+    "turn": "turn {turn}",
+    "scenario": "scenario {scenario}",
+    "gap": "{first} – {second}",
+}
+
+
+def _of_trust(question: Question) -> Iterable[Row]:
+    return map(asdict, asked_report(trust_scope(trust_question(question), EVERYBODY)))
+
+
+def _of_report(question: Question) -> Iterable[Row]:
+    return map(asdict, _report(question).rows)
+
+
+_FIGURES: Final[dict[SnapshotKind, Callable[[Question], Iterable[Row]]]] = {
+    SnapshotKind.BOARD: _of_boards,
+    SnapshotKind.CORRECTED: _of_corrected,
+    SnapshotKind.PAIRS: _of_pairs,
+    SnapshotKind.SATISFACTION: _of_satisfaction,
+    SnapshotKind.PEOPLE: _of_people,
+    SnapshotKind.TRUST: _of_trust,
+    SnapshotKind.REPORT: _of_report,
+}
 
 
 def runs_behind(
@@ -213,43 +156,23 @@ def runs_behind(
     Raises:
         Refused: something asked for does not exist, or no longer.
     """
-    if kind is SnapshotKind.BOARD:
-        scope = _board_scope(question)
-        shown = {Source(row["source"]) for row in figures} - {Source.HUMAN}
+    if kind in _OF_VERDICTS:
+        scope = board_scope(question)
+        shown = {question["verdicts"]} - {""} or {row["source"] for row in figures}
         found = {
             run.pk
-            for source in shown
+            for source in map(Source, shown - {Source.HUMAN.value})
             for run in runs_of(scope, source, latest_judge(scope, source))
         }
-    elif kind is SnapshotKind.TRUST:
-        found = {question["run"]}
     elif kind is SnapshotKind.REPLAY:
         report = replay_report_of(question["run"])
         found = {report.settings["scoring"]} if report else set()
-    else:
+    elif kind is SnapshotKind.REPORT:
         found = {run.id for _annotator, run in _report(question).runs}
+    else:  # with the letter of a voice, and "" or None where only people are heard
+        found = {int(number) for number in re.findall(r"\d+", str(question["run"]))}
     rows = JudgeRun.objects.filter(pk__in=found).select_related("endpoint", "dataset", "annotator")
     return list(rows.order_by("pk"))
-
-
-def _board_scope(question: Question) -> LeaderboardScope:
-    asked = part_of(question["dataset"], {name: question[name] for name in _PART})
-    method = RatingMethod(question["method"])
-    return leaderboard_scope(
-        replace(asked, judge=question["judge"], method=method, style=question["style"])
-    )
-
-
-def _trust_question(question: Question) -> TrustQuestion:
-    named = part_of(question["dataset"], question)
-    return TrustQuestion(
-        dataset=named.dataset,
-        annotator=named.annotator,
-        run=question["run"],
-        scenario=named.scenario,
-        rule=VoteRule(question["rule"]),
-        policy=InvalidPolicy(question["policy"]),
-    )
 
 
 @cache
@@ -275,7 +198,9 @@ def basis_of(
     """What figures rest on now, but for verdicts read again: by part and name, in JSON's types."""
     row = Dataset.objects.get(slug=question["dataset"])
     found: dict[str, dict[str, str]] = {part.value: {} for part in BasisPart}
-    if kind is SnapshotKind.REPLAY:
+    if kind is SnapshotKind.SATISFACTION:
+        _add_ratings(found, row)
+    elif kind is SnapshotKind.REPLAY:
         answers = ReplayAnswer.objects.filter(run=question["run"]).order_by("pk")
         hashed = _hashed(answers.values_list(*_ANSWER))
         found[BasisPart.ANSWERS.value][str(question["run"])] = hashed
@@ -302,16 +227,42 @@ def _add_comparisons(
         labels = labels.filter(comparison__in=pairs)
     told = pairs.order_by("pk").values_list("pk", "turn__session__scenario__name", *_RESPONSES)
     found[BasisPart.COMPARISONS.value][row.slug] = _hashed(told)
-    by_judge = kind is SnapshotKind.BOARD and question["verdicts"] not in {"", Source.HUMAN.value}
-    if not by_judge:
-        found[BasisPart.LABELS.value] = _labels(row, labels, only=question["annotator"])
+    counts_people = kind not in (SnapshotKind.BOARD, SnapshotKind.PAIRS)
+    if counts_people or question["verdicts"] in {"", Source.HUMAN.value}:
+        found[BasisPart.LABELS.value] = _labels(row, labels, only=question.get("annotator", ""))
+
+
+def _add_ratings(found: dict[str, dict[str, str]], row: Dataset) -> None:
+    """Responses with their models, ratings and answered questionnaires of a dataset."""
+    responses = Response.objects.filter(turn__session__dataset=row).order_by("pk")
+    rated = Q(response__turn__session__dataset=row) | Q(session__dataset=row)
+    asked = SessionQuestionnaire.objects.filter(session__dataset=row).order_by("pk")
+    for part, rows in (
+        (BasisPart.RESPONSES, responses.values_list(*_RESPONSE)),
+        (
+            BasisPart.RATINGS,
+            SatisfactionLabel.objects.filter(rated).order_by("pk").values_list(*_RATING),
+        ),
+        (BasisPart.QUESTIONNAIRES, asked.values_list("annotator_id", "session_id", "answers")),
+    ):
+        found[part.value][row.slug] = _hashed(rows)
 
 
 _ANSWER: Final = (
     *("candidate", "user_id", "turn_id", "response_id", "response__text_hash"),
     *("score", "expected", "calibrated", "paper", "fallback", "stated"),
 )
-_SCORE: Final = ("user_id", "response_id", "session_id", "status", "score", "expected_score")
+_SCORE: Final = (
+    *("user_id", "response_id", "session_id", "status", "score", "expected_score"),
+    *("calibrated", "reason"),
+)
+_RESPONSE: Final = ("pk", "turn__session__scenario__name", "model", "original", "text_hash")
+_RATING: Final = (
+    *("annotator_id", "response_id", "session_id", "study_id", "repeat_index"),
+    *("score", "reason", "hallucination"),
+)
+_OF_VERDICTS: Final = (SnapshotKind.BOARD, SnapshotKind.CORRECTED, SnapshotKind.PAIRS)
+"""What is asked as of leaderboards (`board_question`)."""
 _RESPONSES: Final = tuple(
     f"response_{side}__{field}" for side in "ab" for field in ("model", "variant", "text_hash")
 )

@@ -146,13 +146,8 @@ def report(dataset: str, *, annotator: str = "", judge: str = "") -> Report:
     )
 
 
-def asked_report(question: TrustQuestion, reader: Reader) -> tuple[ReportRow, ...]:
-    """The rows of one annotator as a trust page asks for them.
-
-    Raises:
-        Refused: something asked for does not exist, or is not this reader's to see.
-    """
-    scope = trust_scope(question, reader)
+def asked_report(scope: TrustScope) -> tuple[ReportRow, ...]:
+    """The rows of one annotator as a trust page asks for them."""
     if scope.annotator is None:
         return ()
     figures = scoped_figures(scope, scoped_labels(scope), compare=False)
@@ -160,6 +155,14 @@ def asked_report(question: TrustQuestion, reader: Reader) -> tuple[ReportRow, ..
     parents = {run.id: run.parent} if run is not None and run.sets_of else {}
     edited = bool(runs_edited_late(parents))
     return tuple(replace(row, edited=edited) for row in report_rows(scope.annotator.name, figures))
+
+
+def asked_controls(scope: TrustScope) -> tuple[ControlRow, ...]:
+    """What stands beside them in the chart of the page."""
+    if scope.annotator is None:
+        return ()
+    figures = scoped_figures(scope, scoped_labels(scope), compare=True)
+    return tuple(control_rows(scope.annotator.name, figures))
 
 
 SEED: Final = 42
@@ -357,13 +360,8 @@ def _personal(scope: TrustScope, cases: tuple[JudgedComparison, ...]) -> Persona
     return next((claim for claim in claims if claim.run == run.id), None)
 
 
-def personal_report(question: TrustQuestion, reader: Reader) -> tuple[PersonalRow, ...]:
-    """The claims of all annotators beside that of the run that a trust page shows.
-
-    Raises:
-        Refused: something asked for does not exist, or is not this reader's to see.
-    """
-    scope = trust_scope(question, reader)
+def personal_report(scope: TrustScope) -> tuple[PersonalRow, ...]:
+    """The claims of all annotators beside that of the run that a trust page shows."""
     if scope.dataset is None or scope.run is None:
         return ()
     run, people = scope.run, scope.annotators

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
@@ -16,24 +16,11 @@ from benchmark.core.snapshots import (
     figure_differences,
 )
 from benchmark.models import Snapshot
-from benchmark.queries.ranking import LeaderboardQuestion
-from benchmark.queries.replay import StoredReplay, replay_of_rows, replay_report_of
-from benchmark.queries.snapshots import (
-    Question,
-    asked_board,
-    asked_replay,
-    asked_trust,
-    basis_of,
-    figures_of,
-    replay_figures,
-    runs_behind,
-)
-from benchmark.queries.trust import TrustQuestion
+from benchmark.queries.replay import replay_of_rows, replay_report_of
+from benchmark.queries.snapshot_questions import Question
+from benchmark.queries.snapshots import basis_of, figures_of, replay_figures, runs_behind
 from benchmark.services.replay_report import computed_again
 from judging.services.rereading import read_again
-
-READ_AGAIN: Final = 2000
-"""Of a run so many verdicts, evenly spread, are read again; the hashes are over all."""
 
 
 def keep(kind: SnapshotKind, question: Question, *, created_by: User | None = None) -> Snapshot:
@@ -51,33 +38,6 @@ def keep(kind: SnapshotKind, question: Question, *, created_by: User | None = No
         basis=_basis(kind, question, figures),
         created_by=created_by,
     )
-
-
-def keep_board(question: LeaderboardQuestion, *, created_by: User) -> Snapshot:
-    """Keep the leaderboards of a page.
-
-    Raises:
-        Refused: see `keep`.
-    """
-    return keep(SnapshotKind.BOARD, asked_board(question), created_by=created_by)
-
-
-def keep_trust(question: TrustQuestion, *, created_by: User) -> Snapshot:
-    """Keep the figures of a trust page.
-
-    Raises:
-        Refused: see `keep`.
-    """
-    return keep(SnapshotKind.TRUST, asked_trust(question), created_by=created_by)
-
-
-def keep_replay_figures(found: StoredReplay, *, created_by: User) -> Snapshot:
-    """Keep the scores of a replay on one scale.
-
-    Raises:
-        Refused: see `keep`.
-    """
-    return keep(SnapshotKind.REPLAY, asked_replay(found), created_by=created_by)
 
 
 def verify(snapshot: Snapshot) -> list[SnapshotChange]:
@@ -111,7 +71,7 @@ def _basis(kind: SnapshotKind, question: Question, figures: Figures) -> dict[str
     runs = runs_behind(kind, question, figures)
     found = basis_of(kind, question, runs)
     for run in runs:
-        again = read_again(run, most=READ_AGAIN)
+        again = read_again(run)
         if again is not None:
             found[BasisPart.READ_AGAIN.value][str(run.pk)] = str(again)
     return found

@@ -17,7 +17,7 @@ from annotation.core.numbers import number_in
 from annotation.core.refusals import Refused
 from annotation.models import Dataset
 from annotation.templatetags.look import label, percent
-from annotation.views.access import UNPROCESSABLE, SignedInRequest, manager_required
+from annotation.views.access import UNPROCESSABLE, SignedInRequest, csv_file, manager_required
 from benchmark.core.ablation import AblationRow, Vary
 from benchmark.core.failures import FailureRow, GoldOutcome
 from benchmark.forms import AblationForm
@@ -29,7 +29,7 @@ from benchmark.queries.ablations import (
 )
 from benchmark.services.ablation_runs import estimate_ablation, plan_ablation
 from benchmark.submission import submit
-from benchmark.views.exports import csv_file, require_sees_everyone
+from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import CHANCE
 from judging.core.estimates import total_of
 from judging.core.rules import JudgePrompt
@@ -83,8 +83,16 @@ def ablations_csv(request: HttpRequest) -> HttpResponse:
     number = number_in(request.GET.get("report", ""))
     if number is None:
         raise Http404
-    rows = ablation_numbered(number).records()
-    return csv_file(f"ablation-{number}", list(rows[0]) if rows else [], rows)
+    found = ablation_numbered(number)
+    said = {
+        "dataset": found.dataset,
+        "judge": ", ".join(found.judges),
+        "run": found.run,
+        "vary": found.vary.value,
+        "filter_scenario": found.scenario,
+        "seed": found.seed,
+    }
+    return csv_file(f"ablation-{number}", found.records(), said)
 
 
 @require_safe

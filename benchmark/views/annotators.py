@@ -12,12 +12,13 @@ from django.views.decorators.http import require_safe
 
 from annotation.core.charts import ScatterPlot, scatter_plot
 from annotation.templatetags.look import percent
+from annotation.views.access import csv_file
 from benchmark.core.vote_agreement import GapAgreement
 from benchmark.forms import DisagreementForm, PeopleForm, asked
 from benchmark.queries.annotators import PeopleScope, people_page
 from benchmark.queries.disagreements import QueueScope, queue_page, queue_place
 from benchmark.queries.kept import kept
-from benchmark.views.exports import csv_file, require_sees_everyone
+from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
 from judging.queries.generation import families_of_runs
 from judging.queries.run_pages import comparison_page
@@ -87,7 +88,12 @@ def people_csv(request: HttpRequest) -> HttpResponse:
         for by, own in page.tables.records().items()
         for row in own
     ]
-    return csv_file("people", list(rows[0]) if rows else [], rows)
+    said = {
+        "dataset": page.scope.dataset and page.scope.dataset.slug,
+        "run": page.scope.judge and page.scope.judge.key,
+        "seed": page.seed,
+    }
+    return csv_file("people", rows, said)
 
 
 @require_safe

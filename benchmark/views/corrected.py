@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from annotation.views.access import csv_file
 from benchmark.forms import asked
 from benchmark.forms.ranking import LeaderboardForm
 from benchmark.queries.corrected import (
@@ -19,8 +20,9 @@ from benchmark.queries.corrected import (
 from benchmark.queries.kept import fresh, kept
 from benchmark.queries.ranking import LeaderboardQuestion, Source
 from benchmark.queries.trust import SEED
-from benchmark.views.exports import csv_file, require_sees_everyone
+from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import source_name
+from benchmark.views.ranking import board_said, runs_read
 
 
 @require_safe
@@ -56,14 +58,21 @@ def corrected_csv(request: HttpRequest) -> HttpResponse:
     """The table as a file, a row a model."""
     question, source = _asked(request)
     board = fresh(corrected_page, question, source, seed=SEED)
-    rows = board.records() if board else []
-    return csv_file("corrected", list(rows[0]) if rows else [], rows)
+    if board is None:
+        return csv_file("corrected", (), {"dataset": question.dataset})
+    said = {"run": runs_read(board.scope, board.source), **board_said(board.scope)}
+    return csv_file("corrected", board.records(), said)
 
 
 def _asked(request: HttpRequest) -> tuple[LeaderboardQuestion, Source]:
     require_sees_everyone(request)
-    is_own = request.GET.get("source") == Source.SELECTED
-    question = asked(LeaderboardForm, request.GET).question()
+    return corrected_question(request.GET)
+
+
+def corrected_question(parameters: QueryDict) -> tuple[LeaderboardQuestion, Source]:
+    """What an address asks: of which part, and which judge is corrected."""
+    is_own = parameters.get("source") == Source.SELECTED
+    question = asked(LeaderboardForm, parameters).question()
     return question, Source.SELECTED if is_own else Source.BASE
 
 

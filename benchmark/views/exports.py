@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
@@ -12,26 +11,23 @@ from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from annotation.core.tables import Row, csv_lines
 from annotation.exports import ExportFormat
 from annotation.models import User
 from annotation.queries.datasets import dataset_of
-from annotation.views.access import SignedInRequest, download, reader_required
-from benchmark.core.personal import PersonalRow
-from benchmark.core.report import ReportRow
+from annotation.views.access import SignedInRequest, csv_file, download, reader_required
 from benchmark.exports import EXPORTS
 from benchmark.forms import TrustForm, asked
 from benchmark.frames import agreement_table
-from benchmark.queries.trust import Reader, asked_report, personal_report, report
-
-
-def csv_file(name: str, columns: Sequence[str], rows: Iterable[Row]) -> HttpResponse:
-    """Rows as a CSV file `name`.csv to be saved."""
-    response = HttpResponse(
-        "".join(csv_lines(columns, rows)), content_type="text/csv; charset=utf-8"
-    )
-    response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
-    return response
+from benchmark.queries.trust import (
+    SEED,
+    Reader,
+    TrustScope,
+    asked_controls,
+    asked_report,
+    personal_report,
+    report,
+    trust_scope,
+)
 
 
 def reader_of(request: HttpRequest) -> Reader:
@@ -63,15 +59,35 @@ def require_sees_everyone(request: HttpRequest) -> None:
 def figures_csv(request: HttpRequest) -> HttpResponse:
     """One annotator's figures, a row a scenario, as the trust page shows them.
 
-    Of position bias annotators read nothing.
+    With `table=controls` what stands beside them in the page's chart. Of position bias and controls
+    annotators read nothing.
     """
-    question = asked(TrustForm, request.GET).question()
     reader = reader_of(request)
-    rows = asked_report(question, reader)
-    names = [field.name for field in fields(ReportRow)]
-    columns = [name for name in names if reader.only is None or "position_bias" not in name]
-    told = (asdict(row) for row in rows)
-    return csv_file("figures", columns, ({name: row[name] for name in columns} for row in told))
+    scope = trust_scope(asked(TrustForm, request.GET).question(), reader)
+    if request.GET.get("table") == "controls":
+        require_sees_everyone(request)
+        return csv_file("controls", map(asdict, asked_controls(scope)), _said(scope))
+    rows, said = [asdict(row) for row in asked_report(scope)], _said(scope)
+    if reader.only is not None:
+        rows = [{name: row[name] for name in row if "position_bias" not in name} for row in rows]
+        said = {name: said[name] for name in ("dataset", "seed")}
+    return csv_file("figures", rows, said)
+
+
+def _said(scope: TrustScope) -> dict[str, object]:
+    """What the figures of a trust page are of."""
+    run = scope.run
+    return {
+        "dataset": scope.dataset and scope.dataset.slug,
+        "judge": run and run.judge,
+        "run": run and run.id,
+        "asked": run and run.prompt,
+        "filter_scenario": scope.scenario and scope.scenario.name,
+        "rule": scope.question.rule.value,
+        "policy": scope.question.policy.value,
+        "until": scope.until,
+        "seed": SEED,
+    }
 
 
 @require_safe
@@ -79,11 +95,11 @@ def figures_csv(request: HttpRequest) -> HttpResponse:
 def personal_csv(request: HttpRequest) -> HttpResponse:
     """Whose judge is personal: a row an annotator, under the judge of a trust page."""
     require_sees_everyone(request)
-    question = asked(TrustForm, request.GET).question()
-    rows = personal_report(question, reader_of(request))
-    columns = [field.name for field in fields(PersonalRow)]
-    told = (asdict(row) | {"others": ", ".join(row.others)} for row in rows)
-    return csv_file("personal", columns, told)
+    scope = trust_scope(asked(TrustForm, request.GET).question(), reader_of(request))
+    rows = (asdict(row) | {"others": ", ".join(row.others)} for row in personal_report(scope))
+    said = _said(scope)
+    # Claims are over all scenarios, by the usual vote.
+    return csv_file("personal", rows, {name: said[name] for name in ("dataset", "until", "seed")})
 
 
 @require_safe
@@ -93,7 +109,13 @@ def agreement_csv(request: HttpRequest) -> HttpResponse:
     require_sees_everyone(request)
     question = asked(TrustForm, request.GET).question()
     found = report(question.dataset)
-    return csv_file(f"agreement-{found.dataset}", *agreement_table(found.rows))
+    said = {
+        "dataset": found.dataset,
+        "judge": ", ".join(found.judges),
+        "run": " ".join(str(run.id) for _name, run in found.runs),
+        "seed": found.seed,
+    }
+    return csv_file(f"agreement-{found.dataset}", agreement_table(found.rows), said)
 
 
 @require_safe

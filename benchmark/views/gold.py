@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from annotation.views.access import csv_file
 from benchmark.core.gold import gold_records
 from benchmark.forms import POLICIES, GoldQuestionForm, asked
 from benchmark.queries import gold as queries
@@ -16,7 +17,8 @@ from benchmark.queries.gold import GoldScope
 from benchmark.queries.gold_rows import gold_rows as gold_rows_behind
 from benchmark.queries.kept import kept
 from benchmark.queries.rows import VerdictMatch
-from benchmark.views.exports import csv_file, require_sees_everyone
+from benchmark.queries.trust import SEED
+from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
 from judging.queries.generation import families_of_runs
 
@@ -77,8 +79,12 @@ def gold_csv(request: HttpRequest) -> HttpResponse:
         if asked_for in {"", line.judge.key}
         for row in gold_records(line.judge.judge, line.report, line.best_of, line.ties)
     ]
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    return csv_file("gold", columns, rows)
+    said = {
+        "dataset": page.scope.dataset and page.scope.dataset.slug,
+        "policy": page.scope.question.policy.value,
+        "seed": SEED,
+    }
+    return csv_file("gold", rows, said)
 
 
 def _query(scope: GoldScope) -> str:

@@ -22,13 +22,14 @@ from annotation.core.charts import (
 )
 from annotation.core.intervals import MIN_UNITS
 from annotation.templatetags.look import decimal
+from annotation.views.access import csv_file
 from benchmark.core.corrected import MeanEstimate
 from benchmark.core.grades import GRADES, GradeMean
 from benchmark.forms import asked
 from benchmark.forms.ranking import GradeRowsForm, GradesForm
 from benchmark.queries.grades import GradesPage, grade_rows, grades_page, opening
 from benchmark.queries.kept import fresh, kept
-from benchmark.views.exports import csv_file, require_sees_everyone
+from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
 from judging.queries.generation import families_of_runs
 
@@ -111,8 +112,8 @@ def graded_responses(request: HttpRequest) -> HttpResponse:
 def grades_csv(request: HttpRequest) -> HttpResponse:
     """A row for each mean: of a model, of each of its turns, of each of its scenarios."""
     require_sees_everyone(request)
-    rows = fresh(grades_page, asked(GradesForm, request.GET).question()).records()
-    return csv_file("grades", list(rows[0]) if rows else [], rows)
+    page = fresh(grades_page, asked(GradesForm, request.GET).question())
+    return csv_file("grades", page.records(), {"dataset": page.dataset and page.dataset.slug})
 
 
 def _rows_url(page: GradesPage, model: str, **more: object) -> str:

@@ -14,14 +14,16 @@ from django.views.decorators.http import require_safe
 
 from annotation.core.charts import IntervalPlot, IntervalRow, Mark, interval_plot
 from annotation.templatetags.look import percent, points
+from annotation.views.access import csv_file
 from benchmark.core.before_after import BeforeAfter
 from benchmark.core.judges import Record, agreement_records, lean_records, people_record
 from benchmark.forms import POLICIES, RULES, TableRowsForm, TablesForm, asked
 from benchmark.queries import judges as rows_queries
-from benchmark.queries.judges import JudgeLine, TablesPage, tables_page
+from benchmark.queries.judges import JudgeLine, TablesPage, TablesScope, tables_page
 from benchmark.queries.kept import kept
 from benchmark.queries.rows import VerdictMatch
-from benchmark.views.exports import csv_file, require_sees_everyone
+from benchmark.queries.trust import SEED
+from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
 from benchmark.views.judge_cells import (
     Write,
@@ -149,10 +151,16 @@ def judges_csv(request: HttpRequest) -> HttpResponse:
     name = request.GET.get("table", "agreement")
     if name not in _TABLES:
         raise Http404
-    rows = list(_TABLES[name](tables_page(asked(TablesForm, request.GET).question())))
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    whole = [{**dict.fromkeys(columns), **row} for row in rows]
-    return csv_file(f"judges-{name}", columns, whole)
+    page = tables_page(asked(TablesForm, request.GET).question())
+    said = {**tables_query(page.scope), "of": _whom(page.scope), "seed": SEED}
+    return csv_file(f"judges-{name}", _TABLES[name](page), said)
+
+
+def _whom(scope: TablesScope) -> str:
+    """Whom the judges are held against, in words of the file."""
+    if scope.gold:
+        return "gold"
+    return scope.annotator.name if scope.annotator else "all annotators"
 
 
 def _agreement_records(page: TablesPage) -> Iterator[Record]:

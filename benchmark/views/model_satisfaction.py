@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -15,15 +14,13 @@ from django.views.decorators.http import require_safe
 from annotation.core.charts import IntervalPlot, IntervalRow, interval_plot
 from annotation.core.choices import Hallucination, Reason
 from annotation.core.profiles import QUESTIONS
-from annotation.core.tables import Row
 from annotation.templatetags.look import decimal, label
+from annotation.views.access import csv_file
 from benchmark.core.corrected import MeanEstimate
 from benchmark.core.model_satisfaction import (
     ModelDifference,
-    ModelSatisfaction,
     QuestionAnswers,
     answer_name,
-    mean_cells,
 )
 from benchmark.forms import asked
 from benchmark.forms.models import ModelRowsForm, ModelsForm
@@ -37,7 +34,8 @@ from benchmark.queries.model_satisfaction import (
     models_page,
     questionnaire_rows,
 )
-from benchmark.views.exports import csv_file, require_sees_everyone
+from benchmark.queries.model_tables import MODEL_TABLES
+from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import FIGURES_ID
 from benchmark.views.ranking import without_stale_choices
 
@@ -83,11 +81,19 @@ def model_satisfaction_csv(request: HttpRequest) -> HttpResponse:
     """A table of the page: models, scenarios, differences or questions."""
     require_sees_everyone(request)
     table = request.GET.get("table", "models")
-    if table not in _TABLES:
+    if table not in MODEL_TABLES:
         raise Http404
     board = fresh(models_page, asked(ModelsForm, request.GET).question())
-    rows = list(_TABLES[table](board))
-    return csv_file(f"satisfaction-by-model-{table}", list(rows[0]) if rows else [], rows)
+    heard = board.run if board.voice is not Voice.PEOPLE else None
+    said = {
+        "dataset": board.dataset and board.dataset.slug,
+        "judge": heard and heard.judge,
+        "run": heard and heard.id,
+        "voice": board.voice.value,
+        "filter_scenario": board.scenario and board.scenario.name,
+        "study": board.study and board.study.slug,
+    }
+    return csv_file(f"satisfaction-by-model-{table}", MODEL_TABLES[table](board), said)
 
 
 def _asked(request: HttpRequest) -> Kept[ModelsBoard]:
@@ -200,57 +206,3 @@ def _plot_row(model: str, found: MeanEstimate) -> IntervalRow:
         text = f"{text} ({decimal(interval.low)} … {decimal(interval.high)})"
     low, high = (interval.low, interval.high) if interval else (None, None)
     return IntervalRow(label=model, value=found.value, low=low, high=high, text=text)
-
-
-def _models(board: ModelsBoard) -> Iterator[Row]:
-    heard = board.run if board.voice is not Voice.PEOPLE else None
-    said = {"voice": board.voice.value, "run": heard and heard.id}
-    for row in board.models:
-        yield said | row.record()
-    for each in board.corrected:
-        for record in each.records():
-            yield said | record
-
-
-def _scenarios(board: ModelsBoard) -> Iterator[Row]:
-    for row in board.models:
-        yield from _of_scenarios(row)
-
-
-def _of_scenarios(row: ModelSatisfaction) -> Iterator[Row]:
-    for name, found in row.scenarios.items():
-        yield {
-            "model": row.model,
-            "scenario": name,
-            "answers": found.rows,
-            "users": found.units,
-            **mean_cells(found),
-        }
-
-
-def _differences(board: ModelsBoard) -> Iterator[Row]:
-    for each in board.mean_differences:
-        yield each.record("mean")
-    for each in board.low_differences:
-        yield each.record("dissatisfied")
-
-
-def _questions(board: ModelsBoard) -> Iterator[Row]:
-    for each in board.questionnaire:
-        for model, counts, total in each.models:
-            for option, n in zip(each.options, counts, strict=True):
-                yield {
-                    "question": each.question,
-                    "model": model,
-                    "option": option,
-                    "n": n,
-                    "answered": total,
-                }
-
-
-_TABLES: Final = {
-    "models": _models,
-    "scenarios": _scenarios,
-    "differences": _differences,
-    "questions": _questions,
-}

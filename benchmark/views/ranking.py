@@ -15,7 +15,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation.core.charts import IntervalPlot, IntervalRow, interval_plot
 from annotation.core.refusals import Refused
+from annotation.core.tables import Row
 from annotation.templatetags.look import percent
+from annotation.views.access import csv_file
 from benchmark.core.rank_agreement import LEAST_MODELS, reference_agreement
 from benchmark.core.ranking import HeadToHead, ModelRating, RatingMethod, Standing, WinRate
 from benchmark.core.style_control import StyleEffect
@@ -36,9 +38,10 @@ from benchmark.queries.boards import (
     pairs_page,
 )
 from benchmark.queries.kept import Kept, fresh, kept
+from benchmark.queries.ranking import LeaderboardScope, Source, latest_judge, runs_of
 from benchmark.queries.ranking_rows import leaderboard_rows
 from benchmark.queries.trust import SEED
-from benchmark.views.exports import csv_file, require_sees_everyone
+from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import FIGURES_ID, source_name
 
 _OF_ONE_DATASET: Final = ("scenario", "annotator", "judge", "language", "anchor", "run")
@@ -88,10 +91,38 @@ def _page(request: HttpRequest) -> Kept[LeaderboardPage]:
     return kept(leaderboard_page, asked(LeaderboardForm, request.GET).question(), seed=SEED)
 
 
-def _boards(request: HttpRequest) -> tuple[Board, ...]:
+def _boards_file(
+    request: HttpRequest, name: str, told: Callable[[Board], Iterable[Row]]
+) -> HttpResponse:
     require_sees_everyone(request)
-    question = asked(LeaderboardForm, request.GET).question()
-    return fresh(leaderboard_page, question, seed=SEED).boards
+    page = fresh(leaderboard_page, asked(LeaderboardForm, request.GET).question(), seed=SEED)
+    rows = [
+        {**row, "run": runs}
+        for board in page.boards
+        for runs in [runs_read(page.scope, board.source)]
+        for row in told(board)
+    ]
+    return csv_file(name, rows, board_said(page.scope))
+
+
+def runs_read(scope: LeaderboardScope, source: Source) -> str:
+    """The numbers of the runs whose verdicts a board counts; "" for people's."""
+    if source is Source.HUMAN:
+        return ""
+    return " ".join(str(run.pk) for run in runs_of(scope, source, latest_judge(scope, source)))
+
+
+def board_said(scope: LeaderboardScope) -> dict[str, object]:
+    """What a leaderboard is of: its dataset and filters."""
+    question = scope.question
+    return {
+        "dataset": scope.dataset and scope.dataset.slug,
+        "filter_scenario": scope.scenario and scope.scenario.name,
+        "filter_annotator": scope.annotator and scope.annotator.name,
+        "filter_language": question.language,
+        "style": "controlled" if question.style else "as written",
+        "seed": SEED,
+    }
 
 
 @require_safe
@@ -144,8 +175,8 @@ def leaderboard_annotators_csv(request: HttpRequest) -> HttpResponse:
     """A row for each annotator beside all others, and for each two of them."""
     require_sees_everyone(request)
     question = asked(LeaderboardForm, request.GET).question()
-    rows = fresh(annotators_page, question, seed=SEED).records()
-    return csv_file("annotators", list(rows[0]) if rows else [], rows)
+    page = fresh(annotators_page, question, seed=SEED)
+    return csv_file("annotators", page.records(), board_said(page.scope))
 
 
 @require_POST
@@ -218,24 +249,27 @@ def _pairs(request: HttpRequest) -> PairsPage:
 @login_required
 def leaderboard_pairs_csv(request: HttpRequest) -> HttpResponse:
     """A row for each two models."""
-    rows = _pairs(request).records()
-    return csv_file("pairs", list(rows[0]) if rows else [], rows)
+    page = _pairs(request)
+    said = {
+        "run": runs_read(page.scope, page.source),
+        "filter_anchor": page.anchor,
+        **board_said(page.scope),
+    }
+    return csv_file("pairs", page.records(), said)
 
 
 @require_safe
 @login_required
 def leaderboard_csv(request: HttpRequest) -> HttpResponse:
     """The leaderboards as one table, with whose verdicts they count."""
-    rows = [row for board in _boards(request) for row in board.records()]
-    return csv_file("leaderboard", list(rows[0]) if rows else [], rows)
+    return _boards_file(request, "leaderboard", Board.records)
 
 
 @require_safe
 @login_required
 def head_to_head_csv(request: HttpRequest) -> HttpResponse:
     """A row for each two models of each leaderboard, in both directions."""
-    rows = [row for board in _boards(request) for row in board.duel_records()]
-    return csv_file("head-to-head", list(rows[0]) if rows else [], rows)
+    return _boards_file(request, "head-to-head", Board.duel_records)
 
 
 @dataclass(frozen=True, slots=True)

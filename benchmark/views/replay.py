@@ -26,7 +26,7 @@ from annotation.core.refusals import Refused
 from annotation.core.tables import Row
 from annotation.models import Dataset
 from annotation.templatetags.look import decimal, percent
-from annotation.views.access import UNPROCESSABLE, SignedInRequest, manager_required
+from annotation.views.access import UNPROCESSABLE, SignedInRequest, csv_file, manager_required
 from benchmark.core.paper_replay import TABLE_8, TABLE_9, PaperReplayRow, stands_beside
 from benchmark.core.replay import ReplayScale
 from benchmark.core.replay_items import ItemRule
@@ -45,7 +45,7 @@ from benchmark.queries.replay import (
 from benchmark.services.replay_runs import estimate_replay, plan_replay
 from benchmark.submission import submit
 from benchmark.views.ablations import say_if_attached
-from benchmark.views.exports import csv_file, require_sees_everyone
+from benchmark.views.exports import require_sees_everyone
 from judging.core.estimates import total_of
 from judging.core.rules import GenerationContext
 from judging.queries.generation import families_of_runs
@@ -128,8 +128,14 @@ def replay_csv(request: HttpRequest, run_id: int) -> HttpResponse:
     table = request.GET.get("table", "scores")
     if table not in _TABLES:
         raise Http404
-    rows = list(_TABLES[table](found))
-    return csv_file(f"replay-{run_id}-{table}", list(rows[0]) if rows else [], rows)
+    said = {
+        "dataset": found.run.dataset.slug,
+        "judge": found.settings.get("evaluator_name"),
+        "run": run_id,
+        "scale": found.scale.value,
+        "seed": found.settings["seed"],
+    }
+    return csv_file(f"replay-{run_id}-{table}", _TABLES[table](found), said)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -21,17 +21,25 @@ from annotation.core.charts import (
     scatter_plot,
 )
 from annotation.core.intervals import ends
+from annotation.core.numbers import number_in
 from annotation.core.refusals import Refused
 from annotation.core.tables import Row
 from annotation.templatetags.look import decimal, percent
-from annotation.views.access import UNPROCESSABLE, SignedInRequest, manager_required
+from annotation.views.access import UNPROCESSABLE, SignedInRequest, csv_file, manager_required
 from benchmark.core.learning_curve import CURVE_METRICS, CurveOn, CurvePoint
 from benchmark.core.metrics import MetricName
-from benchmark.core.paper_satisfaction import TABLE_2, TABLE_3, ours_beside
+from benchmark.core.paper_satisfaction import TABLE_2, TABLE_3, PaperRow, PublishedRow, ours_beside
 from benchmark.core.satisfaction_chances import ChanceBin, ChanceEstimate
 from benchmark.core.satisfaction_groups import COLUMNS, GAINED
 from benchmark.forms import EvaluationForm
-from benchmark.queries.satisfaction import StoredCurve, model_scores, stored_curve
+from benchmark.queries.choices import dataset_of
+from benchmark.queries.kept import kept
+from benchmark.queries.satisfaction import (
+    StoredCurve,
+    model_scores,
+    satisfaction_scope,
+    stored_curve,
+)
 from benchmark.queries.satisfaction_report import (
     EvaluatorRow,
     SatisfactionReport,
@@ -39,11 +47,12 @@ from benchmark.queries.satisfaction_report import (
     evaluations_under_way,
     satisfaction_report,
 )
+from benchmark.queries.satisfaction_runs import COMPARED, finished_runs, runs_beside
 from benchmark.queries.trust import SEED
 from benchmark.services.evaluation_runs import estimate_evaluation, plan_evaluation
 from benchmark.submission import submit
 from benchmark.views.ablations import say_if_attached
-from benchmark.views.exports import csv_file, require_sees_everyone
+from benchmark.views.exports import require_sees_everyone
 from judging.core.estimates import total_of
 from judging.queries.generation import families_of_judges
 
@@ -107,19 +116,26 @@ def _chance_text(one: ChanceBin) -> str:
 @require_safe
 @login_required
 def satisfaction(request: HttpRequest) -> HttpResponse:
-    """The newest report, or the one asked for, with the paper's figures beside it."""
+    """A dataset's newest report, or the one asked for; without one, its finished runs."""
     found = _asked(request)
+    scope = satisfaction_scope(
+        found.chosen.dataset.slug if found else request.GET.get("dataset", "")
+    )
+    runs = finished_runs(scope.dataset.id) if scope.dataset else ()
     rows = found.rows if found else ()
     curve = _stored_curve(found) if found else None
-    table_2 = [(row, ours_beside(row, rows)) for row in TABLE_2]
-    table_3 = [(row, ours_beside(row, rows)) for row in TABLE_3]
+    tables = {
+        name: [(row, ours) for row in table if (ours := ours_beside(row, rows))]
+        for name, table in (("table_2", TABLE_2), ("table_3", TABLE_3))
+    }
     context = {
+        **tables,
         "found": found,
+        "scope": scope,
+        "runs": runs,
+        "beside": kept(runs_beside, runs, seed=SEED).page if runs and not found else None,
+        "compared": COMPARED,
         "gained": GAINED,
-        "table_2": table_2,
-        "table_3": table_3,
-        "missing_2": [row.evaluator for row, ours in table_2 if found and not ours],
-        "missing_3": [f"{row.model}, {row.variant}" for row, ours in table_3 if found and not ours],
         "curve": curve,
         "curve_rows": [
             (curve_label(point), point, [point.figures[name] for name in CURVE_METRICS])
@@ -132,11 +148,30 @@ def satisfaction(request: HttpRequest) -> HttpResponse:
     return render(request, "benchmark/satisfaction.html", context)
 
 
+@require_safe
+@login_required
+def satisfaction_runs(request: HttpRequest) -> HttpResponse:
+    """Finished runs side by side, those asked for or a dataset's; to htmx their tables."""
+    require_sees_everyone(request)
+    asked = [number for each in request.GET.getlist("run") if (number := number_in(each))]
+    slug = request.GET.get("dataset", "")
+    runs = asked or (finished_runs(dataset_of(slug).id) if slug else ())
+    found = kept(runs_beside, runs, seed=SEED)
+    context = {"beside": found.page, "kept": found, "compared": COMPARED}
+    fragment = request.headers.get("HX-Request") == "true"
+    name = "_satisfaction_runs" if fragment else "satisfaction_runs"
+    return render(request, f"benchmark/{name}.html", context)
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @manager_required
 def new_evaluation(request: SignedInRequest) -> HttpResponse:
     """Choose evaluators and datasets; they are compared in a worker."""
-    form = EvaluationForm(request.POST if request.method == "POST" else None)
+    asked = request.GET.get("test", "")
+    form = EvaluationForm(
+        request.POST if request.method == "POST" else None,
+        initial={"test": asked, "train": asked},
+    )
     if form.is_bound and form.is_valid():
         try:
             run = submit(plan_evaluation(form.request(by=request.user)))
@@ -225,7 +260,15 @@ def satisfaction_csv(request: HttpRequest) -> HttpResponse:
             for cells in _TABLES[table](row)
         ]
     name = "satisfaction" if table == "figures" else f"satisfaction-{table}"
-    return csv_file(name, list(rows[0]) if rows else [], rows)
+    settings = found.chosen.settings if found else {}
+    said = {
+        "dataset": found and found.chosen.dataset.slug,
+        "trained_on": settings.get("train"),
+        "report": found and found.chosen.pk,
+        "run": found and found.run,
+        "seed": found and found.seed,
+    }
+    return csv_file(name, rows, said)
 
 
 def _figures(row: EvaluatorRow) -> Iterator[Row]:
@@ -307,23 +350,23 @@ def _curve(found: SatisfactionReport) -> Iterator[Row]:
 
 def _paper(found: SatisfactionReport) -> Iterator[Row]:
     for row in TABLE_2:
-        for ours in ours_beside(row, found.rows) or (None,):
-            yield {
-                "table": 2,
-                "evaluator": row.evaluator,
-                **{f"paper_{name}": getattr(row, name) for name in _QUOTED},
-                "ours": f"{ours.name}, {ours.setting}" if ours else "",
-                **{name: ours.metrics[name].value if ours else None for name in _QUOTED},
-            }
+        for ours in ours_beside(row, found.rows):
+            yield {"table": 2, "evaluator": row.evaluator, **_quoted(row, ours)}
     for line in TABLE_3:
-        for ours in ours_beside(line, found.rows) or (None,):
+        for ours in ours_beside(line, found.rows):
             yield {
                 "table": 3,
                 "evaluator": f"{line.model}, {line.variant}",
-                **{f"paper_{name}": getattr(line, name, None) for name in _QUOTED},
-                "ours": f"{ours.name}, {ours.setting}" if ours else "",
-                **{name: ours.metrics[name].value if ours else None for name in _QUOTED},
+                **_quoted(line, ours),
             }
+
+
+def _quoted(row: PaperRow | PublishedRow, ours: EvaluatorRow) -> Row:
+    return {
+        **{f"paper_{name}": getattr(row, name, None) for name in _QUOTED},
+        "ours": f"{ours.name}, {ours.setting}",
+        **{name: ours.metrics[name].value for name in _QUOTED},
+    }
 
 
 _QUOTED = ("pearson", "spearman", "qwk", "f1_dsat")
@@ -341,4 +384,6 @@ _TABLES = {
 
 def _asked(request: HttpRequest) -> SatisfactionReport | None:
     require_sees_everyone(request)
-    return satisfaction_report(request.GET.get("report", ""))
+    return satisfaction_report(
+        request.GET.get("report", ""), dataset=request.GET.get("dataset", "")
+    )

@@ -28,6 +28,64 @@ def may_hold_key(variable: str, *, listed: Collection[str]) -> bool:
     return not variable or variable.startswith(KEY_PREFIX) or variable in listed
 
 
+_NAMED: Final = re.compile(r"[A-Z][A-Z0-9_]*")
+_KEY: Final = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?:sk|pk|rk|gsk|hf|xai|r8|nvapi|pplx|glpat|fw)[-_]|AIza|AKIA|Bearer )"
+    r"[\w-]{8,}"
+)
+_LONG_WORD: Final = 16
+_FEWEST_DIGITS: Final = 2
+
+
+def holds_key(text: str) -> bool:
+    """Whether a text has something in it that begins as the keys of providers do."""
+    return bool(_KEY.search(text))
+
+
+def looks_like_key(variable: str) -> bool:
+    """Whether what was entered as a variable's name is rather the key: as long, or as random."""
+    words = re.split(r"[^A-Za-z0-9]+", variable)
+    longest = max(words, key=len)
+    is_random = len(longest) >= _LONG_WORD and sum(map(str.isdigit, longest)) >= _FEWEST_DIGITS
+    is_long = len(variable) >= 2 * _LONG_WORD and not _NAMED.fullmatch(variable)
+    return holds_key(variable) or is_random or is_long
+
+
+KNOWN_HOSTS: Final = (
+    "localhost",
+    "127.0.0.1",
+    "::1",
+    "api.openai.com",
+    "api.anthropic.com",
+    "generativelanguage.googleapis.com",
+    "api.mistral.ai",
+    "api.deepseek.com",
+    "api.together.xyz",
+    "api.fireworks.ai",
+    "api.groq.com",
+    "api.x.ai",
+    "openrouter.ai",
+    "router.huggingface.co",
+    "dashscope.aliyuncs.com",
+    "api.moonshot.cn",
+    "open.bigmodel.cn",
+    "api.siliconflow.cn",
+)
+"""This machine and providers, who have a key of theirs already: nobody can fetch it from them."""
+ANY_HOST: Final = "*"
+
+
+def may_be_asked(base_url: str, *, hosts: Collection[str]) -> bool:
+    """Whether an endpoint may be at an address.
+
+    Args:
+        base_url: its address.
+        hosts: names, each with a port where only that one may be asked; `*` stands for any.
+    """
+    parts = urlsplit(base_url)
+    return not {ANY_HOST, parts.hostname, parts.netloc.lower()}.isdisjoint(hosts)
+
+
 RESERVED_NAMES: Final = frozenset(
     {"lexical", LEARNED, *(baseline.lower() for baseline in Baseline), *NEAREST_NAMES}
 )

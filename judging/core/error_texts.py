@@ -50,6 +50,10 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "llm:bad-endpoint": gettext_noop(
         "The endpoint's base URL is not valid. Use an http or https address without a password."
     ),
+    "llm:no-key": gettext_noop(
+        "The endpoint's API key variable is not set on this server. Set it where the server and "
+        "its workers start, restart them, then test again."
+    ),
     "llm:key-variable": gettext_noop(
         "The endpoint's key variable is not allowed. Choose one that begins with LLM_, or add it "
         "to LLM_KEY_VARIABLES."
@@ -60,7 +64,7 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "llm:context": gettext_noop(
         "The longest request does not fit into the model's context. Lower the endpoint's context "
         "window (LLM_CONTEXT_TOKENS), so that conversations are shortened. If the server takes "
-        'more by now, choose "Check capabilities" in the admin console.'
+        "more by now, test the endpoint again under Runs → Model endpoints."
     ),
     "llm:no-answer": gettext_noop(
         "The model's reply is empty. If the model reasons first, raise its max output tokens."
@@ -123,7 +127,8 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "retry, or start a new run."
     ),
     "generate:no-endpoint": gettext_noop(
-        "Only a model endpoint can generate responses. Choose one, or add one in the admin console."
+        "Only a model endpoint can generate responses. Choose one, or add one under Runs → Model "
+        "endpoints."
     ),
     "generate:no-turns": gettext_noop(
         "There is nothing to answer: no turn with a user message matches this choice."

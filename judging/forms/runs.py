@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -12,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.choices import StudyKind
 from annotation.core.refusals import text_of
-from annotation.core.splits import Pooling
+from annotation.core.splits import DEFAULT_DEV_SIZE, DEFAULT_SEED, Pooling, SplitSampling
 from annotation.models import Dataset, PairingPlan, User
 from annotation.models.wording import choices_of
 from annotation.queries.pairing import pairing_plans
@@ -22,15 +21,14 @@ from judging.core.rules import (
     DRAWN,
     LEARNED,
     NO_SETS,
-    PAPER_DRAW,
     Combine,
     DistilPrompt,
     JudgePrompt,
     Level,
     PairwiseSettings,
-    SatisfactionSettings,
     SelectionMode,
     Variant,
+    Window,
     variants_at,
 )
 from judging.core.targets import (
@@ -39,15 +37,21 @@ from judging.core.targets import (
     STUDY,
     TURN_TARGETS,
     RunTarget,
-    Targets,
-    targets_named,
-    turn_targets_named,
 )
 from judging.core.verdicts import VerdictRule
+from judging.forms.abilities import (
+    Limited,
+    LimitedChoices,
+    LimitedRadios,
+    shut_for,
+    with_abilities,
+)
 from judging.forms.fields import again_field, budget_field
-from judging.models import ModelEndpoint, RunKind
+from judging.forms.run_requests import level_in, requests_of, variant_in
+from judging.models import RunKind
 from judging.queries.preferences import learned_elsewhere, selected_by
 from judging.queries.satisfaction.targets import filters_of, rated_elsewhere
+from judging.services.endpoints import all_endpoints
 from judging.services.judges import LEXICAL
 from judging.services.run_requests import RunRequest
 
@@ -79,11 +83,15 @@ VERDICTS = [
     ("", _("Usual: as the preferences were selected, otherwise by the stated verdict")),
     (VerdictRule.STRICT.value, _("By the stated verdict")),
     (VerdictRule.LOGPROB.value, _("By letter probabilities in both orders")),
+    (VerdictRule.PAPER.value, _("As the paper's code reads it")),
 ]
 
 _FILTERS = ("scenario", "model", "language", "sample")
 FIELDS_OF = {
-    RunKind.DISTIL: ("distiller", "distil_prompt", "pooling", "mode", "combine", "verdict"),
+    RunKind.DISTIL: (
+        *("distiller", "dev_size", "seed", "sampling", "window", "distil_prompt", "pooling"),
+        *("mode", "combine", "verdict"),
+    ),
     RunKind.TEST: ("targets", "learned_in", "sets", *_FILTERS, "prompt", "no_control", "verdict"),
     RunKind.SATISFACTION: (
         "turn_targets",
@@ -97,11 +105,19 @@ FIELDS_OF = {
 }
 """Fields that not every kind of run asks."""
 
+ADVANCED = (
+    *("dev_size", "seed", "sampling", "window", "verdict", "pooling", "distil_prompt", "mode"),
+    *("combine", "learned_in", "no_control", "memory_judge", "level", "train", "again"),
+)
+"""Folded: each has a default that will do."""
+LIMITED = ("kind", "prompt", "verdict")
+"""Of which the judges that were chosen may not be able to do everything."""
+
 
 class RunForm(forms.Form):
     """What to run, for whom, by which judge; the dataset is chosen before."""
 
-    kind = forms.ChoiceField(label=_("What to do"), choices=KINDS, widget=forms.RadioSelect)
+    kind = forms.ChoiceField(label=_("What to do"), choices=KINDS, widget=LimitedRadios)
     annotator = forms.TypedChoiceField(
         label=_("Annotator"),
         coerce=int,
@@ -129,6 +145,34 @@ class RunForm(forms.Form):
             "Who writes the preferences. The judges chosen above judge the dev split under them "
             "and select. Preferences that a distiller wrote before are not paid for again."
         ),
+    )
+    dev_size = forms.IntegerField(
+        label=_("Dev comparisons per scenario"),
+        required=False,
+        min_value=1,
+        max_value=1000,
+        help_text=_(
+            "Preferences are distilled from these and selected by how they judge them. Default: "
+            "%(n)d."
+        )
+        % {"n": DEFAULT_DEV_SIZE},
+    )
+    seed = forms.IntegerField(
+        label=_("Seed"),
+        required=False,
+        min_value=0,
+        max_value=2**32 - 1,
+        help_text=_("Of the draw of dev comparisons and of the control. Default: %(n)d.")
+        % {"n": DEFAULT_SEED},
+    )
+    sampling = forms.ChoiceField(
+        label=_("How to draw dev comparisons"), choices=choices_of(SplitSampling), required=False
+    )
+    window = forms.ChoiceField(
+        label=_("Conversation shown"),
+        choices=choices_of(Window),
+        required=False,
+        help_text=_("What a language model sees of each conversation; the lexical judge sees all."),
     )
     distil_prompt = forms.ChoiceField(
         label=_("How to write a preference when learning"),
@@ -227,6 +271,7 @@ class RunForm(forms.Form):
     prompt = forms.ChoiceField(
         label=_("How to ask when judging"),
         choices=PROMPTS,
+        widget=LimitedChoices,
         required=False,
         help_text=_(
             "All but the first take no preferences, and an endpoint answers them. They are what "
@@ -244,6 +289,7 @@ class RunForm(forms.Form):
     verdict = forms.ChoiceField(
         label=_("How to read verdicts"),
         choices=VERDICTS,
+        widget=LimitedChoices,
         required=False,
         help_text=_(
             "Letter probabilities need an endpoint that returns log-probabilities. They cancel a "
@@ -314,15 +360,21 @@ class RunForm(forms.Form):
             *((kind.lower(), gettext(kind.label)) for kind in TURN_TARGETS),
             *_studies(dataset, StudyKind.SATISFACTION),
         ]
-        endpoints = ModelEndpoint.objects.filter(enabled=True).order_by("name")
+        endpoints = list(all_endpoints().filter(enabled=True))
         others = Dataset.objects.exclude(pk=dataset.pk).order_by("name").values_list("slug", "name")
         self._field("train").choices = [("", _("others of this dataset")), *others]
         names = [(name, name) for name in (LEXICAL, LEARNED)]
-        names += [(row.name, _with_letters(row)) for row in endpoints]
+        names += [(row.name, with_abilities(row)) for row in endpoints]
         self._field("judge").choices = names
         writers = [LEXICAL, *(row.name for row in endpoints if not row.has_scores)]
         for name in ("distiller", "memory_judge"):
             self._field(name).choices = [("", _("the judge")), *((one, one) for one in writers)]
+        self.has_endpoints = bool(endpoints)
+        self.shut = shut_for(self._chosen(), endpoints)
+        for name, reasons in self.shut.items():
+            widget = self._field(name).widget
+            assert isinstance(widget, Limited)  # noqa: S101 - declared above
+            widget.shut = reasons
         self._field("combine").choices = [("", _("Usual")), *choices_of(Combine)]
         self._field("sets").choices = [
             ("", _("the judge")),
@@ -342,6 +394,50 @@ class RunForm(forms.Form):
             if self.filters.get(field.name) != []
         ]
 
+    def plain_rows(self) -> list[tuple[str, forms.BoundField]]:
+        """What everybody decides on."""
+        folded = {*ADVANCED, *_FILTERS}
+        return [row for row in self.rows() if row[1].name not in folded]
+
+    def filter_rows(self) -> list[tuple[str, forms.BoundField]]:
+        """What narrows down what is judged."""
+        return [row for row in self.rows() if row[1].name in _FILTERS]
+
+    def advanced_rows(self) -> list[tuple[str, forms.BoundField]]:
+        """What is folded, in the order of ADVANCED."""
+        rows = {row[1].name: row for row in self.rows()}
+        return [rows[name] for name in ADVANCED]
+
+    def limited_rows(self) -> list[tuple[str, forms.BoundField]]:
+        """What is shown anew once other judges are chosen."""
+        return [row for row in self.rows() if row[1].name in LIMITED]
+
+    @property
+    def usual(self) -> PairwiseSettings:
+        """What is done where nothing is entered."""
+        return PairwiseSettings()
+
+    @property
+    def is_unfolded(self) -> bool:
+        """Whether something is wrong in what is folded."""
+        return not self.errors.keys().isdisjoint(ADVANCED)
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether something is entered in the filters."""
+        return self.is_bound and any(self[name].value() for name in _FILTERS)
+
+    @property
+    def limit(self) -> str:
+        """What the chosen judges cannot do of what is chosen, in a sentence; "" where they can."""
+        return next((str(self.errors[name][0]) for name in LIMITED if name in self.errors), "")
+
+    def _chosen(self) -> list[str]:
+        """The judges' names as they were sent, or as the page begins."""
+        if not self.is_bound:
+            return list(self.initial.get("judge", ()))
+        return list(self._field("judge").widget.value_from_datadict(self.data, {}, "judge") or ())
+
     def _field(self, name: str) -> forms.ChoiceField | forms.MultipleChoiceField:
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField | forms.MultipleChoiceField)  # noqa: S101 - declared above
@@ -351,10 +447,10 @@ class RunForm(forms.Form):
         """What another kind asks is left out."""
         cleaned = super().clean() or {}
         self._leave_out(cleaned)
-        if LEARNED in cleaned.get("judge", ()) and cleaned.get("kind") != RunKind.SATISFACTION:
-            self.add_error("judge", _("The learned evaluator scores satisfaction only."))
-        if _prompt(cleaned) is not JudgePrompt.PERSONAL and LEXICAL in cleaned.get("judge", ()):
-            self.add_error("judge", _("The lexical judge compares in its own way only."))
+        for name, values in self.shut.items():
+            asked = cleaned.get(name) or (JudgePrompt.PERSONAL if name == "prompt" else "")
+            if asked in values and (name != "prompt" or cleaned.get("kind") == RunKind.TEST):
+                self.add_error(name, values[asked])
         self._clean_ratings(cleaned)
         return cleaned
 
@@ -367,7 +463,7 @@ class RunForm(forms.Form):
 
     def _clean_ratings(self, cleaned: Mapping[str, Any]) -> None:
         """What concerns ratings alone, and fits together."""
-        variant, level = _variant(cleaned), _level(cleaned)
+        variant, level = variant_in(cleaned), level_in(cleaned)
         if variant not in variants_at(level):
             self.add_error("variant", gettext(text_of("run:variant-level")))
         if level is Level.SESSION and cleaned.get("turn_targets") == RunTarget.CANDIDATES.lower():
@@ -376,60 +472,7 @@ class RunForm(forms.Form):
 
     def requests(self, *, dataset: Dataset, by: User) -> list[RunRequest]:
         """What is asked for, of each judge that was chosen."""
-        cleaned = self.cleaned_data
-        key = cleaned["annotator"]
-        sets = cleaned.get("sets") or ""
-        with_sets = sets != NO_SETS
-        draw = PAPER_DRAW if sets == DRAWN else 0
-        named = sets if with_sets and not draw else ""
-        selecting, _colon, distiller = named.partition(":")
-        learned_in = (with_sets and cleaned.get("learned_in")) or cleaned.get("history_in")
-        wrote = cleaned.get("distiller") or cleaned.get("memory_judge") or distiller
-        request = RunRequest(
-            kind=RunKind(cleaned["kind"]),
-            dataset=dataset,
-            annotator=None if key is None else User.objects.get(pk=key),
-            writer=wrote or None,
-            selected_by=selecting or None,
-            prompt=_prompt(cleaned),
-            with_sets=with_sets,
-            targets=_targets(cleaned),
-            sets_dataset=Dataset.objects.get(slug=learned_in) if learned_in else None,
-            with_control=not (cleaned.get("no_control") or draw),
-            draw=draw,
-            verdict=_verdict(cleaned),
-            pairwise=PairwiseSettings(
-                distil_prompt=_distil(cleaned),
-                pooling=Pooling(cleaned.get("pooling") or Pooling.AUTO),
-                combine=Combine(cleaned["combine"]) if cleaned.get("combine") else None,
-                mode=SelectionMode(cleaned.get("mode") or SelectionMode.DEFAULT),
-                verdict_rule=_verdict(cleaned) or VerdictRule.STRICT,
-            ),
-            satisfaction=SatisfactionSettings(
-                variant=_variant(cleaned), level=_level(cleaned), train=cleaned["train"]
-            ),
-            budget=cleaned["budget"],
-            created_by=by,
-        )
-        return [replace(request, judge=judge) for judge in cleaned["judge"]]
-
-
-def _targets(cleaned: Mapping[str, Any]) -> Targets:
-    """What a test run judges, or a satisfaction run scores; without any choice the usual."""
-    found = Targets()
-    if cleaned.get("turn_targets"):
-        found, _other = turn_targets_named(cleaned["turn_targets"])
-    elif cleaned.get("targets"):
-        found, _other = targets_named(cleaned["targets"])
-    if cleaned.get("history_in") and found.are_rated:
-        found = Targets(kind=RunTarget.ALL)  # what is asked is in whose stead: none need be rated
-    return replace(
-        found,
-        scenarios=tuple(cleaned.get("scenario") or ()),
-        models=tuple(cleaned.get("model") or ()),
-        languages=tuple(cleaned.get("language") or ()),
-        sample=cleaned.get("sample") or None,
-    )
+        return requests_of(self.cleaned_data, dataset=dataset, by=by)
 
 
 def _studies(dataset: Dataset, kind: StudyKind) -> list[tuple[str, str]]:
@@ -443,42 +486,11 @@ def _plan_name(plan: PairingPlan) -> str:
     }
 
 
-def _variant(cleaned: Mapping[str, Any]) -> Variant:
-    return Variant(cleaned.get("variant") or Variant.CHECKLIST)
-
-
-def _level(cleaned: Mapping[str, Any]) -> Level:
-    return Level(cleaned.get("level") or Level.TURN)
-
-
-def _prompt(cleaned: Mapping[str, Any]) -> JudgePrompt:
-    return JudgePrompt(cleaned.get("prompt") or JudgePrompt.PERSONAL)
-
-
-def _verdict(cleaned: Mapping[str, Any]) -> VerdictRule | None:
-    return VerdictRule(cleaned["verdict"]) if cleaned.get("verdict") else None
-
-
 def _by(judge: str, writer: str) -> str:
     if judge == writer:
         return judge
     names = {"judge": judge, "distiller": writer}
     return gettext("%(judge)s, distilled by %(distiller)s") % names
-
-
-def _with_letters(row: ModelEndpoint) -> str:
-    """An endpoint's name with whether it returns log-probabilities; a reward model never does."""
-    if row.has_scores:
-        return row.name
-    known = row.can("logprobs")
-    said = gettext("unknown until first use")
-    if known is not None:
-        said = gettext("yes") if known else gettext("no")
-    return gettext("%(name)s (log-probabilities: %(said)s)") % {"name": row.name, "said": said}
-
-
-def _distil(cleaned: Mapping[str, Any]) -> DistilPrompt:
-    return DistilPrompt(cleaned.get("distil_prompt") or DistilPrompt.SENTENCES)
 
 
 class BudgetForm(forms.Form):

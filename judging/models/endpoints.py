@@ -14,6 +14,7 @@ from django.core.validators import (
 )
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.refusals import Refused
@@ -209,6 +210,14 @@ class ModelEndpoint(models.Model):
             return None
         known: bool | None = getattr(self, f"has_{ability}")
         return known
+
+    @property
+    def abilities(self) -> tuple[tuple[str, bool | None], ...]:
+        """What runs ask of it, in words, and whether it can; None: unknown."""
+        return (
+            (gettext("Log-probabilities"), self.can("logprobs")),
+            (gettext("JSON schema"), self.can("json_schema")),
+        )
 
     def state(self, abilities: Mapping[str, bool | None]) -> None:
         """What somebody states, by the names of columns, holds for the address of now.

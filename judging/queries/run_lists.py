@@ -167,6 +167,11 @@ def row_counts(runs: Collection[int], *, kinds: Collection[str]) -> Mapping[int,
     return counts
 
 
+def has_runs(datasets: Collection[str]) -> bool:
+    """Whether a run was started in one of these datasets."""
+    return JudgeRun.objects.filter(dataset__slug__in=datasets).exists()
+
+
 def is_under_way(dataset: Dataset) -> bool:
     """Whether a run judges in a dataset or reads it, or waits for answers from a batch file."""
     reads = Q(dataset=dataset) | Q(config__train=dataset.slug)

@@ -10,6 +10,7 @@ from typing import Final
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, OuterRef, Subquery
+from django.db.models.fields.json import KT
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.refusals import Refused
@@ -229,14 +230,19 @@ def compared_runs(
 
 
 def siblings(run: JudgeRun) -> Sequence[JudgeRun]:
-    """The newest run of every other judge for the same annotator, dataset and kind."""
+    """The newest run of every other judge for the same annotator, dataset and kind.
+
+    Of satisfaction, a judge that was asked in another way is another one.
+    """
     rows = (
         JudgeRun.objects.filter(kind=run.kind, dataset=run.dataset_id, annotator=run.annotator_id)
-        .exclude(judge=run.judge)
+        .annotate(asked=KT("config__variant"))
         .defer("config")
         .order_by("pk")
     )
-    return list({row.judge: row for row in rows}.values())[: MOST_RUNS - 1]
+    found = {(row.judge, row.asked): row for row in rows}
+    found.pop((run.judge, run.config.get("variant")), None)
+    return list(found.values())[: MOST_RUNS - 1]
 
 
 def _name(run: JudgeRun) -> str:

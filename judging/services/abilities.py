@@ -22,13 +22,14 @@ from annotation.core.refusals import Refused
 from judging.core.chat import ChatRequest, JsonSchema, Reply
 from judging.core.endpoints import Endpoint, listed_context
 from judging.core.rules import JudgePrompt
+from judging.core.score_api import parse_score, scored_messages
 from judging.core.verdicts import VerdictRule
 from judging.judges.llm_judge import LETTER_ALTERNATIVES
 from judging.llm.client import ChatClient
 from judging.llm.errors import PASSING, LlmCode, LlmError
 from judging.llm.transport import Patience
 from judging.models import JudgeRun, ModelEndpoint, RunKind, RunStatus
-from judging.services.endpoints import endpoint_of
+from judging.services.endpoints import endpoint_of, lacks_key
 
 ABILITIES: Final = ("logprobs", "json_schema", "system_role")
 LONGEST_WAIT_SECONDS: Final = 15.0
@@ -57,8 +58,10 @@ def find_abilities(
     wait: float = LONGEST_WAIT_SECONDS,
     again: bool = False,
     environ: Mapping[str, str] = os.environ,
-) -> None:
+) -> LlmError | None:
     """Asks for what is not known of an endpoint, and stores what was found; in no transaction.
+
+    Returns why it did not answer, None where it did.
 
     What cannot be told, because the endpoint is down or busy, stays unknown and is asked for the
     next time. A reward model is no chat, and has none of these abilities.
@@ -76,7 +79,7 @@ def find_abilities(
     unknown = [ability for ability in wanted if again or row.can(ability) is None]
     measures = again or not row.is_measured
     if row.has_scores or not (unknown or measures):
-        return
+        return None
     found = async_to_sync(_probe)(endpoint_of(row), unknown, wait, environ, measures)
     if row.probe_address not in {"", row.address}:  # it was known of another model
         for ability in ABILITIES:
@@ -89,6 +92,32 @@ def find_abilities(
         row.found_context_tokens, row.found_tokens_per_second = found.context, found.speed
         row.measured_address = row.address
     _keep(row, "probe_address", *(f"has_{ability}" for ability in ABILITIES), *_MEASURED)
+    return found.error
+
+
+def check_answers(row: ModelEndpoint, *, environ: Mapping[str, str] = os.environ) -> None:
+    """Asks an endpoint anew what it can do; of a reward model, one score.
+
+    Raises:
+        LlmError: it did not answer, or not as it should.
+        Refused: its base URL cannot be used; its key may not be sent, or is not there.
+    """
+    if lacks_key(row, environ=environ):
+        raise Refused("llm:no-key", f"{row.key_variable} is not set")
+    if row.has_scores:
+        async_to_sync(_score)(endpoint_of(row), environ)
+    elif (error := find_abilities(row, again=True, environ=environ)) is not None:
+        raise error
+
+
+async def _score(endpoint: Endpoint, environ: Mapping[str, str]) -> None:
+    asked = Message(Speaker.USER, "Say hello.")
+    request = endpoint.request(scored_messages((asked,), "Hello!"))
+    waiting = replace(endpoint, timeout_seconds=min(endpoint.timeout_seconds, LONGEST_WAIT_SECONDS))
+    async with ChatClient(waiting, patience=Patience(tries=1), environ=environ) as client:
+        reply = await client.complete(request)
+    if parse_score(reply.text) is None:
+        raise LlmError(LlmCode.MALFORMED, "the answer holds no number")
 
 
 _MEASURED: Final = ("found_context_tokens", "found_tokens_per_second", "measured_address")
@@ -222,12 +251,16 @@ def could_read_letters(runs: Iterable[JudgeRun]) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _Found:
-    """What a probe found; it `is_measured` where the endpoint could be asked to the end."""
+    """What a probe found; it `is_measured` where the endpoint could be asked to the end.
+
+    `error` is why it could not be.
+    """
 
     abilities: dict[str, bool | None] = field(default_factory=dict)
     context: int | None = None
     speed: float | None = None
     is_measured: bool = False
+    error: LlmError | None = None
 
 
 async def _probe(
@@ -252,6 +285,7 @@ async def _probe(
             except LlmError as error:
                 # Only a request that was refused says something of the ability.
                 shown = False if error.code is LlmCode.BAD_REQUEST else None
+                found.error = None if shown is False else error
             found.abilities[ability] = shown
             if shown is None:
                 return found  # the next request would meet the same
@@ -272,11 +306,13 @@ async def _measure(client: ChatClient, found: _Found) -> None:
         is_there = True
     except LlmError as error:
         if error.code in _NO_ANSWER:
+            found.error = error
             return
     try:
         found.speed = await _speed(client, is_there=is_there)
     except LlmError as error:
         if error.code is not LlmCode.BAD_REQUEST:
+            found.error = error
             return
     found.is_measured = True
 

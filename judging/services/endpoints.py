@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import os
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -12,13 +13,18 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F
+from django.db.models.query import QuerySet
 
 from annotation.core.refusals import Refused
+from annotation.models import AuditEvent, User
 from judging.core.chat import Sampling
 from judging.core.endpoints import Endpoint
 from judging.core.money import Prices
 from judging.llm.errors import LlmCode, LlmError
 from judging.models import JudgeRun, ModelEndpoint
+
+STATED: Final = frozenset({"has_logprobs", "has_json_schema", "has_system_role"})
+"""Abilities that are found out, or stated by somebody."""
 
 
 def endpoint_of(row: ModelEndpoint) -> Endpoint:
@@ -46,6 +52,33 @@ def endpoint_of(row: ModelEndpoint) -> Endpoint:
         prices=prices_of(row),
         listed_variables=settings.LLM_KEY_VARIABLES,
     )
+
+
+def lacks_key(row: ModelEndpoint, *, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the variable that an endpoint's key is read from is empty in this process."""
+    return bool(row.key_variable) and not environ.get(row.key_variable, "").strip()
+
+
+def save_endpoint(row: ModelEndpoint, *, changed: Collection[str], by: User) -> None:
+    """Store what somebody entered; what they state of its abilities holds for the address of now.
+
+    Args:
+        row: with the new values.
+        changed: names of columns.
+        by: remembered with the names of what they changed.
+    """
+    if stated := STATED.intersection(changed):
+        row.state({name: getattr(row, name) for name in stated})
+    is_new = row.pk is None
+    with transaction.atomic():
+        row.save()
+        AuditEvent.objects.create(
+            actor=by,
+            action="endpoint.added" if is_new else "endpoint.changed",
+            target="endpoint",
+            target_id=row.pk,
+            detail={"name": row.name, "changed": sorted(changed)},
+        )
 
 
 def prices_of(row: ModelEndpoint) -> Prices:
@@ -82,6 +115,14 @@ def endpoint_row_from_settings() -> ModelEndpoint | None:
         row.state({"has_logprobs": settings.LLM_LOGPROBS})
         row.save()
     return row
+
+
+def all_endpoints() -> QuerySet[ModelEndpoint]:
+    """Endpoints by name, the one that LLM_* describe among them before anybody used it."""
+    rows = ModelEndpoint.objects.order_by("name")
+    if settings.LLM_BASE_URL and not rows.filter(name="llm").exists():
+        endpoint_row_from_settings()
+    return rows
 
 
 _NOTHING: Final = Decimal(0)

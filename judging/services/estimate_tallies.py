@@ -151,9 +151,9 @@ def check_fits(asked: ModelEndpoint, requests: Sequence[ChatRequest]) -> TightRe
         message = (
             f"{asked.name} takes {context:,} tokens, and {beyond:,} of {len(lengths):,} requests "
             f"looked at have more, the longest at least {fewest:,} with its reply: lower "
-            "LLM_CONTEXT_TOKENS (in the admin console its context window, now "
+            "LLM_CONTEXT_TOKENS (on the endpoint's page its context window, now "
             f"{asked.context_tokens:,}), so that conversations are shortened; "
-            'if the server takes more by now, choose "Check capabilities" in the admin console'
+            "if the server takes more by now, test the endpoint under Runs, Model endpoints"
         )
         raise Refused("llm:context", message)
     return TightRequest(asked.name, context, fewest, most) if most > context else None

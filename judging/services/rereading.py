@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from asgiref.sync import async_to_sync
+from django.db.models import QuerySet
 
 from annotation.core.choices import JudgmentStatus
-from judging.core.estimates import spread
+from judging.core.rules import LEARNED
 from judging.core.runs import StageName
 from judging.judges.protocol import Judge
 from judging.llm.client import NotStoredError
 from judging.models import JudgeRun, RunKind
-from judging.queries.runs import grade_rows, judgment_rows
+from judging.queries.runs import grade_rows, judgment_rows, score_rows
 from judging.services.batches import status_of
 from judging.services.judges import stored_judge
 from judging.services.judgments import (
@@ -26,13 +28,16 @@ from judging.services.judgments import (
     judgment_questions,
     verdict_told,
 )
+from judging.services.satisfaction import TURN_FIELDS, TurnTask, ask_score, turn_tasks
 
-_AT_ONCE: Final = 250
+_AT_ONCE: Final = 500
+"""Rows in memory at a time."""
 _ANSWERED: Final = (JudgmentStatus.DONE, JudgmentStatus.UNPARSEABLE)
+_Told = tuple[str, object]
 
 
 class ReadAgain(NamedTuple):
-    """How many stored verdicts, or grades, are given now as they were, otherwise, or not at all."""
+    """How many stored verdicts, grades or scores are given now as they were, otherwise, or not."""
 
     same: int
     other: int
@@ -42,72 +47,99 @@ class ReadAgain(NamedTuple):
         return f"{self.same} same, {self.other} other, {self.missing} missing"
 
 
-def read_again(run: JudgeRun, *, most: int) -> ReadAgain | None:
-    """Verdicts, or grades, as the judge would give them now, against the stored ones.
+class _Reading(NamedTuple):
+    """How the rows of a kind of run are asked again; `fields` begin with the row's number."""
 
-    The embedded judge compares again. Of another the stored replies to the questions as the run
-    would put them today are read; without one a verdict is `missing`: the question has changed.
+    stage: StageName
+    rows: Callable[[int], QuerySet[Any]]
+    fields: tuple[str, ...]
+    answer: str
+    load: Callable[..., Sequence[Any]]
+    ask: Callable[[Judge, Any], Awaitable[_Told]]
+
+
+def read_again(run: JudgeRun) -> ReadAgain | None:
+    """All verdicts, grades or scores as the judge would give them now, against the stored ones.
+
+    The embedded judge answers again. Of another the stored replies to the questions as the run
+    would put them today are read; without one a row is missing: the question has changed.
 
     Args:
         run: finished or not; rows without an answer are passed over.
-        most: so many rows at most, spread evenly.
 
     Returns:
-        None of other runs than those of verdicts and grades, and where these were imported.
+        None of runs of other kinds, of imported answers and of the trained evaluator, which asks
+        nothing.
     """
-    if run.kind not in (RunKind.TEST, RunKind.GRADE):
+    reading = _READINGS.get(run.kind)
+    if reading is None or run.judge == LEARNED:
         return None
-    stage = StageName.GRADE if run.kind == RunKind.GRADE else StageName.JUDGE
-    questions, stored = (_grades if stage is StageName.GRADE else _verdicts)(run, most)
-    run.endpoint_at(stage)  # is read here, where the database may be asked
-    told = async_to_sync(_told)(run, stage, questions)
-    missing = sum(one is None for one in told)
-    same = sum(one == was for one, was in zip(told, stored, strict=True))
-    return ReadAgain(same, len(told) - same - missing, missing)
+    run.endpoint_at(reading.stage)  # is read here, where the database may be asked
+    counts: Counter[str] = Counter()
+    for some in _chunks(run, reading):
+        questions = reading.load([row[:-2] for row in some], run=run)
+        told = async_to_sync(_told)(run, reading, questions)
+        for row, one in zip(some, told, strict=True):
+            counts["missing" if one is None else "same" if one == row[-2:] else "other"] += 1
+    return ReadAgain(*(counts[name] for name in ReadAgain._fields))
 
 
-_Questions = Sequence[JudgmentQuestion] | Sequence[GradeTask]
-_Told = tuple[str, object]
+def _chunks(run: JudgeRun, reading: _Reading) -> Iterator[list[tuple[Any, ...]]]:
+    """Answered rows in their order, with status and answer last."""
+    rows = reading.rows(run.pk).filter(status__in=_ANSWERED).order_by("pk")
+    told = rows.values_list(*reading.fields, "status", reading.answer)
+    last = 0
+    while some := list(told.filter(pk__gt=last)[:_AT_ONCE]):
+        yield some
+        last = some[-1][0]
 
 
-def _verdicts(run: JudgeRun, most: int) -> tuple[_Questions, list[_Told]]:
-    rows = list(
-        judgment_rows(run.pk)
-        .filter(status__in=_ANSWERED)
-        .order_by("pk")
-        .values_list("pk", "comparison_id", "preference_id", "order", "status", "verdict")
-    )
-    chosen = [rows[place] for place in spread(len(rows), most=most)]
-    return judgment_questions([row[:4] for row in chosen], run=run), [row[4:] for row in chosen]
+async def _told(
+    run: JudgeRun, reading: _Reading, questions: Sequence[object]
+) -> list[_Told | None]:
+    """For each question status and answer; None where no reply is stored."""
 
-
-def _grades(run: JudgeRun, most: int) -> tuple[_Questions, list[_Told]]:
-    rows = list(
-        grade_rows(run.pk)
-        .filter(status__in=_ANSWERED)
-        .order_by("pk")
-        .values_list("pk", "response_id", "status", "value")
-    )
-    chosen = [rows[place] for place in spread(len(rows), most=most)]
-    return grade_tasks([row[:2] for row in chosen], run=run), [row[2:] for row in chosen]
-
-
-async def _told(run: JudgeRun, stage: StageName, questions: _Questions) -> list[_Told | None]:
-    """For each question status and verdict, or grade; None where no reply is stored."""
-
-    async def one(judge: Judge, question: JudgmentQuestion | GradeTask) -> _Told | None:
+    async def one(judge: Judge, question: object) -> _Told | None:
         try:
-            if isinstance(question, JudgmentQuestion):
-                return verdict_told(await ask_judge(judge, question))
-            answer = (await ask_grade(judge, question)).answer
+            return await reading.ask(judge, question)
         except NotStoredError:
             return None
-        status = status_of(answered=answer.value is not None, unparseable=answer.unparseable)
-        return status.value, answer.value
 
-    told: list[_Told | None] = []
-    async with stored_judge(run, stage=stage) as judge:
-        for start in range(0, len(questions), _AT_ONCE):
-            some = questions[start : start + _AT_ONCE]
-            told += await asyncio.gather(*(one(judge, question) for question in some))
-    return told
+    async with stored_judge(run, stage=reading.stage) as judge:
+        return await asyncio.gather(*(one(judge, question) for question in questions))
+
+
+async def _verdict(judge: Judge, question: JudgmentQuestion) -> _Told:
+    return verdict_told(await ask_judge(judge, question))
+
+
+async def _grade(judge: Judge, task: GradeTask) -> _Told:
+    answer = (await ask_grade(judge, task)).answer
+    status = status_of(answered=answer.value is not None, unparseable=answer.unparseable)
+    return status.value, answer.value
+
+
+async def _score(judge: Judge, task: TurnTask) -> _Told:
+    answer = (await ask_score(judge, task)).answer
+    status = status_of(answered=answer.score is not None, unparseable=answer.unparseable)
+    return status.value, answer.score
+
+
+_VERDICTS: Final = _Reading(
+    StageName.JUDGE,
+    judgment_rows,
+    ("pk", "comparison_id", "preference_id", "order"),
+    "verdict",
+    judgment_questions,
+    _verdict,
+)
+_READINGS: Final[dict[str, _Reading]] = {
+    RunKind.TEST.value: _VERDICTS,
+    RunKind.RANKING.value: _VERDICTS,
+    RunKind.GRADE.value: _Reading(
+        StageName.GRADE, grade_rows, ("pk", "response_id"), "value", grade_tasks, _grade
+    ),
+    RunKind.SATISFACTION.value: _Reading(
+        StageName.SCORE, score_rows, TURN_FIELDS, "score", turn_tasks, _score
+    ),
+}

@@ -266,12 +266,20 @@ class TurnTask:
 
 def load_turns(run: JudgeRun, ids: IdRange) -> list[TurnTask]:
     """The pending turns, or sessions, of a range with what the judge reads of them."""
-    rows = list(
+    rows = (
         score_rows(run.pk)
         .filter(status=JudgmentStatus.PENDING, pk__gte=ids.first, pk__lte=ids.last)
         .order_by("pk")
-        .values_list("pk", "user_id", "response_id", "session_id", "memory_id")
     )
+    return turn_tasks(list(rows.values_list(*TURN_FIELDS)), run=run)
+
+
+TURN_FIELDS: Final = ("pk", "user_id", "response_id", "session_id", "memory_id")
+"""What is read of a row to know what is asked in it."""
+
+
+def turn_tasks(rows: Sequence[tuple[Any, ...]], *, run: JudgeRun) -> list[TurnTask]:
+    """What is asked in some rows (TURN_FIELDS), in their order."""
     settings = satisfaction_settings(run.config)
     memories = _memories({memory_id for *_, memory_id in rows if memory_id is not None})
     asked = {

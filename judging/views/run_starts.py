@@ -83,8 +83,10 @@ def estimate(request: HttpRequest) -> HttpResponse:
             }
         except Refused as error:
             context["refusal"] = gettext(error.text)
+    elif form is not None and form.limit:
+        context["refusal"] = form.limit
     if request.headers.get("HX-Request"):
-        return render(request, "judging/_estimate.html", context)
+        return render(request, "judging/_run_estimate.html", context)
     return render(request, "judging/run_new.html", context)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -215,7 +216,9 @@ def compare(request: HttpRequest) -> HttpResponse:
         for one in runs
     ]
     unfinished = any(one.run.status in UNFINISHED for one in runs)
+    scores = runs and all(one.run.kind == RunKind.SATISFACTION for one in runs)
     context = {
+        "together": urlencode({"run": [one.run.pk for one in runs]}, doseq=True) if scores else "",
         "pairs": pairs,
         "columns": columns,
         "unfinished": unfinished,

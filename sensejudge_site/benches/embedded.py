@@ -36,8 +36,8 @@ from benchmark.core.in_memory_run import (
 from benchmark.core.trust import BASE, SELECTED, SHUFFLED, STACK, Condition
 from judging.core.judge_prompts import EarlierTurn, PairTexts, pair_texts
 from sensejudge_site.benches import Bench, BenchFigure
+from sensejudge_site.demo import SLUG
 from sensejudge_site.demo.annotators import PERSONAS, Labeller, Persona, noise_free_choice
-from sensejudge_site.demo.generate import SLUG
 from sensejudge_site.demo.sessions import WrittenResponse, WrittenSession, written_sessions
 from sensejudge_site.labelled_pairs import read_pandalm
 

@@ -4,3 +4,8 @@
 speak of, `personas` gives verdicts and `raters` scores, `generate` puts it all into the project's
 own JSONL. No person gave any of these labels, and the dataset says so.
 """
+
+from typing import Final
+
+SLUG: Final = "demo"
+"""The short name of the demo's dataset."""

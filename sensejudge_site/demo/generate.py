@@ -22,7 +22,6 @@ from sensejudge_site.demo.sessions import (
     written_sessions,
 )
 
-SLUG: Final = "demo"
 SEED: Final = 42
 NEWCOMER: Final = "thorough-1"
 """The model whose responses nobody compared: the annotators' judges are to."""

@@ -36,9 +36,10 @@ from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL
 from judging.services.kinds import plan, start
 from judging.services.run_requests import RunRequest
+from sensejudge_site.demo import SLUG
 from sensejudge_site.demo.accounts import ANNOTATOR, LOGINS, MANAGER, PASSWORD, make_logins
 from sensejudge_site.demo.annotators import PERSONAS, Persona, noise_free_choice
-from sensejudge_site.demo.generate import BUILT_IN, NEWCOMER, SLUG, write, write_built_in
+from sensejudge_site.demo.generate import BUILT_IN, NEWCOMER, write, write_built_in
 from sensejudge_site.management.parsing import few_users_told
 
 STUDIES: Final = (

@@ -9,7 +9,7 @@ from django.utils import timezone
 from annotation.core.participants import NEW_ACCOUNTS, InvitationRefusal
 from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, Invitation, Participation, Role, Study, User
-from annotation.queries.participants import invitation_of, invitation_rows, study_joined, token_of
+from annotation.queries.participants import invitation_of, invitation_rows, part_joined, token_of
 from annotation.services.participants import (
     NewAccount,
     invite,
@@ -107,12 +107,14 @@ def test_who_is_in_the_study_keeps_their_part_whatever_became_of_the_link():
     before = Participation.objects.get()
     made, token = invited(study, places=1)
     withdraw(study=study.slug, invitation=made.pk, by=make_manager(), now=NOW)
-    assert study_joined(token, user) == study
+    part = part_joined(token, user)
+    assert part is not None
+    assert part.study == study
     assert join(token=token, user=user, now=NOW) == study
     after = Participation.objects.get()
     assert (after.pk, after.invitation) == (before.pk, None)
-    assert study_joined(token, make_user()) is None
-    assert study_joined("made-up", user) is None
+    assert part_joined(token, make_user()) is None
+    assert part_joined("made-up", user) is None
 
 
 def test_a_link_stops_letting_people_in():

@@ -5,6 +5,7 @@ import io
 import json
 
 import pytest
+from django.conf import settings
 
 from annotation.models import Comparison, PairwiseLabel
 from annotation.services.imports import import_records
@@ -178,7 +179,7 @@ def test_one_study_can_be_asked_for(viewer, panel):
     assert "Planned" not in html
     assert f"study={study.slug}" in page.context["query"]
     answer = viewer.get(f"/agreement/agreement.csv?{page.context['query']}")
-    rows = csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode()))
+    rows = csv.DictReader(io.StringIO(answer.content.decode()))
     assert {row["study"] for row in rows} == {study.slug}
     other = f"dataset=panel&study={study.slug}&models=beta+/+gamma&was_study="
     assert viewer.get(f"/agreement/?{other}other").context["overall"].items == 2
@@ -301,11 +302,12 @@ def test_items_that_do_not_exist_are_said_to_be_none(viewer, panel):
 def test_the_export_holds_every_figure(viewer, panel):
     answer = viewer.get("/agreement/agreement.csv?dataset=panel")
     assert answer["Content-Disposition"] == 'attachment; filename="panel-agreement.csv"'
-    text = b"".join(answer.streaming_content).decode()
+    text = answer.content.decode()
     rows = list(csv.DictReader(io.StringIO(text)))
     kappa = next(row for row in rows if row["name"] == "Ada / Ben" and row["measure"] == "KAPPA")
     assert (kappa["items"], kappa["group"]) == ("4", "annotators")
     assert {row["group"] for row in rows} == {"all", "scenario", "models", "annotators"}
+    assert {(row["seed"], row["version"]) for row in rows} == {("42", settings.APP_VERSION)}
     lone = [row for row in rows if row["undefined"]]
     assert all(row["value"] == "" for row in lone)
 

@@ -21,7 +21,7 @@ from tests.annotation.entry import (
     part_of,
 )
 from tests.annotation.labelling import NOW
-from tests.factory import make_label, make_rater, make_user
+from tests.factory import make_claim, make_label, make_rater, make_user
 from tests.markup import one_line, tight
 
 pytestmark = pytest.mark.django_db
@@ -336,8 +336,8 @@ class TestTheFileOfParticipants:
         make_label(study.items.first().comparison, annotator=rater, study=study)
         return study
 
-    def rows(self, client, study, format_):
-        client.force_login(make_user(role="VIEWER"))
+    def rows(self, client, study, format_, role="VIEWER"):
+        client.force_login(make_user(role=role))
         address = reverse("annotation:participants", args=[study.slug, format_])
         response = client.get(address)
         assert f"pilot-participants.{format_}" in response["Content-Disposition"]
@@ -358,6 +358,8 @@ class TestTheFileOfParticipants:
             "paused_at": None,
             "pause_reason": "",
             "resumed_at": None,
+            "answered": 0,
+            "active_seconds": None,
             "profile": {
                 "gender": "Female",
                 "age": "31",
@@ -372,6 +374,17 @@ class TestTheFileOfParticipants:
         assert first["annotator"] == annotator.username
         assert first["invitation"] == "'=Course"
         assert json.loads(first["profile"])["personality"] == ["Calm"]
+
+    def test_tells_managers_alone_who_the_workers_are(self, client, study, annotator):
+        worker = {"workerId": "+A1", "assignmentId": "3X"}
+        Participation.objects.filter(annotator=annotator).update(worker=worker)
+        claim = make_claim(study.items.first(), annotator, state="DONE", finished_at=NOW)
+        comparison = claim.item.comparison
+        make_label(comparison, annotator=annotator, study=study, active_seconds=12.5)
+        first, _second = csv.DictReader(StringIO(self.rows(client, study, "csv", "MANAGER")))
+        assert (first["worker_id"], json.loads(first["worker"])) == ("'+A1", worker)
+        assert (first["answered"], first["active_seconds"]) == ("1", "12.5")
+        assert "A1" not in self.rows(client, study, "jsonl")
 
     def test_costs_the_same_for_many_people(self, client, study, django_assert_num_queries):
         study.annotators.add(*(make_user() for _each in range(20)))

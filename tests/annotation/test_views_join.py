@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from urllib.parse import quote
 
 import pytest
 from django.test import Client
@@ -33,6 +34,49 @@ def link(study, **told):
     ends = {} if told.keys() & {"places", "expires_at"} else {"places": 20}
     made = invite(study=study.slug, by=make_manager(), now=timezone.now(), **ends, **told)
     return reverse("annotation:join", args=[token_of(made)])
+
+
+PAID = "?PROLIFIC_PID=5f3a&STUDY_ID=s-1&page=2"
+WORKER = {"PROLIFIC_PID": "5f3a", "STUDY_ID": "s-1"}
+
+
+class TestWhoAPlatformSends:
+    """What a link says of a worker stays with them until they have joined."""
+
+    def test_joins_with_an_account_after_signing_in(self, client, study):
+        user = make_user()
+        address = link(study) + PAID
+        page = client.get(address).content.decode()
+        back = f"/sign-in/?next={quote(address)}"
+        assert f'href="{back}"' in page
+        sign_in = client.get(back)
+        assert sign_in.context["next"] == address
+        sent = {"username": user.username, "password": "wrong", "next": address}
+        assert client.post("/sign-in/", sent).context["next"] == address
+        sent["password"] = PASSWORD
+        assert client.post("/sign-in/", sent).url == address
+        client.post(address)
+        assert Participation.objects.get().worker == WORKER
+
+    def test_joins_with_a_new_account(self, client, study):
+        address = link(study) + PAID
+        assert client.post(address, {**NEWCOMER, "username": ""}).status_code == 422
+        client.post(address, NEWCOMER)
+        part = Participation.objects.get()
+        assert (part.worker, part.worker_id) == (WORKER, "5f3a")
+
+    def test_is_known_from_then_on_and_stays_who_they_are(self, client, study):
+        user = make_user()
+        study.annotators.add(user)
+        client.force_login(user)
+        address = link(study)
+        page = client.get(address + PAID)  # asked first: an address alone changes nothing
+        assert "Continue" in page.content.decode()
+        assert Participation.objects.get().worker == {}
+        assert client.post(address + PAID).url == f"/studies/{study.slug}/next/"
+        assert client.get(address + "?workerId=A1").url == f"/studies/{study.slug}/next/"
+        client.post(address + "?workerId=A1")
+        assert Participation.objects.get().worker == WORKER
 
 
 class TestFollowingALink:
@@ -275,6 +319,9 @@ class TestTheManagersPage:
             ({"last_day": "9999-12-31"}, "Choose a day within the next 100 years."),
             ({"last_day": "soon"}, "Enter a valid date."),
             ({"note": "x" * 201, "places": "1"}, "at most 200 characters"),
+            ({"completion": "http://pay.org/"}, "a code, or an address that begins with https://"),
+            ({"completion": "javascript://x.org/"}, "a code, or an address that begins with"),
+            ({"completion": "https://pay.org/?{me}"}, "Unknown placeholder {me}. Use {worker}."),
             ({}, "Set a last day or a number of places."),
         ],
     )
@@ -283,6 +330,12 @@ class TestTheManagersPage:
         assert response.status_code == 422
         assert error in response.content.decode()
         assert not Invitation.objects.exists()
+
+    def test_a_completion_code_comes_with_a_link(self, client, study):
+        completion = "https://pay.org/done?w={worker}"
+        client.post(self.address(study), {"places": "1", "completion": completion})
+        assert Invitation.objects.get().completion == completion
+        assert completion in client.get(self.address(study)).content.decode()
 
     def test_a_link_is_withdrawn(self, client, study):
         client.post(self.address(study), {"places": "1"})

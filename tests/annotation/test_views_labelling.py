@@ -5,10 +5,18 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
-from annotation.models import Claim, ClaimState, PairwiseLabel, SatisfactionLabel, Study
-from tests.annotation.labelling import make_pair_study, make_session_study
+from annotation.models import (
+    Claim,
+    ClaimState,
+    Invitation,
+    PairwiseLabel,
+    Participation,
+    SatisfactionLabel,
+    Study,
+)
+from tests.annotation.labelling import NOW, make_pair_study, make_session_study
 from tests.annotation.pages import answered, next_url, rated, show, skipped, url
-from tests.factory import make_item, make_response, make_user
+from tests.factory import make_claim, make_item, make_response, make_user
 from tests.markup import one_line
 
 pytestmark = pytest.mark.django_db
@@ -198,6 +206,73 @@ def test_the_finished_page_leads_back(client, annotator):
     assert page.templates[0].name == "annotation/done.html"
     assert "All done" in page.content.decode()
     assert url("item", study) in page.content.decode()
+
+
+class TestWhoIsPaid:
+    """The code, or the address, comes when all is answered, and not before."""
+
+    @pytest.fixture
+    def study(self, annotator):
+        study = make_pair_study([annotator], contact="Ada <b>, ada@example.org")
+        paid_by(study, "C0DE-7")
+        return study
+
+    def pages(self, client, study):
+        done = show(client, study).content.decode()
+        return done, client.get(f"/studies/{study.slug}/").content.decode()
+
+    def finish(self, client, study):
+        show(client, study)
+        assert client.post(url("answer", study), answered()).status_code == 302
+
+    def test_is_shown_the_code_once_all_is_answered(self, client, study):
+        for page in self.pages(client, study):
+            assert "C0DE-7" not in page
+        self.finish(client, study)
+        for page in self.pages(client, study):
+            assert 'value="C0DE-7"' in page
+            assert "Ada &lt;b&gt;, " in page
+            assert 'href="mailto:ada@example.org"' in page
+        assert "Completion code" in client.get("/studies/").content.decode()
+
+    def test_is_led_to_the_address_by_who_they_are_there(self, client, study):
+        paid_by(study, "https://pay.org/?w={worker}&c=1")
+        self.finish(client, study)
+        for page in self.pages(client, study):
+            assert 'href="https://pay.org/?w=A1&amp;c=1"' in page
+
+    @pytest.mark.parametrize(
+        ("change", "shown"),
+        [
+            ({"status": "CLOSED"}, True),
+            ({"status": "PAUSED"}, False),
+            ({"paused_at": NOW, "pause_reason": "GOLD"}, False),
+            ({"invitation": None}, False),
+        ],
+    )
+    def test_needs_no_more_items_to_wait_for(self, client, study, change, shown):
+        self.finish(client, study)
+        table = Study if "status" in change else Participation
+        table.objects.update(**change)
+        for page in self.pages(client, study):
+            assert ("C0DE-7" in page) == shown
+
+    def test_answered_nothing_by_skipping(self, client, study):
+        show(client, study)
+        client.post(url("skip", study), skipped())
+        for page in self.pages(client, study):
+            assert "C0DE-7" not in page
+
+    def test_may_leave_while_others_hold_the_rest(self, client, study):
+        self.finish(client, study)
+        twin = make_pair_study([]).items.get().comparison
+        make_claim(make_item(study, comparison=twin, position=1), make_user())
+        assert "C0DE-7" in show(client, study).content.decode()
+
+
+def paid_by(study, completion):
+    made = Invitation.objects.create(study=study, places=1, completion=completion)
+    Participation.objects.update(invitation=made, worker={"workerId": "A1"})
 
 
 def test_a_paused_study_says_so(client, annotator):

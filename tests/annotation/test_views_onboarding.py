@@ -139,6 +139,10 @@ class TestConsent:
     def test_shows_the_text_as_markdown(self, client, study):
         page = client.get(page_of(study, "consent")).content.decode()
         assert "You may <strong>leave</strong> at any time." in page
+        assert "Contact:" not in page
+        Study.objects.update(contact="Ada, room 7")
+        page = client.get(page_of(study, "consent")).content.decode()
+        assert "Contact: Ada, room 7" in page
 
     def test_needs_the_tick(self, client, study, annotator):
         response = client.post(page_of(study, "consent"), {"text": text_digest(CONSENT)})

@@ -284,7 +284,7 @@ def test_the_table_has_every_figure_under_the_names_of_exported_labels(viewer, p
     User.objects.update(display_name="The same name")
     response = viewer.get(reverse("annotation:quality-csv", args=["pilot"]))
     ada, ben = pairs.ada.username, pairs.ben.username
-    text = b"".join(response.streaming_content).decode()
+    text = response.content.decode()
     table = list(csv.DictReader(io.StringIO(text)))
     gold = next(row for row in table if (row["annotator"], row["figure"]) == (ada, "gold"))
     assert (gold["hits"], gold["answers"], gold["value"]) == ("1", "2", "0.5")
@@ -294,7 +294,7 @@ def test_the_table_has_every_figure_under_the_names_of_exported_labels(viewer, p
     seconds = next(row for row in table if row["figure"] == "median-seconds")
     assert (seconds["annotator"], seconds["value"], seconds["answers"]) == (ada, "2.0", "8")
     assert {row["annotator"] for row in table} == {ada, ben, ""}
-    assert {row["study"] for row in table} == {"pilot"}
+    assert {(row["study"], row["dataset"]) for row in table} == {("pilot", "panel")}
 
 
 def test_scores_are_right_one_off_and_exact_apart(viewer):

@@ -65,14 +65,18 @@ def test_what_is_left_stands_first_and_has_the_primary_action(client, signed_in)
     make_pair_study([annotator], name="A closed one", status=StudyStatus.CLOSED)
     make_pair_study([annotator], name="B finished", items=0)
     make_session_study([annotator], name="C open")
+    begun = make_pair_study([annotator], name="D begun", items=2)
+    make_claim(begun.items.first(), annotator, state="DONE")
     page = client.get(STUDIES)
     assert [study.rules.name for study in page.context["mine"]] == [
+        "D begun",
         "C open",
         "A closed one",
         "B finished",
     ]
     html = page.content.decode()
     assert html.count("primary") == 1
+    assert html.count("study-card now") == 1
     assert "Paused or closed" in html
     assert "Finished" in html
 

@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from annotation.models import Claim, Participation
 from tests.annotation.labelling import make_pair_study
-from tests.factory import make_claim, make_user
+from tests.factory import make_claim, make_label, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -45,6 +45,22 @@ def test_people_are_listed_and_added(client, manager, study):
     assert study.annotators.count() == 2
 
 
+def test_paid_work_is_told_apart_and_timed(client, manager, study, annotator):
+    page = client.get(url("people", study)).content.decode()
+    assert "Time worked" in page
+    assert "Worker ID" not in page  # nobody came from a platform
+    Participation.objects.update(worker={"workerId": "A1"})
+    Participation.objects.create(study=study, annotator=make_user(), worker={"PROLIFIC_PID": "A1"})
+    for item in study.items.all():
+        make_label(item.comparison, annotator=annotator, study=study, active_seconds=45)
+    page = client.get(url("people", study)).content.decode()
+    assert page.count("several accounts") == 2
+    assert "90 s" in page
+    assert "90 s" in client.get(url("annotator", study, annotator.pk)).content.decode()
+    client.force_login(make_user(role="VIEWER"))
+    assert "A1" not in client.get(url("annotator", study, annotator.pk)).content.decode()
+
+
 def test_adding_nobody_is_said(client, manager, study):
     response = client.post(url("people", study), {})
     assert response.status_code == 422
@@ -74,8 +90,8 @@ def test_an_annotators_page_costs_a_fixed_number_of_queries(
     for _more in range(10):
         Participation.objects.create(study=study, annotator=make_user())
     # Session, user, study; of its state: who is in it, their claims, times, filled items, number of
-    # items, items held; what this one holds, and had.
-    with django_assert_num_queries(11):
+    # items, items held; what this one holds, and had, and their time.
+    with django_assert_num_queries(12):
         client.get(url("annotator", study, annotator.pk))
 
 

@@ -271,13 +271,14 @@ def test_once_it_was_opened_only_harmless_rules_change(client, manager, begun):
     assert form.fields["allow_tie"].disabled
     assert not form.fields["overlap"].disabled
     response = client.post(
-        rules_url(study), rules(overlap=3, lease_minutes=40, pause_gold_below="60")
+        rules_url(study),
+        rules(overlap=3, lease_minutes=40, pause_gold_below="60", contact="ada@example.org"),
     )
     assert response.status_code == 302
     study.refresh_from_db()
     # allow_tie was not sent, which of a box that nobody can tick says nothing.
     assert (study.overlap, study.lease_minutes, study.allow_tie) == (3, 40, True)
-    assert study.pause_gold_below == 0.6
+    assert (study.pause_gold_below, study.contact) == (0.6, "ada@example.org")
 
 
 def test_an_overlap_that_goes_down_is_refused_at_its_field(client, manager):

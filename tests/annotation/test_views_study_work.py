@@ -337,10 +337,10 @@ def test_downloads_hold_one_study_alone(client, signed_in):
     label = make_label(pair, annotator=annotator, study=study)
     make_label(pair, annotator=annotator)  # of the same pair, outside the study
     make_label(first(other).comparison, annotator=annotator, study=other)
-    for kind in ("labels", "sessions"):
+    for kind in ("labels", "labels_wide", "sessions"):
         response = client.get(url("export", study, kind, "jsonl"))
         body = b"".join(response.streaming_content).decode()
-        assert body.count('"verdict"') == 1, kind
+        assert body.count('"verdict') == 1, kind
         assert label.comparison.key in body
         assert f"{study.slug}-{kind}.jsonl" in response.headers["Content-Disposition"]
     assert client.get("/studies/nowhere/export/labels.csv").status_code == 404

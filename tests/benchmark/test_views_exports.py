@@ -4,6 +4,7 @@ import csv
 import io
 
 import pytest
+from django.conf import settings
 
 from tests.benchmark.stage import Stage
 from tests.factory import make_user
@@ -56,6 +57,30 @@ def test_the_figures_of_one_annotator_have_a_row_a_scenario(viewer):
     ]
 
 
+def test_each_row_says_what_it_is_of(viewer):
+    stage, ann, _bob = study()
+    code = stage.scenarios[1].pk
+    address = f"{FIGURES}?annotator={ann.pk}&scenario={code}&policy=WRONG"
+    (row,) = records(viewer.get(address))
+    said = ("dataset", "judge", "filter_scenario", "policy", "seed", "version")
+    assert [row[name] for name in said] == [
+        "study", "lexical", "Code", "WRONG", "42", settings.APP_VERSION
+    ]  # fmt: skip
+    run = viewer.get(f"/trust/?annotator={ann.pk}").context["scope"].run.id
+    assert row["run"] == str(run)
+
+
+def test_the_controls_of_the_chart_are_a_file_of_their_own(viewer):
+    _stage, ann, _bob = study()
+    answer = viewer.get(f"{FIGURES}?annotator={ann.pk}&table=controls")
+    assert answer["Content-Disposition"] == 'attachment; filename="controls.csv"'
+    rows = records(answer)
+    assert ("Writing", "base", "4", "0.5") in {
+        (row["scenario"], row["control"], row["n"], row["value"]) for row in rows
+    }
+    assert {row["dataset"] for row in rows} == {"study"}
+
+
 def test_no_labels_are_no_rows(viewer):
     assert records(viewer.get(FIGURES)) == []
 
@@ -70,11 +95,15 @@ def test_every_annotator_and_scenario_make_a_wide_table(viewer):
     # bob labelled in one scenario only, so there is nothing to take together.
     assert [row["bob selected"] for row in rows] == ["1.0", "", ""]
     assert [row["bob n"] for row in rows] == ["4", "", ""]
+    assert {(row["dataset"], row["judge"], row["seed"]) for row in rows} == {
+        ("study", "lexical", "42")
+    }
+    assert len(rows[0]["run"].split()) == 2
 
 
 def test_a_dataset_without_verdicts_makes_an_empty_table(viewer):
     Stage.make()
-    assert viewer.get(f"{AGREEMENT}?dataset=study").content.decode().strip() == "scenario"
+    assert viewer.get(f"{AGREEMENT}?dataset=study").content == b"\r\n"
 
 
 def test_a_scenario_named_like_a_formula_is_no_formula(viewer):
@@ -97,6 +126,7 @@ def test_an_annotator_exports_their_own_figures_alone(client):
     client.force_login(ann)
     rows = records(client.get(FIGURES))
     assert {row["annotator"] for row in rows} == {"ann"}
-    assert not [name for name in rows[0] if "position_bias" in name]
+    assert not [name for name in rows[0] if "position_bias" in name or name == "judge"]
+    assert client.get(f"{FIGURES}?table=controls").status_code == 403
     assert client.get(f"{FIGURES}?annotator={bob.pk}").status_code == 404
     assert client.get(f"{AGREEMENT}?dataset=study").status_code == 403

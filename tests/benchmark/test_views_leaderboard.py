@@ -367,8 +367,11 @@ def test_head_to_head_leads_to_the_comparisons_of_two_models(viewer):
     rows = viewer.get(f"{MODEL}?model=alpha&opponent=gamma").context["found"].rows
     assert [(row.comparison, row.tied) for row in rows] == [(other.pk, 1)]
     lines = viewer.get(DUELS).content.decode().splitlines()
-    assert lines[0] == "source,judge,model,opponent,wins,ties,losses,comparisons,above"
+    assert lines[0].startswith("source,judge,model,opponent,wins,ties,losses,comparisons,above,")
     assert "human,,alpha,gamma,0,1,0,1," in "".join(lines)
+    run = JudgeRun.objects.get(kind="TEST").pk
+    assert {line.split(",")[9] for line in lines if line.startswith("base,")} == {str(run)}
+    assert ",study,,,,as written,42," in lines[1]
 
 
 def test_who_comes_first_for_an_annotator(viewer):

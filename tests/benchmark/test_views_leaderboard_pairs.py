@@ -50,7 +50,9 @@ def test_people_decide_by_majority(viewer, django_assert_max_num_queries):
     assert "Human labels" in text(page)
     assert 'href="/leaderboard/model/?dataset=study&amp;model=alpha&amp;opponent=beta' in text(page)
     lines = viewer.get(CSV).content.decode().splitlines()
-    assert lines[0] == "source,judge,left,right,wins,ties,losses,comparisons,win_rate,low,high"
+    assert lines[0].startswith(
+        "source,judge,left,right,wins,ties,losses,comparisons,win_rate,low,high,run"
+    )
     assert lines[1].startswith("human,,alpha,beta,2,10,0,12,")
     against = viewer.get(f"{PAGE}?anchor=beta").context["pairs"]
     assert [each[0][:2] for each in against] == [("alpha", "beta"), ("gamma", "beta")]

@@ -2,20 +2,20 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from dataclasses import asdict
 from html import unescape
 
 import pytest
 
 from annotation.core.intervals import Interval
+from annotation.models import SatisfactionLabel
 from benchmark.core.learning_curve import CURVE_METRICS, CurveFigure, CurveOn, CurvePoint
 from benchmark.models import VerificationReport
 from benchmark.queries.satisfaction import CURVE_KIND
 from benchmark.services.satisfaction_report import stored_point
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings
-from judging.models import JudgeRun, LearnedModel
+from judging.models import JudgeRun, LearnedModel, SatisfactionJudgment
 from judging.services import learned
 from judging.services.foreground import run_to_end
 from judging.services.learned import learned_model
@@ -23,6 +23,7 @@ from tests.benchmark.evaluations import evaluate_satisfaction
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import Act, FakeLlm
+from tests.judging.study import start_satisfaction_run
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
@@ -61,26 +62,42 @@ def test_reports_are_only_read(viewer):
 
 
 def test_without_a_report_the_page_says_how_to_make_one(viewer):
-    answer = viewer.get(PAGE)
-    assert "No reports yet" in tight(answer)
-    assert "User-memory evaluator" in tight(answer)
+    empty = tight(viewer.get(PAGE))
+    assert "No ratings yet" in empty
     assert viewer.get(FILE).content.decode().strip() == ""
+    make_rated_dataset("rated")
+    rated = tight(viewer.get(PAGE))
+    assert "No evaluation of rated yet" in rated
+    assert "Ask a study manager to start an evaluation." in rated
+    viewer.force_login(make_user(role="MANAGER"))
+    assert f'href="{NEW}?test=rated"' in tight(viewer.get(PAGE))
+    assert '<option value="rated" selected>' in tight(viewer.get(f"{NEW}?test=rated"))
+    for page in (empty, rated):  # nobody else's figures in their place
+        assert "User-memory evaluator" not in page
 
 
-def test_the_newest_report_stands_beside_the_paper(viewer, report, django_assert_num_queries):
-    # Session, user, reports, the newest one, its curve, runs under way.
-    with django_assert_num_queries(6):
+def test_the_newest_report_by_line_and_by_user(viewer, report, django_assert_num_queries):
+    # Session, user, reports, the newest one, datasets, runs, its curve, runs under way.
+    with django_assert_num_queries(8):
         answer = viewer.get(PAGE)
     shown = tight(answer)
     assert "turns of rated, trained on train" in shown
     assert ">nearest_3</a></th><td>history</td>" in shown
     assert "Gain over the user's own mean" in unescape(shown)
-    assert '<th>GPT-5.4-mini, memory, CDF</th><td>the paper</td><td class="n">0.421</td>' in shown
+    assert "published" not in shown  # no line of the kinds that the paper has
+    assert '<th class="n">history_mean<span class="iv">' in shown
+    own = report.rows[0].details.users[0]
+    error, r = own.metrics["mae"].value, own.metrics["pearson"].value
+    assert r is None
+    assert (
+        f'<th class="nowrap">ann</th><td class="n">12</td><td class="n">{own.stated:.2f}</td>'
+        in (shown)
+    )
+    assert f'{error:.2f}<span class="iv">r –</span>' in shown
     assert "Left out: learned." in shown
     assert "learned:too-few-ratings</span>: There are too few ratings to learn from." in shown
     assert "Too few users for intervals: about 8 more are needed." in shown
     assert "20 draws" not in shown
-    assert '<th>User-memory evaluator</th><td>the paper</td><td class="n">0.36</td>' in shown
 
 
 def test_turns_without_a_score_stand_with_why_and_what_to_do(viewer):
@@ -220,12 +237,9 @@ def test_the_learned_evaluator_stands_with_what_made_it(viewer, learned_report):
     assert "4 users, held out" in shown
     assert '0.250<span class="iv">0.10 … 0.40</span><br><span' in shown
     assert '<span class="iv">range 0.20 … 0.30</span>' in shown
-    assert "<td>nearest_1, history</td>" in shown  # beside the paper's nearest-history row
-    left = shown.split("not run here</th>")[1:]  # once under each table, with what it leaves out
-    assert len(left) == 2
-    names = [re.match(r'<td colspan="." class="muted">(.*?)</td>', rest)[1] for rest in left]
-    assert [name.count(";") + 1 for name in names] == [9, 6]  # all but one, and all
-    assert "Nearest-history score" not in names[0]
+    assert "<th>nearest_1, history</th>" in shown  # above the published row of its kind
+    assert '<th>Nearest-history score<span class="tag">published</span></th>' in shown
+    assert shown.count(">published</span>") == 1
     training = tight(viewer.get(TRAINING))
     assert "turns of train, each user held out" in training
     assert "Calibration of the predicted dissatisfaction" in training
@@ -239,7 +253,7 @@ def test_the_learned_evaluator_stands_with_what_made_it(viewer, learned_report):
     [
         ("likely", ["evaluator", "setting", "figure", "value", "low", "high"], 12),
         ("curve", ["on", "users", "draws", "metric", "value", "low", "high"], 16),
-        ("paper", ["table", "evaluator", "paper_pearson", "paper_spearman"], 16),
+        ("paper", ["table", "evaluator", "paper_pearson", "paper_spearman"], 1),
     ],
 )
 def test_what_was_learned_is_a_file_too(viewer, learned_report, table, columns, rows):
@@ -329,3 +343,70 @@ def test_somebody_else_builds_the_memories_of_the_further_judges(client):
     assert client.post(NEW, {**form, "draws": "0", "memory_judge": "none"}).status_code == 422
     client.post(NEW, {**form, "draws": "0", "memory_judge": "builder"})
     assert JudgeRun.objects.get().config["names"] == ["lexical", "fake@builder"]
+
+
+RUNS = f"{PAGE}runs/"
+
+
+@pytest.fixture
+def scoring():
+    """Two finished runs over ten users' turns, the second a point too high, and one under way."""
+    dataset = make_rated_dataset("rated", users=("ann", "bob", *(f"user {n}" for n in range(8))))
+    made = [run_to_end(start_satisfaction_run(dataset=dataset, judge="lexical").pk)]
+    gold = {label.response_id: label.score for label in SatisfactionLabel.objects.all()}
+    for judge, higher in (("exact", 0), ("generous", 1)):
+        run = JudgeRun.objects.get(pk=made[0].pk)
+        rows = list(SatisfactionJudgment.objects.filter(run=run))
+        run.pk, run.judge = None, judge
+        run.save()
+        for row in rows:
+            row.pk, row.run = None, run
+            row.score = row.calibrated = min(5, gold[row.response_id] + higher)
+        SatisfactionJudgment.objects.bulk_create(rows)
+        made.append(run)
+    JudgeRun.objects.filter(pk=made[0].pk).update(status="PENDING")
+    return [run.pk for run in (*made[1:], made[0])]
+
+
+def test_finished_runs_stand_side_by_side(viewer, scoring, django_assert_max_num_queries):
+    exact, generous, open_run = scoring
+    asked = f"?run={exact}&run={generous}&run={open_run}&run=999&run=x"
+    with django_assert_max_num_queries(9):
+        whole = tight(viewer.get(RUNS + asked))
+    assert "Difference from exact" in whole
+    # Of twelve turns a user, four are at 5 already (bob's are at 4).
+    assert '<td class="n">+0.700<span class="iv">' in whole
+    assert '<td class="n">120</td>' in whole
+    assert 'bob</th><td class="n">12</td>' in whole
+    assert "<b>0.00</b>" in whole
+    assert f'href="/runs/{open_run}/"' in whole.split("Not finished, so without figures:")[1]
+    part = tight(viewer.get(RUNS + asked, headers={"HX-Request": "true"}))
+    assert part.startswith('<section class="card" id="satisfaction-runs">')
+    assert part in whole
+
+
+def test_a_dataset_without_a_report_shows_its_finished_runs(viewer, scoring):
+    exact, generous, _open = scoring
+    shown = tight(viewer.get(f"{PAGE}?dataset=rated"))
+    assert "These are the finished runs on rated." in shown
+    assert f"Difference from exact, run {exact}" in shown
+    assert f"Difference from exact, run {exact}" in tight(viewer.get(PAGE))
+    assert f"Difference from exact, run {exact}" in tight(viewer.get(f"{RUNS}?dataset=rated"))
+    together = f"run={exact}&amp;run={generous}"
+    compared = tight(viewer.get(f"/runs/compare/?run={exact}&run={generous}"))
+    assert f'hx-get="{RUNS}?{together}"' in compared
+    assert f'href="{RUNS}?{together}"' in compared
+    assert "consistency across orders" not in compared
+
+
+def test_runs_of_one_user_and_of_none(viewer, scoring):
+    exact, generous, open_run = scoring
+    SatisfactionLabel.objects.exclude(annotator__username="rated:ann").delete()
+    shown = tight(viewer.get(f"{RUNS}?run={exact}&run={generous}"))
+    assert "Too few sessions (conversations) for an interval" in shown
+    assert "Pearson within users</th>" not in shown
+    assert "None of these runs has finished." in tight(viewer.get(f"{RUNS}?run={open_run}"))
+    assert "Runs not found" in tight(viewer.get(RUNS))
+    assert viewer.post(RUNS).status_code == 405
+    viewer.force_login(make_user(role="ANNOTATOR"))
+    assert viewer.get(RUNS).status_code == 403

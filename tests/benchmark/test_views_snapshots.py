@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.models import PairwiseLabel
+from annotation.models import PairwiseLabel, Response
 from benchmark.models import Snapshot
 from tests.benchmark.replays import make_stored, replayed
 from tests.benchmark.test_views_leaderboard import study, text
@@ -51,6 +51,48 @@ def test_a_trust_page_is_kept(manager):
     shown = text(manager.post(f"{KEEP_TRUST}?annotator={ann.pk}", follow=True))
     assert "What stands in agrees" in shown
     assert "ann, Code" in shown
+
+
+def test_other_pages_are_kept_and_lead_to_themselves_today(manager):
+    _stage, ann, _bob = study()
+    pages = {
+        "corrected": (f"/leaderboard/corrected/?source=selected&annotator={ann.pk}", "agreement"),
+        "pairs": ("/leaderboard/pairs/?source=base", " – "),
+        "people": ("/trust/people/", "turn 1, S2"),
+    }
+    for word, (address, row) in pages.items():
+        shown = text(manager.get(address))
+        keep = f"/snapshots/keep/{word}/"
+        assert f'action="{keep}' in shown
+        query = address.partition("?")[2]
+        answer = manager.post(f"{keep}?{query}", follow=True)
+        assert row in text(answer)
+        assert "everything is exactly as it was kept" in text(
+            manager.post(answer.redirect_chain[0][0])
+        )
+        assert answer.context["today"].startswith(address.partition("?")[0])
+        assert manager.get(answer.context["today"]).status_code == 200
+    assert manager.post("/snapshots/keep/nothing/").status_code == 404
+
+
+def test_satisfaction_by_model_is_kept_with_its_differences(manager):
+    dataset = make_ratings(people=12, turns=2)
+    Response.objects.filter(turn__session__scenario__name="kind 1").update(model="other")
+    shown = text(manager.get("/leaderboard/satisfaction/"))
+    assert 'action="/snapshots/keep/satisfaction/"' in shown
+    answer = manager.post("/snapshots/keep/satisfaction/", follow=True)
+    shown = text(answer)
+    assert answer.context["today"] == (
+        f"/leaderboard/satisfaction/?dataset={dataset.slug}&voice=people"
+    )
+    assert [columns[0].title for columns, _rows in answer.context["tables"]] == [
+        "Mean score",
+        "Difference",
+    ]
+    assert "bot, other, dissatisfied" in shown or "other, bot, dissatisfied" in shown
+    chart = manager.get(f"{answer.redirect_chain[0][0]}snapshot.svg").content.decode()
+    assert "bot, kind 0" in chart
+    assert "dissatisfied" not in chart
 
 
 def test_a_replay_is_kept_on_the_scale_that_is_shown(manager):

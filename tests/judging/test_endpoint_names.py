@@ -5,9 +5,9 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 from django.forms import modelform_factory
 
-from judging.admin import ModelEndpointForm
 from judging.core.endpoints import RESERVED_NAMES
 from judging.core.satisfaction_baselines import NEAREST_NAMES
+from judging.forms.endpoints import EndpointForm
 from judging.models import ModelEndpoint
 from tests.factory import make_endpoint
 
@@ -28,7 +28,7 @@ def test_a_reserved_name_is_refused_in_words(name):
 
 
 def test_the_console_says_so_beside_the_field():
-    form = modelform_factory(ModelEndpoint, ModelEndpointForm, fields=["name"])({"name": "learned"})
+    form = modelform_factory(ModelEndpoint, EndpointForm, fields=["name"])({"name": "learned"})
     assert form.errors["name"] == [
         "learned is the name of a built-in judge or baseline. Choose another name."
     ]

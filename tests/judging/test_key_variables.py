@@ -13,8 +13,8 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 from django.forms import modelform_factory
 
-from judging.admin import ModelEndpointForm
 from judging.core.endpoints import SITE_SECRETS, Endpoint, may_hold_key
+from judging.forms.endpoints import EndpointForm
 from judging.models import ModelEndpoint
 from judging.services import runs
 from judging.services.endpoints import endpoint_of
@@ -52,7 +52,7 @@ class TestRows:
 
     @pytest.mark.parametrize("variable", [*SECRETS, "PGPASSWORD"])
     def test_the_console_refuses_it_beside_the_field(self, variable):
-        form = modelform_factory(ModelEndpoint, ModelEndpointForm, fields=["key_variable"])
+        form = modelform_factory(ModelEndpoint, EndpointForm, fields=["key_variable"])
         assert form({"key_variable": variable}).errors["key_variable"] == [
             "Use a variable that begins with LLM_ or is listed in LLM_KEY_VARIABLES."
         ]

@@ -19,9 +19,11 @@ from django.utils import timezone
 from annotation.core.refusals import text_of
 from annotation.models import AuditEvent, Dataset, PairwiseLabel, Study
 from annotation.services.datasets import archive_dataset
+from benchmark.core.snapshots import SnapshotKind
 from benchmark.models import Snapshot
 from benchmark.queries.ranking import LeaderboardQuestion
-from benchmark.services.snapshots import keep_board, verify
+from benchmark.queries.snapshot_questions import asked_board
+from benchmark.services.snapshots import keep, verify
 from judging.models import RunStatus
 from judging.queries.run_lists import is_under_way
 from sensejudge_site.archived import ADDRESSES
@@ -180,7 +182,7 @@ def test_no_file_is_imported_under_its_name(manager, stage, tmp_path):
 
 
 def test_a_kept_snapshot_is_readable_but_not_computed_again(client, manager, stage):
-    kept = keep_board(LeaderboardQuestion("gone"), created_by=manager)
+    kept = keep(SnapshotKind.BOARD, asked_board(LeaderboardQuestion("gone")), created_by=manager)
     archive(manager)
     client.force_login(manager)
     assert client.get(f"/snapshots/{kept.pk}/").status_code == 200

@@ -20,9 +20,9 @@ from annotation.models import (
     User,
 )
 from annotation.queries.assignment import next_free_item
+from sensejudge_site.demo import SLUG
 from sensejudge_site.demo.accounts import ANNOTATOR
 from sensejudge_site.demo.annotators import PERSONAS
-from sensejudge_site.demo.generate import SLUG
 from sensejudge_site.demo.load import STUDIES, _arrivals, load
 from tests.benchmark.stage import Stage
 from tests.factory import make_claim

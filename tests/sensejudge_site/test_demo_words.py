@@ -10,7 +10,7 @@ from benchmark.core.ranking import ModelRating, Ranking, Standing, WinRate
 from benchmark.core.report import ReportRow
 from benchmark.queries.boards import Board
 from benchmark.queries.ranking import Source
-from benchmark.queries.satisfaction import MetricRow
+from benchmark.queries.satisfaction_runs import MetricRow
 from benchmark.queries.trust import Report
 from sensejudge_site.demo.load import login_lines, report_lines
 

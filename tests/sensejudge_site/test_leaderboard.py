@@ -429,13 +429,16 @@ def test_a_kept_leaderboard_is_verified_and_what_changed_named():
     study()
     found = json.loads(leaderboard("--dataset", "study", "--bootstrap", 20, "--snapshot", "--json"))
     number = found["snapshot"]
-    assert "everything is as it was kept" in verified(number)
+    corrected = leaderboard("--dataset", "study", "--corrected", "--bootstrap", 20, "--snapshot")
+    assert f"kept as snapshot {number + 1}" in corrected
+    for each in (number, number + 1):
+        assert "everything is as it was kept" in verified(each)
     PairwiseLabel.objects.filter(verdict="B").first().delete()
     with pytest.raises(CommandError, match="changed") as ended:
         verified(number)
     assert ended.value.returncode == 1
     with pytest.raises(CommandError, match="snapshot:unknown") as refused:
-        verified(number + 1)
+        verified(number + 2)
     assert refused.value.returncode == 2
 
 
@@ -449,7 +452,6 @@ def verified(number):
     "words",
     [
         ("--battles", "b.jsonl"),
-        ("--dataset", "study", "--corrected"),
         ("--dataset", "study", "--between-annotators"),
     ],
 )

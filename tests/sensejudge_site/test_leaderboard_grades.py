@@ -43,7 +43,7 @@ def test_many_questions_give_a_grade_an_interval():
     [
         (["--dataset", "study", "--grades"], "leaderboard:not-judged: .*--prompt single"),
         (["--dataset", "study", "--grades", "--method", "elo"], "no use for --method"),
-        (["--dataset", "study", "--grades", "--snapshot"], "board of models alone"),
+        (["--dataset", "study", "--grades", "--snapshot"], "needs --dataset, and the board"),
         (["--battles", "FILE", "--grades"], "--grades needs --dataset"),
     ],
 )

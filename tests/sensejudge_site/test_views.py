@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from annotation.models import Claim, ClaimState
+from annotation.models import Claim, ClaimState, Dataset
 from tests import factory
+from tests.annotation.labelling import make_pair_study
 
 pytestmark = pytest.mark.django_db
 
@@ -18,7 +21,7 @@ class TestHome:
 
     @pytest.mark.parametrize(
         ("role", "target"),
-        [("ANNOTATOR", "/studies/"), ("VIEWER", "/trust/"), ("MANAGER", "/trust/")],
+        [("ANNOTATOR", "/studies/"), ("VIEWER", "/trust/"), ("MANAGER", "/start/")],
     )
     def test_each_role_lands_where_its_work_is(self, client, role, target):
         client.force_login(factory.make_user(role=role))
@@ -29,6 +32,57 @@ class TestHome:
 
     def test_it_is_only_read(self, client):
         assert client.post("/").status_code == 405
+
+
+class TestTheFirstMinutes:
+    """Three steps, each a link, until a judge has run on one's own data."""
+
+    @pytest.fixture
+    def manager(self, client):
+        client.force_login(factory.make_user(role="MANAGER"))
+
+    def states(self, client):
+        page = client.get("/start/").content.decode()
+        steps = page.partition("<ol")[2].partition("</ol>")[0]
+        return re.findall(r'<span class="status[^>]*>(\w+)', steps), page
+
+    def test_begin_with_an_import(self, client, manager):
+        states, page = self.states(client)
+        assert states == ["next", "later", "later"]
+        assert '<a class="button primary" href="/datasets/import/">' in page
+        assert "demo" not in page
+
+    def test_lead_on_by_what_is_there(self, client, manager):
+        dataset = factory.make_dataset()
+        assert self.states(client)[0] == ["done", "next", "later"]
+        study = factory.make_study(dataset)
+        states, page = self.states(client)
+        assert states == ["done", "next", "later"]
+        assert f'href="/studies/{study.slug}/invitations/"' in page
+        study.annotators.add(factory.make_user())
+        assert self.states(client)[0] == ["done", "done", "next"]
+        factory.make_run(dataset=dataset)
+        assert self.states(client)[0] == ["done", "done", "done"]
+        assert client.get("/").url == "/trust/"
+
+    def test_show_the_demo_to_all_who_see_results(self, client):
+        study = make_pair_study([], name="Demo: which?", slug="demo-pairs")
+        Dataset.objects.update(slug="demo")
+        client.force_login(factory.make_user(role="VIEWER"))
+        assert client.get("/").url == "/start/"
+        page = client.get("/start/").content.decode()
+        for name in ("/trust/", "/leaderboard/", "/runs/"):
+            assert f'href="{name}?dataset=demo"' in page
+        assert f'href="/studies/{study.slug}/"' in page
+        assert "Import" not in page
+        client.force_login(factory.make_user(role="MANAGER"))
+        assert self.states(client)[0] == ["next", "later", "later"]
+
+    def test_are_not_for_annotators(self, client):
+        assert client.get("/start/").url == "/sign-in/?next=/start/"
+        client.force_login(factory.make_user())
+        assert client.get("/start/").status_code == 403
+        assert client.post("/start/").status_code == 405
 
 
 class TestSignOut:

@@ -28,7 +28,7 @@ from benchmark.core.snapshots import SnapshotKind
 from benchmark.queries.boards import Board, agreement_fields, dataset_board
 from benchmark.queries.corrected import CorrectedBoard, dataset_corrected
 from benchmark.queries.ranking import DRAWS, Source
-from benchmark.queries.snapshots import board_question
+from benchmark.queries.snapshot_questions import board_question
 from benchmark.queries.trust import SEED
 from benchmark.services.snapshots import keep
 from judging.core.formats.battles import read_battles
@@ -149,9 +149,9 @@ class Command(OneLineCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Rates and prints; exits 2 where the input cannot be understood."""
-        other = options["corrected"] or options["between_annotators"] or options["grades"]
+        other = options["between_annotators"] or options["grades"]
         if options["snapshot"] and (other or options["battles"] is not None):
-            message = "--snapshot needs --dataset, and the board of models alone"
+            message = "--snapshot needs --dataset, and the board of models or --corrected"
             raise CommandError(message, returncode=INPUT_WRONG)
         _refuse_idle(options)
         if options["bootstrap"] is None:
@@ -159,8 +159,11 @@ class Command(OneLineCommand):
             options["bootstrap"] = DRAWS_BETWEEN if is_between else DRAWS
         if options["corrected"]:
             found = _corrected(options)
-            told = json.dumps(_corrected_fields(found), ensure_ascii=False)
-            self.stdout.write(told if options["json"] else "\n".join(_corrected_lines(found)))
+            number = _kept(options, found) if options["snapshot"] else None
+            fields = _corrected_fields(found) | {"snapshot": number}
+            lines = [*_corrected_lines(found), *_kept_line(number)]
+            told = json.dumps(fields, ensure_ascii=False)
+            self.stdout.write(told if options["json"] else "\n".join(lines))
             return
         if options["grades"]:
             self.stdout.write(grades(options))
@@ -180,8 +183,7 @@ class Command(OneLineCommand):
             lines = [*_lines(ranking), *(_shown(board) if board else ())]
             if reference:
                 lines.append(f"beside the reference: {in_words(beside)}")
-            lines += [] if kept is None else [f"kept as snapshot {kept}"]
-            self.stdout.write("\n".join(lines))
+            self.stdout.write("\n".join([*lines, *_kept_line(kept)]))
 
 
 def _refuse_idle(options: dict[str, Any]) -> None:
@@ -200,11 +202,16 @@ def _refuse_idle(options: dict[str, Any]) -> None:
         raise CommandError(message, returncode=INPUT_WRONG)
 
 
-def _kept(options: dict[str, Any]) -> int:
+def _kept_line(number: int | None) -> list[str]:
+    return [] if number is None else [f"kept as snapshot {number}"]
+
+
+def _kept(options: dict[str, Any], found: CorrectedBoard | None = None) -> int:
+    """The number under which the board of models is kept, or the corrected one that was found."""
     question = board_question(
         options["dataset"],
-        options["verdicts"],
-        judge=options["judge"],
+        found.source.value if found else options["verdicts"],
+        judge=found.judge if found else options["judge"],
         part={name: options[name] for name in _OF_DATASET},
         method=RatingMethod(options["method"]),
         style=options["style"],
@@ -212,7 +219,7 @@ def _kept(options: dict[str, Any]) -> int:
         seed=options["seed"],
         anchor=options["anchor"],
     )
-    number: int = keep(SnapshotKind.BOARD, question).pk
+    number: int = keep(SnapshotKind.CORRECTED if found else SnapshotKind.BOARD, question).pk
     return number
 
 

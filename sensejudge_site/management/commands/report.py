@@ -22,7 +22,7 @@ from benchmark.queries.annotators import JudgeOption
 from benchmark.queries.choices import check_judge
 from benchmark.queries.gold import JudgeReport, dataset_gold_reports
 from benchmark.queries.satisfaction import SatisfactionFigures
-from benchmark.queries.snapshots import report_question
+from benchmark.queries.snapshot_questions import report_question
 from benchmark.queries.trust import Report, report
 from benchmark.services.snapshots import keep
 from judging.queries.generation import families_of_runs

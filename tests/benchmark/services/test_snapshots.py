@@ -1,19 +1,34 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from annotation.models import PairwiseLabel, Response
+from annotation.models import PairwiseLabel, Response, SatisfactionLabel
 from benchmark.core.snapshots import SnapshotKind
 from benchmark.models import ReplayAnswer, Snapshot
 from benchmark.queries import snapshots as snapshot_queries
-from benchmark.queries.ranking import LeaderboardQuestion
-from benchmark.queries.snapshots import board_question, report_question
+from benchmark.queries.annotators import PeopleQuestion
+from benchmark.queries.model_satisfaction import SatisfactionQuestion, Voice
+from benchmark.queries.ranking import LeaderboardQuestion, Source
+from benchmark.queries.snapshot_questions import (
+    asked_board,
+    asked_corrected,
+    asked_pairs,
+    asked_people,
+    asked_replay,
+    asked_satisfaction,
+    asked_trust,
+    board_question,
+    report_question,
+)
 from benchmark.queries.trust import TrustQuestion
-from benchmark.services.snapshots import keep, keep_board, keep_replay_figures, keep_trust, verify
+from benchmark.services.snapshots import keep, verify
 from judging.core.prompts import load_prompt
-from judging.core.rules import JudgePrompt
+from judging.core.rules import JudgePrompt, SatisfactionSettings, Variant
 from judging.models import JudgeRun, Judgment, LlmCall
 from judging.queries.prompts import PromptOwner
+from judging.services import rereading
 from judging.services.edited_prompts import publish_prompt
 from judging.services.foreground import run_to_end
 from judging.services.rereading import read_again
@@ -22,7 +37,7 @@ from tests.benchmark.stage import Stage
 from tests.factory import make_endpoint, make_run, make_user
 from tests.fake_llm import FakeLlm
 from tests.judging.ratings import make_ratings
-from tests.judging.study import make_study, start_test_run
+from tests.judging.study import make_study, start_satisfaction_run, start_test_run
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
@@ -58,6 +73,16 @@ def judged_by_endpoint(**settings):
     return dataset, JudgeRun.objects.get(pk=run.pk)
 
 
+def scored_by_endpoint(dataset):
+    """A satisfaction run without memories, every turn scored and the server gone."""
+    with FakeLlm(rule="longer") as server:
+        judge = make_endpoint(name="fake", base_url=server.base_url).name
+        settings = SatisfactionSettings(variant=Variant.NO_MEMORY)
+        run = start_satisfaction_run(dataset=dataset, judge=judge, settings=settings)
+        run_to_end(run.pk)
+    return JudgeRun.objects.get(pk=run.pk)
+
+
 @pytest.fixture
 def kept():
     dataset, run = judged_by_endpoint()
@@ -78,7 +103,7 @@ def test_a_changed_reply_is_named_and_so_is_the_verdict_that_it_no_longer_gives(
     call = LlmCall.objects.filter(judgments__run=run).first()
     LlmCall.objects.filter(pk=call.pk).update(reply=flipped(call.reply))
     found = changed(snapshot)
-    name = f"verdicts of run {run.pk}, read again"
+    name = f"answers of run {run.pk}, read again"
     assert found.keys() == {f"replies of run {run.pk}", name}
     assert found[name][1] == "11 same, 1 other, 0 missing"
 
@@ -87,7 +112,7 @@ def test_a_deleted_reply_is_named(kept):
     _dataset, run, snapshot = kept
     LlmCall.objects.filter(judgments__run=run).first().delete()
     found = changed(snapshot)
-    assert found[f"verdicts of run {run.pk}, read again"][1] == "11 same, 0 other, 1 missing"
+    assert found[f"answers of run {run.pk}, read again"][1] == "11 same, 0 other, 1 missing"
     assert found[f"replies of run {run.pk}"][1].startswith("11:")
 
 
@@ -107,7 +132,7 @@ def test_a_changed_verdict_is_named_with_the_figures_that_it_moved(kept):
     row = Judgment.objects.filter(run=run).first()
     Judgment.objects.filter(pk=row.pk).update(verdict="A" if row.verdict == "B" else "B")
     found = changed(snapshot)
-    assert {f"judgments of run {run.pk}", f"verdicts of run {run.pk}, read again"} < found.keys()
+    assert {f"judgments of run {run.pk}", f"answers of run {run.pk}, read again"} < found.keys()
     assert any(name.endswith(": win_rate") for name in found)
 
 
@@ -116,12 +141,11 @@ def test_grades_are_read_again_too():
     assert run.kind == "GRADE"
     score = run.response_scores.first()
     run.response_scores.filter(pk=score.pk).update(value=score.value + 1)
-    assert read_again(run, most=100) == (11, 1, 0)
-    assert sum(read_again(run, most=4)) == 4
+    assert read_again(run) == (11, 1, 0)
 
 
 def test_imported_verdicts_have_nobody_to_ask():
-    assert read_again(make_run(kind="RECORDED", judge="gpt-4"), most=4) is None
+    assert read_again(make_run(kind="RECORDED", judge="gpt-4")) is None
 
 
 def test_a_changed_label_is_named_with_the_figures_that_it_moved():
@@ -153,10 +177,14 @@ def test_a_page_of_boards_a_trust_page_and_a_report_are_kept():
     manager = make_user(role="MANAGER")
     scenario = stage.scenarios[0].pk
     asked = LeaderboardQuestion(dataset="study", scenario=scenario)
-    board = keep_board(asked, created_by=manager)
+    board = keep(SnapshotKind.BOARD, asked_board(asked), created_by=manager)
     assert {row["source"] for row in board.figures} == {"human", "selected", "base"}
     assert board.question["scenario"] == "Writing"
-    trust = keep_trust(TrustQuestion(dataset="study", annotator=ann.pk), created_by=manager)
+    trust = keep(
+        SnapshotKind.TRUST,
+        asked_trust(TrustQuestion(dataset="study", annotator=ann.pk)),
+        created_by=manager,
+    )
     assert trust.question["run"] == JudgeRun.objects.get(kind="TEST").pk
     report = keep(SnapshotKind.REPORT, report_question("study"))
     assert {row["annotator"] for row in report.figures} == {"ann"}
@@ -169,7 +197,7 @@ def test_a_replay_is_computed_again_from_its_stored_scores():
     dataset = make_ratings(people=3, turns=3)
     make_stored(dataset)
     found = replayed(dataset=dataset, evaluator="lexical", candidates=("responses:long",))
-    snapshot = keep_replay_figures(found, created_by=make_user(role="MANAGER"))
+    snapshot = keep(SnapshotKind.REPLAY, asked_replay(found), created_by=make_user(role="MANAGER"))
     (control, _stated, long) = snapshot.figures
     assert (control["role"], long["candidate"]) == ("control", found.candidates[0])
     assert long["user"] == found.rows[2].means["user"].value
@@ -187,12 +215,83 @@ def test_a_replay_is_computed_again_from_its_stored_scores():
         verify(snapshot)
 
 
+def test_scores_are_read_again_too_but_not_those_of_a_trained_evaluator():
+    run = scored_by_endpoint(make_ratings(people=2, turns=2))
+    row = run.satisfaction_judgments.first()
+    run.satisfaction_judgments.filter(pk=row.pk).update(score=row.score % 5 + 1)
+    total = run.satisfaction_judgments.count()
+    assert read_again(run) == (total - 1, 1, 0)
+    LlmCall.objects.filter(satisfaction_judgments=row).delete()
+    assert read_again(run).missing == 1
+    assert read_again(make_run(kind="SATISFACTION", judge="learned")) is None
+
+
+def test_more_rows_than_are_in_memory_at_a_time_are_all_read(monkeypatch, kept):
+    _dataset, run, _snapshot = kept
+    monkeypatch.setattr(rereading, "_AT_ONCE", 5)
+    assert read_again(run) == (12, 0, 0)
+
+
+def test_corrected_figures_agreement_and_pairs_are_kept():
+    stage, ann = staged()
+    people = PeopleQuestion("study")
+    asked = LeaderboardQuestion("study")
+    kept = [
+        keep(SnapshotKind.CORRECTED, asked_corrected(asked, Source.SELECTED)),
+        keep(SnapshotKind.PAIRS, asked_pairs(asked, None, "")),
+        keep(SnapshotKind.PEOPLE, asked_people(people)),
+    ]
+    assert [changed(each) for each in kept] == [{}, {}, {}]
+    run = str(JudgeRun.objects.get(kind="TEST").pk)
+    assert [run in each.basis["judgments"] for each in kept] == [True, False, True]
+    label = PairwiseLabel.objects.filter(annotator=ann, verdict="A").first()
+    PairwiseLabel.objects.filter(pk=label.pk).update(verdict="B")
+    names = ("alpha: human", "alpha – beta: wins", "turn 1, S1: judge_agree")
+    for each, name in zip(kept, names, strict=True):
+        assert {"labels of ann", name} < changed(each).keys()
+    assert stage.dataset == kept[0].dataset
+
+
+def test_satisfaction_by_model_is_kept_in_each_voice():
+    dataset = make_ratings(people=3, turns=3)
+    run = scored_by_endpoint(dataset)
+    asked = SatisfactionQuestion(dataset.slug)
+    kept = [
+        keep(SnapshotKind.SATISFACTION, asked_satisfaction(replace(asked, voice=voice)))
+        for voice in Voice
+    ]
+    assert [each.question["run"] for each in kept] == [None, run.pk, run.pk]
+    assert [list(each.basis["read_again"]) for each in kept] == [[], [str(run.pk)], [str(run.pk)]]
+    assert [changed(each) for each in kept] == [{}, {}, {}]
+    label = SatisfactionLabel.objects.first()
+    SatisfactionLabel.objects.filter(pk=label.pk).update(score=label.score % 5 + 1)
+    told = [changed(each).keys() for each in kept]
+    assert all(f"ratings of {dataset.slug}" in each for each in told)
+    assert any(name.endswith(": mean") for name in told[0])
+    assert not any(name.endswith(": mean") for name in told[1])
+    assert any(name.endswith(": human") for name in told[2])
+
+
 def test_what_is_not_there_is_not_kept():
     with refuses("snapshot:nothing"):
-        keep_board(LeaderboardQuestion(), created_by=make_user())
+        keep(SnapshotKind.BOARD, asked_board(LeaderboardQuestion()), created_by=make_user())
     Stage.make()
     with refuses("snapshot:nothing"):
-        keep_board(LeaderboardQuestion(dataset="study"), created_by=make_user())
+        keep(
+            SnapshotKind.BOARD,
+            asked_board(LeaderboardQuestion(dataset="study")),
+            created_by=make_user(),
+        )
     with refuses("snapshot:nothing"):
-        keep_trust(TrustQuestion(dataset="study"), created_by=make_user())
+        keep(
+            SnapshotKind.TRUST, asked_trust(TrustQuestion(dataset="study")), created_by=make_user()
+        )
+    with refuses("snapshot:nothing"):
+        keep(SnapshotKind.CORRECTED, asked_corrected(LeaderboardQuestion("study"), Source.BASE))
+    for question in (
+        lambda: asked_satisfaction(SatisfactionQuestion()),
+        lambda: asked_people(PeopleQuestion()),
+    ):
+        with refuses("snapshot:nothing"):
+            question()
     assert not Snapshot.objects.exists()

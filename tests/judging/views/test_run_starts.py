@@ -94,7 +94,7 @@ def test_measuring_by_grades_starts_a_run_that_grades(manager):
     [
         ("lexical", "TEST", "PAIRWISE", "The lexical judge compares in its own way only."),
         ("fake", "TEST", "REFERENCE", "None of these comparisons has a reference answer"),
-        ("fake", "TEST", "REWARD", "This endpoint is not a reward model"),
+        ("fake", "TEST", "REWARD", "fake is not a reward model."),
         ("fake", "TEST", "NONSENSE", "Select a valid choice."),
     ],
 )
@@ -160,21 +160,25 @@ def test_the_page_says_which_kind_of_run_alone_asks_a_field(manager):
         r'data-kind="([\w ]+)">\s*<div class="field">\s*<label for="id_(\w+)"', page
     ) == [
         ("DISTIL", "distiller"),
-        ("DISTIL", "distil_prompt"),
-        ("DISTIL", "pooling"),
-        ("DISTIL", "mode"),
-        ("DISTIL", "combine"),
         ("TEST", "targets"),
-        ("TEST", "learned_in"),
         ("TEST", "sets"),
         ("SATISFACTION", "turn_targets"),
         ("SATISFACTION", "history_in"),
-        ("TEST SATISFACTION", "sample"),
         ("TEST", "prompt"),
+        ("SATISFACTION", "variant"),
+        ("TEST SATISFACTION", "sample"),
+        ("DISTIL", "dev_size"),
+        ("DISTIL", "seed"),
+        ("DISTIL", "sampling"),
+        ("DISTIL", "window"),
         ("DISTIL TEST", "verdict"),
+        ("DISTIL", "pooling"),
+        ("DISTIL", "distil_prompt"),
+        ("DISTIL", "mode"),
+        ("DISTIL", "combine"),
+        ("TEST", "learned_in"),
         ("SATISFACTION", "memory_judge"),
         ("SATISFACTION", "level"),
-        ("SATISFACTION", "variant"),
         ("SATISFACTION", "train"),
     ]
 
@@ -230,7 +234,7 @@ def test_the_page_asks_how_verdicts_are_read(manager, kind, verdict, rule):
     ("judge", "prompt", "said"),
     [
         ("lexical", "PERSONAL", "The lexical judge returns no log-probabilities."),
-        ("fake", "PERSONAL", "The endpoint returns no log-probabilities."),
+        ("fake", "PERSONAL", "fake returns no log-probabilities."),
         ("able", "SINGLE", "Grades are not read by letter probabilities."),
     ],
 )
@@ -261,6 +265,50 @@ def test_judges_say_whether_they_return_log_probabilities(manager):
     assert "able returns log-probabilities: reading verdicts by them is recommended" in told
     told = manager.post("/runs/new/estimate/", {**fields, "verdict": "LOGPROB"}).content.decode()
     assert "is recommended." not in told
+
+
+def test_what_the_chosen_judges_cannot_do_is_shut_and_says_why(manager):
+    study()
+    make_endpoint(name="able", has_logprobs=True)
+    make_endpoint(name="unable")
+    make_endpoint(name="reward", has_scores=True)
+    asked = {"dataset": "study", "kind": "TEST", "prompt": "PAIRWISE"}
+
+    def fields(*judges, **more):
+        answer = manager.post(
+            "/runs/new/estimate/",
+            {**asked, "judge": judges, **more},
+            headers={"HX-Request": "true"},
+        )
+        return " ".join(answer.content.decode().split())
+
+    able = fields("able")
+    assert '<option value="LOGPROB">' in able
+    assert 'id="row-prompt" hx-swap-oob="true" data-kind="TEST"' in able
+    both = fields("able", "unable")
+    assert '<option value="LOGPROB" disabled>' in both
+    assert "By letter probabilities in both orders (unable returns no log-probabilities.)" in both
+    assert '<option value="REWARD" disabled>' in both
+    assert '<option value="PAIRWISE" disabled>' in fields("reward", prompt="REWARD")
+    # What is chosen already is told, not lost.
+    chosen = fields("unable", verdict="LOGPROB")
+    assert '<option value="LOGPROB" selected>' in chosen
+    assert '<p class="notice warning">unable returns no log-probabilities.</p>' in chosen
+    page = manager.get("/runs/new/?dataset=study&judge=reward").content.decode()
+    assert re.search(r'value="SATISFACTION"[^>]* disabled', page)
+
+
+def test_advanced_settings_are_folded_and_taken(manager):
+    _stage, ann = study()
+    page = manager.get("/runs/new/?dataset=study").content.decode()
+    assert "By default 10 dev comparisons per scenario, seed 42" in page
+    fields = {"dataset": "study", "judge": "lexical", "kind": "DISTIL", "annotator": ann.pk}
+    wrong = manager.post("/runs/new/", {**fields, "dev_size": "0"}).content.decode()
+    assert '<details class="folded" open>' in wrong
+    asked = {"dev_size": "2", "seed": "0", "window": "LAST_TURN", "sampling": "PAPER"}
+    assert manager.post("/runs/new/", {**fields, **asked}).status_code == 302
+    config = JudgeRun.objects.get().config
+    assert {name: str(config[name]) for name in asked} == asked
 
 
 def test_an_endpoint_too_slow_for_its_timeout_is_told_with_the_cost_and_at_the_start(manager):

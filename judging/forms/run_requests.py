@@ -1,0 +1,111 @@
+"""What a filled form of a run asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from annotation.core.splits import DEFAULT_DEV_SIZE, DEFAULT_SEED, Pooling, SplitSampling
+from annotation.models import Dataset, User
+from judging.core.rules import (
+    DRAWN,
+    NO_SETS,
+    PAPER_DRAW,
+    Combine,
+    DistilPrompt,
+    JudgePrompt,
+    Level,
+    PairwiseSettings,
+    SatisfactionSettings,
+    SelectionMode,
+    Variant,
+    Window,
+)
+from judging.core.targets import RunTarget, Targets, targets_named, turn_targets_named
+from judging.core.verdicts import VerdictRule
+from judging.models import RunKind
+from judging.services.run_requests import RunRequest
+
+
+def requests_of(cleaned: Mapping[str, Any], *, dataset: Dataset, by: User) -> list[RunRequest]:
+    """What is asked for, of each judge that was chosen."""
+    key = cleaned["annotator"]
+    sets = cleaned.get("sets") or ""
+    with_sets = sets != NO_SETS
+    draw = PAPER_DRAW if sets == DRAWN else 0
+    named = sets if with_sets and not draw else ""
+    selecting, _colon, distiller = named.partition(":")
+    learned_in = (with_sets and cleaned.get("learned_in")) or cleaned.get("history_in")
+    wrote = cleaned.get("distiller") or cleaned.get("memory_judge") or distiller
+    request = RunRequest(
+        kind=RunKind(cleaned["kind"]),
+        dataset=dataset,
+        annotator=None if key is None else User.objects.get(pk=key),
+        writer=wrote or None,
+        selected_by=selecting or None,
+        prompt=_prompt(cleaned),
+        with_sets=with_sets,
+        targets=_targets(cleaned),
+        sets_dataset=Dataset.objects.get(slug=learned_in) if learned_in else None,
+        with_control=not (cleaned.get("no_control") or draw),
+        draw=draw,
+        verdict=_verdict(cleaned),
+        pairwise=PairwiseSettings(
+            dev_size=cleaned.get("dev_size") or DEFAULT_DEV_SIZE,
+            seed=DEFAULT_SEED if cleaned.get("seed") in (None, "") else cleaned["seed"],
+            sampling=SplitSampling(cleaned.get("sampling") or SplitSampling.DEFAULT),
+            window=Window(cleaned.get("window") or Window.ALL),
+            distil_prompt=_distil(cleaned),
+            pooling=Pooling(cleaned.get("pooling") or Pooling.AUTO),
+            combine=Combine(cleaned["combine"]) if cleaned.get("combine") else None,
+            mode=SelectionMode(cleaned.get("mode") or SelectionMode.DEFAULT),
+            verdict_rule=_verdict(cleaned) or VerdictRule.STRICT,
+        ),
+        satisfaction=SatisfactionSettings(
+            variant=variant_in(cleaned), level=level_in(cleaned), train=cleaned["train"]
+        ),
+        budget=cleaned["budget"],
+        created_by=by,
+    )
+    return [replace(request, judge=judge) for judge in cleaned["judge"]]
+
+
+def _targets(cleaned: Mapping[str, Any]) -> Targets:
+    """What a test run judges, or a satisfaction run scores; without any choice the usual."""
+    found = Targets()
+    if cleaned.get("turn_targets"):
+        found, _other = turn_targets_named(cleaned["turn_targets"])
+    elif cleaned.get("targets"):
+        found, _other = targets_named(cleaned["targets"])
+    if cleaned.get("history_in") and found.are_rated:
+        found = Targets(kind=RunTarget.ALL)  # what is asked is in whose stead: none need be rated
+    return replace(
+        found,
+        scenarios=tuple(cleaned.get("scenario") or ()),
+        models=tuple(cleaned.get("model") or ()),
+        languages=tuple(cleaned.get("language") or ()),
+        sample=cleaned.get("sample") or None,
+    )
+
+
+def variant_in(cleaned: Mapping[str, Any]) -> Variant:
+    """How satisfaction is asked about."""
+    return Variant(cleaned.get("variant") or Variant.CHECKLIST)
+
+
+def level_in(cleaned: Mapping[str, Any]) -> Level:
+    """What is scored."""
+    return Level(cleaned.get("level") or Level.TURN)
+
+
+def _prompt(cleaned: Mapping[str, Any]) -> JudgePrompt:
+    return JudgePrompt(cleaned.get("prompt") or JudgePrompt.PERSONAL)
+
+
+def _verdict(cleaned: Mapping[str, Any]) -> VerdictRule | None:
+    return VerdictRule(cleaned["verdict"]) if cleaned.get("verdict") else None
+
+
+def _distil(cleaned: Mapping[str, Any]) -> DistilPrompt:
+    return DistilPrompt(cleaned.get("distil_prompt") or DistilPrompt.SENTENCES)

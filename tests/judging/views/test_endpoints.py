@@ -1,0 +1,190 @@
+"""Endpoints on the pages: who may add, change, test and switch them, and what is never kept."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from annotation.models import AuditEvent
+from judging.models import ModelEndpoint
+from tests.factory import make_endpoint, make_user
+from tests.fake_llm import Act, FakeLlm
+
+pytestmark = pytest.mark.django_db
+
+PLACE = "/runs/endpoints/"
+KEY = "sk-proj-AbCd1234EfGh5678"
+LIMITS = {
+    "temperature": "0",
+    "max_tokens": "1024",
+    "context_tokens": "8192",
+    "timeout_seconds": "120",
+    "concurrency": "16",
+    "extra_sampling": "{}",
+    "input_price": "0",
+    "output_price": "0",
+    "batch_price_share": "1",
+    "has_logprobs": "unknown",
+    "has_json_schema": "unknown",
+    "has_system_role": "unknown",
+}
+ONE = LIMITS | {"name": "mini", "base_url": "https://api.openai.com/v1", "model": "gpt-mini"}
+
+
+@pytest.fixture
+def manager(client):
+    client.force_login(make_user(role="MANAGER"))
+    return client
+
+
+def test_a_manager_adds_one_and_runs_offer_it(manager, monkeypatch):
+    monkeypatch.delenv("LLM_TEST_KEY", raising=False)
+    answer = manager.post(f"{PLACE}new/", ONE | {"key_variable": "LLM_TEST_KEY"}, follow=True)
+    row = ModelEndpoint.objects.get()
+    assert (row.name, row.key_variable, row.enabled) == ("mini", "LLM_TEST_KEY", True)
+    text = answer.content.decode()
+    assert "the variable LLM_TEST_KEY is not set on this server" in text
+    assert "not tested" in text
+    event = AuditEvent.objects.get()
+    assert (event.action, event.target_id, event.detail["name"]) == (
+        "endpoint.added",
+        row.pk,
+        "mini",
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "secret"),
+    [
+        ("key_variable", KEY),
+        ("key_variable", "9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c"),
+        ("key_variable", "AKIAIOSFODNN7EXAMPLE1"),
+        ("model", KEY),
+        ("extra_sampling", f'{{"headers": "Bearer {KEY}"}}'),
+        ("base_url", "https://me:hunter2secret@api.openai.com/v1"),
+    ],
+)
+def test_a_key_is_neither_kept_nor_shown_nor_logged(manager, caplog, field, secret):
+    with caplog.at_level(logging.DEBUG):
+        answer = manager.post(f"{PLACE}new/", ONE | {field: secret})
+    text = answer.content.decode()
+    assert answer.status_code == 422
+    assert "This looks like the API key itself, so it was not saved." in text
+    assert "This field is required" not in text
+    assert secret not in text
+    assert "hunter2secret" not in text
+    assert KEY not in text
+    assert secret not in caplog.text
+    assert not ModelEndpoint.objects.exists()
+
+
+@pytest.mark.parametrize("variable", ["LLM_KEY", "LLM_OPENAI_PROD_2", "LLM_KEY_FOR_GPT4O_MINI"])
+def test_names_are_no_keys(manager, variable):
+    assert manager.post(f"{PLACE}new/", ONE | {"key_variable": variable}).status_code == 302
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://169.254.169.254/latest",
+        "https://evil.example/v1",
+        "http://127.0.0.1.evil.example/v1",
+        "http://10.0.0.7:9000/v1",
+        "https://api.openai.com.evil.example/v1",
+    ],
+)
+def test_a_manager_cannot_send_a_key_to_any_host(manager, address):
+    make_endpoint(base_url="http://10.0.0.7:8000/v1")
+    answer = manager.post(f"{PLACE}new/", ONE | {"base_url": address})
+    assert answer.status_code == 422
+    assert "Managers cannot add endpoints at" in answer.content.decode()
+    assert not ModelEndpoint.objects.filter(name="mini").exists()
+
+
+def test_hosts_that_are_used_or_listed_will_do_and_admins_name_any(manager, settings, client):
+    make_endpoint(base_url="http://10.0.0.7:8000/v1")
+    used = ONE | {"base_url": "http://10.0.0.7:8000/v2"}
+    assert manager.post(f"{PLACE}new/", used).status_code == 302
+    settings.LLM_HOSTS = frozenset({"gpu.example"})
+    listed = ONE | {"name": "gpu", "base_url": "http://gpu.example:1234/v1"}
+    assert manager.post(f"{PLACE}new/", listed).status_code == 302
+    settings.LLM_HOSTS = frozenset({"*"})
+    anywhere = ONE | {"name": "any", "base_url": "http://else.example/v1"}
+    assert manager.post(f"{PLACE}new/", anywhere).status_code == 302
+    settings.LLM_HOSTS = frozenset()
+    client.force_login(make_user(role="ADMIN"))
+    mine = ONE | {"name": "mine", "base_url": "https://evil.example/v1"}
+    assert client.post(f"{PLACE}new/", mine).status_code == 302
+
+
+def test_one_is_changed_but_for_its_name_and_a_stated_ability_holds(manager):
+    row = make_endpoint(name="old", base_url="https://intranet.example/v1", has_logprobs=None)
+    page = manager.get(f"{PLACE}{row.pk}/").content.decode()
+    assert "https://intranet.example/v1" in page
+    sent = ONE | {"name": "new", "base_url": row.base_url, "has_logprobs": "true"}
+    assert manager.post(f"{PLACE}{row.pk}/", sent).status_code == 302
+    row.refresh_from_db()
+    assert (row.name, row.model, row.can("logprobs")) == ("old", "gpt-mini", True)
+
+
+def test_what_the_environment_describes_is_listed_unused_and_keeps_its_address(manager, settings):
+    settings.LLM_BASE_URL, settings.LLM_MODEL = "http://judge.example/v1", "big"
+    taken = manager.post(f"{PLACE}new/", ONE | {"name": "llm"})
+    assert "describe the endpoint llm" in taken.content.decode()
+    assert "http://judge.example/v1" in manager.get(PLACE).content.decode()
+    row = ModelEndpoint.objects.get(name="llm")
+    assert manager.post(f"{PLACE}{row.pk}/", ONE | {"output_price": "2"}).status_code == 302
+    row.refresh_from_db()
+    assert (row.base_url, row.model, row.output_price) == ("http://judge.example/v1", "big", 2)
+
+
+def said_of(client, row):
+    return client.post(f"{PLACE}{row.pk}/test/", follow=True).content.decode()
+
+
+def test_a_test_says_what_it_can_do_or_why_it_did_not_answer(manager, monkeypatch):
+    with FakeLlm() as server:
+        row = make_endpoint(base_url=server.base_url, has_logprobs=None, measured_address="")
+        assert f"{row} answered." in said_of(manager, row)
+    row.refresh_from_db()
+    assert row.can("logprobs") is not None
+    with FakeLlm(script=[Act(status=401)]) as server:
+        refusing = make_endpoint(base_url=server.base_url)
+        assert "rejected the API key" in said_of(manager, refusing)
+    monkeypatch.delenv("LLM_TEST_KEY", raising=False)
+    unset = make_endpoint(key_variable="LLM_TEST_KEY")
+    assert "the variable LLM_TEST_KEY is not set" in said_of(manager, unset)
+
+
+def test_a_reward_model_is_tested_by_a_score(manager):
+    with FakeLlm() as server:
+        row = make_endpoint(base_url=server.base_url.replace("/v1", "/score"), has_scores=True)
+        assert f"{row} answered." in said_of(manager, row)
+        wrong = make_endpoint(base_url=f"{server.base_url}/nowhere", has_scores=True)
+        assert "answered." not in said_of(manager, wrong)
+
+
+def test_one_is_switched_off_and_on(manager):
+    row = make_endpoint()
+    for word, enabled in (("off", False), ("on", True)):
+        manager.post(f"{PLACE}{row.pk}/switch/", {"enabled": word})
+        row.refresh_from_db()
+        assert row.enabled is enabled
+
+
+def test_viewers_read_and_nobody_else_may(client):
+    row = make_endpoint()
+    changes = [f"{PLACE}new/", *(f"{PLACE}{row.pk}/{each}" for each in ("", "test/", "switch/"))]
+    assert client.get(PLACE).status_code == 302
+    assert client.post(changes[0], ONE).status_code == 302
+    client.force_login(make_user(role="VIEWER"))
+    page = client.get(PLACE)
+    assert row.name in page.content.decode()
+    assert "<button" not in page.content.decode().partition("<main")[2]
+    assert [client.post(place, ONE).status_code for place in changes] == [403] * 4
+    client.force_login(make_user())
+    assert client.get(PLACE).status_code == 403
+    client.force_login(make_user(role="MANAGER"))
+    assert [client.get(place).status_code for place in changes[2:]] == [405, 405]
+    assert client.get(f"{PLACE}999/").status_code == 404

@@ -133,6 +133,11 @@ _onboarding = [
         participants.withdraw_invitation,
         name="withdraw-invitation",
     ),
+    path(
+        "studies/<slug:slug>/invitations/<number:number>/completion/",
+        participants.completion,
+        name="invitation-completion",
+    ),
 ]
 
 # Data in and out: datasets, what is in them, imports and exports.

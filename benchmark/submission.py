@@ -9,13 +9,13 @@ from judging.models import JudgeRun, RunStatus
 from judging.services.kinds import write
 
 
-def submit(planned: JudgeRun) -> JudgeRun:
+def submit(planned: JudgeRun, *, again: bool = False) -> JudgeRun:
     """Starts a planned run, or gives the equal one that is under way; see `kinds.write`.
 
     Where the broker cannot be reached the run waits: workers look for such runs.
     """
     with transaction.atomic():
-        run = write(planned)
+        run = write(planned, again=again)
         if run.status == RunStatus.PENDING:
             run_id, generation = run.pk, run.generation
 

@@ -11,4 +11,5 @@ urlpatterns = [
     path("token/revoke/", RevokeView.as_view(), name="api-token-revoke"),
     path("", include("annotation.api.urls")),
     path("", include("judging.api.urls")),
+    path("", include("benchmark.api.urls")),
 ]

@@ -297,9 +297,10 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "SenseJudge API",
     "DESCRIPTION": (
         "For managers and viewers; annotators can read their own labels. Only runs can be started, "
-        "by managers (`POST /api/v1/runs/`). `POST /api/v1/token/` with basic authentication "
-        "returns a token to send as `Authorization: Token ...`; users who are signed in on the "
-        "site need none. Lists are paginated; each page holds the address of the `next`."
+        "by managers (`POST /api/v1/runs/`, `POST /api/v1/replays/`). `POST /api/v1/token/` with "
+        "basic authentication returns a token to send as `Authorization: Token ...`; users who are "
+        "signed in on the site need none. Lists are paginated; each page holds the address of the "
+        "`next`."
     ),
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,

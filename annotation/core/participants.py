@@ -204,7 +204,7 @@ WORKER_IDS: Final = (
 )
 """Parameters by which platforms of paid work name a person in a link, the surest first."""
 
-_OF_THE_TASK: Final = ("STUDY_ID", "SESSION_ID", "assignmentId", "hitId", "turkSubmitTo")
+_OF_THE_TASK: Final = ("STUDY_ID", "SESSION_ID", "assignmentId", "hitId")
 _KNOWN: Final = {name.casefold(): name for name in (*WORKER_IDS, *_OF_THE_TASK)}
 _NOBODY: Final = "ASSIGNMENT_ID_NOT_AVAILABLE"  # what Mechanical Turk sends to who only looks
 _VALUE: Final = re.compile(r"[\w.@+:/=~-]{1,200}")

@@ -91,7 +91,41 @@ def _usual_last_day() -> date:
     return timezone.localdate() + timedelta(days=_USUAL_DAYS)
 
 
-class InvitationForm(forms.Form):
+class CompletionForm(forms.Form):
+    """What an invitation ends with, for paid work."""
+
+    completion = forms.CharField(
+        label=_("Completion code or address"),
+        max_length=500,
+        required=False,
+        help_text=_(
+            "For paid work: shown once somebody has answered all their items. In an https "
+            "address, {worker} is replaced by the worker ID."
+        ),
+    )
+
+    def clean_completion(self) -> str:
+        """Refuse an address that no browser should open, or that cannot be filled in."""
+        completion = str(self.cleaned_data["completion"])
+        scheme, colon, rest = completion.partition("://")
+        if not colon:
+            return completion
+        completion = f"{scheme.lower()}://{rest}"
+        unknown = unknown_placeholders(completion)
+        if unknown:
+            raise ValidationError(
+                gettext("Unknown placeholder {%(name)s}. Use {worker}.") % {"name": unknown[0]},
+                code="invitation:placeholder",
+            )
+        try:
+            URLValidator(schemes=["https"])(completion_for(completion, {}))
+        except ValidationError as wrong:
+            text = _("Enter a code, or an address that begins with https://.")
+            raise ValidationError(text, code="invitation:completion") from wrong
+        return completion
+
+
+class InvitationForm(CompletionForm):
     """A new link to a study."""
 
     note = forms.CharField(
@@ -113,15 +147,8 @@ class InvitationForm(forms.Form):
         initial=_usual_last_day,
         help_text=_("Leave empty to keep it open until all places are taken."),
     )
-    completion = forms.CharField(
-        label=_("Completion code or address"),
-        max_length=500,
-        required=False,
-        help_text=_(
-            "For paid work: shown once somebody has answered all their items. In an https "
-            "address, {worker} is replaced by the worker ID."
-        ),
-    )
+
+    field_order = ("note", "places", "last_day", "completion")
 
     def __init__(self, data: QueryDict | None = None) -> None:
         super().__init__(data)
@@ -142,24 +169,6 @@ class InvitationForm(forms.Form):
             text = _("Choose a day within the next 100 years.")
             raise ValidationError(text, code="invitation:far")
         return day
-
-    def clean_completion(self) -> str:
-        """Refuse an address that no browser should open, or that cannot be filled in."""
-        completion = str(self.cleaned_data["completion"])
-        if "://" not in completion:
-            return completion
-        unknown = unknown_placeholders(completion)
-        if unknown:
-            raise ValidationError(
-                gettext("Unknown placeholder {%(name)s}. Use {worker}.") % {"name": unknown[0]},
-                code="invitation:placeholder",
-            )
-        try:
-            URLValidator(schemes=["https"])(completion_for(completion, {}))
-        except ValidationError as wrong:
-            text = _("Enter a code, or an address that begins with https://.")
-            raise ValidationError(text, code="invitation:completion") from wrong
-        return completion
 
     def clean(self) -> dict[str, Any]:
         """Refuse a link that would never end."""

@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='participation',
             name='worker',
-            field=models.JSONField(blank=True, default=dict, verbose_name='worker'),
+            field=models.JSONField(blank=True, default=dict, verbose_name='paid worker'),
         ),
         migrations.AddField(
             model_name='study',

@@ -124,7 +124,7 @@ class Participation(models.Model):
         blank=True,
         related_name="participations",
     )
-    worker = models.JSONField(_("worker"), default=dict, blank=True)
+    worker = models.JSONField(_("paid worker"), default=dict, blank=True)
     joined_at = models.DateTimeField(_("joined"), default=timezone.now)
     consented_at = models.DateTimeField(_("consent given"), null=True, blank=True)
     guidelines_read = models.PositiveIntegerField(

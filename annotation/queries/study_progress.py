@@ -299,10 +299,13 @@ def trace_of(study: Study, *, answers: bool) -> QuerySet[AuditEvent, AuditEvent]
     return events.select_related("actor").order_by("-created_at", "-pk")
 
 
-def trace_rows(events: Iterable[AuditEvent]) -> list[tuple[AuditEvent, str, list[tuple[str, str]]]]:
+def trace_rows(
+    events: Iterable[AuditEvent], *, workers: bool
+) -> list[tuple[AuditEvent, str, list[tuple[str, str]]]]:
     """These events, what of the study each was done to, and its details; three queries.
 
-    People go by name and items by place.
+    People go by name and items by place. `workers` says whether the reader may know who they are on
+    a platform of paid work.
     """
     rows = list(events)
     claims = {
@@ -312,7 +315,8 @@ def trace_rows(events: Iterable[AuditEvent]) -> list[tuple[AuditEvent, str, list
         ).select_related("annotator", "item")
     }
     names = _names(rows)
-    return [(row, _about(row, claims), list(_told(row.detail, names))) for row in rows]
+    hidden = _HIDDEN if workers else _HIDDEN | {"worker"}
+    return [(row, _about(row, claims), list(_told(row.detail, names, hidden))) for row in rows]
 
 
 def _about(row: AuditEvent, claims: dict[int, Claim]) -> str:
@@ -332,13 +336,18 @@ def _names(rows: Iterable[AuditEvent]) -> dict[int, str]:
     return {user.pk: str(user) for user in User.objects.filter(pk__in=wanted)}
 
 
-def _told(detail: dict[str, Any], names: dict[int, str]) -> Iterable[tuple[str, str]]:
+_HIDDEN: Final = frozenset({"submission", "item", "study"})
+
+
+def _told(
+    detail: dict[str, Any], names: dict[int, str], hidden: frozenset[str]
+) -> Iterable[tuple[str, str]]:
     for name, value in _flat(detail):
         if name == "annotator":
             yield name, names.get(value, str(value))
         elif name == "annotators":
             yield name, ", ".join(names.get(each, str(each)) for each in value)
-        elif name not in {"submission", "item", "study", "worker"}:
+        elif name not in hidden:
             yield name, _in_words(value)[:_SHOWN_CHARS]
 
 

@@ -255,6 +255,23 @@ def withdraw(*, study: str, invitation: int, by: User, now: datetime) -> None:
         _record(row.study, by, "study.invitation-withdrawn", {"invitation": row.pk})
 
 
+@transaction.atomic
+def set_completion(*, study: str, invitation: int, completion: str, by: User) -> None:
+    """Change what people who came by a link are shown once they are through.
+
+    Raises:
+        Invitation.DoesNotExist: The study has no such invitation.
+    """
+    row = Invitation.objects.select_related("study").get(pk=invitation, study__slug=study)
+    if (
+        Invitation.objects.filter(pk=row.pk)
+        .exclude(completion=completion)
+        .update(completion=completion)
+    ):
+        detail = {"invitation": row.pk, "before": row.completion, "after": completion}
+        _record(row.study, by, "study.completion", detail)
+
+
 def open_invitation(*, token: str, user: User | None, now: datetime) -> Invitation:
     """The invitation of a link that lets somebody in now, with its study; it holds no place.
 

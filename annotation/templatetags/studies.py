@@ -36,6 +36,7 @@ EVENTS: Final[dict[str, StrOrPromise]] = {
     "study.prompt": _("Prompt changed"),
     "study.invited": _("Invitation created"),
     "study.invitation-withdrawn": _("Invitation withdrawn"),
+    "study.completion": _("Completion code changed"),
     "study.joined": _("Joined"),
     "study.consented": _("Agreed to take part"),
     "study.declined": _("Declined to take part"),

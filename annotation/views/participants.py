@@ -23,7 +23,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.core.participants import worker_of
 from annotation.core.refusals import Refused
 from annotation.core.studies import ClaimFilter
-from annotation.forms.participants import InvitationForm, NewcomerForm, PasswordForm
+from annotation.forms.participants import CompletionForm, InvitationForm, NewcomerForm, PasswordForm
 from annotation.forms.study_filters import MembersForm
 from annotation.models import Invitation, LookAlikeError, Study, StudyStatus, User
 from annotation.queries.participants import invitation_rows, part_joined, study_named
@@ -38,6 +38,7 @@ from annotation.services.participants import (
     join_as_newcomer,
     open_invitation,
     remove_annotator,
+    set_completion,
     withdraw,
 )
 from annotation.services.quality import pause, resume
@@ -54,7 +55,7 @@ ONE_YEAR: Final = 365 * 24 * 3600
 
 
 def invitations_context(slug: str, form: InvitationForm | None = None) -> dict[str, Any]:
-    """What `annotation/_invitations.html` needs."""
+    """What `annotation/_invitations.html` needs, but for a change of a row that was refused."""
     rows = invitation_rows(slug, timezone.now())
     return {"slug": slug, "invitations": rows, "invitation_form": form or InvitationForm()}
 
@@ -79,9 +80,7 @@ def invitations(request: SignedInRequest, slug: str) -> HttpResponse:
         )
         return _listed(request, slug)
     status = UNPROCESSABLE if form.is_bound else 200
-    context = {"study": study, **invitations_context(slug, form)}
-    template = "_invitations" if "HX-Request" in request.headers else "invitations"
-    return render(request, f"annotation/{template}.html", context, status=status)
+    return _invitations(request, {"study": study, **invitations_context(slug, form)}, status)
 
 
 @require_POST
@@ -93,6 +92,29 @@ def withdraw_invitation(request: SignedInRequest, slug: str, number: int) -> Htt
     except Invitation.DoesNotExist as missing:
         raise Http404 from missing
     return _listed(request, slug)
+
+
+@require_POST
+@manager_required
+def completion(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
+    """Change the completion code or address of a link."""
+    study, form = study_named(slug), CompletionForm(request.POST)
+    if study is None:
+        raise Http404
+    if form.is_valid():
+        code = form.cleaned_data["completion"]
+        try:
+            set_completion(study=slug, invitation=number, completion=code, by=request.user)
+        except Invitation.DoesNotExist as missing:
+            raise Http404 from missing
+        return _listed(request, slug)
+    context = {"study": study, **invitations_context(slug), "changed": number, "completion": form}
+    return _invitations(request, context, UNPROCESSABLE)
+
+
+def _invitations(request: SignedInRequest, context: dict[str, Any], status: int) -> HttpResponse:
+    template = "_invitations" if "HX-Request" in request.headers else "invitations"
+    return render(request, f"annotation/{template}.html", context, status=status)
 
 
 def _listed(request: SignedInRequest, slug: str) -> HttpResponse:

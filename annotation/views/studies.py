@@ -276,7 +276,8 @@ def history(request: SignedInRequest, slug: str) -> HttpResponse:
     answers = "answers" in request.GET
     events = Paginator(trace_of(row, answers=answers), EVENTS_PER_PAGE)
     shown = events.get_page(request.GET.get("page"))
-    context = {"study": page, "answers": answers, "page": shown, "events": trace_rows(shown)}
+    rows = trace_rows(shown, workers=request.user.is_manager)
+    context = {"study": page, "answers": answers, "page": shown, "events": rows}
     return render(request, "annotation/study_history.html", context)
 
 

@@ -84,14 +84,16 @@ REFUSAL_TEXTS: Final = {
     ),
     "ranking:unknown-anchor": gettext_noop("The anchor model has no rating in these comparisons."),
     "replay:items": gettext_noop(
-        "Choose all turns, a random sample or the hard selection, with a size of 1 or more."
+        "Choose all turns, a random sample or the hard selection, with a size of 1 or more, or a "
+        "benchmark version."
     ),
     "replay:no-candidate": gettext_noop(
         "No candidate has an answer to any of the turns. Choose an endpoint or another model."
     ),
     "replay:no-turns": gettext_noop(
         "No turn can be replayed: it takes original responses in conversations of known users, and "
-        "for the hard selection ratings of them."
+        "for the hard selection ratings of them. Of a benchmark version, it takes dialogues that "
+        "were built from this dataset and not edited."
     ),
     "replay:not-scored": gettext_noop("No answer of this candidate was scored."),
     "replay:unknown-candidate": gettext_noop(

@@ -1,5 +1,7 @@
 """Which turns candidates answer: all, a sample that knows no label, the paper's hard selection.
 
+Or those of a frozen benchmark that was built of these conversations.
+
 The hard selection (protocols B 2.2, `collect_static_replay`) goes by what the user said of the
 original response, so whatever else is put in its place gains by regression to the mean.
 """
@@ -8,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from annotation.core.choices import LabelledEnum, Reason
 from annotation.core.refusals import Refused, gettext_noop
@@ -38,22 +40,25 @@ class ItemRule(LabelledEnum):
     ALL = "ALL", gettext_noop("all turns")
     SAMPLE = "SAMPLE", gettext_noop("a random sample, whatever the ratings")
     HARD = "HARD", gettext_noop("the paper's hard selection")
+    VERSION = "VERSION", gettext_noop("the dialogues of a frozen benchmark")
 
 
 class ReplaySelection(NamedTuple):
-    """A rule, and how many turns at most; None for all of them."""
+    """A rule, and how many turns at most, None for all of them; or the name of a version."""
 
     rule: ItemRule
     size: int | None = None
+    version: str = ""
 
     @property
     def word(self) -> str:
         """As an argument of a command."""
-        return self.rule.lower() + ("" if self.size is None else f":{self.size}")
+        part = self.version or ("" if self.size is None else str(self.size))
+        return self.rule.lower() + (f":{part}" if part else "")
 
 
 def items_named(word: str) -> ReplaySelection:
-    """What an argument names: all, sample:N, hard or hard:N.
+    """What an argument names: all, sample:N, hard, hard:N or version:NAME.
 
     Raises:
         Refused: it is none of these, or N is not 1 or more.
@@ -66,7 +71,26 @@ def items_named(word: str) -> ReplaySelection:
         return ReplaySelection(ItemRule.HARD, HARD_BUDGET)
     if name in ("sample", "hard") and number:
         return ReplaySelection(ItemRule(name.upper()), number)
-    raise Refused("replay:items", f"items are one of all, sample:N, hard, hard:N, not {word!r}")
+    if name == "version" and size:
+        return ReplaySelection(ItemRule.VERSION, version=size)
+    known = "all, sample:N, hard, hard:N, version:NAME"
+    raise Refused("replay:items", f"items are one of {known}, not {word!r}")
+
+
+def frozen_turns(
+    turns: Sequence[ReplayTurn], dialogues: Iterable[Mapping[str, Any]]
+) -> list[ReplayTurn]:
+    """The turns with which the dialogues of a version end; those edited since have no original.
+
+    Args:
+        turns: all there are.
+        dialogues: each with its session's `key` and its `messages` by role, the request last.
+    """
+    ends = set()
+    for each in dialogues:
+        asked = [message["text"] for message in each["messages"] if message["role"] == "user"]
+        ends.add((each["key"], len(asked) - 1, asked[-1]))
+    return [one for one in turns if (one.session, one.position, one.request) in ends]
 
 
 class ReplayTurn(NamedTuple):

@@ -13,6 +13,7 @@ from annotation.models.wording import choices_of
 from benchmark.core.replay import ReplayScale
 from benchmark.core.replay_items import HARD_BUDGET, ItemRule, ReplaySelection
 from benchmark.forms.fields import budget_field, offer
+from benchmark.queries.construction import versions_built_of
 from benchmark.queries.replay import AnswerFilter, ReplayOutcome, stored_candidates
 from benchmark.services.replay_runs import DEFAULT_SEED, STORED, ReplayRequest
 from judging.core.rules import LEARNED, GenerationContext
@@ -48,6 +49,7 @@ class ReplayForm(forms.Form):
         max_value=1_000_000,
         help_text=_("Of a sample, or of the hard selection (usually 300)."),
     )
+    version = forms.ChoiceField(label=_("Frozen benchmark"), required=False)
     seed = forms.IntegerField(label=_("Seed"), min_value=0, max_value=2_147_483_647)
     budget = budget_field()
 
@@ -58,6 +60,12 @@ class ReplayForm(forms.Form):
         self.fields["dataset"].initial = dataset.slug
         self.fields["seed"].initial = DEFAULT_SEED
         self.fields["items"].initial = ItemRule.ALL.value
+        versions = versions_built_of(dataset)
+        if versions:
+            offer(self, version=[("", _("choose")), *((name, name) for name in versions)])
+        else:
+            del self.fields["version"]
+            offer(self, items=[one for one in choices_of(ItemRule) if one[0] != ItemRule.VERSION])
         judges = comparing_judges()
         there = dict.fromkeys(model for model, _variant in stored_candidates(dataset.pk))
         said = gettext("%(model)s (responses in the dataset)")
@@ -71,10 +79,12 @@ class ReplayForm(forms.Form):
         )
 
     def clean(self) -> dict[str, Any]:
-        """A sample has a size."""
+        """A sample has a size, and a frozen benchmark a name."""
         cleaned = super().clean() or {}
         if cleaned.get("items") == ItemRule.SAMPLE and cleaned.get("size") is None:
             self.add_error("size", _("Choose how many turns."))
+        if cleaned.get("items") == ItemRule.VERSION and not cleaned.get("version"):
+            self.add_error("version", _("Choose a benchmark version."))
         return cleaned
 
     def request(self, *, by: User) -> ReplayRequest:
@@ -82,13 +92,15 @@ class ReplayForm(forms.Form):
         cleaned = self.cleaned_data
         rule = ItemRule(cleaned["items"])
         usual = HARD_BUDGET if rule is ItemRule.HARD else None
-        size = None if rule is ItemRule.ALL else cleaned["size"] or usual
+        sized = rule in (ItemRule.SAMPLE, ItemRule.HARD)
+        size = cleaned["size"] or usual if sized else None
+        version = cleaned["version"] if rule is ItemRule.VERSION else ""
         return ReplayRequest(
             dataset=self._dataset,
             evaluator=cleaned["evaluator"],
             candidates=cleaned["candidates"],
             contexts=[GenerationContext(each) for each in cleaned["contexts"]],
-            items=ReplaySelection(rule, size),
+            items=ReplaySelection(rule, size, version),
             seed=cleaned["seed"],
             budget=cleaned["budget"],
             created_by=by,

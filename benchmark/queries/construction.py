@@ -14,7 +14,7 @@ from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.conversations import Dialogue, Message, Speaker
 from annotation.core.language import language_of
 from annotation.core.refusals import Refused
-from annotation.models import Comparison, Response, Session, Turn
+from annotation.models import Comparison, Dataset, Response, Session, Turn
 from annotation.queries.datasets import of_no_deleted
 from benchmark.core.construction import (
     BuildStage,
@@ -243,6 +243,12 @@ def find_version(name: str) -> BenchmarkVersion | None:
     """A frozen version, its items loaded once they are read; None of no such name."""
     rows = BenchmarkVersion.objects.filter(version=name).select_related("dataset")
     return rows.defer("items").first()
+
+
+def versions_built_of(dataset: Dataset) -> list[str]:
+    """The names of the versions whose dialogues come from a dataset, the newest first."""
+    rows = BenchmarkVersion.objects.filter(run__dataset=dataset).order_by("-pk")
+    return list(rows.values_list("version", flat=True))
 
 
 def version_named(name: str) -> BenchmarkVersion:

@@ -235,6 +235,22 @@ class StoredReplay(NamedTuple):
     pairs: tuple[ReplayPair, ...]
     made_at: datetime
 
+    def record(self) -> Row:
+        """As scripts have it."""
+        same = ("items", "users", "seed", "draws", "left_out")
+        return {
+            "run": self.run.pk,
+            "dataset": self.run.dataset and self.run.dataset.slug,
+            "scores": self.scale.lower(),
+            "evaluator": self.settings["evaluator_name"],
+            "frozen": self.settings["evaluator"],
+            "turns": self.settings["replayed"],
+            "scoring_run": self.settings["scoring"],
+            **{name: self.settings[name] for name in same},
+            "candidates": [row.record() for row in self.rows],
+            "pairs": [pair.record() for pair in self.pairs],
+        }
+
     @property
     def candidates(self) -> tuple[str, ...]:
         """Their names, in the order asked for."""

@@ -15,9 +15,11 @@ from typing import Any, Final, NamedTuple
 from annotation.core.choices import JudgmentStatus, is_satisfied
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, Response, User
-from benchmark.core.replay_items import ItemRule, ReplaySelection, chosen_turns
+from benchmark.core.replay_items import ItemRule, ReplaySelection, chosen_turns, frozen_turns
+from benchmark.queries.construction import version_named
 from benchmark.queries.replay import (
     RUN_KIND,
+    Replayable,
     generated_answers,
     replayable_turns,
     stored_answers,
@@ -100,7 +102,7 @@ def plan_replay(request: ReplayRequest) -> JudgeRun:
     """
     dataset = request.dataset
     candidates = _candidates(request)
-    found = replayable_turns(dataset.pk)
+    found = _replayable(request)
     places = chosen_turns([each.turn for each in found], request.items, seed=request.seed)
     if not places:
         raise Refused("replay:no-turns")
@@ -137,6 +139,16 @@ def plan_replay(request: ReplayRequest) -> JudgeRun:
         budget=request.budget,
         created_by=request.created_by,
     )
+
+
+def _replayable(request: ReplayRequest) -> list[Replayable]:
+    """The turns to choose from: all of the dataset, or those of a version."""
+    found = replayable_turns(request.dataset.pk)
+    if request.items.rule is not ItemRule.VERSION:
+        return found
+    version = version_named(request.items.version)
+    frozen = set(frozen_turns([each.turn for each in found], version.items))
+    return [each for each in found if each.turn in frozen]
 
 
 def estimate_replay(request: ReplayRequest) -> list[RunEstimate]:

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Invitation, Participation, User
+from annotation.models import AuditEvent, Invitation, Participation, User
 from annotation.queries.participants import token_of
 from annotation.services.participants import invite, remove_annotator, withdraw
 from tests.annotation.entry import make_asking_study, make_manager
@@ -333,9 +333,29 @@ class TestTheManagersPage:
 
     def test_a_completion_code_comes_with_a_link(self, client, study):
         completion = "https://pay.org/done?w={worker}"
-        client.post(self.address(study), {"places": "1", "completion": completion})
-        assert Invitation.objects.get().completion == completion
-        assert completion in client.get(self.address(study)).content.decode()
+        sent = completion.replace("https", "HTTPS")
+        client.post(self.address(study), {"places": "1", "completion": sent})
+        made = Invitation.objects.get()
+        assert made.completion == completion
+        page = client.get(self.address(study)).content.decode()
+        assert completion in page
+        assert "?PROLIFIC_PID={{%PROLIFIC_PID%}}<" in page
+        change = reverse("annotation:invitation-completion", args=[study.slug, made.pk])
+        assert client.post(change, {"completion": "C0DE"}).url == self.address(study)
+        part = client.post(change, {"completion": "C0DE-2"}, **HTMX)
+        assert part.content.decode().lstrip().startswith('<section class="card" id="invitations"')
+        for headers in ({}, HTMX):
+            refused = client.post(change, {"completion": "http://x.org/"}, **headers)
+            assert refused.status_code == 422
+            assert "a code, or an address that begins with" in refused.content.decode()
+            assert 'value="http://x.org/"' in refused.content.decode()
+        made.refresh_from_db()
+        assert made.completion == "C0DE-2"
+        assert AuditEvent.objects.filter(action="study.completion").count() == 2
+        assert client.get(change).status_code == 405
+        foreign = reverse("annotation:invitation-completion", args=[make_study().slug, made.pk])
+        assert client.post(foreign, {}).status_code == 404
+        assert client.post("/studies/nowhere/invitations/1/completion/", {}).status_code == 404
 
     def test_a_link_is_withdrawn(self, client, study):
         client.post(self.address(study), {"places": "1"})
@@ -368,7 +388,9 @@ class TestTheManagersPage:
         link(study)
         number = Invitation.objects.get().pk
         gone = reverse("annotation:withdraw-invitation", args=[study.slug, number])
+        change = reverse("annotation:invitation-completion", args=[study.slug, number])
         client.force_login(make_user(role=role))
+        assert client.post(change, {"completion": "C0DE"}).status_code == 403
         assert client.get(self.address(study)).status_code == 403
         assert client.post(self.address(study), {}).status_code == 403
         assert client.post(gone).status_code == 403

@@ -57,8 +57,11 @@ def test_paid_work_is_told_apart_and_timed(client, manager, study, annotator):
     assert page.count("several accounts") == 2
     assert "90 s" in page
     assert "90 s" in client.get(url("annotator", study, annotator.pk)).content.decode()
+    client.post(url("remove", study, annotator.pk))  # what they are to be paid is still to be told
+    assert "A1" in client.get(url("history", study)).content.decode()
     client.force_login(make_user(role="VIEWER"))
-    assert "A1" not in client.get(url("annotator", study, annotator.pk)).content.decode()
+    for page in (url("annotator", study, annotator.pk), url("history", study)):
+        assert "A1" not in client.get(page).content.decode()
 
 
 def test_adding_nobody_is_said(client, manager, study):

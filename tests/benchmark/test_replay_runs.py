@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.refusals import Refused
-from annotation.models import Response
+from annotation.models import Response, Session
 from benchmark.core.replay import ReplayScale
 from benchmark.core.replay_items import items_named
-from benchmark.models import ReplayAnswer
+from benchmark.models import BenchmarkVersion, ReplayAnswer
+from benchmark.queries.construction import versions_built_of
 from benchmark.queries.replay import (
     AnswerFilter,
     ReplayOutcome,
@@ -29,7 +30,7 @@ from judging.services.kinds import start
 from judging.services.run_control import reset_failed
 from judging.services.runs import dispatch, run_batch
 from tests.benchmark.replays import make_stored, replay_to_end, replayed
-from tests.factory import make_endpoint, make_response, make_turn
+from tests.factory import make_endpoint, make_response, make_run, make_turn
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.ratings import make_ratings
 
@@ -331,6 +332,31 @@ def test_a_sample_and_the_hard_selection_score_all_originals_of_their_blocks(dat
     answered = ReplayAnswer.objects.filter(run=hard.run, candidate="")
     assert set(answered.values_list("turn__position", flat=True)) <= {1, 2}
     assert answered.values("user").distinct().count() == 4
+
+
+def test_a_frozen_benchmark_is_replayed_turn_by_turn_as_it_was_built(dataset):
+    sessions = Session.objects.filter(dataset=dataset).order_by("pk")[:3]
+    items = [
+        {
+            "key": each.key,
+            "messages": [
+                {"role": "user", "text": turn.user_message}
+                for turn in each.turns.order_by("position")
+            ],
+        }
+        for each in sessions
+    ]
+    items[2]["messages"][-1]["text"] = "Edited by a reviewer"
+    built = make_run(dataset, kind="CONSTRUCT")
+    BenchmarkVersion.objects.create(version="v1", run=built, items=items)
+    assert versions_built_of(dataset) == ["v1"]
+    found = replayed(
+        dataset=dataset, evaluator="lexical", candidates=["long"], items=items_named("version:v1")
+    )
+    assert found.settings["items"] == "version:v1"
+    answered = ReplayAnswer.objects.filter(run=found.run, candidate="")
+    told = set(answered.values_list("turn__session", "turn__position"))
+    assert told == {(each.pk, 2) for each in sessions[:2]}
 
 
 def test_what_cannot_be_replayed_is_refused(dataset):

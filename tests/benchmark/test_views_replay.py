@@ -5,8 +5,9 @@ import io
 
 import pytest
 
+from annotation.models import Session
 from benchmark.core.replay_items import items_named
-from benchmark.models import VerificationReport
+from benchmark.models import BenchmarkVersion, VerificationReport
 from judging.core.rules import GenerationContext
 from judging.models import JudgeRun
 from judging.services.foreground import run_to_end
@@ -43,6 +44,21 @@ def manager(client):
 def asked(dataset, **changes):
     usual = {"dataset": dataset.slug, "evaluator": "lexical", "candidates": ["responses:long"]}
     return {**usual, "contexts": ["PREFIX"], "items": "ALL", "seed": 42, **changes}
+
+
+def test_a_frozen_benchmark_of_the_dataset_can_be_chosen(manager, dataset):
+    assert "Frozen benchmark" not in tight(manager.get(NEW, {"dataset": dataset.slug}))
+    session = Session.objects.filter(dataset=dataset).first()
+    text = session.turns.get(position=0).user_message
+    items = [{"key": session.key, "messages": [{"role": "user", "text": text}]}]
+    built = make_run(dataset, kind="CONSTRUCT")
+    BenchmarkVersion.objects.create(version="v1", run=built, items=items)
+    assert "Frozen benchmark" in tight(manager.get(NEW, {"dataset": dataset.slug}))
+    unnamed = manager.post(NEW, asked(dataset, items="VERSION"))
+    assert "Choose a benchmark version." in tight(unnamed)
+    manager.post(NEW, asked(dataset, items="VERSION", version="v1"))
+    run = JudgeRun.objects.get(kind="REPLAY")
+    assert (run.config["items"], run.config["replayed"]) == ("version:v1", 1)
 
 
 def test_a_replay_is_started_worked_off_and_read(manager, dataset):

@@ -67,9 +67,9 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--items",
             default="all",
-            metavar="all|sample:N|hard[:N]",
-            help="which turns: all, a sample that ignores the ratings, or the paper's selection of "
-            "hard ones, which goes by the ratings (default: all)",
+            metavar="all|sample:N|hard[:N]|version:NAME",
+            help="which turns: all, a sample that ignores the ratings, the paper's selection of "
+            "hard ones, which goes by the ratings, or those of a frozen benchmark (default: all)",
         )
         parser.add_argument(
             "--context",
@@ -115,7 +115,7 @@ class Command(OneLineCommand):
         found = stored_replay(run.pk, scale=ReplayScale(options["scores"].upper()))
         assert found is not None  # noqa: S101 - a run that is done has stored it
         if options["json"]:
-            self.stdout.write(json.dumps(_fields(found), ensure_ascii=False))
+            self.stdout.write(json.dumps(found.record(), ensure_ascii=False))
         else:
             self.stdout.write("\n".join(_lines(found)))
         for each in found.settings["left_out"]:
@@ -149,25 +149,6 @@ def _request(options: dict[str, Any]) -> ReplayRequest:
         max_tokens=options["max_tokens"],
         budget=options["budget"],
     )
-
-
-def _fields(found: StoredReplay) -> dict[str, Any]:
-    return {
-        "run": found.run.pk,
-        "dataset": found.run.dataset.slug,
-        "scores": found.scale.lower(),
-        "evaluator": found.settings["evaluator_name"],
-        "frozen": found.settings["evaluator"],
-        "items": found.settings["items"],
-        "turns": found.settings["replayed"],
-        "users": found.settings["users"],
-        "seed": found.settings["seed"],
-        "draws": found.settings["draws"],
-        "scoring_run": found.settings["scoring"],
-        "left_out": found.settings["left_out"],
-        "candidates": [row.record() for row in found.rows],
-        "pairs": [pair.record() for pair in found.pairs],
-    }
 
 
 _WORDS = {"control": "(original, re-scored)", "stated": "(original, as rated)"}

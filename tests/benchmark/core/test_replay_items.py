@@ -11,6 +11,7 @@ from benchmark.core.replay_items import (
     ReplaySelection,
     ReplayTurn,
     chosen_turns,
+    frozen_turns,
     hard_points,
     is_substantive,
     items_named,
@@ -30,6 +31,7 @@ def turn(user=0, scenario="trip", session="s", position=1, request=ASKS, score=4
         ("sample:20", ReplaySelection(ItemRule.SAMPLE, 20)),
         ("hard", ReplaySelection(ItemRule.HARD, 300)),
         ("hard:30", ReplaySelection(ItemRule.HARD, 30)),
+        ("version:v-1", ReplaySelection(ItemRule.VERSION, version="v-1")),
     ],
 )
 def test_an_argument_names_a_choice(word, choice):
@@ -37,7 +39,9 @@ def test_an_argument_names_a_choice(word, choice):
     assert items_named(choice.word) == choice
 
 
-@pytest.mark.parametrize("word", ["", "sample", "sample:0", "sample:x", "soft:3", "all:3"])
+@pytest.mark.parametrize(
+    "word", ["", "sample", "sample:0", "sample:x", "soft:3", "all:3", "version:"]
+)
 def test_other_words_name_none(word):
     with pytest.raises(Refused, match="items are one of"):
         items_named(word)
@@ -130,3 +134,18 @@ def test_seeds_draw_different_samples():
     turns = [turn(session=f"s{at}") for at in range(40)]
     choice = ReplaySelection(ItemRule.SAMPLE, 10)
     assert len({tuple(chosen_turns(turns, choice, seed=seed)) for seed in range(5)}) == 5
+
+
+def test_of_a_version_the_last_turns_are_replayed_but_those_that_were_edited():
+    def dialogue(key, *asked):
+        said = [{"role": "user", "text": text} for text in asked]
+        between = {"role": "assistant", "text": ASKS}
+        return {"key": key, "messages": [said[0], between, *said[1:]]}
+
+    dialogues = [dialogue("a", "first", "second"), dialogue("b", "first", "edited")]
+    turns = [
+        turn(session=session, position=at, request=text)
+        for session in ("a", "b", "c")
+        for at, text in enumerate(("first", "second"))
+    ]
+    assert frozen_turns(turns, dialogues) == [turns[1]]

@@ -6,6 +6,8 @@ from datetime import timedelta
 from itertools import count
 from typing import Any
 
+from django.db import connection
+from django.db.models import Model
 from django.utils import timezone
 
 from annotation.models import (
@@ -36,6 +38,16 @@ from judging.models import (
 
 _numbers = count(1)
 PASSWORD = "correct horse battery"
+
+
+def _number_of(model: type[Model], **of: int) -> int:
+    """How many rows there are of one parent; Django takes twenty times as long to say it."""
+    ((column, parent),) = of.items()
+    table, named = map(connection.ops.quote_name, (model._meta.db_table, column))
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT COUNT(*) FROM {table} WHERE {named} = %s", [parent])  # noqa: S608
+        (found,) = cursor.fetchone()
+    return int(found)
 
 
 def make_user(
@@ -73,7 +85,8 @@ def make_session(scenario: Scenario | None = None, **fields: Any) -> Session:
 
 def make_turn(session: Session | None = None, **fields: Any) -> Turn:
     session = session or make_session()
-    fields.setdefault("position", session.turns.count())
+    if "position" not in fields:
+        fields["position"] = _number_of(Turn, session_id=session.pk)
     fields.setdefault("user_message", f"Question {next(_numbers)}?")
     return Turn.objects.create(session=session, **fields)
 
@@ -83,7 +96,8 @@ def make_response(turn: Turn | None = None, **fields: Any) -> Response:
     number = next(_numbers)
     fields.setdefault("text", f"Answer {number}.")
     fields.setdefault("model", f"model-{number}")
-    fields.setdefault("position", turn.responses.count())
+    if "position" not in fields:
+        fields["position"] = _number_of(Response, turn_id=turn.pk)
     return Response.objects.create(turn=turn, **fields)
 
 
@@ -111,7 +125,8 @@ def make_study(dataset: Dataset | None = None, **fields: Any) -> Study:
 
 
 def make_item(study: Study, **fields: Any) -> StudyItem:
-    fields.setdefault("position", study.items.count())
+    if "position" not in fields:
+        fields["position"] = _number_of(StudyItem, study_id=study.pk)
     if "comparison" not in fields and "session" not in fields:
         scenario = study.dataset.scenarios.first() or make_scenario(study.dataset)
         fields["comparison"] = make_comparison(make_turn(make_session(scenario)))

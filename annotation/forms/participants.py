@@ -107,8 +107,10 @@ class CompletionForm(forms.Form):
     def clean_completion(self) -> str:
         """Refuse an address that no browser should open, or that cannot be filled in."""
         completion = str(self.cleaned_data["completion"])
-        if "://" not in completion:
+        scheme, colon, rest = completion.partition("://")
+        if not colon:
             return completion
+        completion = f"{scheme.lower()}://{rest}"
         unknown = unknown_placeholders(completion)
         if unknown:
             raise ValidationError(

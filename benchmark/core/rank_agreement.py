@@ -13,7 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
@@ -27,6 +27,10 @@ from benchmark.core.ranking import Ranking
 
 LEAST_MODELS: Final = 3
 """Of two models the order is the same or not: that is no correlation."""
+CLEAR: Final = 0.95
+"""From this share of the draws on one model is said to be above another."""
+FAVOURITE: Final = 0.9
+"""From this share of the draws on a model is said to be the one an annotator likes best."""
 MOST_ANNOTATORS: Final = 30
 DRAWS_BETWEEN: Final = 500
 _CHUNK: Final = 4_000_000
@@ -93,6 +97,19 @@ def reference_agreement(ranking: Ranking, reference: Mapping[str, float]) -> Ran
     )
 
 
+def groups_alike(ranking: Ranking) -> tuple[tuple[str, ...], ...]:
+    """The rated models, best first, those in one group that cannot be told apart.
+
+    Each is above the next of its group in less than CLEAR of the draws.
+    """
+    rated = [row.model for row in ranking.models if row.rating is not None]
+    groups: list[tuple[str, ...]] = [(model,) for model in rated[:1]]
+    for one, other in pairwise(rated):
+        is_clear = ranking.above.get((one, other), 0.0) >= CLEAR
+        groups.append((other,) if is_clear else (*groups.pop(), other))
+    return tuple(groups)
+
+
 class AnnotatorRanking(NamedTuple):
     """One annotator's models, best first, with who they are surest of, and the others beside them.
 
@@ -128,6 +145,15 @@ class AnnotatorRankings(NamedTuple):
     pairs: dict[tuple[str, str], RankAgreement]
     few: tuple[str, ...]
     more: tuple[str, ...]
+
+    @property
+    def at_odds(self) -> dict[str, tuple[str, ...]]:
+        """By favourite the annotators who are sure of it; empty where they have no two."""
+        sure: dict[str, tuple[str, ...]] = {}
+        for row in self.rows:
+            if row.first is not None and row.first >= FAVOURITE:
+                sure[row.models[0]] = (*sure.get(row.models[0], ()), row.annotator)
+        return sure if len(sure) > 1 else {}
 
 
 def annotator_rankings(

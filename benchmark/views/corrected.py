@@ -8,8 +8,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from annotation.views.access import csv_file
+from benchmark.core.ranking import RatingMethod
 from benchmark.forms import asked
 from benchmark.forms.ranking import LeaderboardForm
+from benchmark.queries.boards import leaderboard_page
 from benchmark.queries.corrected import (
     JUDGED,
     CorrectedBoard,
@@ -22,7 +24,7 @@ from benchmark.queries.ranking import LeaderboardQuestion, Source
 from benchmark.queries.trust import SEED
 from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import source_name
-from benchmark.views.ranking import board_said, runs_read
+from benchmark.views.ranking import board_said, corrected_plot, rating_axis, runs_read
 
 
 @require_safe
@@ -33,7 +35,12 @@ def corrected(request: HttpRequest) -> HttpResponse:
     found = kept(corrected_page, question, source, seed=SEED)
     is_part = request.headers.get("HX-Request") == "true"
     template = "benchmark/_corrected_table.html" if is_part else "benchmark/corrected.html"
-    return render(request, template, _context(found.page, source) | {"kept": found})
+    context = _context(found.page, source) | {"kept": found}
+    if found.page and found.page.ranking:
+        is_same = question.method is RatingMethod.BRADLEY_TERRY and not question.style
+        boards = kept(leaderboard_page, question, seed=SEED).page.boards if is_same else ()
+        context["plot"] = corrected_plot(found.page.ranking, rating_axis(boards))
+    return render(request, template, context)
 
 
 @require_safe

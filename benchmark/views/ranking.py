@@ -18,7 +18,13 @@ from annotation.core.refusals import Refused
 from annotation.core.tables import Row
 from annotation.templatetags.look import percent
 from annotation.views.access import csv_file
-from benchmark.core.rank_agreement import LEAST_MODELS, reference_agreement
+from benchmark.core.corrected_ranking import CorrectedRanking
+from benchmark.core.rank_agreement import (
+    CLEAR,
+    LEAST_MODELS,
+    groups_alike,
+    reference_agreement,
+)
 from benchmark.core.ranking import HeadToHead, ModelRating, RatingMethod, Standing, WinRate
 from benchmark.core.style_control import StyleEffect
 from benchmark.forms import asked
@@ -44,6 +50,7 @@ from benchmark.queries.trust import SEED
 from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import FIGURES_ID, source_name
 
+_SUREST: Final = 0.99
 _OF_ONE_DATASET: Final = ("scenario", "annotator", "judge", "language", "anchor", "run")
 
 
@@ -77,7 +84,7 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
         "kept": found,
         "page": page,
         "scope": page.scope,
-        "boards": [board_view(board) for board in page.boards],
+        "boards": [board_view(board, rating_axis(page.boards)) for board in page.boards],
         "methods": [(each.value, method_name(each)) for each in RatingMethod],
         "figures_id": FIGURES_ID,
     }
@@ -147,9 +154,13 @@ def leaderboard_model(request: HttpRequest) -> HttpResponse:
 @login_required
 @without_stale_choices
 def leaderboard_annotators(request: HttpRequest) -> HttpResponse:
-    """How annotators' rankings differ."""
+    """How annotators' rankings differ; to htmx what warns of pooling those who do not agree."""
     found = _annotators(request)
     page = found.page
+    if request.headers.get("HX-Request") == "true":
+        at_odds = page.found.at_odds
+        context = {"scope": page.scope, "at_odds": [(at_odds[each], each) for each in at_odds]}
+        return render(request, "benchmark/_at_odds.html", context)
     pairs = {**page.found.pairs, **{key[::-1]: each for key, each in page.found.pairs.items()}}
     names = [row.annotator for row in page.found.rows]
     context = {
@@ -295,8 +306,9 @@ _GroupTable = tuple[str, tuple[str, ...], tuple[tuple[str, tuple[WinRate | None,
 class BoardView:
     """A leaderboard with its chart.
 
-    `leader` is who is first, and in what share of the draws; None where that cannot be said, or
-    several share the place.
+    `leader` is who is first, the next, in what share of the draws the first is above it, and
+    whether that is clear; None where that cannot be said. `alike` are groups of models that cannot
+    be told apart.
     `tables` are win rates by groups: what they are, the names of the groups, a row a model.
     """
 
@@ -304,13 +316,14 @@ class BoardView:
     name: str
     method: str
     plot: IntervalPlot
-    leader: tuple[str, float] | None
+    leader: tuple[str, str, str, bool] | None
+    alike: tuple[tuple[str, ...], ...]
     effects: tuple[tuple[str, StyleEffect], ...]
     tables: tuple[_GroupTable, ...]
     rows: tuple[BoardRow, ...]
 
 
-def board_view(board: Board) -> BoardView:
+def board_view(board: Board, axis: tuple[float, ...]) -> BoardView:
     """A leaderboard as its card shows it; groups are told apart only where there are several."""
     ranking = board.ranking
     groups = [
@@ -340,15 +353,16 @@ def board_view(board: Board) -> BoardView:
         )
         for row in ranking.models
     )
-    leaders = [row.model for row in ranking.models if row.rank == 1]
-    best = leaders[0] if len(leaders) == 1 else ""
+    best = [row.model for row in ranking.models if row.rating is not None][:2]
+    share = ranking.above.get((best[0], best[1])) if len(best) > 1 else None
     return BoardView(
         board=board,
         name=source_name(board.source, board.judge, voted=board.voted),
         method=_("Style-controlled rating") if board.style else method_name(ranking.method),
         effects=tuple((style_name(each.style), each) for each in _effects(board)),
-        plot=rating_plot(board),
-        leader=(best, ranking.first[best]) if best in ranking.first else None,
+        plot=rating_plot(board, axis),
+        leader=None if share is None else (best[0], best[1], _sure(share), share >= CLEAR),
+        alike=tuple(group for group in groups_alike(ranking) if len(group) > 1),
         tables=tuple(
             (
                 word,
@@ -359,6 +373,11 @@ def board_view(board: Board) -> BoardView:
         ),
         rows=rows,
     )
+
+
+def _sure(share: float) -> str:
+    """A share of draws as a probability: never that of all of them, however many were drawn."""
+    return f"> {percent(_SUREST)}" if share > _SUREST else percent(share)
 
 
 def _effects(board: Board) -> Iterable[StyleEffect]:
@@ -384,10 +403,33 @@ def method_name(method: RatingMethod) -> str:
     }[method]
 
 
-def rating_plot(board: Board) -> IntervalPlot:
+def rating_axis(boards: Iterable[Board]) -> tuple[float, ...]:
+    """The lowest and highest that their charts show, so that one axis serves all; may be empty."""
+    rows = [row for board in boards for row in board.ranking.models]
+    ends = [end for row in rows for end in (row.rating, row.low, row.high) if end is not None]
+    return (min(ends), max(ends)) if ends else ()
+
+
+def rating_plot(board: Board, axis: tuple[float, ...]) -> IntervalPlot:
     """Ratings with their intervals, best first; a model without one keeps its line and says why."""
     write = _WRITE[board.ranking.method]
-    return interval_plot([_rating_row(row, write) for row in board.ranking.models], write=write)
+    rows = [_rating_row(row, write) for row in board.ranking.models]
+    return interval_plot(rows, write=write, include=axis)
+
+
+def corrected_plot(ranking: CorrectedRanking, axis: tuple[float, ...]) -> IntervalPlot:
+    """Corrected ratings on the axis of the others."""
+    rows = [
+        IntervalRow(
+            label=row.model,
+            value=row.rating,
+            low=None if row.high is None else row.low,
+            high=None if row.low is None else row.high,
+            text="–" if row.rating is None else _whole(row.rating),
+        )
+        for row in ranking.models
+    ]
+    return interval_plot(rows, write=_whole, include=axis)
 
 
 def _rating_row(row: ModelRating, write: Callable[[float], str]) -> IntervalRow:

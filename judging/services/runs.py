@@ -141,11 +141,15 @@ def run_batch(
 
 
 def _current(run_id: int, generation: int) -> JudgeRun | None:
-    return (
-        JudgeRun.objects.filter(pk=run_id, generation=generation, status=RunStatus.RUNNING)
-        .select_related("endpoint", "writer_endpoint")
-        .first()
-    )
+    """The run with its endpoints, where it still is at this generation.
+
+    Most runs have one endpoint or none, and a join of three wide tables takes longest to put.
+    """
+    found = JudgeRun.objects.filter(pk=run_id, generation=generation, status=RunStatus.RUNNING)
+    run = next(iter(found), None)
+    if run is not None:
+        _ = run.endpoint, run.writer_endpoint  # not later, where an event loop runs
+    return run
 
 
 def _stage(run: JudgeRun) -> Stage:
@@ -204,16 +208,16 @@ def _after_batch(run: JudgeRun, stage: AskingStage[Any, Any]) -> Dispatch | None
 
 def _go_on(run_id: int, generation: int) -> Dispatch | None:
     """The batches of the first stage that has some; past the last stage the run is finished."""
-    while (run := _current(run_id, generation)) is not None:
+    run = _current(run_id, generation)
+    while run is not None and run.status == RunStatus.RUNNING:
         stage = _stage(run)
         is_passed_over = isinstance(stage, ComputingStage) and not stage.is_needed(run)
-        batches = (_COMPUTED,) if isinstance(stage, ComputingStage) else _batches(run, stage)
-        if is_passed_over:
-            _advance(run)
-            continue
-        if batches:
-            return Dispatch(run_id, generation, batches)
-        _advance(run)
+        if not is_passed_over:
+            batches = (_COMPUTED,) if isinstance(stage, ComputingStage) else _batches(run, stage)
+            if batches:
+                return Dispatch(run_id, generation, batches)
+        if not _advance(run):
+            run = _current(run_id, generation)
     return None
 
 
@@ -247,16 +251,23 @@ def _advance(run: JudgeRun) -> bool:
         pk=run.pk, generation=run.generation, status=RunStatus.RUNNING, stage=run.stage
     )
     if following:
-        return bool(mine.update(stage=following[0], heartbeat_at=now))
+        advanced = bool(mine.update(stage=following[0], heartbeat_at=now))
+        if advanced:
+            run.stage = following[0]
+        return advanced
     failure = _failure(run)
-    return bool(
+    status = RunStatus.FAILED if failure else RunStatus.DONE
+    advanced = bool(
         mine.update(
-            status=RunStatus.FAILED if failure else RunStatus.DONE,
+            status=status,
             error_code=failure or _cut_short(run),
             heartbeat_at=now,
             finished_at=now,
         )
     )
+    if advanced:
+        run.status = status
+    return advanced
 
 
 def _failure(run: JudgeRun) -> str | None:

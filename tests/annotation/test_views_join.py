@@ -333,10 +333,13 @@ class TestTheManagersPage:
 
     def test_a_completion_code_comes_with_a_link(self, client, study):
         completion = "https://pay.org/done?w={worker}"
-        client.post(self.address(study), {"places": "1", "completion": completion})
+        sent = completion.replace("https", "HTTPS")
+        client.post(self.address(study), {"places": "1", "completion": sent})
         made = Invitation.objects.get()
         assert made.completion == completion
-        assert completion in client.get(self.address(study)).content.decode()
+        page = client.get(self.address(study)).content.decode()
+        assert completion in page
+        assert "?PROLIFIC_PID={{%PROLIFIC_PID%}}<" in page
         change = reverse("annotation:invitation-completion", args=[study.slug, made.pk])
         assert client.post(change, {"completion": "C0DE"}).url == self.address(study)
         part = client.post(change, {"completion": "C0DE-2"}, **HTMX)

@@ -94,8 +94,9 @@ def test_of_all_ties_nobody_comes_first(viewer):
     stage.label(stage.rater("ann"), "T" * 12)
     page = viewer.get("/leaderboard/")
     assert page.context["boards"][0].board.ranking.first == {"alpha": 0.5, "beta": 0.5}
-    assert "comes first" not in text(page)
-    assert "comes first" in text(_decided(viewer))
+    assert "No clear leader" in text(page)
+    assert "alpha, beta cannot be told apart." in text(page)
+    assert " leads: above " in text(_decided(viewer))
 
 
 def _decided(viewer):
@@ -220,6 +221,13 @@ def test_the_export_holds_every_figure(viewer):
     assert lines[0].startswith("human,,bradley-terry,alpha,RATED,")
 
 
+def test_the_charts_of_a_page_share_one_axis(viewer):
+    study()
+    plots = [view.plot for view in viewer.get("/leaderboard/").context["boards"]]
+    assert len(plots) > 1
+    assert len({plot.ticks for plot in plots}) == 1
+
+
 def test_an_end_among_unbounded_draws_is_told(viewer):
     stage = Stage.make(size=10)
     stage.label(stage.rater("ann"), "A" * 9 + "B")
@@ -333,7 +341,10 @@ def test_a_judge_without_a_verdict_cannot_be_chosen(viewer, status):
 
 @pytest.mark.parametrize(
     ("method", "first", "word"),
-    [("elo", "101", "Elo points begin at 1000"), ("win-rate", "", "comes first (in")],
+    [
+        ("elo", "101", "Elo points begin at 1000"),
+        ("win-rate", "", "<strong>alpha</strong> leads: above beta with"),
+    ],
 )
 def test_models_can_be_ranked_by_another_method(viewer, method, first, word):
     stage = Stage.make(size=10)
@@ -379,7 +390,7 @@ def test_who_comes_first_for_an_annotator(viewer):
     ann = stage.rater("ann")
     stage.label(ann, "A" * 15 + "B" * 5)
     stage.label(stage.rater("bob"), "B" * 15 + "A" * 5)
-    assert "For ann, <strong>alpha</strong> comes first (in" in text(
+    assert "For ann: <strong>alpha</strong> leads: above beta with" in text(
         viewer.get(f"/leaderboard/?annotator={ann.pk}")
     )
 

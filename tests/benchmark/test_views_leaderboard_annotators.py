@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from annotation.models import PairwiseLabel
 from tests.benchmark.stage import Stage
 from tests.benchmark.test_views_leaderboard import text
 from tests.factory import (
@@ -51,6 +52,20 @@ def study(*, sessions=12):
             if place < 2:
                 make_label(pair, annotator=eve, verdict="A")
     return stage, ann, bob, eve
+
+
+def test_a_board_of_annotators_who_disagree_warns(viewer):
+    _stage, ann, _bob, _eve = study()
+    page = text(viewer.get("/leaderboard/"))
+    assert 'hx-get="/leaderboard/annotators/?dataset=study"' in page
+    alone = text(viewer.get(f"/leaderboard/?annotator={ann.pk}"))
+    assert 'hx-get="/leaderboard/annotators/' not in alone
+    warning = text(viewer.get(f"{PAGE}?dataset=study", headers={"HX-Request": "true"}))
+    assert "First for ann: alpha. First for bob: gamma." in warning
+    assert 'href="/leaderboard/annotators/?dataset=study"' in warning
+    PairwiseLabel.objects.filter(annotator__username__endswith="bob").delete()
+    answer = viewer.get(f"{PAGE}?dataset=study", headers={"HX-Request": "true"})
+    assert text(answer) == ""
 
 
 def post(client, content, address=REFERENCE):

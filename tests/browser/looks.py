@@ -16,6 +16,11 @@ OF_THE_LOOK = ("color-contrast", "link-in-text-block", "scrollable-region-focusa
 """axe's rules whose outcome depends on the theme or the width; others read the document alone."""
 
 _SERIOUS = {"serious", "critical"}
+# axe gives each fault the impact of its rule: what the others find would not be told.
+_AXE = f"""{AXE_SCRIPT}
+axe.configure({{rules: axe._audit.rules
+  .filter((each) => !{sorted(_SERIOUS)}.includes(each.impact))
+  .map(({{id}}) => ({{id, enabled: false}}))}});"""
 _SETTLED = """() => Promise.allSettled(document.getAnimations()
   .filter((each) => each instanceof CSSTransition).map((each) => each.finished)).then(() => null)"""
 _TOO_WIDE = """() => [...document.querySelectorAll("body *")]
@@ -46,12 +51,17 @@ _MARK_REPEATED = """() => {
 }"""
 
 
+def bring_axe(page: Page) -> None:
+    """Have axe in every page that is opened from now on: a browser compiles it once for all."""
+    page.add_init_script(_AXE)
+
+
 def faults_of(page: Page, *, rules: tuple[str, ...] = ()) -> list[str]:
     """Serious faults of the page as it stands, once its colours have changed over.
 
     Args:
         page: what is open.
-        rules: axe's rules to apply; all of them where there is none.
+        rules: axe's rules to apply; all that find serious faults where there is none.
     """
     page.evaluate(_SETTLED)
     _load_axe(page)
@@ -83,7 +93,7 @@ def read_each_kind(page: Page) -> None:
 
 def _load_axe(page: Page) -> None:
     if not page.evaluate("'axe' in window"):
-        page.evaluate(AXE_SCRIPT)
+        page.evaluate(_AXE)
 
 
 def assert_accessible(page: Page) -> None:

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from annotation.models import Claim, Response, StudyItem
 from tests.annotation.pages import answered
-from tests.browser.looks import NARROW, OF_THE_LOOK, WIDE, faults_of, read_each_kind
+from tests.browser.looks import NARROW, OF_THE_LOOK, WIDE, bring_axe, faults_of, read_each_kind
 from tests.browser.visitors import Walk, everybody
 from tests.paths import ROOT
 
@@ -112,6 +112,7 @@ def tours():
 
 def test_no_page_has_a_serious_fault_for_anybody(open_page, tours):
     page = open_page("/sign-in/", quiet=False)  # pages that are refused are among them
+    bring_axe(page)
     faults: list[str] = []
     looked_at: dict[tuple[str, str], list[frozenset[tuple[str, str]]]] = {}
     for visitor, client, pages in tours:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pytest
 from playwright.sync_api import expect
 
@@ -65,6 +67,34 @@ def test_a_number_leads_to_its_rows_and_back(open_page):
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_role("navigation", name="Where you are").get_by_role("link", name="Trust").click()
     expect(page.locator(".answer b")).to_contain_text("Yes, more than without preferences")
+
+
+def test_tables_are_copied_and_charts_saved(open_page):
+    study()
+    page = open_page("/leaderboard/", user=make_user(role="VIEWER"), viewport=WIDE)
+    page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text }")
+    card = page.locator("section.card").first
+    card.get_by_role("button", name="Copy as Markdown").click()
+    expect(card.get_by_role("button", name="Copied")).to_be_visible()
+    head, rule, first, *_rest = page.evaluate("copied").splitlines()
+    assert head == "| rank | Model | Bradley-Terry | win rate | comparisons |"
+    assert rule == "| ---: | --- | ---: | ---: | ---: |"
+    assert first.startswith("| 1 ")
+    assert "leaderboard/ -->" in page.evaluate("copied")
+    card.get_by_role("button", name="Copy as LaTeX").click()
+    page.wait_for_function("copied.includes('tabular')")
+    latex = page.evaluate("copied")
+    assert "\\begin{tabular}{rlrrr}" in latex
+    assert "\\%" in latex
+    with page.expect_download() as saving:
+        card.get_by_role("button", name="Save as SVG").click()
+    assert saving.value.suggested_filename.startswith("leaderboard-rating-of-each-model")
+    chart = ElementTree.parse(saving.value.path()).getroot()  # noqa: S314 - of our own
+    assert int(float(chart.get("width"))) > 300
+    assert {each.get("fill") for each in chart.iter("{http://www.w3.org/2000/svg}path")} == {
+        "rgb(0, 114, 178)"
+    }
+    assert not [each for each in chart.iter() if each.get("class") or each.tag.endswith("}a")]
 
 
 def test_a_run_s_page_follows_it_to_its_end(open_page):

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from annotation.models import Dataset, Scenario, User
-from tests.factory import (
-    make_dataset,
-    make_rater,
-    make_rating,
-    make_response,
-    make_scenario,
-    make_session,
-    make_turn,
-)
+from collections.abc import Iterator
+
+from annotation.models import Dataset, Response, SatisfactionLabel, Scenario, Turn, User
+from annotation.models.data import text_hash
+from tests.factory import make_dataset, make_rater, make_scenario, make_session
 
 WORDS = {
     "en": ("Where to go, {name}?", "Go to the {name} by train. "),
@@ -35,16 +30,23 @@ def make_ratings(
     """
     dataset = dataset or make_dataset()
     kinds = [make_scenario(dataset, name=f"kind {at}", position=at) for at in range(scenarios)]
-    for person in range(people):
-        rater = make_rater(dataset, f"p{person}")
-        for at, scenario in enumerate(kinds):
-            _rate(rater, scenario, person + at, turns, language, whole=sessions)
+    rows = [
+        row
+        for person in range(people)
+        for rater in [make_rater(dataset, f"p{person}")]
+        for at, scenario in enumerate(kinds)
+        for row in _rated(rater, scenario, person + at, turns, language, whole=sessions)
+    ]
+    Turn.objects.bulk_create([response.turn for response, _ in rows])
+    Response.objects.bulk_create([response for response, _ in rows])
+    SatisfactionLabel.objects.bulk_create([label for _, label in rows])
     return dataset
 
 
-def _rate(
+def _rated(
     rater: User, scenario: Scenario, shift: int, turns: int, language: str, *, whole: bool
-) -> None:
+) -> Iterator[tuple[Response, SatisfactionLabel]]:
+    """What was said in one scenario and its rating, of which only the sessions are saved."""
     asked, said = WORDS[language]
     session = None
     for place in range(turns):
@@ -58,9 +60,20 @@ def _rate(
                 profile_snapshot={"age": "30"},
             )
         name = f"{rater.display_name} {scenario.name} {place}"
-        turn = make_turn(session, user_message=asked.format(name=name))
+        position = 0 if whole else place
+        turn = Turn(session=session, position=position, user_message=asked.format(name=name))
         text = said.format(name=name) * (1 + 3 * ((place + shift) % 5))
-        response = make_response(turn, text=text, original=True, model="bot")
+        response = Response(
+            turn=turn,
+            position=0,
+            text=text,
+            text_hash=text_hash(text),
+            original=True,
+            model="bot",
+        )
         score = 1 + (place + shift) % 5
         target = {"session": session} if whole else {"response": response}
-        make_rating(**target, annotator=rater, score=score, reason=REASONS.get(score))
+        yield (
+            response,
+            SatisfactionLabel(**target, annotator=rater, score=score, reason=REASONS.get(score)),
+        )

@@ -12,16 +12,31 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import Child
 from tests.migrated import copy_migrated
 from tests.paths import ROOT
 
+pytestmark = pytest.mark.processes
+
+
+def _environment(**env: str) -> dict[str, str]:
+    usual = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    return {**usual, "DJANGO_SETTINGS_MODULE": "sensejudge_site.settings", **env}
+
+
+def _error_of(folder: Path, *arguments: str, **env: str) -> str:
+    """What a command says that fails with 1."""
+    env = _environment(SENSEJUDGE_VAR=str(folder), **env)
+    child = Child(["manage.py", *arguments], env=env, said=folder / "said")
+    assert child.wait(60) == 1
+    return (folder / "said.err").read_text(encoding="utf-8")
+
 
 def _manage(*arguments: str, **env: str) -> subprocess.Popen[str]:
-    usual = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     return subprocess.Popen(
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
-        env={**usual, "DJANGO_SETTINGS_MODULE": "sensejudge_site.settings", **env},
+        env=_environment(**env),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -36,16 +51,7 @@ def test_a_command_before_the_first_migrate_says_what_to_run(tmp_path: Path) -> 
 
 
 def test_traceback_shows_it_all_the_same(tmp_path: Path) -> None:
-    command = _manage(
-        "leaderboard",
-        "--dataset",
-        "any",
-        "--traceback",
-        SENSEJUDGE_VAR=str(tmp_path),
-    )
-    _, said = command.communicate(timeout=60)
-    assert command.returncode == 1
-    assert "no such table" in said
+    assert "no such table" in _error_of(tmp_path, "leaderboard", "--dataset", "any", "--traceback")
 
 
 def test_a_database_that_does_not_answer_is_named(tmp_path: Path) -> None:
@@ -53,11 +59,7 @@ def test_a_database_that_does_not_answer_is_named(tmp_path: Path) -> None:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
         address = f"postgres://nobody@127.0.0.1:{port}/nothing"
-        command = _manage(
-            "leaderboard", "--dataset", "any", SENSEJUDGE_VAR=str(tmp_path), DATABASE_URL=address
-        )
-        _, said = command.communicate(timeout=60)
-    assert command.returncode == 1
+        said = _error_of(tmp_path, "leaderboard", "--dataset", "any", DATABASE_URL=address)
     assert said.startswith("The database cannot be reached: ")
     assert "Traceback" not in said
 
@@ -84,8 +86,6 @@ def test_a_database_of_another_version_is_left_alone(
             "VALUES ('annotation', '0006_reveal_turns', '2026-11-01')"
         )
         database.execute("DROP TABLE annotation_dataset")
-    command = _manage(*arguments, SENSEJUDGE_VAR=str(tmp_path))
-    _, error = command.communicate(timeout=60)
-    assert command.returncode == 1
+    error = _error_of(tmp_path, *arguments)
     assert "This database was created by another version of SenseJudge. Export its data" in error
     assert "Traceback" not in error

@@ -9,6 +9,7 @@ from benchmark.core.bradley_terry import VerdictCounts
 from benchmark.core.rank_agreement import (
     AnnotatorRankings,
     annotator_rankings,
+    groups_alike,
     kendall,
     orders,
     read_reference,
@@ -76,6 +77,14 @@ def test_scores_of_a_reference_that_hardly_differ_are_told_apart():
     assert reference_agreement(ranking, {"a": 3e-9, "b": 2e-9, "c": 1e-9}).kendall == 1
 
 
+def test_models_that_draws_do_not_tell_apart_are_one_group():
+    rows = games(("a", "b", 18), ("b", "a", 2), ("b", "c", 11), ("c", "b", 9))
+    found = bradley_terry(rows, draws=200, seed=1)
+    assert groups_alike(found) == (("a",), ("b", "c"))
+    assert groups_alike(replace(found, above={})) == (("a", "b", "c"),)
+    assert groups_alike(bradley_terry([], draws=0, seed=1)) == ()
+
+
 def test_annotators_are_held_against_one_another():
     others = {"a": "c", "b": "b", "c": "a"}
     turned = [(others[one], others[other], times) for one, other, times in CLEAR]
@@ -97,6 +106,10 @@ def test_annotators_are_held_against_one_another():
     # Together bob and cid are even: that is no order.
     assert (ann.others.models, ann.others.kendall) == (3, None)
     assert (found.few, found.more) == ((), ())
+    assert found.at_odds == {"a": ("ann", "cid"), "c": ("bob",)}
+    assert found._replace(rows=(ann, found.rows[2])).at_odds == {}
+    unsure = ann._replace(first=None)
+    assert found._replace(rows=(unsure, found.rows[1])).at_odds == {}
 
 
 def test_all_others_are_those_without_a_row_too(monkeypatch):

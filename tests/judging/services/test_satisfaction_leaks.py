@@ -101,7 +101,7 @@ def stored(
     changed: str | None,
     targets: Targets | None = None,
 ):
-    dataset = make_ratings(people=4, turns=6, sessions=level is Level.SESSION)
+    dataset = make_ratings(people=2, turns=6, sessions=level is Level.SESSION)
     if targets is not None:
         leave_unrated(dataset, level)
     if changed is not None:

@@ -64,12 +64,19 @@ def ratings_at(level, **more):
 
 @EVERY
 @LANGUAGE
-def test_a_variant_scores_everything_from_start_to_end(server, variant, level, language):
+def test_a_variant_scores_everything_as_estimated_and_pays_for_no_call_twice(
+    server, variant, level, language
+):
     dataset = ratings_at(level, language=language, people=2)
     endpoint = endpoint_at(server)
+    settings = SatisfactionSettings(variant=variant, level=level)
+    asked = {"dataset": dataset, "judge": endpoint.name, "settings": settings}
+    before = estimate(planned_satisfaction(**asked))
     run = run_of(dataset, endpoint, variant, level)
     assert (run.status, run.error_code) == ("DONE", "")
-    rows = list(SatisfactionJudgment.objects.filter(run=run))
+    paid = server.stats()["calls"]
+    assert paid == before.calls >= 20
+    rows = list(SatisfactionJudgment.objects.filter(run=run).order_by("pk"))
     assert len(rows) == 20
     assert {(row.status, row.fallback_reason) for row in rows} == {("DONE", "")}
     assert all(row.calibrated is not None and row.call_id is not None for row in rows)
@@ -84,32 +91,13 @@ def test_a_variant_scores_everything_from_start_to_end(server, variant, level, l
     assert all((row.reason is None) is (row.score >= 4) for row in rows)
     used = {label.split(".")[0] for label in run.config["judge"]["prompts"]}
     assert SPECS[variant].prompts[level] in used
-    assert finished_like(
-        planned_satisfaction(
-            dataset=dataset,
-            judge=endpoint.name,
-            settings=SatisfactionSettings(variant=variant, level=level),
-        )
-    ) == JudgeRun.objects.get(pk=run.pk)
-
-
-@EVERY
-def test_a_run_asks_what_was_estimated_and_pays_for_no_call_twice(server, variant, level):
-    dataset, endpoint = ratings_at(level, people=2), endpoint_at(server)
-    settings = SatisfactionSettings(variant=variant, level=level)
-    asked = {"dataset": dataset, "judge": endpoint.name, "settings": settings}
-    before = estimate(planned_satisfaction(**asked))
-    first = run_of(dataset, endpoint, variant, level)
-    paid = server.stats()["calls"]
-    assert paid == before.calls >= 20
-    again = run_of(dataset, endpoint, variant, level)
-    assert again != first
-    assert server.stats()["calls"] == paid
-    said = [
-        list(SatisfactionJudgment.objects.filter(run=run).order_by("pk").values_list("score"))
-        for run in (first, again)
-    ]
-    assert said[0] == said[1]
+    assert finished_like(planned_satisfaction(**asked)) == JudgeRun.objects.get(pk=run.pk)
+    if language == "en":  # what is stored is found alike in any
+        again = run_of(dataset, endpoint, variant, level)
+        assert again != run
+        assert server.stats()["calls"] == paid
+        said = again.satisfaction_judgments.order_by("pk").values_list("score", flat=True)
+        assert list(said) == [row.score for row in rows]
 
 
 def labels_of(dataset, name, scenario, level):
@@ -127,41 +115,29 @@ def about(server, name):
     return {prompt for prompt in prompts(server) if response in prompt}
 
 
+def asked_about_p1(variant, level, changed="", **labels):
+    """What is asked about p1's target scenario after p1 said something else of one scenario."""
+    with FakeLlm() as server:
+        dataset = ratings_at(level, people=2)
+        if changed:
+            assert labels_of(dataset, "p1", changed, level).update(reason="OTHER", **labels) == 5
+        run_of(dataset, endpoint_at(server), variant, level)
+        assert not any("SENTINEL" in prompt for prompt in prompts(server))
+        return about(server, "p1")
+
+
 @EVERY
 def test_no_label_of_the_target_scenario_reaches_a_prompt(variant, level):
     """Whatever a user said of the targets, everything asked about them is letter by letter equal.
 
-    It holds for every variant in the table, a future one included.
+    It holds for every variant in the table, a future one included. Labels in the OTHER scenario
+    do reach the prompts of the variants that show the user, or the test would see nothing.
     """
-    asked = []
-    for sentinel in (False, True):
-        with FakeLlm() as server:
-            dataset = ratings_at(level, people=2)
-            if sentinel:
-                labels = labels_of(dataset, "p1", "kind 0", level)
-                assert labels.update(score=2, reason="OTHER", comment="SENTINEL") == 5
-            run_of(dataset, endpoint_at(server), variant, level)
-            asked.append(about(server, "p1"))
-            assert not any("SENTINEL" in prompt for prompt in prompts(server))
-    assert len(asked[0]) == 5
-    assert asked[0] == asked[1]
-
-
-@pytest.mark.parametrize(
-    ("variant", "level"),
-    [(one, level) for one, spec in SPECS.items() if spec.need.personal for level in spec.prompts],
-)
-def test_the_leak_test_would_see_a_label(variant, level):
-    """Labels in the OTHER scenario do reach the prompts of the variants that show the user."""
-    asked = []
-    for changed in (False, True):
-        with FakeLlm() as server:
-            dataset = ratings_at(level, people=2)
-            if changed:
-                labels_of(dataset, "p1", "kind 1", level).update(score=2, reason="OTHER")
-            run_of(dataset, endpoint_at(server), variant, level)
-            asked.append(about(server, "p1"))
-    assert asked[0] != asked[1]
+    plain = asked_about_p1(variant, level)
+    assert len(plain) == 5
+    assert asked_about_p1(variant, level, "kind 0", score=2, comment="SENTINEL") == plain
+    if SPECS[variant].need.personal:
+        assert asked_about_p1(variant, level, "kind 1", score=2) != plain
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,9 @@ def runs(request: HttpRequest) -> HttpResponse:
     """All runs, the newest first."""
     researcher(request)
     found = run_list(dataset=request.GET.get("dataset", ""), page=request.GET.get("page", ""))
-    return render(request, "judging/runs.html", {"found": found, "page": found.page})
+    generated = bool(found.dataset) and any(line.kind == RunKind.GENERATE for line in found.lines)
+    context = {"found": found, "page": found.page, "generated": generated}
+    return render(request, "judging/runs.html", context)
 
 
 @require_safe
